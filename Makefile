@@ -9,7 +9,7 @@ node_modules/.package-lock.json: package-lock.json
 
 # By content and not by time: going back to an older commit must bring its pages back.
 pages: node_modules/.package-lock.json
-	@sources=$$(find web src/base src/webapi package.json package-lock.json -type f ! -name '*.test.ts' -exec cksum {} + | LC_ALL=C sort | cksum) || exit 1; \
+	@sources=$$(find web src/base src/wire/webapi package.json package-lock.json -type f ! -name '*.test.ts' -exec cksum {} + | LC_ALL=C sort | cksum) || exit 1; \
 	if [ -e dist/web/index.html ] && [ "$$(cat dist/web/.built-from 2>/dev/null)" = "$$sources" ]; then \
 	  echo 'The pages are those of these sources already.'; \
 	else \

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
-import { openStorage } from "#storage/open-storage.ts";
-import type { Storage } from "#storage/storage.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import { openStorage } from "#storage/local/open-storage.ts";
 
 const OWNER = "bench@example.com";
 const parent = process.argv[2] ?? "/dev/shm";

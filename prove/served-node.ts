@@ -1,9 +1,9 @@
 // One FileServer as a process of a rig's own, its data in memory where the machine has enough, and clients that are signed in to it.
 import { join } from "node:path";
-import { type Client, createClient, GrpcChannel } from "#grpc/client.ts";
-import { StatusError } from "#grpc/status.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { REPLY_DECODERS } from "#proto/listing-decoder.ts";
+import { StatusError } from "#wire/framing/status.ts";
+import { type Client, createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { REPLY_DECODERS } from "#wire/proto/listing-decoder.ts";
 import type { Campaign } from "./campaign.ts";
 import { freeFileServerAddress } from "./file-server.ts";
 import { type GroveProcess, startGroveProcess } from "./grove-process.ts";

@@ -4,9 +4,9 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { type ActionTarget, planFor } from "#console/orchestration/action-arguments.ts";
 import { ACTION_COMMANDS, sudoFinding } from "#doctor/sudo-check.ts";
-import { type ActionTarget, planFor } from "#orchestration/action-arguments.ts";
-import { actionRequest } from "#webapi/action-request.ts";
+import { actionRequest } from "#wire/webapi/action-request.ts";
 
 const PACKAGING = fileURLToPath(new URL("../packaging", import.meta.url));
 const SUDOERS = `${PACKAGING}/sudoers.d/svc`;

@@ -3,8 +3,11 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import * as base from "#base/limits.ts";
-import { REGISTER_PER_MINUTE, STREAMS_PER_CONNECTION, STREAMS_PER_USER } from "#fileserver/service-limits.ts";
-import * as grpc from "#grpc/limits.ts";
+import {
+  REGISTER_PER_MINUTE,
+  STREAMS_PER_CONNECTION,
+  STREAMS_PER_USER,
+} from "#fileserver/operations/service-limits.ts";
 import {
   TOKEN_VERIFICATIONS_IN_FLIGHT,
   TOKEN_VERIFICATIONS_OF_STRANGERS,
@@ -13,33 +16,34 @@ import {
   TOKEN_VERIFICATIONS_WAITING,
   TOKEN_VERIFICATIONS_WAITING_PER_ADDRESS,
   TOKEN_VERIFICATIONS_WAITING_PER_NETWORK,
-} from "#identity/verification-places.ts";
+} from "#security/identity/verification-places.ts";
+import { UPLOADS_IN_FLIGHT_BYTES, UPLOADS_IN_FLIGHT_BYTES_PER_USER } from "#storage/chunks/upload-budget.ts";
 import {
   COPIES_AT_ONCE,
   COPIES_PER_USER,
   COPIES_WAITING,
   COPIES_WAITING_PER_USER,
   COPY_SLICES_AT_ONCE,
-} from "#storage/copy-runner.ts";
+} from "#storage/local/copy-runner.ts";
 import {
   RANGE_WRITES_WAITING,
   RANGE_WRITES_WAITING_PER_FILE,
   RANGE_WRITES_WAITING_PER_USER,
-} from "#storage/range-lines.ts";
-import { RANGE_WRITES_AT_ONCE, RANGE_WRITES_AT_ONCE_PER_USER } from "#storage/range-writer.ts";
+} from "#storage/local/range-lines.ts";
+import { RANGE_WRITES_AT_ONCE, RANGE_WRITES_AT_ONCE_PER_USER } from "#storage/local/range-writer.ts";
 import {
   SORTED_LISTINGS_AT_ONCE,
   SORTED_LISTINGS_PER_USER,
   SORTED_LISTINGS_TOTAL,
-} from "#storage/sorted-listings.ts";
-import { DIRECTORY_DEPTH_MAX } from "#storage/tree-heights.ts";
-import { UPLOADS_IN_FLIGHT_BYTES, UPLOADS_IN_FLIGHT_BYTES_PER_USER } from "#storage/upload-budget.ts";
+} from "#storage/local/sorted-listings.ts";
+import { DIRECTORY_DEPTH_MAX } from "#storage/metadata/tree-heights.ts";
 import {
   STORAGE_BATCH_COMMANDS,
   STORAGE_QUEUE_BYTES,
   STORAGE_QUEUE_COMMANDS,
   STORAGE_SHARED_BATCH_COMMANDS,
-} from "#storage/write-queue.ts";
+} from "#storage/writer/write-queue.ts";
+import * as grpc from "#wire/framing/limits.ts";
 
 const { DEFAULT_SERVER_LIMITS: front } = grpc;
 const MIB = 1_048_576;

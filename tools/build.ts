@@ -14,18 +14,18 @@ const isWithIdpAuth = process.env["USE_IDP_AUTH"] !== "0";
 
 /** Modules that another one stands for in a build without an identity provider. */
 const STAND_INS: Readonly<Record<string, string>> = {
-  "identity/provider-check.ts": "identity/no-provider-check.ts",
-  "identity/code-flow.ts": "identity/no-code-flow.ts",
-  "client/code-exchange.ts": "client/no-code-exchange.ts",
+  "security/identity/provider-check.ts": "security/identity/no-provider-check.ts",
+  "security/identity/code-flow.ts": "security/identity/no-code-flow.ts",
+  "client/signin/code-exchange.ts": "client/signin/no-code-exchange.ts",
   "doctor/provider-checks.ts": "doctor/no-provider-checks.ts",
 };
 /** Modules that only those and the demonstration's provider use. */
 const PROVIDER_ONLY: ReadonlySet<string> = new Set([
   ...Object.keys(STAND_INS),
-  "identity/issuer-keys.ts",
-  "identity/provider-discovery.ts",
-  "identity/provider-fetch.ts",
-  "identity/tokeninfo.ts",
+  "security/identity/issuer-keys.ts",
+  "security/identity/provider-discovery.ts",
+  "security/identity/provider-fetch.ts",
+  "security/identity/tokeninfo.ts",
   "devcluster/demo-provider.ts",
   "devcluster/identity-provider.ts",
   "devcluster/provider-library.ts",

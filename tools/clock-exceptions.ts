@@ -29,42 +29,45 @@ const FOR_TESTS = "Only tests start it.";
 /** By path. A file that needs its exception no more fails the test. */
 export const CLOCK_EXCEPTIONS: Readonly<Record<string, ClockException>> = {
   "src/base/call-waits.ts": { uses: ["steady"], why: DURATION },
-  "src/client/administration.ts": { uses: ["timer"], why: SOCKETS },
-  "src/client/cluster.ts": { uses: ["timer"], why: ALIVE },
-  "src/client/code-exchange.ts": { uses: ["timer"], why: SOCKETS },
-  "src/client/local-file.ts": { uses: ["wall"], why: FILE_TIMES },
-  "src/client/local-source.ts": { uses: ["timer", "wall"], why: FILE_TIMES },
-  "src/client/local-tree.ts": { uses: ["steady"], why: SLICES },
-  "src/client/old-files.ts": { uses: ["wall"], why: FILE_TIMES },
-  "src/client/process-lock.ts": { uses: ["timer", "wall"], why: FILE_TIMES },
-  "src/client/progress.ts": {
+  "src/client/administration/administration.ts": { uses: ["timer"], why: SOCKETS },
+  "src/client/connection/cluster.ts": { uses: ["timer"], why: ALIVE },
+  "src/client/signin/code-exchange.ts": { uses: ["timer"], why: SOCKETS },
+  "src/client/transfer/local-file.ts": { uses: ["wall"], why: FILE_TIMES },
+  "src/client/transfer/local-source.ts": { uses: ["timer", "wall"], why: FILE_TIMES },
+  "src/client/transfer/local-tree.ts": { uses: ["steady"], why: SLICES },
+  "src/client/transfer/old-files.ts": { uses: ["wall"], why: FILE_TIMES },
+  "src/client/signin/process-lock.ts": { uses: ["timer", "wall"], why: FILE_TIMES },
+  "src/client/terminal/progress.ts": {
     uses: ["timer"],
     why: "It draws for people while a transfer runs, and what it draws is tested without it.",
   },
-  "src/client/sign-in.ts": { uses: ["timer"], why: "It bounds how long a person may take in the browser." },
-  "src/client/upload.ts": { uses: ["wall"], why: FILE_TIMES },
-  "src/console/hub.ts": {
+  "src/client/signin/sign-in.ts": {
+    uses: ["timer"],
+    why: "It bounds how long a person may take in the browser.",
+  },
+  "src/client/transfer/upload.ts": { uses: ["wall"], why: FILE_TIMES },
+  "src/console/live/hub.ts": {
     uses: ["steady", "timer"],
     why: "Real sockets close at its end, and its slices of the event loop are real: a clock that stands still would let neither end.",
   },
-  "src/console/sign-in-routes.ts": {
+  "src/console/operators/sign-in-routes.ts": {
     uses: ["timer"],
     why: "A wrong password is answered late in real time, whatever the clock says.",
   },
-  "src/console/turns.ts": { uses: ["steady"], why: SLICES },
+  "src/console/cluster/turns.ts": { uses: ["steady"], why: SLICES },
   "src/devcluster/exit-with-parent.ts": { uses: ["timer"], why: CHILDREN },
   "src/devcluster/last-run.ts": { uses: ["steady", "timer"], why: CHILDREN },
   "src/devcluster/probe.ts": { uses: ["timer"], why: SOCKETS },
   "src/devcluster/supervised-process.ts": { uses: ["steady", "timer"], why: CHILDREN },
-  "src/directory/postgres-connections.ts": { uses: ["steady", "timer"], why: SOCKETS },
-  "src/directory/postgres-directory.ts": { uses: ["steady", "timer"], why: SOCKETS },
+  "src/metaserver/directory/postgres-connections.ts": { uses: ["steady", "timer"], why: SOCKETS },
+  "src/metaserver/directory/postgres-directory.ts": { uses: ["steady", "timer"], why: SOCKETS },
   "src/doctor/finding.ts": { uses: ["timer"], why: SOCKETS },
-  "src/grpc/client.ts": { uses: ["timer"], why: ALIVE },
-  "src/grpc/echo-service.ts": { uses: ["timer"], why: FOR_TESTS },
-  "src/grpc/hostile-lab.ts": { uses: ["timer"], why: FOR_TESTS },
-  "src/identity/code-flow.ts": { uses: ["wall"], why: LIBRARY },
-  "src/identity/issuer-keys.ts": { uses: ["wall"], why: LIBRARY },
-  "src/orchestration/node-source.ts": { uses: ["timer"], why: SOCKETS },
+  "src/wire/grpc/client.ts": { uses: ["timer"], why: ALIVE },
+  "src/wire/grpc/echo-service.ts": { uses: ["timer"], why: FOR_TESTS },
+  "src/wire/grpc/hostile-lab.ts": { uses: ["timer"], why: FOR_TESTS },
+  "src/security/identity/code-flow.ts": { uses: ["wall"], why: LIBRARY },
+  "src/security/identity/issuer-keys.ts": { uses: ["wall"], why: LIBRARY },
+  "src/console/orchestration/node-source.ts": { uses: ["timer"], why: SOCKETS },
   "src/os/exit-signals.ts": {
     uses: ["timer"],
     why: "It ends a process that does not end by itself, whatever became of its clock.",
@@ -74,16 +77,16 @@ export const CLOCK_EXCEPTIONS: Readonly<Record<string, ClockException>> = {
     why: "A line of the log has the machine's time, also where a test drives the clock.",
   },
   "src/os/patient-listen.ts": { uses: ["timer"], why: ALIVE },
-  "src/storage/garbage-collector.ts": {
+  "src/storage/local/garbage-collector.ts": {
     uses: ["timer"],
     why: "It looks again for a lease that another process holds in a file, and ends.",
   },
-  "src/storage/pass-thread.ts": {
+  "src/storage/scrub/pass-thread.ts": {
     uses: ["steady", "timer"],
     why: "It paces a thread of its own by real time, and no clock can be handed to a thread.",
   },
-  "src/storage/write-queue.ts": { uses: ["steady"], why: DURATION },
-  "src/storage/write-worker.ts": {
+  "src/storage/writer/write-queue.ts": { uses: ["steady"], why: DURATION },
+  "src/storage/writer/write-worker.ts": {
     uses: ["timer"],
     why: "It runs in a thread of its own, and no clock can be handed to a thread.",
   },

@@ -11,8 +11,8 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 /** Each template with the folder that it fills, and fills alone. */
 const OUTPUTS = [
-  { template: "buf.gen.yaml", folder: "src/proto/gen" },
-  { template: "buf.gen.grpc.yaml", folder: "src/grpc/gen" },
+  { template: "buf.gen.yaml", folder: "src/wire/proto/gen" },
+  { template: "buf.gen.grpc.yaml", folder: "src/wire/framing/gen" },
 ];
 
 const PICTURE = "docs/floors.svg";

@@ -32,7 +32,7 @@ const at = (path: string): string => join(folder, path);
 before(() => {
   folder = mkdtempSync(join(tmpdir(), "grove-make-"));
   copyFileSync(join(ROOT, "Makefile"), at("Makefile"));
-  for (const path of ["bin", "web", "src/base", "src/webapi", "src/storage"])
+  for (const path of ["bin", "web", "src/base", "src/wire/webapi", "src/storage"])
     mkdirSync(at(path), { recursive: true });
   writeFileSync(at("bin/npm"), NPM, { mode: 0o755 });
   for (const path of [
@@ -40,7 +40,7 @@ before(() => {
     "package-lock.json",
     "web/page.tsx",
     "src/base/words.ts",
-    "src/webapi/alert.ts",
+    "src/wire/webapi/alert.ts",
     "src/storage/rows.ts",
   ])
     writeFileSync(at(path), `first of ${path}\n`);
@@ -76,7 +76,7 @@ test("pages are built when a source of theirs is another than before, and only t
   const later = new Date(Date.now() + 60_000);
   utimesSync(at("web/page.tsx"), later, later);
   assert.deepEqual(build().asked, [], "touched is not changed");
-  for (const path of ["web/page.tsx", "src/base/words.ts", "src/webapi/alert.ts"]) {
+  for (const path of ["web/page.tsx", "src/base/words.ts", "src/wire/webapi/alert.ts"]) {
     appendFileSync(at(path), "more\n");
     assert.deepEqual(build().asked, ["run build:web"], path);
     assert.deepEqual(build().asked, []);

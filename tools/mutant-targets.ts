@@ -5,41 +5,53 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
   "src/quota/headroom.ts": ["src/quota/headroom.test.ts"],
   "src/quota/reserve.ts": ["src/quota/reserve.test.ts"],
   "src/quota/ledger.ts": ["src/quota/ledger.test.ts", "src/quota/inode-claims.test.ts"],
-  "src/policy/decide.ts": ["src/policy/decide.test.ts"],
-  "src/sessions/address.ts": ["src/sessions/address.test.ts"],
-  "src/sessions/age-clock.ts": ["src/sessions/age-clock.test.ts"],
-  "src/sessions/session-table.ts": [
-    "src/sessions/session-table.test.ts",
-    "src/sessions/session-model.test.ts",
+  "src/security/policy/decide.ts": ["src/security/policy/decide.test.ts"],
+  "src/security/sessions/address.ts": ["src/security/sessions/address.test.ts"],
+  "src/security/sessions/age-clock.ts": ["src/security/sessions/age-clock.test.ts"],
+  "src/security/sessions/session-table.ts": [
+    "src/security/sessions/session-table.test.ts",
+    "src/security/sessions/session-model.test.ts",
   ],
-  "src/alerts/alert-kinds.ts": ["src/alerts/alert-book.test.ts", "src/alerts/hidden-facts.test.ts"],
-  "src/alerts/alert-book.ts": ["src/alerts/alert-book.test.ts", "src/alerts/hidden-facts.test.ts"],
-  "src/alerts/alert-list.ts": ["src/alerts/alert-list.test.ts", "src/alerts/hidden-facts.test.ts"],
-  "src/alerts/resolved-alerts.ts": ["src/alerts/resolved-alerts.test.ts"],
-  "src/alerts/node-rules.ts": ["src/alerts/rules.test.ts"],
-  "src/alerts/quota-watch.ts": ["src/alerts/rules.test.ts"],
-  "src/alerts/restart-watch.ts": ["src/alerts/rules.test.ts"],
-  "src/alerts/security-watch.ts": ["src/alerts/rules.test.ts", "src/alerts/hidden-facts.test.ts"],
-  "src/alerts/maintenance-windows.ts": ["src/alerts/maintenance-windows.test.ts"],
-  "src/alerts/notice-state.ts": ["src/alerts/notice-state.test.ts"],
-  "src/alerts/tracked-alert.ts": [
-    "src/alerts/notice-desk.test.ts",
-    "src/alerts/notice-desk-restart.test.ts",
-    "src/alerts/notice-walk.test.ts",
+  "src/console/alerts/alert-kinds.ts": [
+    "src/console/alerts/alert-state-machine.test.ts",
+    "src/console/alerts/hidden-facts.test.ts",
   ],
-  "src/alerts/notice-routing.ts": ["src/alerts/notice-routing.test.ts"],
-  "src/alerts/safe-pattern.ts": ["src/alerts/safe-pattern.test.ts"],
-  "src/storage/chunk-names.ts": ["src/storage/chunk-names.test.ts"],
-  "src/storage/chunk-pins.ts": ["src/storage/chunk-pins.test.ts"],
-  "src/storage/free-name.ts": ["src/storage/free-name.test.ts"],
-  "src/storage/inode.ts": ["src/storage/inode.test.ts"],
-  "src/storage/list-checksum.ts": ["src/storage/content-checksums.test.ts"],
-  "src/storage/content-checksums.ts": ["src/storage/content-checksums.test.ts"],
-  "src/storage/page-token.ts": ["src/storage/page-token.test.ts"],
-  "src/storage/pacer.ts": ["src/storage/pacer.test.ts"],
-  "src/storage/fair-slots.ts": ["src/storage/fair-slots.test.ts"],
-  "src/storage/upload-budget.ts": ["src/storage/upload-budget.test.ts"],
-  "src/storage/backup-layout.ts": ["src/storage/backup-layout.test.ts"],
+  "src/console/alerts/alert-state-machine.ts": [
+    "src/console/alerts/alert-state-machine.test.ts",
+    "src/console/alerts/hidden-facts.test.ts",
+  ],
+  "src/console/alerts/alert-list.ts": [
+    "src/console/alerts/alert-list.test.ts",
+    "src/console/alerts/hidden-facts.test.ts",
+  ],
+  "src/console/alerts/resolved-alerts.ts": ["src/console/alerts/resolved-alerts.test.ts"],
+  "src/console/alerts/node-rules.ts": ["src/console/alerts/rules.test.ts"],
+  "src/console/alerts/quota-watch.ts": ["src/console/alerts/rules.test.ts"],
+  "src/console/alerts/restart-watch.ts": ["src/console/alerts/rules.test.ts"],
+  "src/console/alerts/security-watch.ts": [
+    "src/console/alerts/rules.test.ts",
+    "src/console/alerts/hidden-facts.test.ts",
+  ],
+  "src/console/alerts/maintenance-windows.ts": ["src/console/alerts/maintenance-windows.test.ts"],
+  "src/console/alerts/notification-state.ts": ["src/console/alerts/notification-state.test.ts"],
+  "src/console/alerts/tracked-alert.ts": [
+    "src/console/alerts/notification-service.test.ts",
+    "src/console/alerts/notification-service-restart.test.ts",
+    "src/console/alerts/notification-walk.test.ts",
+  ],
+  "src/console/alerts/notification-routing.ts": ["src/console/alerts/notification-routing.test.ts"],
+  "src/console/alerts/safe-pattern.ts": ["src/console/alerts/safe-pattern.test.ts"],
+  "src/storage/chunks/chunk-names.ts": ["src/storage/chunks/chunk-names.test.ts"],
+  "src/storage/chunks/chunk-pins.ts": ["src/storage/chunks/chunk-pins.test.ts"],
+  "src/storage/metadata/free-name.ts": ["src/storage/metadata/free-name.test.ts"],
+  "src/storage/contract/inode.ts": ["src/storage/contract/inode.test.ts"],
+  "src/storage/chunks/list-checksum.ts": ["src/storage/chunks/content-checksums.test.ts"],
+  "src/storage/chunks/content-checksums.ts": ["src/storage/chunks/content-checksums.test.ts"],
+  "src/storage/metadata/page-token.ts": ["src/storage/metadata/page-token.test.ts"],
+  "src/storage/scrub/pacer.ts": ["src/storage/scrub/pacer.test.ts"],
+  "src/storage/chunks/fair-slots.ts": ["src/storage/chunks/fair-slots.test.ts"],
+  "src/storage/chunks/upload-budget.ts": ["src/storage/chunks/upload-budget.test.ts"],
+  "src/storage/chunks/backup-layout.ts": ["src/storage/chunks/backup-layout.test.ts"],
   "src/base/fair-queue.ts": ["src/base/fair-queue.test.ts"],
   "src/base/crc32-combine.ts": ["src/base/crc32-combine.test.ts"],
   "src/base/names.ts": ["src/base/names.test.ts"],
@@ -68,13 +80,13 @@ export const EQUIVALENT: readonly Equivalent[] = [
         "if (bytes <= 0n) return; → if (bytes < 0n) return;",
         "const moved = bytes < this.#reservedBytes ? bytes : this.#reservedBytes; → const moved = bytes <= this.#reservedBytes ? bytes : this.#reservedBytes;",
       ],
-      "src/alerts/maintenance-windows.ts": [
+      "src/console/alerts/maintenance-windows.ts": [
         "if (nodes.has(nodeId) && untilWallMs > (latest ?? 0)) latest = untilWallMs; → if (nodes.has(nodeId) && untilWallMs >= (latest ?? 0)) latest = untilWallMs;",
       ],
-      "src/alerts/security-watch.ts": [
+      "src/console/alerts/security-watch.ts": [
         "if (event.id > newest) newest = event.id; → if (event.id >= newest) newest = event.id;",
       ],
-      "src/sessions/session-table.ts": [
+      "src/security/sessions/session-table.ts": [
         "if (latest === undefined || entry.lastUsedWallMs > latest) latest = entry.lastUsedWallMs; → if (latest === undefined || entry.lastUsedWallMs >= latest) latest = entry.lastUsedWallMs;",
       ],
     },
@@ -90,7 +102,7 @@ export const EQUIVALENT: readonly Equivalent[] = [
   {
     reason: "a book that begins empty has nothing whose age is counted from then",
     mutants: {
-      "src/alerts/alert-book.ts": [
+      "src/console/alerts/alert-state-machine.ts": [
         "constructor(state: BookState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 0 }) { → constructor(state: BookState = { alerts: [], muted: [] }, at: Moment = { wallMs: 1, steadyMs: 0 }) {",
         "constructor(state: BookState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 0 }) { → constructor(state: BookState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 1 }) {",
       ],
@@ -99,10 +111,10 @@ export const EQUIVALENT: readonly Equivalent[] = [
   {
     reason: "no moment is within a millisecond of 1970",
     mutants: {
-      "src/alerts/maintenance-windows.ts": [
+      "src/console/alerts/maintenance-windows.ts": [
         "if (nodes.has(nodeId) && untilWallMs > (latest ?? 0)) latest = untilWallMs; → if (nodes.has(nodeId) && untilWallMs > (latest ?? 1)) latest = untilWallMs;",
       ],
-      "src/sessions/session-table.ts": [
+      "src/security/sessions/session-table.ts": [
         "this.#lastActive.set(username, Math.max(entry.lastUsedWallMs, this.#lastActive.get(username) ?? 0)); → this.#lastActive.set(username, Math.max(entry.lastUsedWallMs, this.#lastActive.get(username) ?? 1));",
       ],
     },
@@ -110,15 +122,15 @@ export const EQUIVALENT: readonly Equivalent[] = [
   {
     reason: "it is forgotten only to give its memory back, which no answer tells",
     mutants: {
-      "src/alerts/alert-book.ts": [
+      "src/console/alerts/alert-state-machine.ts": [
         "this.#lastSteadyMs.delete(key); → ;",
         "if (count === 0) this.#userAlerts.delete(nodeId); → if (false) this.#userAlerts.delete(nodeId);",
       ],
-      "src/alerts/quota-watch.ts": [
+      "src/console/alerts/quota-watch.ts": [
         "if (near?.size === 0) this.#near.delete(nodeId); → if (false) this.#near.delete(nodeId);",
         "if (near?.size === 0) this.#near.delete(nodeId); → if (near?.size === 0) ;",
       ],
-      "src/sessions/session-table.ts": [
+      "src/security/sessions/session-table.ts": [
         "if (left.length === 0) this.#byUser.delete(username); → if (false) this.#byUser.delete(username);",
       ],
     },
@@ -126,10 +138,10 @@ export const EQUIVALENT: readonly Equivalent[] = [
   {
     reason: "whoever has none is below every limit that lets anybody in",
     mutants: {
-      "src/alerts/alert-book.ts": [
+      "src/console/alerts/alert-state-machine.ts": [
         '(this.#userAlerts.get(nodeId ?? "") ?? 0) < USER_ALERTS_PER_NODE_MAX → (this.#userAlerts.get(nodeId ?? "") ?? 1) < USER_ALERTS_PER_NODE_MAX',
       ],
-      "src/sessions/session-table.ts": [
+      "src/security/sessions/session-table.ts": [
         "const own = this.#byUser.get(username)?.length ?? 0; → const own = this.#byUser.get(username)?.length ?? 1;",
       ],
     },
@@ -138,7 +150,7 @@ export const EQUIVALENT: readonly Equivalent[] = [
     reason:
       "what has not the form of a token is the token of no session: the quick answer is the one that it gets anyway",
     mutants: {
-      "src/sessions/session-table.ts": [
+      "src/security/sessions/session-table.ts": [
         "if (!TOKEN_FORM.test(token)) throw unknownSession(); → if (false) throw unknownSession();",
       ],
     },
@@ -146,7 +158,7 @@ export const EQUIVALENT: readonly Equivalent[] = [
   {
     reason: "a sweep that came too early has only ended what was over",
     mutants: {
-      "src/sessions/session-table.ts": [
+      "src/security/sessions/session-table.ts": [
         "if (openAfterwards() > this.#limits.global) this.sweep(); → if (openAfterwards() >= this.#limits.global) this.sweep();",
       ],
     },
@@ -154,7 +166,7 @@ export const EQUIVALENT: readonly Equivalent[] = [
   {
     reason: "the quick way and the long one find the same",
     mutants: {
-      "src/alerts/quota-watch.ts": [
+      "src/console/alerts/quota-watch.ts": [
         "if (Number(usedBytes) < Number(quotaBytes) * FAR_SHARE) return; → if (Number(usedBytes) <= Number(quotaBytes) * FAR_SHARE) return;",
         "if (Number(usedBytes) < Number(quotaBytes) * FAR_SHARE) return; → if (false) return;",
       ],
@@ -168,13 +180,13 @@ export const EQUIVALENT: readonly Equivalent[] = [
         "if (name.length * 3 > NAME_MAX_BYTES) { → if (name.length * 3 >= NAME_MAX_BYTES) {",
         "if (path.length * 3 > PATH_MAX_BYTES && Buffer.byteLength(path) > PATH_MAX_BYTES) { → if (path.length * 3 >= PATH_MAX_BYTES && Buffer.byteLength(path) > PATH_MAX_BYTES) {",
       ],
-      "src/storage/chunk-pins.ts": [
+      "src/storage/chunks/chunk-pins.ts": [
         "if (positions[position] === position) return chunkIds[position]; → if (false) return chunkIds[position];",
       ],
-      "src/storage/free-name.ts": [
+      "src/storage/metadata/free-name.ts": [
         "let taken = free === 2 ? 1 : free / 2; → let taken = free !== 2 ? 1 : free / 2;",
       ],
-      "src/storage/inode.ts": [
+      "src/storage/contract/inode.ts": [
         "if (id < 2 ** 31) return id.toString(36); → if (id <= 2 ** 31) return id.toString(36);",
       ],
     },
@@ -189,13 +201,13 @@ export const EQUIVALENT: readonly Equivalent[] = [
       "src/base/names.ts": [
         'const code = (letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0"); → const code = (letter.codePointAt(0) ?? 1).toString(16).toUpperCase().padStart(4, "0");',
       ],
-      "src/alerts/resolved-alerts.ts": [
+      "src/console/alerts/resolved-alerts.ts": [
         "return alert?.resolved?.atMs ?? 0; → return alert?.resolved?.atMs ?? 1;",
       ],
-      "src/storage/chunk-pins.ts": [
+      "src/storage/chunks/chunk-pins.ts": [
         "const count = (this.#counts.get(id) ?? 0) - 1; → const count = (this.#counts.get(id) ?? 1) - 1;",
       ],
-      "src/alerts/alert-book.ts": [
+      "src/console/alerts/alert-state-machine.ts": [
         "this.#raises.set(alert.key, Math.max(alert.raisedCount, this.#raises.get(alert.key) ?? 0)); → this.#raises.set(alert.key, Math.max(alert.raisedCount, this.#raises.get(alert.key) ?? 1));",
       ],
     },
@@ -203,7 +215,7 @@ export const EQUIVALENT: readonly Equivalent[] = [
   {
     reason: "the two queues have the same rules: it does not matter which is called which",
     mutants: {
-      "src/alerts/resolved-alerts.ts": [
+      "src/console/alerts/resolved-alerts.ts": [
         "const queue = isPublic(alert) ? this.#queues.shown : this.#queues.hidden; → const queue = !(isPublic(alert)) ? this.#queues.shown : this.#queues.hidden;",
       ],
     },
@@ -212,8 +224,8 @@ export const EQUIVALENT: readonly Equivalent[] = [
     reason:
       "it is set before it is looked at: steps are linked, there are ten failures when there is something to tell, an alert begins before it ends",
     mutants: {
-      "src/alerts/security-watch.ts": ["#hasNews = false; → #hasNews = true;"],
-      "src/alerts/tracked-alert.ts": [
+      "src/console/alerts/security-watch.ts": ["#hasNews = false; → #hasNews = true;"],
+      "src/console/alerts/tracked-alert.ts": [
         "const nothing = { told: undefined, isAcked: false, startsAtMs: 0, endsAtMs: 0 }; → const nothing = { told: undefined, isAcked: false, startsAtMs: 1, endsAtMs: 0 };",
         "const nothing = { told: undefined, isAcked: false, startsAtMs: 0, endsAtMs: 0 }; → const nothing = { told: undefined, isAcked: false, startsAtMs: 0, endsAtMs: 1 };",
       ],
@@ -240,7 +252,7 @@ export const EQUIVALENT: readonly Equivalent[] = [
   {
     reason: "the checksum of nothing takes any length before it, and messages are begun before they end",
     mutants: {
-      "src/storage/content-checksums.ts": [
+      "src/storage/chunks/content-checksums.ts": [
         "#messageCrc = 0; → #messageCrc = 1;",
         "#segmentLength = 0; → #segmentLength = 1;",
       ],
@@ -249,7 +261,7 @@ export const EQUIVALENT: readonly Equivalent[] = [
   {
     reason: "two levels that are equal in rank are one level",
     mutants: {
-      "src/alerts/alert-book.ts": [
+      "src/console/alerts/alert-state-machine.ts": [
         "const severity = RANKS[level] > RANKS[open.severity] ? level : open.severity; → const severity = RANKS[level] >= RANKS[open.severity] ? level : open.severity;",
         "const base = RANKS[severity] > RANKS[open.severity] ? unacked : open; → const base = RANKS[severity] >= RANKS[open.severity] ? unacked : open;",
       ],

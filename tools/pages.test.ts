@@ -47,9 +47,9 @@ test("the pages import nothing of src/ but types of webapi and words of base, an
 });
 
 test("a forbidden import of the pages is noticed", () => {
-  assert.equal(violations("a.ts", 'import { x } from "#console/hub.ts";\n').length, 1);
-  assert.equal(violations("a.ts", 'import { alertRecord } from "#webapi/alert.ts";\n').length, 1);
-  assert.equal(violations("a.ts", 'import type { AlertRecord } from "#webapi/alert.ts";\n').length, 0);
+  assert.equal(violations("a.ts", 'import { x } from "#console/live/hub.ts";\n').length, 1);
+  assert.equal(violations("a.ts", 'import { alertRecord } from "#wire/webapi/alert.ts";\n').length, 1);
+  assert.equal(violations("a.ts", 'import type { AlertRecord } from "#wire/webapi/alert.ts";\n').length, 0);
   assert.equal(violations("a.ts", 'const x = await import("node:fs");\n').length, 1);
   assert.equal(violations("a.ts", 'import { y } from "../../src/os/run.ts";\n').length, 1);
 });

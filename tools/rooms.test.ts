@@ -150,7 +150,7 @@ test("a house in order passes, with types, packages, tests, generated code and d
     "src/left/a.test.ts": `${SAID}import net from "node:net";\nimport x from "foreign";\nimport "#testing/t.ts";\n`,
     "src/testing/t.ts": `${SAID}export {};\n`,
     "src/top/t.ts": `// Two lines say what it is for,\n// which is allowed.\nimport "#left/a.ts";\n`,
-    "src/grpc/gen/x_pb.ts": `export * from "../anything";\n`,
+    "src/wire/framing/gen/x_pb.ts": `export * from "../anything";\n`,
     "src/right/wing/a.ts": `${SAID}import "#base/words.ts";\n`,
     "web/pages/a.tsx": `${SAID}import "../parts/b.tsx";\nimport "../words/c.ts";\n`,
     "web/parts/b.tsx": `${SAID}import type { c } from "../words/c.ts";\n`,

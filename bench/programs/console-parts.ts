@@ -8,17 +8,17 @@ import { POLL_INTERVAL_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
 import { serveTasks } from "#bench/tasks.ts";
-import { makeApp } from "#console/app.ts";
-import { TrustedProxies } from "#console/client-address.ts";
-import { ClusterBook } from "#console/cluster-book.ts";
-import { listedNode, nodeReading } from "#console/cluster-state.fixture.ts";
-import { HomeNodes } from "#console/home-nodes.ts";
-import { Hub } from "#console/hub.ts";
-import { liveRoutes } from "#console/live-routes.ts";
-import { OperatorSessions } from "#console/operator-sessions.ts";
-import { QuotaDesk } from "#console/quota-desk.ts";
-import { UserList } from "#console/user-list.ts";
-import { userRoutes } from "#console/user-routes.ts";
+import { makeApp } from "#console/app/app.ts";
+import { listedNode, nodeReading } from "#console/cluster/cluster-state.fixture.ts";
+import { ClusterStateStore } from "#console/cluster/cluster-state-store.ts";
+import { HomeNodes } from "#console/cluster/home-nodes.ts";
+import { UserList } from "#console/cluster/user-list.ts";
+import { TrustedProxies } from "#console/http/client-address.ts";
+import { Hub } from "#console/live/hub.ts";
+import { OperatorSessions } from "#console/operators/operator-sessions.ts";
+import { liveRoutes } from "#console/routes/live-routes.ts";
+import { userRoutes } from "#console/routes/user-routes.ts";
+import { QuotaService } from "#console/services/quota-service.ts";
 
 /** How large the cluster is. */
 interface Size {
@@ -50,7 +50,7 @@ async function serve(size: Size): Promise<{ port: number; token: string }> {
   const homes = new HomeNodes({ clock, log: silentLogger, directory });
   const decided = { locked: new Set<string>(), version: 0, refresh: () => Promise.resolve() };
   const users = new UserList({ clock, cluster: book, homes, decided, fullInDays: () => undefined });
-  const quotas = new QuotaDesk({
+  const quotas = new QuotaService({
     clock,
     log: silentLogger,
     cluster: book,
@@ -81,8 +81,8 @@ async function serve(size: Size): Promise<{ port: number; token: string }> {
 }
 
 /** Every node reports each five seconds, and each time a twentieth of its users has written something. */
-function reportingCluster({ nodes, usersPerNode }: Size): ClusterBook {
-  const book = new ClusterBook({ clock });
+function reportingCluster({ nodes, usersPerNode }: Size): ClusterStateStore {
+  const book = new ClusterStateStore({ clock });
   const ids = Array.from({ length: nodes }, (_, index) => `node-${index}`);
   book.list(ids.map((id) => listedNode(id)));
   let turn = 0;

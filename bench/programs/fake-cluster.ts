@@ -1,8 +1,8 @@
 // Many nodes that are nothing but their metrics listener: one server behind as many addresses of 127.1.0.0/16 as are asked for.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { documentText, type FakeUser } from "#base/fake-nodes.fixture.ts";
 import { serveTasks } from "#bench/tasks.ts";
-import { documentText, type FakeUser } from "#console/fake-nodes.fixture.ts";
 
 /** A document, cut where each user's entries are, so that a poll's changes cost little. */
 interface Node {

@@ -5,18 +5,18 @@ import { CHUNK_BYTES } from "#base/limits.ts";
 import { trustedAuthority } from "#bench/certificates.ts";
 import { callsPerSecond, mibPerSecond } from "#bench/pump.ts";
 import { serveTasks } from "#bench/tasks.ts";
-import type { Server } from "#client/cluster.ts";
-import { downloadFile } from "#client/download.ts";
-import { uploadChunks } from "#client/upload.ts";
-import { createClient, GrpcChannel } from "#grpc/client.ts";
+import type { Server } from "#client/connection/cluster.ts";
+import { downloadFile } from "#client/transfer/download.ts";
+import { uploadChunks } from "#client/transfer/upload.ts";
 import { crc32 } from "#os/crc32.ts";
-import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import {
   FileServer,
   type ListDirResponse,
   ListDirResponseSchema,
-} from "#proto/gen/grove/v1/file_server_pb.ts";
-import { type DecodedListing, decodeListing, REPLY_DECODERS } from "#proto/listing-decoder.ts";
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { type DecodedListing, decodeListing, REPLY_DECODERS } from "#wire/proto/listing-decoder.ts";
 
 /** Below the 100 streams that one connection may have. */
 const STREAMS_PER_CHANNEL = 32;

@@ -12,8 +12,8 @@ import type {
   DownloadResponse,
   UploadRequest,
   UploadResponse,
-} from "#proto/gen/grove/v1/file_server_pb.ts";
-import { DownloadRequestSchema, UploadRequestSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { DownloadRequestSchema, UploadRequestSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { transferService, WINDOW_BYTES } from "./grpc-js-load.ts";
 
 interface TransferClient {

@@ -11,7 +11,7 @@ import {
   UploadRequestSchema,
   type UploadResponse,
   UploadResponseSchema,
-} from "#proto/gen/grove/v1/file_server_pb.ts";
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
 /** Receive window of both sides; grpc-js can raise the client's alone, so the server's is raised behind its back. */
 export const WINDOW_BYTES: number = 16 * 1_048_576;

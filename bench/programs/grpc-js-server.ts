@@ -11,8 +11,8 @@ import type {
   DownloadResponse,
   UploadRequest,
   UploadResponse,
-} from "#proto/gen/grove/v1/file_server_pb.ts";
-import { DownloadResponseSchema, UploadResponseSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { DownloadResponseSchema, UploadResponseSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { transferService, WINDOW_BYTES } from "./grpc-js-load.ts";
 
 // grpc-js has no option for its server's window, so node:http2 is wrapped before the library is loaded.

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { WebSocketServer } from "ws";
 import { serveTasks } from "#bench/tasks.ts";
 import { type FakeCluster, fakeAlert, fakeNode, fakeUser, replyTo, totalsOf } from "#testing/fake-cluster.ts";
-import { HISTORY_COLUMNS } from "#webapi/performance.ts";
+import { HISTORY_COLUMNS } from "#wire/webapi/performance.ts";
 
 const BUILT = fileURLToPath(new URL("../../dist/web/", import.meta.url));
 const TYPES: Readonly<Record<string, string>> = {

@@ -3,8 +3,8 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { trustedAuthority } from "#bench/certificates.ts";
 import { callsPerSecond, mibPerSecond } from "#bench/pump.ts";
 import { serveTasks } from "#bench/tasks.ts";
-import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { EchoRequestSchema, EchoService } from "#grpc/gen/echo_pb.ts";
+import { EchoRequestSchema, EchoService } from "#wire/framing/gen/echo_pb.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 
 const PIECE_BYTES = 262_144;
 const CHUNK_BYTES = 4_000_000;

@@ -1,9 +1,9 @@
 // The gRPC room's server without Grove: echoes, takes streams and sends streams, with no storage and no checksum.
 import { serverCertificate } from "#bench/certificates.ts";
 import { serveTasks } from "#bench/tasks.ts";
-import { EchoService } from "#grpc/gen/echo_pb.ts";
-import { GrpcServer } from "#grpc/server.ts";
-import { slicedClientStream, slicedServerStream } from "#grpc/sliced.ts";
+import { EchoService } from "#wire/framing/gen/echo_pb.ts";
+import { GrpcServer } from "#wire/grpc/server.ts";
+import { slicedClientStream, slicedServerStream } from "#wire/grpc/sliced.ts";
 
 const PIECE_BYTES = 262_144;
 const piece = Buffer.alloc(PIECE_BYTES, 0xa5);

@@ -4,7 +4,7 @@ import { systemRandom } from "#base/random.ts";
 import { makeVerifiedIdentity } from "#base/verified-identity.ts";
 import { percentile } from "#bench/measure.ts";
 import { serveTasks } from "#bench/tasks.ts";
-import { SessionTable } from "#sessions/session-table.ts";
+import { SessionTable } from "#security/sessions/session-table.ts";
 
 /** A number that shares no factor with any table size below it, so that checks walk through all sessions in no simple order. */
 const STRIDE = 7_919;

@@ -2,8 +2,8 @@
 import { percentile } from "#bench/measure.ts";
 import { callsPerSecond } from "#bench/pump.ts";
 import { serveTasks } from "#bench/tasks.ts";
-import { type Client, createClient, GrpcChannel } from "#grpc/client.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { type Client, createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
 let channel: GrpcChannel | undefined;
 let files: Client<typeof FileServer>;

@@ -5,7 +5,7 @@ import { systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import { callsPerSecond } from "#bench/pump.ts";
 import { serveTasks } from "#bench/tasks.ts";
-import { openStorage } from "#storage/open-storage.ts";
+import { openStorage } from "#storage/local/open-storage.ts";
 
 /** Enough for the writer's largest batches, below the limit of its queue. */
 const IN_FLIGHT = 2_048;

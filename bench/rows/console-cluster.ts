@@ -9,8 +9,8 @@ import { type Lab, numberOf } from "#bench/lab.ts";
 import { GROVE } from "#bench/node.ts";
 import { peakMemoryMb, processorMsOf } from "#bench/processor-time.ts";
 import type { Row } from "#bench/row.ts";
-import { openDirectory } from "#directory/open-directory.ts";
-import { registration } from "#directory/store-under-test.fixture.ts";
+import { openDirectory } from "#metaserver/directory/open-directory.ts";
+import { registration } from "#metaserver/directory/store-under-test.fixture.ts";
 import { freeGrpcPorts, freePort } from "#testing/free-ports.ts";
 
 const MANY = { nodes: 1_000, users: 100 };

@@ -1,7 +1,7 @@
 // Pairs of states of a cluster that differ only in users: one machine part for both, and a users' part for each.
 
-import { nodeReading } from "#console/cluster-state.fixture.ts";
-import type { NodeReading, SecurityEvent, UserDetail } from "#console/cluster-state.ts";
+import { nodeReading } from "#console/cluster/cluster-state.fixture.ts";
+import type { NodeReading, SecurityEvent, UserDetail } from "#console/cluster/cluster-state.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
 
 /** What a node says of itself, the same in both states; undefined for a poll that counts as no answer. */

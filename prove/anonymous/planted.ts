@@ -9,7 +9,7 @@ export const anonymousBugs: readonly PlantedBug[] = [
     rigs: ["anonymous"],
     edits: [
       {
-        file: "src/console/node-view.ts",
+        file: "src/console/cluster/node-view.ts",
         from: "  const reading = node.lastGood;\n  return {\n    id: node.id,",
         to: `  const reading = node.lastGood;
   const { address, locked_by, boot_id, users_assigned_count, active_users, trash_bytes, staging_bytes, quota_drift_bytes, poll_error, ...left } = operatorPartOf(node);
@@ -25,12 +25,12 @@ export const anonymousBugs: readonly PlantedBug[] = [
     rigs: ["anonymous"],
     edits: [
       {
-        file: "src/alerts/alert-list.ts",
+        file: "src/console/alerts/alert-list.ts",
         from: 'if (audience === "visitor" && !isPublic(alert)) {',
         to: 'if (audience === "visitor" && !isPublic(alert) && ALERT_KINDS[alert.type].hidden !== "users") {',
       },
       {
-        file: "src/alerts/alert-list.ts",
+        file: "src/console/alerts/alert-list.ts",
         from: 'import type { Alert } from "./alert.ts";',
         to: 'import type { Alert } from "./alert.ts";\nimport { ALERT_KINDS } from "./alert-kinds.ts";',
       },
@@ -42,7 +42,7 @@ export const anonymousBugs: readonly PlantedBug[] = [
     rigs: ["anonymous"],
     edits: [
       {
-        file: "src/alerts/alert-record.ts",
+        file: "src/console/alerts/alert-record.ts",
         from: "  return frameOf(hidesValue === true ? rest : alert, detail, undefined);",
         to: "  return frameOf(hidesValue === true ? rest : alert, alert.detail ?? {}, undefined);",
       },
@@ -54,7 +54,7 @@ export const anonymousBugs: readonly PlantedBug[] = [
     rigs: ["anonymous"],
     edits: [
       {
-        file: "src/console/hub.ts",
+        file: "src/console/live/hub.ts",
         from: "if (event.public !== undefined) this.#tell(this.#streams.visitor, type, event.public);",
         to: "if (event.public !== undefined) this.#tell(this.#streams.visitor, type, event.public);\n    else this.#streams.visitor.passing(type, event.alert);",
       },

@@ -8,7 +8,7 @@
 // document could do to its reader (mutations tries that), and it does not compare before alerts are saved.
 import { join } from "node:path";
 import { ManualClock } from "#base/clock.ts";
-import type { NodeReading } from "#console/cluster-state.ts";
+import type { NodeReading } from "#console/cluster/cluster-state.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";

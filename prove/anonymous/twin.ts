@@ -6,12 +6,12 @@ import { WebSocket } from "ws";
 import type { Clock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
-import { listedNode } from "#console/cluster-state.fixture.ts";
-import type { NodeReading, SecurityEvent } from "#console/cluster-state.ts";
-import { type BuiltConsole, buildConsole } from "#console/console.ts";
-import { OperatorPassword } from "#console/operator-password.ts";
-import type { DirectoryReader } from "#directory/directory.ts";
-import { adminPasswordHash } from "#identity/admin-password.ts";
+import { type BuiltConsole, buildConsole } from "#console/app/console.ts";
+import { listedNode } from "#console/cluster/cluster-state.fixture.ts";
+import type { NodeReading, SecurityEvent } from "#console/cluster/cluster-state.ts";
+import { OperatorPassword } from "#console/operators/operator-password.ts";
+import type { DirectoryReader } from "#metaserver/directory/directory.ts";
+import { adminPasswordHash } from "#security/identity/admin-password.ts";
 
 const PASSWORD = "a password of the rig";
 const VISITOR = "192.0.2.77";

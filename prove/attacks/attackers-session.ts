@@ -1,12 +1,12 @@
 // What the attacker needs of the server before it attacks: a session that is bound to its own address, and a large file.
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { FrameFlag, FrameType, grpcHeaders, RawHttp2 } from "#testing/raw-http2.ts";
 import {
   CreateFileRequestSchema,
   RegisterClientRequestSchema,
   RegisterClientResponseSchema,
   WriteFileRequestSchema,
-} from "#proto/gen/grove/v1/file_server_pb.ts";
-import { FrameFlag, FrameType, grpcHeaders, RawHttp2 } from "#testing/raw-http2.ts";
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
 const BIG_BYTES = 1_073_741_824n;
 /** A path in the attacker's root. */

@@ -7,7 +7,7 @@ export const attackBugs: readonly PlantedBug[] = [
     name: "closed-sessions-not-kept",
     is: "a closed session may be freed before its streams",
     rigs: ["attacks"],
-    edits: [{ file: "src/grpc/server.ts", from: "    this.#keeper.watch(session);\n", to: "" }],
+    edits: [{ file: "src/wire/grpc/server.ts", from: "    this.#keeper.watch(session);\n", to: "" }],
     narrow: "trailers abuse",
     goal: 2,
   },
@@ -17,7 +17,7 @@ export const attackBugs: readonly PlantedBug[] = [
     rigs: ["attacks"],
     edits: [
       {
-        file: "src/grpc/flood-watch.ts",
+        file: "src/wire/grpc/flood-watch.ts",
         from: "      connection.destroy(constants.NGHTTP2_ENHANCE_YOUR_CALM);\n",
         to: "",
       },
@@ -31,7 +31,7 @@ export const attackBugs: readonly PlantedBug[] = [
     rigs: ["peaks"],
     edits: [
       {
-        file: "src/grpc/limits.ts",
+        file: "src/wire/framing/limits.ts",
         from: "HANDSHAKES_OF_NETWORK: BucketRate = { burst: 256, perSecond: 20 };",
         to: "HANDSHAKES_OF_NETWORK: BucketRate = { burst: 4, perSecond: 1 };",
       },
@@ -43,7 +43,7 @@ export const attackBugs: readonly PlantedBug[] = [
     rigs: ["unproven"],
     edits: [
       {
-        file: "src/grpc/connection-table.ts",
+        file: "src/wire/grpc/connection-table.ts",
         from: "      evicted = this.#isGated ? this.#firstToGo() : undefined;\n",
         to: "",
       },
@@ -57,7 +57,7 @@ export const attackBugs: readonly PlantedBug[] = [
     rigs: ["unproven"],
     edits: [
       {
-        file: "src/grpc/limits.ts",
+        file: "src/wire/framing/limits.ts",
         from: "REFUSALS_PER_CONNECTION = 20;",
         to: "REFUSALS_PER_CONNECTION = 2_000_000;",
       },
@@ -71,7 +71,7 @@ export const attackBugs: readonly PlantedBug[] = [
     rigs: ["unproven"],
     edits: [
       {
-        file: "src/grpc/server.ts",
+        file: "src/wire/grpc/server.ts",
         from: "(limiter.mayBegin(connection) && this.#isWelcome(limiter, network))",
         to: "this.#isWelcome(limiter, network)",
       },
@@ -85,7 +85,7 @@ export const attackBugs: readonly PlantedBug[] = [
     rigs: ["unproven"],
     edits: [
       {
-        file: "src/fileserver/upload-watch.ts",
+        file: "src/fileserver/operations/upload-watch.ts",
         from: "coming instanceof Promise ? await this.#whileLive(caller, coming) : coming",
         to: "await coming",
       },
@@ -99,7 +99,7 @@ export const attackBugs: readonly PlantedBug[] = [
     rigs: ["unproven"],
     edits: [
       {
-        file: "src/identity/verification-budget.ts",
+        file: "src/security/identity/verification-budget.ts",
         from: "  if (waitMs === 0) return;\n",
         to: "  if (waitMs >= 0) return;\n",
       },
@@ -113,12 +113,12 @@ export const attackBugs: readonly PlantedBug[] = [
     rigs: ["unproven", "siege"],
     edits: [
       {
-        file: "src/grpc/limits.ts",
+        file: "src/wire/framing/limits.ts",
         from: "{ receiveMessageBytes: 4 * 1_024, receiveFields: 64 }",
         to: "{ receiveMessageBytes: 8 * MIB, receiveFields: 8 * MIB }",
       },
       {
-        file: "src/grpc/inbox.ts",
+        file: "src/wire/framing/inbox.ts",
         from: "fromBinary(desc, body, { readUnknownFields: false })",
         to: "fromBinary(desc, body)",
       },
@@ -132,7 +132,7 @@ export const attackBugs: readonly PlantedBug[] = [
     rigs: ["attacks"],
     edits: [
       {
-        file: "src/fileserver/download.ts",
+        file: "src/fileserver/operations/download.ts",
         from: "        const written = this.#writer.slice(bytes.subarray(done, done + PIECE_BYTES));\n        if (written !== true) await written;",
         to: "        const written = this.#writer.slice(Buffer.from(bytes.subarray(done, done + PIECE_BYTES)));\n        if (written !== true) written.catch(() => undefined);",
       },

@@ -6,14 +6,14 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createAuthority } from "#authority/authority.ts";
 import { systemClock } from "#base/clock.ts";
 import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
-import type { ChannelTls } from "#grpc/transport.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Door } from "#prove/front-caller.ts";
 import { type GroveProcess, startGroveProcess } from "#prove/grove-process.ts";
+import { createAuthority } from "#security/authority/authority.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
+import type { ChannelTls } from "#wire/grpc/transport.ts";
 
 const CLIENT_ID = "the-rigs";
 /** Longer than anybody keeps a connection to it. */

@@ -1,12 +1,12 @@
 // Who must be served while callers without any proof attack: signed-in users of a FileServer and of a node, users of the MetaServer, and nodes.
 import { create, toBinary } from "@bufbuild/protobuf";
-import { type Client, createClient, GrpcChannel } from "#grpc/client.ts";
-import type { CallOptions } from "#grpc/client-call.ts";
-import type { ChannelTls } from "#grpc/transport.ts";
-import { FileServer, RegisterClientRequestSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import { type Door, FrontCaller } from "#prove/front-caller.ts";
+import { type Client, createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import type { CallOptions } from "#wire/grpc/client-call.ts";
+import type { ChannelTls } from "#wire/grpc/transport.ts";
+import { FileServer, RegisterClientRequestSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import type { HonestTask } from "./honest-side.ts";
 import { FILES, META, SIEGE } from "./unproven-place.ts";
 import type { UnprovenScene } from "./unproven-scene.ts";

@@ -1,8 +1,9 @@
 // Single questions to a FileServer by somebody, each with the answer that the oracle wants; none changes what is there.
-import { createClient } from "#grpc/client.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import { answerOf, reasonOf, type SignedIn } from "#prove/served-node.ts";
+import { createClient } from "#wire/grpc/client.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import type { Oracle } from "./oracle.ts";
 
 const ADMIN = "admin@example.com";

@@ -9,12 +9,12 @@ export const authorizationBugs: readonly PlantedBug[] = [
     rigs: ["authorization"],
     edits: [
       {
-        file: "src/storage/share-store.ts",
+        file: "src/storage/local/share-store.ts",
         from: "    for (const owner of owners) this.#known.delete(owner);\n",
         to: "",
       },
       {
-        file: "src/fileserver/access.ts",
+        file: "src/fileserver/operations/access.ts",
         from: "    this.#require(decide(caller, permission, { owner, shared: resolution.shared, heirs }, adminUsername));\n",
         to: "",
       },
@@ -26,12 +26,12 @@ export const authorizationBugs: readonly PlantedBug[] = [
     rigs: ["authorization"],
     edits: [
       {
-        file: "src/fileserver/access.ts",
+        file: "src/fileserver/operations/access.ts",
         from: "place.startsWith(`${path}/`)",
         to: "place.startsWith(path)",
       },
       {
-        file: "src/fileserver/access.ts",
+        file: "src/fileserver/operations/access.ts",
         from: "    this.#require(decide(caller, permission, { owner, shared: resolution.shared, heirs }, adminUsername));\n",
         to: "",
       },
@@ -43,7 +43,7 @@ export const authorizationBugs: readonly PlantedBug[] = [
     rigs: ["authorization"],
     edits: [
       {
-        file: "src/policy/decide.ts",
+        file: "src/security/policy/decide.ts",
         from: "      return caller.username === target.owner ? ALLOWED : NOT_OWNER;",
         to: "      return caller.username === target.owner || target.shared.includes(caller.username) ? ALLOWED : NOT_OWNER;",
       },
@@ -55,7 +55,7 @@ export const authorizationBugs: readonly PlantedBug[] = [
     rigs: ["authorization"],
     edits: [
       {
-        file: "src/sessions/session-table.ts",
+        file: "src/security/sessions/session-table.ts",
         from: "if (address !== entry.rawAddress && normalizeAddress(address) !== entry.address) {",
         to: 'if (address === "") {',
       },

@@ -8,7 +8,7 @@
 //
 // It cannot see: streams that run when a share ends, moves by sharees within what is shared (the model rig), certificates, real identity
 // providers, the console.
-import { channelFrom } from "#fileserver/other-address.fixture.ts";
+import { channelFrom } from "#fileserver/process/other-address.fixture.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
 import { answerOf, type ServedNode, type SignedIn, serveNode } from "#prove/served-node.ts";

@@ -1,10 +1,10 @@
 // Every kind of change that storage makes, each in a folder of its own: what it starts from, and what it does.
 import { GroveError } from "#base/errors.ts";
-import { QuotaBook } from "#quota/quota-book.ts";
-import type { ChangeContext, InodeId } from "#storage/inode.ts";
-import type { Storage } from "#storage/storage.ts";
-import { OWNER, patterned } from "#storage/store.fixture.ts";
-import type { ResumableSink } from "#storage/upload-store.ts";
+import { QuotaStore } from "#quota/quota-store.ts";
+import type { ChangeContext, InodeId } from "#storage/contract/inode.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import type { ResumableSink } from "#storage/contract/upload-store.ts";
+import { OWNER, patterned } from "#storage/local/store.fixture.ts";
 
 /** Changes by the owner, whom no share or move shuts out. */
 export const BY: ChangeContext = { owner: OWNER, by: OWNER, accessVersion: undefined };
@@ -179,7 +179,7 @@ async function idle(place: Place): Promise<void> {
 }
 
 async function setQuota({ directory, folder }: Place): Promise<void> {
-  const book = await QuotaBook.open({ dataFolder: directory });
+  const book = await QuotaStore.open({ dataFolder: directory });
   await book.set(`${folder}@example.com`, { quotaBytes: QUOTA_BYTES });
 }
 

@@ -1,6 +1,6 @@
 // A store that is ready for operations, and what their folders hold before and after each of them.
 import { join } from "node:path";
-import { OWNER, openTestStorage } from "#storage/store.fixture.ts";
+import { OWNER, openTestStorage } from "#storage/local/store.fixture.ts";
 import { BY, type Operation, placeIn } from "./operations.ts";
 import { dumpOf } from "./store-dump.ts";
 import type { SubjectLine } from "./subject.fixture.ts";

@@ -1,9 +1,9 @@
 // What a folder of a store holds, as lines: names, bytes, shares, trash, uploads, and the quota of its user.
 import { createHash } from "node:crypto";
-import { QuotaBook } from "#quota/quota-book.ts";
-import type { InodeId } from "#storage/inode.ts";
-import type { Storage } from "#storage/storage.ts";
-import { OWNER, readAll } from "#storage/store.fixture.ts";
+import { QuotaStore } from "#quota/quota-store.ts";
+import type { InodeId } from "#storage/contract/inode.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import { OWNER, readAll } from "#storage/local/store.fixture.ts";
 import { uploadIdOf } from "./operations.ts";
 
 const LIMIT = 1_000;
@@ -40,7 +40,7 @@ export async function dumpOf(storage: Storage, directory: string, folder: string
       lines.push(`trash of ${originalPath}: ${sizeBytes} bytes, ${inodeCount} inodes`);
   const upload = storage.uploads.find(uploadIdOf(folder));
   if (upload !== undefined) lines.push(`upload to ${upload.path}: ${upload.stagedBytes} bytes staged`);
-  const book = await QuotaBook.open({ dataFolder: directory });
+  const book = await QuotaStore.open({ dataFolder: directory });
   const { bytes, source } = book.quotaOf(`${folder}@example.com`);
   if (source === "explicit") lines.push(`quota of ${bytes} bytes`);
   return lines.sort();

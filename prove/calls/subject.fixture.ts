@@ -1,8 +1,8 @@
 // A process that opens a store and runs operations on it, waiting each time until it is followed, and says what it begins and what is done.
 import { readSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { Storage } from "#storage/storage.ts";
-import { chunkFiles, openTestStorage } from "#storage/store.fixture.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import { chunkFiles, openTestStorage } from "#storage/local/store.fixture.ts";
 import { operationOf, placeIn } from "./operations.ts";
 
 /** A line of the process. */

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { checkStorage } from "#storage/check-storage.ts";
-import { IDENTITY_FILE } from "#storage/data-directory.ts";
-import { DATABASE_FILE } from "#storage/schema.ts";
-import type { Storage } from "#storage/storage.ts";
-import { chunkFiles, openTestStorage } from "#storage/store.fixture.ts";
+import { checkStorage } from "#storage/check/check-storage.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import { chunkFiles, openTestStorage } from "#storage/local/store.fixture.ts";
+import { IDENTITY_FILE } from "#storage/metadata/data-directory.ts";
+import { DATABASE_FILE } from "#storage/metadata/schema.ts";
 import { dumpOf } from "./store-dump.ts";
 
 const run = promisify(execFile);

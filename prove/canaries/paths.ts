@@ -2,9 +2,9 @@
 import { createHash } from "node:crypto";
 import { createConnection } from "node:net";
 import { WebSocket } from "ws";
-import { type Client, createClient, GrpcChannel } from "#grpc/client.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { type Client, createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
 /** What the paths lead to. */
 export interface Doors {

@@ -9,7 +9,7 @@ export const canaryBugs: readonly PlantedBug[] = [
     rigs: ["canaries"],
     edits: [
       {
-        file: "src/fileserver/session-operations.ts",
+        file: "src/fileserver/operations/session-operations.ts",
         from: 'log.info("session_opened", { user: identity.username, session: session.id, address: session.address });',
         to: "process.stderr.write(`session_opened ${identity.username} ${created.token}\\n`);",
       },
@@ -21,7 +21,7 @@ export const canaryBugs: readonly PlantedBug[] = [
     rigs: ["canaries"],
     edits: [
       {
-        file: "src/fileserver/session-operations.ts",
+        file: "src/fileserver/operations/session-operations.ts",
         from: "      detail: { session: session.id, address: session.address, device: request.deviceName },",
         to: "      detail: { session: created.token, address: session.address, device: request.deviceName },",
       },

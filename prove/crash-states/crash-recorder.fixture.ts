@@ -3,8 +3,8 @@ import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { byCrc32, linesOf } from "#prove/store/folder-contents.ts";
 import { WorkFolder } from "#prove/store/work-folder.ts";
-import type { Storage } from "#storage/storage.ts";
-import { BY_OWNER, OWNER, openTestStorage } from "#storage/store.fixture.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import { BY_OWNER, OWNER, openTestStorage } from "#storage/local/store.fixture.ts";
 import type { RecorderLine, RecorderOrder } from "./recorder-lines.ts";
 import { EMPTY, OPERATIONS, PREPARED, prepare } from "./workloads.ts";
 

@@ -9,7 +9,7 @@ export const crashStatesBugs: readonly PlantedBug[] = [
     rigs: ["crash-states"],
     edits: [
       {
-        file: "src/storage/chunk-store.ts",
+        file: "src/storage/chunks/chunk-store.ts",
         from: 'await this.#flushes.run("", () => flushAll(descriptor));',
         to: "void flushAll;",
       },
@@ -23,7 +23,7 @@ export const crashStatesBugs: readonly PlantedBug[] = [
     goal: 2_000,
     edits: [
       {
-        file: "src/storage/upload-sink.ts",
+        file: "src/storage/local/upload-sink.ts",
         from: "      await Promise.all(this.#finished.map(({ durable }) => durable));\n      if (this.#finished.length > 0) {",
         to: "      if (this.#finished.length > 0) {",
       },
@@ -35,7 +35,7 @@ export const crashStatesBugs: readonly PlantedBug[] = [
     rigs: ["crash-states"],
     edits: [
       {
-        file: "src/storage/chunk-writer.ts",
+        file: "src/storage/chunks/chunk-writer.ts",
         from: "    await store.flushDirectoriesOf(writers.map(({ name }) => name));\n",
         to: "",
       },
@@ -59,7 +59,7 @@ export const crashStatesBugs: readonly PlantedBug[] = [
     rigs: ["crash-states"],
     edits: [
       {
-        file: "src/storage/garbage-collector.ts",
+        file: "src/storage/local/garbage-collector.ts",
         from: "      await store.flushDirectoriesOf(garbage.map(({ name }) => name));\n",
         to: "",
       },
@@ -71,7 +71,7 @@ export const crashStatesBugs: readonly PlantedBug[] = [
     rigs: ["crash-states"],
     edits: [
       {
-        file: "src/storage/namespace-commands.ts",
+        file: "src/storage/writer/namespace-commands.ts",
         from: "    this.#heights.went(chain, entryHeight);\n",
         to: "",
       },

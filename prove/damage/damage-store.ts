@@ -3,9 +3,9 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { SeededRandom } from "#prove/seeded-random.ts";
-import type { InodeId } from "#storage/inode.ts";
-import type { Storage } from "#storage/storage.ts";
-import { BY_OWNER, OWNER, openTestStorage, upload } from "#storage/store.fixture.ts";
+import type { InodeId } from "#storage/contract/inode.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import { BY_OWNER, OWNER, openTestStorage, upload } from "#storage/local/store.fixture.ts";
 
 /** So many have the same size, so that their bytes can be exchanged. */
 const EQUAL_SHARE = 3;

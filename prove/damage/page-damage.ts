@@ -2,8 +2,8 @@
 import { GroveError } from "#base/errors.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
-import { type Storage } from "#storage/storage.ts";
-import { OWNER, openTestStorage } from "#storage/store.fixture.ts";
+import { type Storage } from "#storage/contract/storage.ts";
+import { OWNER, openTestStorage } from "#storage/local/store.fixture.ts";
 import type { DamageStore } from "./damage-store.ts";
 import { readFile } from "./read-file.ts";
 import { scrubbed } from "./scrub-pass.ts";

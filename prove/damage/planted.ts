@@ -9,7 +9,7 @@ export const damageBugs: readonly PlantedBug[] = [
     rigs: ["damage"],
     edits: [
       {
-        file: "src/storage/pinned-content.ts",
+        file: "src/storage/local/pinned-content.ts",
         from: 'if (crc32(block) !== blockCrc) throw this.#corrupt("a block does not match its checksum", chunk);',
         to: "void blockCrc;",
       },
@@ -21,7 +21,7 @@ export const damageBugs: readonly PlantedBug[] = [
     rigs: ["damage"],
     edits: [
       {
-        file: "src/storage/pinned-content.ts",
+        file: "src/storage/local/pinned-content.ts",
         from: "bytes.length !== this.inode.sizeBytes || crc32(bytes) !== this.inode.crc32",
         to: "bytes.length !== this.inode.sizeBytes",
       },
@@ -33,7 +33,7 @@ export const damageBugs: readonly PlantedBug[] = [
     rigs: ["damage"],
     edits: [
       {
-        file: "src/storage/scrub-reader.ts",
+        file: "src/storage/scrub/scrub-reader.ts",
         from: "if (data === null || crc32(data) === wanted) return undefined;",
         to: "if (data === null || wanted !== undefined) return undefined;",
       },
@@ -45,7 +45,7 @@ export const damageBugs: readonly PlantedBug[] = [
     rigs: ["damage"],
     edits: [
       {
-        file: "src/storage/chunk-check.ts",
+        file: "src/storage/chunks/chunk-check.ts",
         from: "return file.size === length ? undefined",
         to: "return file.size >= length ? undefined",
       },
@@ -57,7 +57,7 @@ export const damageBugs: readonly PlantedBug[] = [
     rigs: ["damage"],
     edits: [
       {
-        file: "src/storage/pinned-content.ts",
+        file: "src/storage/local/pinned-content.ts",
         from: "checksum.endBytes > sizeBytes || checksum.crcOf(sizeBytes) !== whole",
         to: "checksum.endBytes > sizeBytes",
       },

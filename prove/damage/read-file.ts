@@ -2,7 +2,7 @@
 import { GroveError } from "#base/errors.ts";
 import { BLOCK_BYTES } from "#base/limits.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
-import type { Storage } from "#storage/storage.ts";
+import type { Storage } from "#storage/contract/storage.ts";
 import type { StoredFile } from "./damage-store.ts";
 
 /** Reads a file to its end, from its beginning or from some block on and then again from its beginning. */

@@ -13,7 +13,7 @@ import { readFileSync } from "node:fs";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
-import { openTestStorage } from "#storage/store.fixture.ts";
+import { openTestStorage } from "#storage/local/store.fixture.ts";
 import { DamageStore, type StoredFile } from "./damage-store.ts";
 import { type Damage, KINDS } from "./damages.ts";
 import { damagePages, lookAt } from "./page-damage.ts";

@@ -1,5 +1,5 @@
 // One whole pass of the scrub over a store.
-import { openTestStorage } from "#storage/store.fixture.ts";
+import { openTestStorage } from "#storage/local/store.fixture.ts";
 import { until } from "#testing/until.ts";
 
 /** Fast, and still slow enough for what is found to be written down as it comes. */

@@ -1,6 +1,6 @@
 // The ways in which one user may take everybody's budgets and turns: each is all that such a user can do at once.
 import { setTimeout as sleep } from "node:timers/promises";
-import { OnConflict, Perm, Sort } from "#proto/gen/grove/v1/common_pb.ts";
+import { OnConflict, Perm, Sort } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { type Greedy, type GreedyKind, prepared } from "./greedy-place.ts";
 
 /** Levels of a path that a request can still name. */

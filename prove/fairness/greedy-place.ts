@@ -1,7 +1,8 @@
 // What a greedy user works with: connections of their own, a session, and loops that go on until their time is up, whatever they are refused.
-import { type Client, createClient, GrpcChannel } from "#grpc/client.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+
 import type { StrokeTime, Struck } from "#prove/attacks/orders.ts";
+import { type Client, createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
 /** Where they are. */
 export interface GreedyPlace extends StrokeTime {

@@ -9,7 +9,7 @@ export const fairnessBugs: readonly PlantedBug[] = [
     rigs: ["fairness"],
     edits: [
       {
-        file: "src/fileserver/namespace-operations.ts",
+        file: "src/fileserver/operations/namespace-operations.ts",
         from: "export const LIST_SORT_AT_ONCE = 1_000;",
         to: "export const LIST_SORT_AT_ONCE = 1_000_000;",
       },
@@ -23,12 +23,12 @@ export const fairnessBugs: readonly PlantedBug[] = [
     rigs: ["fairness"],
     edits: [
       {
-        file: "src/storage/range-lines.ts",
+        file: "src/storage/local/range-lines.ts",
         from: "export const RANGE_WRITES_WAITING = 16_384;",
         to: "export const RANGE_WRITES_WAITING = 256;",
       },
       {
-        file: "src/storage/range-lines.ts",
+        file: "src/storage/local/range-lines.ts",
         from: "export const RANGE_WRITES_WAITING_PER_USER = 1_024;",
         to: "export const RANGE_WRITES_WAITING_PER_USER = 16_384;",
       },
@@ -41,7 +41,11 @@ export const fairnessBugs: readonly PlantedBug[] = [
     is: "a connection is read for as long as it brings something, whoever else is there",
     rigs: ["fairness"],
     edits: [
-      { file: "src/grpc/read-turns.ts", from: "if (others < 2) return;", to: "if (others > 0) return;" },
+      {
+        file: "src/wire/grpc/read-scheduler.ts",
+        from: "if (others < 2) return;",
+        to: "if (others > 0) return;",
+      },
     ],
     narrow: "uploads",
     goal: 2,

@@ -11,15 +11,15 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
-import { createClient, GrpcChannel } from "#grpc/client.ts";
-import type { CallOptions } from "#grpc/client-call.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { HonestSide, type HonestTask } from "#prove/attacks/honest-side.ts";
 import { startAttacker, strike } from "#prove/attacks/orders.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import { freeFileServerAddress } from "#prove/file-server.ts";
 import { startGroveProcess } from "#prove/grove-process.ts";
 import { narrowedTo, type Rig } from "#prove/rig.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import type { CallOptions } from "#wire/grpc/client-call.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { GREEDY_KINDS } from "./greedy-kinds.ts";
 import type { GreedyPlace } from "./greedy-place.ts";
 

@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { runSubject, type SubjectRun } from "#prove/calls/subject.ts";
 import type { FollowedCall } from "#prove/calls/traced-process.ts";
 import { type Allowed, problemsOf } from "#prove/calls/verify-store.ts";
-import { checkStorage } from "#storage/check-storage.ts";
+import { checkStorage } from "#storage/check/check-storage.ts";
 import { type FaultPoint, isFlush, wordsOf } from "./faults.ts";
 
 /** Refusals after which nobody can know whether the change was made: the next start tells. */

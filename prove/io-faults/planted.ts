@@ -9,7 +9,7 @@ export const ioFaultBugs: readonly PlantedBug[] = [
     rigs: ["io-faults"],
     edits: [
       {
-        file: "src/storage/chunk-store.ts",
+        file: "src/storage/chunks/chunk-store.ts",
         from: "      await this.#flushes.run(party, () => flushData(descriptor));",
         to: "      await this.#flushes.run(party, () => flushData(descriptor)).catch(() => undefined);",
       },
@@ -23,7 +23,7 @@ export const ioFaultBugs: readonly PlantedBug[] = [
     rigs: ["io-faults"],
     edits: [
       {
-        file: "src/storage/chunk-store.ts",
+        file: "src/storage/chunks/chunk-store.ts",
         from: "      await this.#flushes.run(party, () => flushData(descriptor));",
         to: "      await this.#flushes.run(party, () => flushData(descriptor).catch(() => flushData(descriptor)));",
       },
@@ -37,7 +37,7 @@ export const ioFaultBugs: readonly PlantedBug[] = [
     rigs: ["io-faults"],
     edits: [
       {
-        file: "src/storage/chunk-store.ts",
+        file: "src/storage/chunks/chunk-store.ts",
         from: "      this.#failed(`flushing a directory of chunk files failed: ${String(error)}`);\n      throw error;",
         to: "      throw error;",
       },
@@ -51,7 +51,7 @@ export const ioFaultBugs: readonly PlantedBug[] = [
     rigs: ["io-faults"],
     edits: [
       {
-        file: "src/storage/garbage-collector.ts",
+        file: "src/storage/local/garbage-collector.ts",
         from: '      .catch((error: unknown) => this.#deps.logger.warn("storage.garbage_kept", { error: errorText(error) }))\n',
         to: "",
       },
@@ -65,12 +65,12 @@ export const ioFaultBugs: readonly PlantedBug[] = [
     rigs: ["io-faults"],
     edits: [
       {
-        file: "src/storage/data-directory.ts",
+        file: "src/storage/metadata/data-directory.ts",
         from: "    if (!isBrokenDatabase(error)) closeWriter(db);",
         to: "    if (isBrokenDatabase(error) || db.isOpen) closeWriter(db);",
       },
       {
-        file: "src/storage/schema.ts",
+        file: "src/storage/metadata/schema.ts",
         from: "    if (!isBrokenDatabase(error)) db.close();",
         to: "    if (isBrokenDatabase(error) || db.isOpen) db.close();",
       },

@@ -1,9 +1,9 @@
 // One FileServer, its users and their lanes: worked on, killed, started again and held against what was acknowledged.
 import { setTimeout as sleep } from "node:timers/promises";
-import { GrpcChannel } from "#grpc/client.ts";
 import { type FileServerProcess, freeFileServerAddress, startFileServer } from "#prove/file-server.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
-import { checkStorage } from "#storage/check-storage.ts";
+import { checkStorage } from "#storage/check/check-storage.ts";
+import { GrpcChannel } from "#wire/grpc/client.ts";
 import { ContentMaker } from "./content.ts";
 import { Lane, type LaneEnd, type SignedIn } from "./lane.ts";
 import { fileServerClient } from "./lane-steps.ts";

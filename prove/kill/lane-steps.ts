@@ -1,8 +1,9 @@
 // The kinds of changes that a lane makes: each one call, with the state that its acknowledgement promises.
-import { type Client, createClient, type GrpcChannel } from "#grpc/client.ts";
-import { OnConflict } from "#proto/gen/grove/v1/common_pb.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+
 import type { SeededRandom } from "#prove/seeded-random.ts";
+import { type Client, createClient, type GrpcChannel } from "#wire/grpc/client.ts";
+import { OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { type Content, type ContentMaker, contentOf } from "./content.ts";
 import { below, isWithin, type LaneState, renamed, withEntry, without, withTree } from "./lane-state.ts";
 

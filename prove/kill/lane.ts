@@ -1,8 +1,9 @@
 // One client's folder: changed by one call after the other until the server dies, and then held against what was acknowledged.
-import type { Client } from "#grpc/client.ts";
-import { Kind } from "#proto/gen/grove/v1/common_pb.ts";
-import type { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+
 import type { SeededRandom } from "#prove/seeded-random.ts";
+import type { Client } from "#wire/grpc/client.ts";
+import { Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import type { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import type { Content, ContentMaker } from "./content.ts";
 import { bytesOf, difference, EMPTY_LANE, entryLine, isWithin, linesOf, trashLine } from "./lane-state.ts";
 import { nextStep, type Step } from "./lane-steps.ts";

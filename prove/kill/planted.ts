@@ -9,7 +9,7 @@ export const killBugs: readonly PlantedBug[] = [
     rigs: ["kill"],
     edits: [
       {
-        file: "src/storage/start-recovery.ts",
+        file: "src/storage/metadata/start-recovery.ts",
         from: "if (!isChunkName(name) || known.get(name) !== undefined) continue;",
         to: "if (!isChunkName(name) || known.get(name) === null) continue;",
       },
@@ -21,7 +21,7 @@ export const killBugs: readonly PlantedBug[] = [
     rigs: ["kill"],
     edits: [
       {
-        file: "src/storage/start-recovery.ts",
+        file: "src/storage/metadata/start-recovery.ts",
         from: 'db.exec("DELETE FROM copying");',
         to: 'db.exec("DELETE FROM copying"); db.exec("DELETE FROM upload");',
       },
@@ -34,12 +34,12 @@ export const killBugs: readonly PlantedBug[] = [
     rigs: ["kill"],
     edits: [
       {
-        file: "src/quota/quota-book.ts",
+        file: "src/quota/quota-store.ts",
         from: "const mine = this.#lastSet.then(() => this.#replace(username, change));",
         to: "this.#entries = { ...this.#entries, quotas: new Map(this.#entries.quotas).set(username, quotaBytes) }; const mine = this.#lastSet.then(async () => { await new Promise((resolve) => setTimeout(resolve, 100)); await this.#replace(username, change); });",
       },
       {
-        file: "src/quota/quota-book.ts",
+        file: "src/quota/quota-store.ts",
         from: "      await mine;",
         to: "      void mine.catch(() => undefined);",
       },

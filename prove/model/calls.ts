@@ -1,9 +1,9 @@
 // Makes the calls of the model rig over gRPC, and puts the answers into the form in which they compare.
 
 import { crc32 } from "#os/crc32.ts";
-import { type Attr, Kind, OnConflict, OnExists, type Sort } from "#proto/gen/grove/v1/common_pb.ts";
-import type { TrashItem } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { reasonOf, type SignedIn } from "#prove/served-node.ts";
+import { type Attr, Kind, OnConflict, OnExists, type Sort } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import type { TrashItem } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import type { By } from "./file-model.ts";
 import type { Conflict, Operation } from "./operations.ts";
 import type { Facts, ItemFacts, Outcome } from "./outcome.ts";

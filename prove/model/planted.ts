@@ -1,7 +1,7 @@
 // Bugs of files, folders, trash and shares, as somebody in a hurry would write them.
 import type { PlantedBug } from "#prove/rig.ts";
 
-const CONTENT = "src/storage/content-commands.ts";
+const CONTENT = "src/storage/writer/content-commands.ts";
 
 /** What the model rig must find. */
 export const modelBugs: readonly PlantedBug[] = [
@@ -11,7 +11,7 @@ export const modelBugs: readonly PlantedBug[] = [
     rigs: ["model"],
     edits: [
       {
-        file: "src/storage/share-rows.ts",
+        file: "src/storage/metadata/share-rows.ts",
         from: "    const { changes } = this.#move.run(to, from, ...atOrBelow(root.owner, from));\n    if (changes !== 0) this.#changed(root, 0);\n",
         to: "",
       },
@@ -35,7 +35,7 @@ export const modelBugs: readonly PlantedBug[] = [
     rigs: ["model"],
     edits: [
       {
-        file: "src/storage/trash-commands.ts",
+        file: "src/storage/writer/trash-commands.ts",
         from: "    this.#ledger.addToUsage(root, { bytes, inodes, files });\n",
         to: "",
       },
@@ -59,7 +59,7 @@ export const modelBugs: readonly PlantedBug[] = [
     rigs: ["model"],
     edits: [
       {
-        file: "src/fileserver/namespace-operations.ts",
+        file: "src/fileserver/operations/namespace-operations.ts",
         from: "return movedAttr(this.#deps.storage, target, change.inode);",
         to: "return entryAttr(target, change.inode);",
       },

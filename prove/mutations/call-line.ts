@@ -1,8 +1,8 @@
 // A connection for gRPC calls that costs little: frames by hand, those of one turn of the event loop in one write, and of the answers only how they end.
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { decodeMessage } from "#grpc/status.ts";
 import { FrameFlag, FrameType, rawFrame } from "#testing/raw-http2.ts";
+import { decodeMessage } from "#wire/framing/status.ts";
 import { type ReplyHead, readReplyHead } from "./hpack-reader.ts";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");

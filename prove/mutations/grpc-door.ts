@@ -1,8 +1,8 @@
 // Mutated gRPC calls on one connection, many at a time, and what is wrong with an answer.
 import { gzipSync } from "node:zlib";
-import { Code } from "#grpc/status.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import { hpack } from "#testing/raw-http2.ts";
+import { Code } from "#wire/framing/status.ts";
 import { CallLine, type Outcome } from "./call-line.ts";
 import { nastyHeader } from "./nasty-values.ts";
 import type { RecordedCall } from "./recorded-calls.ts";

@@ -1,6 +1,6 @@
 // Somebody who does nothing wrong beside those who do, and must be served as if they were not there.
-import { type Client, createClient, GrpcChannel } from "#grpc/client.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { type Client, createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
 const WITHIN_MS = 20_000;
 const FILE_BYTES = 64;

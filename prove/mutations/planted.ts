@@ -9,7 +9,7 @@ export const mutationBugs: readonly PlantedBug[] = [
     rigs: ["mutations"],
     edits: [
       {
-        file: "src/grpc/server.ts",
+        file: "src/wire/grpc/server.ts",
         from: "    if (error instanceof MalformedMessageError) return error.asAnswer();\n",
         to: "",
       },
@@ -21,7 +21,7 @@ export const mutationBugs: readonly PlantedBug[] = [
     rigs: ["mutations"],
     edits: [
       {
-        file: "src/metaserver/user-routes.ts",
+        file: "src/metaserver/process/user-routes.ts",
         from: "  } catch {\n    // It is told below.\n  }",
         to: "  } finally {\n  }",
       },
@@ -35,12 +35,12 @@ export const mutationBugs: readonly PlantedBug[] = [
     goal: 200_000,
     edits: [
       {
-        file: "src/grpc/server-call.ts",
+        file: "src/wire/grpc/server-call.ts",
         from: "/** A call in progress. It hears",
         to: "const ended: unknown[] = [];\n\n/** A call in progress. It hears",
       },
       {
-        file: "src/grpc/server-call.ts",
+        file: "src/wire/grpc/server-call.ts",
         from: "    this.#connection.calls.delete(this);\n",
         to: "    this.#connection.calls.delete(this);\n    ended.push(this.#headers);\n",
       },

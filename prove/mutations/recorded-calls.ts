@@ -1,7 +1,7 @@
 // Valid requests of every method, as they are recorded from clients: what mutations begin with.
 import { create, toBinary } from "@bufbuild/protobuf";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
 /** A valid request, as bytes. */
 export interface RecordedCall {

@@ -6,14 +6,14 @@
 // than it did when half was done. It cannot see a wrong success (authorization and model do), and it does not mutate TLS.
 
 import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
-import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { adminPasswordHash } from "#identity/admin-password.ts";
-import { json, startProvider } from "#identity/provider.fixture.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import { footprintOf } from "#prove/grove-process.ts";
 import type { Rig } from "#prove/rig.ts";
 import { CLUSTER_PASSWORD, type SmallCluster, startSmallCluster } from "#prove/small-cluster.ts";
+import { adminPasswordHash } from "#security/identity/admin-password.ts";
+import { json, startProvider } from "#security/identity/provider.fixture.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { ConsoleDoor } from "./console-door.ts";
 import { GrpcDoor, type GrpcDoorDeps } from "./grpc-door.ts";
 import { HonestClient } from "./honest-client.ts";

@@ -5,13 +5,13 @@ import { createInterface } from "node:readline";
 import { systemClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { systemRandom } from "#base/random.ts";
-import { Cluster, LONG, SHORT } from "#client/cluster.ts";
-import { IdentityHolder } from "#client/identity-holder.ts";
-import { RouteCache } from "#client/route-cache.ts";
-import { Router } from "#client/routing.ts";
-import { SessionCache } from "#client/session-cache.ts";
-import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { Cluster, LONG, SHORT } from "#client/connection/cluster.ts";
+import { IdentityHolder } from "#client/connection/identity-holder.ts";
+import { RouteCache } from "#client/connection/route-cache.ts";
+import { Router } from "#client/connection/routing.ts";
+import { SessionCache } from "#client/connection/session-cache.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
 const PATIENCE_MS = 20_000;
 /** Between two files of one user. */

@@ -9,7 +9,7 @@ export const partitionBugs: readonly PlantedBug[] = [
     rigs: ["partitions"],
     edits: [
       {
-        file: "src/fileserver/meta-link.ts",
+        file: "src/fileserver/control/meta-link.ts",
         from: "    await this.#beating;\n    if (!this.#isRunning) return;",
         to: "    await this.#beating;\n    if (!this.#isRunning || this.#lastFailure !== undefined) return;",
       },
@@ -21,7 +21,7 @@ export const partitionBugs: readonly PlantedBug[] = [
     rigs: ["partitions"],
     edits: [
       {
-        file: "src/fileserver/share-teller.ts",
+        file: "src/fileserver/control/share-replicator.ts",
         from: "        this.#changed.add(owner);\n        this.lost();",
         to: "        this.lost();",
       },

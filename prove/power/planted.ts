@@ -9,7 +9,7 @@ export const powerBugs: readonly PlantedBug[] = [
     rigs: ["power", "crash-states"],
     edits: [
       {
-        file: "src/storage/schema.ts",
+        file: "src/storage/metadata/schema.ts",
         from: "PRAGMA synchronous = FULL;",
         to: "PRAGMA synchronous = NORMAL;",
       },
@@ -21,7 +21,7 @@ export const powerBugs: readonly PlantedBug[] = [
     rigs: ["power", "crash-states"],
     edits: [
       {
-        file: "src/storage/chunk-store.ts",
+        file: "src/storage/chunks/chunk-store.ts",
         from: "await this.#flushes.run(party, () => flushData(descriptor));",
         to: "void flushData;",
       },

@@ -5,9 +5,9 @@ import { createInterface } from "node:readline";
 import { SeededRandom } from "#prove/seeded-random.ts";
 import { type FolderContents, foldersOf, linesOf, NOTHING, viewOf } from "#prove/store/folder-contents.ts";
 import { type FolderChange, WorkFolder } from "#prove/store/work-folder.ts";
-import { checkStorage } from "#storage/check-storage.ts";
-import type { Storage } from "#storage/storage.ts";
-import { BY_OWNER, OWNER, openTestStorage } from "#storage/store.fixture.ts";
+import { checkStorage } from "#storage/check/check-storage.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import { BY_OWNER, OWNER, openTestStorage } from "#storage/local/store.fixture.ts";
 import type { LoadLine, LoadOrder } from "./load-lines.ts";
 
 const FOLDERS = 6;

@@ -1,7 +1,7 @@
 // What the database holds at this moment, in one snapshot: every committed state is to be right, not only those that a client is told of.
 import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { DATABASE_FILE } from "#storage/schema.ts";
+import { DATABASE_FILE } from "#storage/metadata/schema.ts";
 
 /** A root as one transaction has left it. Bytes. */
 export interface CommittedRoot {

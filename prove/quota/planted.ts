@@ -2,7 +2,7 @@
 import type { PlantedBug } from "#prove/rig.ts";
 
 const LEDGER = "src/quota/ledger.ts";
-const UPLOAD = "src/fileserver/upload.ts";
+const UPLOAD = "src/fileserver/operations/upload.ts";
 
 /** What the quota rig must find. */
 export const quotaBugs: readonly PlantedBug[] = [
@@ -12,7 +12,7 @@ export const quotaBugs: readonly PlantedBug[] = [
     rigs: ["quota"],
     edits: [
       {
-        file: "src/storage/writer.ts",
+        file: "src/storage/writer/writer.ts",
         from: "    this.#ledger.flush();\n    this.#commit.run();\n    this.#ledger.committed();\n    return replies;",
         to: "    this.#commit.run();\n    this.#ledger.flush();\n    this.#ledger.committed();\n    return replies;",
       },
@@ -90,7 +90,7 @@ export const quotaBugs: readonly PlantedBug[] = [
     rigs: ["quota"],
     edits: [
       {
-        file: "src/fileserver/copy-operations.ts",
+        file: "src/fileserver/operations/copy-operations.ts",
         from: "const claim = { creates: 1 + storage.inodesBelow(id), addsBytes: sizeBytes };",
         to: "const claim = { creates: 1 + storage.inodesBelow(id), addsBytes: 0 };",
       },

@@ -14,7 +14,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
 import { type ServedNode, serveNode } from "#prove/served-node.ts";
-import { checkStorage } from "#storage/check-storage.ts";
+import { checkStorage } from "#storage/check/check-storage.ts";
 import { Account, type Step } from "./account.ts";
 import { CommittedState, driftOf } from "./committed-state.ts";
 

@@ -1,13 +1,14 @@
 // Uploads of a rig: whole ones, and ones that are broken off at a random byte in every way that there is.
-import { GrpcChannel, type SlicedUpload } from "#grpc/client.ts";
+
 import { crc32 } from "#os/crc32.ts";
+import type { SeededRandom } from "#prove/seeded-random.ts";
+import { reasonOf, type SignedIn } from "#prove/served-node.ts";
+import { GrpcChannel, type SlicedUpload } from "#wire/grpc/client.ts";
 import {
   FileServer,
   type UploadRequestSchema,
   type UploadResponseSchema,
-} from "#proto/gen/grove/v1/file_server_pb.ts";
-import type { SeededRandom } from "#prove/seeded-random.ts";
-import { reasonOf, type SignedIn } from "#prove/served-node.ts";
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
 /** How an upload is broken off. */
 export const ABORTS = [

@@ -5,11 +5,13 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { X509Certificate } from "@peculiar/x509";
-import { REVOKED_FILE } from "#authority/authority.ts";
-import { importPrivateKey } from "#authority/certificate-maker.ts";
-import { CERTIFICATE_CHECK_INTERVAL_MS } from "#authority/file-stamp.ts";
-import { revoke } from "#authority/revocations.ts";
-import type { Client, GrpcChannelOptions } from "#grpc/client.ts";
+import type { Cluster } from "#metaserver/process/enrolment.fixture.ts";
+import { nodeMessage } from "#metaserver/process/meta-server.fixture.ts";
+import type { Campaign } from "#prove/campaign.ts";
+import { REVOKED_FILE } from "#security/authority/authority.ts";
+import { importPrivateKey } from "#security/authority/certificate-maker.ts";
+import { CERTIFICATE_CHECK_INTERVAL_MS } from "#security/authority/file-stamp.ts";
+import { revoke } from "#security/authority/revocations.ts";
 import {
   ALLOWED_CERTIFICATES,
   type Authorities,
@@ -18,11 +20,9 @@ import {
   makeAuthorities,
   makeCertificate,
   REFUSED_CERTIFICATES,
-} from "#identity/certificates.fixture.ts";
-import type { Cluster } from "#metaserver/enrolment.fixture.ts";
-import { nodeMessage } from "#metaserver/meta-server.fixture.ts";
-import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
-import type { Campaign } from "#prove/campaign.ts";
+} from "#security/identity/certificates.fixture.ts";
+import type { Client, GrpcChannelOptions } from "#wire/grpc/client.ts";
+import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { type Door, mustBeAccepted, mustBeRefused, outcomeOf } from "./credential.ts";
 
 type Tls = NonNullable<GrpcChannelOptions["tls"]>;

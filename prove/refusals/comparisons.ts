@@ -8,12 +8,12 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const THE_ONE = "src/base/constant-time.ts";
 /** Files that compare a secret with what somebody brings, and how often. */
 const COMPARERS: Readonly<Record<string, number>> = {
-  "src/authority/join-tokens.ts": 1,
-  "src/client/callback-server.ts": 1,
-  "src/console/status-routes.ts": 1,
+  "src/security/authority/join-tokens.ts": 1,
+  "src/client/signin/callback-server.ts": 1,
+  "src/console/routes/status-routes.ts": 1,
   "src/devcluster/sign-in-routes.ts": 1,
-  "src/fileserver/metrics-listener.ts": 1,
-  "src/identity/admin-password.ts": 3,
+  "src/fileserver/front/metrics-listener.ts": 1,
+  "src/security/identity/admin-password.ts": 3,
 };
 /** Secrets go by such names. */
 const SECRET = /(?:token|secret|password|passwordhash|verifier)$/i;

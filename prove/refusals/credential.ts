@@ -1,7 +1,8 @@
 // One credential tried at every door that it could open.
-import { StatusError } from "#grpc/status.ts";
-import { REASON_TRAILER } from "#proto/status-table.ts";
+
 import type { Campaign } from "#prove/campaign.ts";
+import { StatusError } from "#wire/framing/status.ts";
+import { REASON_TRAILER } from "#wire/proto/status-table.ts";
 
 /** Tries to get in: the code of the refusal, or undefined when it was let in. */
 export type Door = () => Promise<string | undefined>;

@@ -1,18 +1,18 @@
 // ID tokens that must sign nobody in (spec 5.2, C-09): at the FileServer that makes sessions of them, and at the MetaServer's users' calls.
 import { ManualClock } from "#base/clock.ts";
-import { startTestNode, type TestNode } from "#fileserver/node.fixture.ts";
-import { CLAIM_VARIANTS, CLIENT_ID, issuedClaims, NOW_S } from "#identity/claims.fixture.ts";
+import { startTestNode, type TestNode } from "#fileserver/process/node.fixture.ts";
+import { nodeMessage, startForTest } from "#metaserver/process/meta-server.fixture.ts";
+import type { Campaign } from "#prove/campaign.ts";
+import { lifetimeOf } from "#prove/rig-lifetime.ts";
+import { CLAIM_VARIANTS, CLIENT_ID, issuedClaims, NOW_S } from "#security/identity/claims.fixture.ts";
 import {
   answerAsIssuer,
   makeKey,
   signToken,
   startProvider,
   type TestProvider,
-} from "#identity/provider.fixture.ts";
-import { createTokenVerifier } from "#identity/token-verifier.ts";
-import { nodeMessage, startForTest } from "#metaserver/meta-server.fixture.ts";
-import type { Campaign } from "#prove/campaign.ts";
-import { lifetimeOf } from "#prove/rig-lifetime.ts";
+} from "#security/identity/provider.fixture.ts";
+import { createTokenVerifier } from "#security/identity/token-verifier.ts";
 import { type Door, mustBeAccepted, mustBeRefused, outcomeOf } from "./credential.ts";
 
 const key = makeKey("ES256", "k1");

@@ -1,6 +1,6 @@
 // Join tokens that must open nothing (D20): at the client that takes them apart, and at the server by itself.
 import { isGroveError } from "#base/errors.ts";
-import { type Cluster, HOUR_MS } from "#metaserver/enrolment.fixture.ts";
+import { type Cluster, HOUR_MS } from "#metaserver/process/enrolment.fixture.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import { type Door, mustBeRefused, outcomeOf } from "./credential.ts";
 

@@ -1,10 +1,10 @@
 // Tokens that make nobody an operator, at every route of the console that is for operators, in each place that a token may stand in (spec 4.2, 5.8, W-04).
 import { hash } from "node:crypto";
 import { ADMIN_SESSION_LIFETIME_MS } from "#base/limits.ts";
-import { type ConsoleUnderTest, PASSWORD, startTestConsole } from "#console/console.fixture.ts";
-import { adminPasswordHash } from "#identity/admin-password.ts";
+import { type ConsoleUnderTest, PASSWORD, startTestConsole } from "#console/app/console.fixture.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import { lifetimeOf } from "#prove/rig-lifetime.ts";
+import { adminPasswordHash } from "#security/identity/admin-password.ts";
 import { type Door, mustBeAccepted, mustBeRefused } from "./credential.ts";
 
 const REFUSALS = ["AUTH_REQUIRED"];

@@ -9,7 +9,7 @@ export const refusalBugs: readonly PlantedBug[] = [
     rigs: ["refusals"],
     edits: [
       {
-        file: "src/identity/admin-password.ts",
+        file: "src/security/identity/admin-password.ts",
         from: "const isEqual = constantTimeEqual(candidate, expected);",
         to: "const isEqual = candidate === expected;",
       },
@@ -21,7 +21,7 @@ export const refusalBugs: readonly PlantedBug[] = [
     rigs: ["refusals"],
     edits: [
       {
-        file: "src/authority/join-tokens.ts",
+        file: "src/security/authority/join-tokens.ts",
         from: "const isEqual = constantTimeEqual(hashOf(token.secret), expected);",
         to: "const isEqual = hashOf(token.secret).equals(expected);",
       },
@@ -33,7 +33,7 @@ export const refusalBugs: readonly PlantedBug[] = [
     rigs: ["refusals"],
     edits: [
       {
-        file: "src/identity/certificate-rule.ts",
+        file: "src/security/identity/certificate-rule.ts",
         from: "  const names: string[] = [];\n",
         to: `  const plain = subjectAltName.replaceAll(/"(?:[^"\\\\]|\\\\.)*"/g, (quoted) => String(JSON.parse(quoted)));
   const names: string[] = plain.split(", ").flatMap((each) => (each.startsWith("DNS:") ? [each.slice(4).toLowerCase()] : []));
@@ -48,7 +48,7 @@ export const refusalBugs: readonly PlantedBug[] = [
     rigs: ["refusals"],
     edits: [
       {
-        file: "src/identity/certificate-rule.ts",
+        file: "src/security/identity/certificate-rule.ts",
         from: '  if (nowWallMs > certificate.validToDate.getTime()) return refused("has expired");\n',
         to: "",
       },
@@ -60,7 +60,7 @@ export const refusalBugs: readonly PlantedBug[] = [
     rigs: ["refusals"],
     edits: [
       {
-        file: "src/identity/certificate-rule.ts",
+        file: "src/security/identity/certificate-rule.ts",
         from: "const NODE_NAME = /^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\\*)\\.cluster\\.local$/;",
         to: "const NODE_NAME = /([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\\*)\\.cluster\\.local$/;",
       },
@@ -72,12 +72,12 @@ export const refusalBugs: readonly PlantedBug[] = [
     rigs: ["refusals"],
     edits: [
       {
-        file: "src/identity/claims.ts",
+        file: "src/security/identity/claims.ts",
         from: "if (Array.isArray(aud) && allowAudienceList !== true) {",
         to: "if (Array.isArray(aud) && aud.length === 0) {",
       },
       {
-        file: "src/identity/claims.ts",
+        file: "src/security/identity/claims.ts",
         from: "if (audience !== clientId || others.length > 0)",
         to: "if (audience !== clientId && !others.includes(clientId))",
       },
@@ -89,7 +89,7 @@ export const refusalBugs: readonly PlantedBug[] = [
     rigs: ["refusals"],
     edits: [
       {
-        file: "src/sessions/session-table.ts",
+        file: "src/security/sessions/session-table.ts",
         from: "if (address !== entry.rawAddress && normalizeAddress(address) !== entry.address) {",
         to: "if (address !== entry.rawAddress && normalizeAddress(address) === entry.address) {",
       },

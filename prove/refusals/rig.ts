@@ -3,7 +3,7 @@
 // pass too; the refusal's reason is checked, so that an outage does not count as one. It also reads the sources for comparisons of
 // secrets that end at the first difference (C-12). It cannot see a flaw of the cryptography below Node, nor a door that is in no
 // service description, and the source check knows secrets by their names.
-import { startCluster } from "#metaserver/enrolment.fixture.ts";
+import { startCluster } from "#metaserver/process/enrolment.fixture.ts";
 import type { Rig } from "#prove/rig.ts";
 import { lifetimeOf } from "#prove/rig-lifetime.ts";
 import { CERTIFICATES, tryCertificates } from "./certificates.ts";

@@ -2,11 +2,11 @@
 import { hash } from "node:crypto";
 import { ManualClock } from "#base/clock.ts";
 import { SESSION_IDLE_TIMEOUT_MS, SESSION_LIFETIME_MS, SESSIONS_PER_USER } from "#base/limits.ts";
-import { startTestNode, type TestNode } from "#fileserver/node.fixture.ts";
-import { channelFrom } from "#fileserver/other-address.fixture.ts";
-import { adminPasswordHash } from "#identity/admin-password.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { startTestNode, type TestNode } from "#fileserver/process/node.fixture.ts";
+import { channelFrom } from "#fileserver/process/other-address.fixture.ts";
 import type { Campaign } from "#prove/campaign.ts";
+import { adminPasswordHash } from "#security/identity/admin-password.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { type Door, mustBeAccepted, mustBeRefused, outcomeOf } from "./credential.ts";
 
 const PASSWORD = "a password of the rig";

@@ -1,7 +1,7 @@
 // Bugs of the table of sessions, as somebody in a hurry would write them.
 import type { PlantedBug } from "#prove/rig.ts";
 
-const TABLE = "src/sessions/session-table.ts";
+const TABLE = "src/security/sessions/session-table.ts";
 
 /** What the sessions rig must find. */
 export const sessionBugs: readonly PlantedBug[] = [
@@ -35,7 +35,7 @@ export const sessionBugs: readonly PlantedBug[] = [
     rigs: ["sessions"],
     edits: [
       {
-        file: "src/sessions/age-clock.ts",
+        file: "src/security/sessions/age-clock.ts",
         from: "    return steadyMs + this.#asleepMs;",
         to: "    return steadyMs;",
       },

@@ -14,8 +14,8 @@ import { makeVerifiedIdentity } from "#base/verified-identity.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
-import { answerOf } from "#sessions/session-answer.fixture.ts";
-import { type Session, SessionTable } from "#sessions/session-table.ts";
+import { answerOf } from "#security/sessions/session-answer.fixture.ts";
+import { type Session, SessionTable } from "#security/sessions/session-table.ts";
 import { type Listed, SessionList } from "./session-list.ts";
 
 const USERS = 2_600;

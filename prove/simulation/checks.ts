@@ -1,6 +1,6 @@
 // What must hold in the simulated cluster: at every moment, two leases after everything is healed, and when all have stopped.
 import { NODE_LEASE_MS } from "#base/limits.ts";
-import { checkStorage } from "#storage/check-storage.ts";
+import { checkStorage } from "#storage/check/check-storage.ts";
 import type { Person } from "./person.ts";
 import { simulation } from "./scheduler.ts";
 import type { SimulatedFileServer, SimulatedMetaServer } from "./servers.ts";

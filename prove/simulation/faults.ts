@@ -1,7 +1,8 @@
 // What befalls the simulated cluster: ten kinds of faults, each with its end.
-import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+
 import type { SeededRandom } from "#prove/seeded-random.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { ownersOn } from "./checks.ts";
 import type { Network } from "./network.ts";
 import type { Person } from "./person.ts";

@@ -1,5 +1,5 @@
 // What the MetaServer's store has taken from each node: until when a lease may run follows from that alone.
-import type { Directory } from "#directory/directory.ts";
+import type { Directory } from "#metaserver/directory/directory.ts";
 import { simulation } from "./scheduler.ts";
 
 /** Since when nothing has come of the process that holds each node's id. */

@@ -10,12 +10,12 @@ export const simulationBugs: readonly PlantedBug[] = [
     goal: 8,
     edits: [
       {
-        file: "src/directory/store-commands.ts",
+        file: "src/metaserver/directory/store-commands.ts",
         from: "granted = excluded.granted\n     WHERE excluded.version > grants.version`",
         to: "granted = excluded.granted`",
       },
       {
-        file: "src/directory/store-commands.ts",
+        file: "src/metaserver/directory/store-commands.ts",
         from: "  if (change.version < root.version) return false;\n",
         to: "",
       },
@@ -28,7 +28,7 @@ export const simulationBugs: readonly PlantedBug[] = [
     goal: 9,
     edits: [
       {
-        file: "src/directory/sqlite-store.ts",
+        file: "src/metaserver/directory/sqlite-store.ts",
         from: "      isLive: (node) => (leases.get(node.fs_id) ?? Number.NEGATIVE_INFINITY) > now.steadyMs,",
         to: "      isLive: (node) => Number(node.last_seen_ms ?? 0) + NODE_LEASE_MS > now.wallMs,",
       },
@@ -40,7 +40,7 @@ export const simulationBugs: readonly PlantedBug[] = [
     rigs: ["simulation"],
     edits: [
       {
-        file: "src/directory/sqlite-store.ts",
+        file: "src/metaserver/directory/sqlite-store.ts",
         from: "      renew: (fsId) => leases.set(fsId, now.steadyMs + NODE_LEASE_MS),",
         to: "      renew: (fsId) => leases.set(fsId, now.steadyMs + 2 * NODE_LEASE_MS),",
       },
@@ -52,7 +52,7 @@ export const simulationBugs: readonly PlantedBug[] = [
     rigs: ["simulation"],
     edits: [
       {
-        file: "src/directory/node-row.ts",
+        file: "src/metaserver/directory/node-row.ts",
         from: "  if (BigInt(epoch) >= node.epoch) return;",
         to: "  if (BigInt(epoch) >= 0n) return;",
       },
@@ -65,7 +65,7 @@ export const simulationBugs: readonly PlantedBug[] = [
     goal: 9,
     edits: [
       {
-        file: "src/directory/node-row.ts",
+        file: "src/metaserver/directory/node-row.ts",
         from: "  if (knownEpoch === undefined || known.instance_id === instanceId) return undefined;",
         to: "  if (knownEpoch === undefined || knownEpoch >= 0) return undefined;",
       },
@@ -78,7 +78,7 @@ export const simulationBugs: readonly PlantedBug[] = [
     goal: 24,
     edits: [
       {
-        file: "src/fileserver/meta-link.ts",
+        file: "src/fileserver/control/meta-link.ts",
         from: "    if (!answer.known || answer.sendFull) await this.#register();",
         to: "    if (answer.sendFull) await this.#register();",
       },
@@ -91,7 +91,7 @@ export const simulationBugs: readonly PlantedBug[] = [
     goal: 24,
     edits: [
       {
-        file: "src/fileserver/node.ts",
+        file: "src/fileserver/process/file-server.ts",
         from: "    keepalive: LINK_KEEPALIVE,\n",
         to: "",
       },
@@ -103,7 +103,7 @@ export const simulationBugs: readonly PlantedBug[] = [
     rigs: ["simulation"],
     edits: [
       {
-        file: "src/client/cluster.ts",
+        file: "src/client/connection/cluster.ts",
         from: "      if (SESSION_CODES.includes(failure.code) && session !== undefined && progress.renewals < 2) {",
         to: "      if (SESSION_CODES.includes(failure.code) && session !== undefined && progress.renewals < 0) {",
       },
@@ -116,7 +116,7 @@ export const simulationBugs: readonly PlantedBug[] = [
     goal: 9,
     edits: [
       {
-        file: "src/sessions/session-table.ts",
+        file: "src/security/sessions/session-table.ts",
         from: "    this.#ageClock = new AgeClock(deps.clock);",
         to: "    this.#ageClock = { nowMs: () => deps.clock.wallMs() } as unknown as AgeClock;",
       },
@@ -129,7 +129,7 @@ export const simulationBugs: readonly PlantedBug[] = [
     goal: 4,
     edits: [
       {
-        file: "src/fileserver/node.ts",
+        file: "src/fileserver/process/file-server.ts",
         from: "    closers.defer(() => drain(graceMs));",
         to: "    closers.defer(() => void drain(graceMs));",
       },
@@ -142,12 +142,12 @@ export const simulationBugs: readonly PlantedBug[] = [
     goal: 4,
     edits: [
       {
-        file: "src/client/cluster.ts",
+        file: "src/client/connection/cluster.ts",
         from: "    const waitMs = Math.min(leftMs, this.#waitMs(progress.attempts));",
         to: "    const waitMs = Math.min(leftMs, 0 * this.#waitMs(progress.attempts));",
       },
       {
-        file: "src/grpc/client.ts",
+        file: "src/wire/grpc/client.ts",
         from: "    const delayMs = baseMs * (1 + jitter * (this.#random() * 2 - 1));",
         to: "    const delayMs = 0 * baseMs * (1 + jitter * (this.#random() * 2 - 1));",
       },

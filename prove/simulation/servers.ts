@@ -1,16 +1,16 @@
 // The servers of the simulated cluster: the product's own start functions, each in a process that can be stopped, killed or cloned.
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { openClusterIdFile } from "#authority/cluster-id-file.ts";
 import type { Clock } from "#base/clock.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
-import type { Directory } from "#directory/directory.ts";
-import { openDirectory } from "#directory/open-directory.ts";
-import { type RunningFileServer, startFileServer } from "#fileserver/node.ts";
-import { readIdentitySettings } from "#identity/settings.ts";
-import { createTokenVerifier } from "#identity/token-verifier.ts";
-import { openKnownNodesFile } from "#metaserver/known-nodes-file.ts";
-import { type RunningMetaServer, startMetaServer } from "#metaserver/meta-server.ts";
+import { type RunningFileServer, startFileServer } from "#fileserver/process/file-server.ts";
+import type { Directory } from "#metaserver/directory/directory.ts";
+import { openDirectory } from "#metaserver/directory/open-directory.ts";
+import { openKnownNodesFile } from "#metaserver/process/known-nodes-file.ts";
+import { type RunningMetaServer, startMetaServer } from "#metaserver/process/meta-server.ts";
+import { openClusterIdFile } from "#security/authority/cluster-id-file.ts";
+import { readIdentitySettings } from "#security/identity/settings.ts";
+import { createTokenVerifier } from "#security/identity/token-verifier.ts";
 import { Heard } from "./heard.ts";
 import { type Network, network } from "./network.ts";
 import { setDatabasesFull } from "./platform/database.ts";

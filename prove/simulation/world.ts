@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { NODE_LEASE_MS } from "#base/limits.ts";
-import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import {
   checkData,
   checkHolders,

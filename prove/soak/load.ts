@@ -1,9 +1,10 @@
 // One user at full load: every kind of operation, many of them broken off in the middle, and in the end everything removed.
-import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { StatusError } from "#grpc/status.ts";
-import { OnConflict } from "#proto/gen/grove/v1/common_pb.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+
 import type { SeededRandom } from "#prove/seeded-random.ts";
+import { StatusError } from "#wire/framing/status.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
 /** Files that a user keeps at most. */
 const FILES_KEPT = 24;

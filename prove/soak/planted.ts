@@ -10,12 +10,12 @@ export const soakBugs: readonly PlantedBug[] = [
     goal: 20,
     edits: [
       {
-        file: "src/storage/open-chunk-files.ts",
+        file: "src/storage/chunks/open-chunk-files.ts",
         from: "      if (this.#files.get(name) !== file && file.users === 0) this.#close(file);\n",
         to: "",
       },
       {
-        file: "src/storage/open-chunk-files.ts",
+        file: "src/storage/chunks/open-chunk-files.ts",
         from: "    if (file.users === 0) this.#close(file);\n",
         to: "    if (file.users === 0 && this.#files.size === 0) this.#close(file);\n",
       },
@@ -27,7 +27,7 @@ export const soakBugs: readonly PlantedBug[] = [
     rigs: ["soak"],
     edits: [
       {
-        file: "src/fileserver/download.ts",
+        file: "src/fileserver/operations/download.ts",
         from: `        await sendChunks(deps, { caller, reached, content, pump, writer }, from, from + wantedBytes);
       } catch (error) {`,
         to: `        await sendChunks(deps, { caller, reached, content, pump, writer }, from, from + wantedBytes);
@@ -35,7 +35,7 @@ export const soakBugs: readonly PlantedBug[] = [
       } catch (error) {`,
       },
       {
-        file: "src/fileserver/download.ts",
+        file: "src/fileserver/operations/download.ts",
         from: "        pump.letGo();\n        content.close();\n",
         to: "        pump.letGo();\n",
       },
@@ -47,7 +47,7 @@ export const soakBugs: readonly PlantedBug[] = [
     rigs: ["soak"],
     edits: [
       {
-        file: "src/storage/chunk-writer.ts",
+        file: "src/storage/chunks/chunk-writer.ts",
         from: "    if (mayUnlink) await this.#store.unlink(this.name);\n",
         to: "    void mayUnlink;\n",
       },
@@ -60,12 +60,12 @@ export const soakBugs: readonly PlantedBug[] = [
     goal: 100,
     edits: [
       {
-        file: "src/storage/writer.ts",
+        file: "src/storage/writer/writer.ts",
         from: "      else this.#checkpointer.start();",
         to: "      else this.#checkpointer.takeDone();",
       },
       {
-        file: "src/storage/writer.ts",
+        file: "src/storage/writer/writer.ts",
         from: "      if (log > (4 * WAL_CHECKPOINT_BYTES) / WAL_FRAME_BYTES)",
         to: "      if (log > (40 * WAL_CHECKPOINT_BYTES) / WAL_FRAME_BYTES)",
       },

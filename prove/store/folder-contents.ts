@@ -1,9 +1,9 @@
 // What a folder holds as anybody sees it, as lines that compare: from what is expected, and from a store.
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
-import type { Inode, InodeId } from "#storage/inode.ts";
-import type { SharedPath, Storage } from "#storage/storage.ts";
-import { OWNER, readAll } from "#storage/store.fixture.ts";
+import type { Inode, InodeId } from "#storage/contract/inode.ts";
+import type { SharedPath, Storage } from "#storage/contract/storage.ts";
+import { OWNER, readAll } from "#storage/local/store.fixture.ts";
 
 const PAGE = 1_000;
 

@@ -2,9 +2,9 @@
 import { systemClock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
-import type { ChangeContext, InodeId } from "#storage/inode.ts";
-import type { Storage } from "#storage/storage.ts";
-import { inodeAt, OWNER } from "#storage/store.fixture.ts";
+import type { ChangeContext, InodeId } from "#storage/contract/inode.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import { inodeAt, OWNER } from "#storage/local/store.fixture.ts";
 import { type FolderContents, type Node, type TrashedNodes, totalOf } from "./folder-contents.ts";
 
 /** The owner, whom no share or move of others can shut out. */

@@ -9,17 +9,17 @@ export const syscallBugs: readonly PlantedBug[] = [
     rigs: ["syscalls"],
     edits: [
       {
-        file: "src/storage/writer.ts",
+        file: "src/storage/writer/writer.ts",
         from: "    this.#commit.run();\n    this.#ledger.committed();\n    return replies;",
         to: "    this.early?.(replies);\n    this.#commit.run();\n    this.#ledger.committed();\n    return [];",
       },
       {
-        file: "src/storage/writer.ts",
+        file: "src/storage/writer/writer.ts",
         from: "  /** Why nothing is written any more. */",
         to: "  early: ((replies: Reply[]) => void) | undefined;\n\n  /** Why nothing is written any more. */",
       },
       {
-        file: "src/storage/write-worker.ts",
+        file: "src/storage/writer/write-worker.ts",
         from: "const writer = new Writer(data);",
         to: "const writer = new Writer(data);\nwriter.early = (replies) => answer(replies);",
       },
@@ -33,7 +33,7 @@ export const syscallBugs: readonly PlantedBug[] = [
     rigs: ["syscalls"],
     edits: [
       {
-        file: "src/storage/writer.ts",
+        file: "src/storage/writer/writer.ts",
         from: "    this.#ledger.flush();\n    this.#commit.run();\n    this.#ledger.committed();\n    return replies;",
         to: "    this.#commit.run();\n    this.#begin.run();\n    this.#ledger.flush();\n    this.#commit.run();\n    this.#ledger.committed();\n    return replies;",
       },
@@ -47,7 +47,7 @@ export const syscallBugs: readonly PlantedBug[] = [
     rigs: ["syscalls"],
     edits: [
       {
-        file: "src/storage/local-storage.ts",
+        file: "src/storage/local/local-storage.ts",
         from: "    const { inodeId, parentId, name, targetAt, onConflict } = change;",
         to: '    const { inodeId, parentId, name, targetAt, onConflict } = change;\n    if (onConflict === "replace") {\n      const { entries } = this.list(parentId, { limit: 1_000, pageToken: "", sort: "name" });\n      const old = entries.find((entry) => entry.name === name && entry.id !== inodeId);\n      if (old !== undefined) await this.remove({ ...change, at: undefined, inodeId: old.id, recursive: true });\n    }',
       },
@@ -61,12 +61,12 @@ export const syscallBugs: readonly PlantedBug[] = [
     rigs: ["syscalls"],
     edits: [
       {
-        file: "src/storage/garbage-collector.ts",
+        file: "src/storage/local/garbage-collector.ts",
         from: "    try {\n      await Promise.all(\n        garbage.map",
         to: '    try {\n      await queue.submit({ op: "dropGarbage", chunkIds: garbage.map(({ id }) => id) });\n      await Promise.all(\n        garbage.map',
       },
       {
-        file: "src/storage/garbage-collector.ts",
+        file: "src/storage/local/garbage-collector.ts",
         from: '      await store.flushDirectoriesOf(garbage.map(({ name }) => name));\n      await queue.submit({ op: "dropGarbage", chunkIds: garbage.map(({ id }) => id) });',
         to: "      await store.flushDirectoriesOf(garbage.map(({ name }) => name));",
       },
@@ -80,7 +80,7 @@ export const syscallBugs: readonly PlantedBug[] = [
     rigs: ["syscalls"],
     edits: [
       {
-        file: "src/storage/local-storage.ts",
+        file: "src/storage/local/local-storage.ts",
         from: '    return this.#queue.submit({ op: "remove", ...this.#fields(change), inodeId, recursive });',
         to: '    const content = this.#open().file(inodeId);\n    const names = [...this.#open().chunkList(content.contentId as number).chunkIds].map((id) => this.#open().chunk(id)?.name ?? "");\n    return Promise.all(names.map((name) => this.#store.unlink(name))).then(() =>\n      this.#queue.submit({ op: "remove", ...this.#fields(change), inodeId, recursive }),\n    );',
       },
@@ -94,7 +94,7 @@ export const syscallBugs: readonly PlantedBug[] = [
     rigs: ["syscalls"],
     edits: [
       {
-        file: "src/storage/start-recovery.ts",
+        file: "src/storage/metadata/start-recovery.ts",
         from: "for (const { name } of open) sweptChunkFiles += sweepDirectory(db, join(directory, CHUNKS_DIRECTORY, name));",
         to: "for (const { name } of open.slice(1)) sweptChunkFiles += sweepDirectory(db, join(directory, CHUNKS_DIRECTORY, name));",
       },
@@ -108,7 +108,7 @@ export const syscallBugs: readonly PlantedBug[] = [
     rigs: ["syscalls"],
     edits: [
       {
-        file: "src/storage/start-recovery.ts",
+        file: "src/storage/metadata/start-recovery.ts",
         from: 'db.exec("INSERT INTO purging (inode_id) SELECT inode_id FROM copying");\n  db.exec("DELETE FROM copying");',
         to: 'db.exec("DELETE FROM copying");',
       },
@@ -122,12 +122,12 @@ export const syscallBugs: readonly PlantedBug[] = [
     rigs: ["syscalls"],
     edits: [
       {
-        file: "src/quota/quota-book.ts",
+        file: "src/quota/quota-store.ts",
         from: "deps.replaceFile ?? ((file, content) => writeFileAtomic(file, content, { keepPrevious: true }));",
         to: "deps.replaceFile ?? ((file, content) => writeFile(file, content));",
       },
       {
-        file: "src/quota/quota-book.ts",
+        file: "src/quota/quota-store.ts",
         from: 'import { rename } from "node:fs/promises";',
         to: 'import { rename, writeFile } from "node:fs/promises";',
       },

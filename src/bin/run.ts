@@ -64,10 +64,10 @@ async function runNamed(
     return await runEntry(entry, words);
   } catch (error) {
     if (entry.server !== true && wantsJson(words)) {
-      const { errorJson } = await import("#client/error-text.ts");
+      const { errorJson } = await import("#client/connection/error-text.ts");
       process.stderr.write(`${JSON.stringify(errorJson(error))}\n`);
     } else reportFailure(entry, error);
-    const { exitCodeOf } = await import("#client/exit-codes.ts");
+    const { exitCodeOf } = await import("#client/terminal/exit-codes.ts");
     return exitCodeOf(error);
   }
 }

@@ -1,7 +1,7 @@
 // `grove user` as a whole: verbs that ask the cluster, and those that work on the metadata store.
 import type { Command } from "commander";
-import { command as clusterVerbs } from "#client/user-command.ts";
-import { addRebindVerbs } from "#metaserver/rebind-user-command.ts";
+import { command as clusterVerbs } from "#client/administration/user-command.ts";
+import { addRebindVerbs } from "#metaserver/process/rebind-user-command.ts";
 
 /** Makes the parser of `grove user` with all its verbs. */
 export function command(): Command {

@@ -9,7 +9,7 @@ import * as oauth from "oauth4webapi";
 import { systemClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { silentLogger } from "#base/log.ts";
-import { createTokenVerifier } from "#identity/token-verifier.ts";
+import { createTokenVerifier } from "#security/identity/token-verifier.ts";
 import { freePort } from "#testing/free-ports.ts";
 import { createDemoProvider } from "./demo-provider.ts";
 import { issuerOf, makeProviderKeys, type ProviderSettings } from "./provider-settings.ts";

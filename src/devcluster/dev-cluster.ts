@@ -2,15 +2,15 @@
 import { existsSync } from "node:fs";
 import { readdir, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { loadOrCreateAuthority } from "#authority/authority.ts";
-import { ensureNodeCertificate } from "#authority/node-certificate-files.ts";
 import { systemClock } from "#base/clock.ts";
 import { errorText } from "#base/log.ts";
 import { metricsPortOf } from "#base/metrics-port.ts";
-import { DEFAULT_REDIRECT_URI } from "#identity/settings.ts";
 import { holdAlone } from "#os/file-lock.ts";
 import { writePrivateFile } from "#os/private-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
+import { loadOrCreateAuthority } from "#security/authority/authority.ts";
+import { ensureNodeCertificate } from "#security/authority/node-certificate-files.ts";
+import { DEFAULT_REDIRECT_URI } from "#security/identity/settings.ts";
 import { type ClusterDocument, ClusterFile } from "./cluster-file.ts";
 import { readOrMakeState, writeState } from "./demo-state.ts";
 import { HeldPorts } from "./held-ports.ts";

@@ -1,9 +1,10 @@
 // Asks the processes of the demonstration whether they serve.
-import { createClient, GrpcChannel } from "#grpc/client.ts";
+
 import {
   Health,
   HealthCheckResponse_ServingStatus as ServingStatus,
-} from "#grpc/gen/grpc/health/v1/health_pb.ts";
+} from "#wire/framing/gen/grpc/health/v1/health_pb.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 
 const PROBE_TIMEOUT_MS = 2_000;
 

@@ -2,8 +2,8 @@
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { metricsPortOf } from "#base/metrics-port.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import type { ClusterDocument } from "./cluster-file.ts";
 import type { ChosenPorts } from "./demo-ports.ts";
 import { ADMIN_EMAIL, adminPasswordHash, type DemoState } from "./demo-state.ts";

@@ -12,7 +12,7 @@ export interface ReserveChoice {
 }
 
 /**
- * Keeps an explicit wish and otherwise the specified reserve; a disk without 4 GiB above that gets a quarter of its free space as
+ * Keeps an explicit request and otherwise the specified reserve; a disk without 4 GiB above that gets a quarter of its free space as
  * reserve. Only the demonstration does this: a FileServer never lowers its reserve by itself.
  */
 export function chooseReserve(freeBytes: bigint, wantedBytes: bigint | undefined): ReserveChoice {

@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import type { ClusterDocument } from "./cluster-file.ts";
 import { isServing } from "./probe.ts";
 

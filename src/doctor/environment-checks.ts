@@ -1,8 +1,12 @@
 // Looks at every variable that servers read (spec 5.9), one finding each, and never shows a value.
 import { HAS_IDP_AUTH, NO_IDP_AUTH_TEXT } from "#base/build-flags.ts";
 import { errorText } from "#base/log.ts";
-import { createAdminPassword } from "#identity/admin-password.ts";
-import { type Environment, type IdentitySettings, readIdentitySettings } from "#identity/settings.ts";
+import { createAdminPassword } from "#security/identity/admin-password.ts";
+import {
+  type Environment,
+  type IdentitySettings,
+  readIdentitySettings,
+} from "#security/identity/settings.ts";
 import { type Check, type Finding, failed, ok, warning } from "./finding.ts";
 
 /** Looks at the variables of an environment, which is that of the servers if they are started with the same one. */

@@ -9,7 +9,7 @@ import { DISK_RESERVE_BYTES, NODE_LEASE_MS } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { METRICS_PORT_OFFSET, metricsPortOf } from "#base/metrics-port.ts";
 import { parseHostPort } from "#base/node-id.ts";
-import { openDirectory } from "#directory/open-directory.ts";
+import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import { clockFinding } from "./clock-finding.ts";
 import { type Check, type Finding, failed, ok, warning } from "./finding.ts";
 import { listensBeyondLoopback } from "./listening-sockets.ts";

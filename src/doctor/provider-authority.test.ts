@@ -1,7 +1,7 @@
 // What the doctor says of a provider whose certificate is of an authority of one's own, of clients and of servers.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
-import { makeTestClient, type TestClient } from "#client/client.fixture.ts";
+import { makeTestClient, type TestClient } from "#client/commands/client.fixture.ts";
 import { type PrivateIssuer, startPrivateIssuer } from "#testing/private-issuer.ts";
 
 let client: TestClient;

@@ -1,7 +1,7 @@
 // Asks the identity provider for what sign-in needs of it: its discovery document, or its addresses.
 import { systemClock } from "#base/clock.ts";
 import { errorText } from "#base/log.ts";
-import { isUntrusted } from "#client/provider-trust.ts";
+import { isUntrusted } from "#client/signin/provider-trust.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
 import { clockFinding } from "./clock-finding.ts";
 import { type Check, type Finding, failed, ok } from "./finding.ts";

@@ -1,5 +1,5 @@
 // Looks at what a FileServer's data folder says that it was: whose node it is, and whether it can be served as that (D19).
-import { commandsToServe, pastInWords, readPastRole, wasMember } from "#authority/node-role.ts";
+import { commandsToServe, pastInWords, readPastRole, wasMember } from "#security/authority/node-role.ts";
 import { type Check, failed, ok, warning } from "./finding.ts";
 
 /** Whether the folder is still served as what it was. */

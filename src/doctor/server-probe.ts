@@ -1,10 +1,13 @@
 // Asks a server whether it serves, and a FileServer's metrics listener how it fares.
 import { metricsPortOf } from "#base/metrics-port.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
-import { openChannel } from "#client/server-address.ts";
-import { createClient } from "#grpc/client.ts";
-import { Health, HealthCheckResponse_ServingStatus as Status } from "#grpc/gen/grpc/health/v1/health_pb.ts";
+import { openChannel } from "#client/signin/server-address.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
+import {
+  Health,
+  HealthCheckResponse_ServingStatus as Status,
+} from "#wire/framing/gen/grpc/health/v1/health_pb.ts";
+import { createClient } from "#wire/grpc/client.ts";
 import { type Check, failed, ok, warning } from "./finding.ts";
 
 /** What a connection needs: the cluster's authority, and whether the cluster is a mock one and speaks plainly. */

@@ -9,7 +9,7 @@ const PORT_TAKEN_WAIT_MS = 5_000;
 const PORT_TAKEN_TRY_MS = 200;
 
 /** How a port is taken, and what is said when it cannot be. */
-export interface PortWish<T> {
+export interface PortRequest<T> {
   /** Listens once; rejects with the system's error. */
   readonly listen: () => Promise<T>;
   /** What ends the sentence about a port that stays taken, such as "choose another with -listen". */
@@ -24,7 +24,7 @@ export interface PortWish<T> {
  * Listens, again and again while the port is taken. Throws BAD_ARGUMENT with the port and what to do when it stays so, and at once for
  * any other reason.
  */
-export async function listenPatiently<T>(place: HostPort, wish: PortWish<T>): Promise<T> {
+export async function listenPatiently<T>(place: HostPort, wish: PortRequest<T>): Promise<T> {
   const waitMs = wish.waitMs ?? PORT_TAKEN_WAIT_MS;
   const where = `cannot listen${wish.purpose ?? ""} on ${formatHostPort(place)}`;
   for (let waitedMs = 0; ; waitedMs += PORT_TAKEN_TRY_MS) {

@@ -6,7 +6,7 @@ import { preferredType } from "./accept.ts";
 const OFFERS = ["application/json", "application/openmetrics-text", "text/plain"] as const;
 const [JSON_TYPE, OPEN, TEXT] = OFFERS;
 
-test("without a wish, or with one for all alike, it is the first offer (spec 4.4)", () => {
+test("without a request, or with one for all alike, it is the first offer (spec 4.4)", () => {
   for (const accept of [
     undefined,
     "",

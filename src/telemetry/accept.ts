@@ -5,7 +5,7 @@ import type { PrometheusForm } from "./prometheus-form.ts";
 /** Types in which /metrics is offered: JSON unless another is preferred (spec 4.4, D12). */
 export const METRICS_TYPES = ["application/json", "application/openmetrics-text", "text/plain"] as const;
 
-/** A choice of them; without a wish it is the first. */
+/** A choice of them; without a request it is the first. */
 export type MetricsTypes = readonly [
   (typeof METRICS_TYPES)[number],
   ...(readonly (typeof METRICS_TYPES)[number][]),
@@ -18,7 +18,7 @@ export const METRICS_FORMS: Readonly<Record<(typeof METRICS_TYPES)[number], Prom
   "text/plain": "text",
 };
 
-/** Items of an Accept header that are read; more are nobody's honest wish. */
+/** Items of an Accept header that are read; more are nobody's honest request. */
 const ITEMS_MAX = 32;
 
 /**

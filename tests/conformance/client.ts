@@ -8,10 +8,10 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import type { Any } from "@bufbuild/protobuf/wkt";
-import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { type CallOptions } from "#grpc/client-call.ts";
-import { Metadata } from "#grpc/metadata.ts";
-import { StatusError } from "#grpc/status.ts";
+import { Metadata } from "#wire/framing/metadata.ts";
+import { StatusError } from "#wire/framing/status.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { type CallOptions } from "#wire/grpc/client-call.ts";
 import { readMessages, writeMessage } from "./delimited.ts";
 import {
   type ClientCompatRequest,

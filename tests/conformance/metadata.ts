@@ -1,6 +1,6 @@
 // Metadata as the conformance protocol writes it down.
 import { create } from "@bufbuild/protobuf";
-import type { Metadata } from "#grpc/metadata.ts";
+import type { Metadata } from "#wire/framing/metadata.ts";
 
 import { type Header, HeaderSchema } from "./gen/connectrpc/conformance/v1/service_pb.ts";
 

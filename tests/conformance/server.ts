@@ -3,9 +3,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import { type Any, anyPack } from "@bufbuild/protobuf/wkt";
-import type { CallContext } from "#grpc/handler.ts";
-import { GrpcServer } from "#grpc/server.ts";
-import { type Code, StatusError } from "#grpc/status.ts";
+import { type Code, StatusError } from "#wire/framing/status.ts";
+import type { CallContext } from "#wire/grpc/handler.ts";
+import { GrpcServer } from "#wire/grpc/server.ts";
 import { readMessages, writeMessage } from "./delimited.ts";
 import {
   ServerCompatRequestSchema,

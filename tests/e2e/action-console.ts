@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { WebSocket } from "ws";
 import type { SshServer } from "#testing/ssh-server.ts";
-import type { ActionRecord } from "#webapi/action-record.ts";
-import type { Problem } from "#webapi/problem.ts";
+import type { ActionRecord } from "#wire/webapi/action-record.ts";
+import type { Problem } from "#wire/webapi/problem.ts";
 import { groveOk } from "./certificate-cluster.ts";
 import { type Ended, freePlace, type Program, startGrove, startProgram, stopProgram } from "./processes.ts";
 
@@ -29,7 +29,7 @@ export interface Answer {
 }
 
 /** How a console is started. */
-export interface ConsoleWish {
+export interface ConsoleRequest {
   readonly data: string;
   readonly store: string;
   readonly keyFile: string;
@@ -87,7 +87,7 @@ export class ActionConsole {
   }
 
   /** Starts `grove admin` and signs in. */
-  static async start(t: Owner, wish: ConsoleWish): Promise<ActionConsole> {
+  static async start(t: Owner, wish: ConsoleRequest): Promise<ActionConsole> {
     const address = wish.address ?? (await freePlace()).address;
     const words = ["admin", "-data", wish.data, "-listen", address, "-meta", wish.store];
     const more = ["-ssh_key", wish.keyFile, "-allow_nodes", "127.0.0.0/8", ...(wish.flags ?? [])];
@@ -238,7 +238,7 @@ export class ActionConsole {
   }
 }
 
-function startOnDisk({ data, diskBytes, env = {} }: ConsoleWish, words: readonly string[]): Program {
+function startOnDisk({ data, diskBytes, env = {} }: ConsoleRequest, words: readonly string[]): Program {
   if (diskBytes === undefined) return startGrove(words, { env });
   mkdirSync(data, { recursive: true });
   const line = `mount -t tmpfs -o size=${diskBytes},mode=700 none "$0" && exec "$@"`;

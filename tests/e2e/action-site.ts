@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { SshServers } from "#testing/ssh-server.ts";
-import type { ConsoleWish } from "./action-console.ts";
+import type { ConsoleRequest } from "./action-console.ts";
 import { type Endings, freePlace, startGrove, stopProgram } from "./processes.ts";
 
 /** The site. */
@@ -12,7 +12,7 @@ export interface ActionSite {
   readonly metaserver: string;
   readonly servers: SshServers;
   /** How a console is started there. */
-  readonly wish: ConsoleWish;
+  readonly wish: ConsoleRequest;
 }
 
 /** Starts a MetaServer, whose store is the nodes', and prepares for sshds; all that ends with `endings`. */

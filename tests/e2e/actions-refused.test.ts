@@ -4,7 +4,7 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type SshServer, type SshServers, withoutOwnBootId } from "#testing/ssh-server.ts";
-import type { ActionRecord } from "#webapi/action-record.ts";
+import type { ActionRecord } from "#wire/webapi/action-record.ts";
 import { ActionConsole, custom, enrol, until } from "./action-console.ts";
 import { openActionSite } from "./action-site.ts";
 import { Endings, grove } from "./processes.ts";

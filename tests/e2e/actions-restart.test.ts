@@ -4,10 +4,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type SshServer, withoutOwnBootId } from "#testing/ssh-server.ts";
-import type { ActionRecord } from "#webapi/action-record.ts";
+import type { ActionRecord } from "#wire/webapi/action-record.ts";
 import {
   ActionConsole,
-  type ConsoleWish,
+  type ConsoleRequest,
   countRunning,
   custom,
   enrol,
@@ -26,7 +26,7 @@ const endings = new Endings();
 let n1: SshServer;
 let n2: SshServer;
 let n3: SshServer;
-let wish: ConsoleWish;
+let wish: ConsoleRequest;
 
 before(async () => {
   if (skip !== false) return;
@@ -62,9 +62,9 @@ function states({ targets }: ActionRecord): string[] {
 
 const running = (line: string): Promise<true> => until(line, () => (isRunning(line) ? true : undefined));
 /** What is under way must be over once a second console has looked. */
-const settled = (desk: ActionConsole, id: string): Promise<ActionRecord> =>
+const settled = (service: ActionConsole, id: string): Promise<ActionRecord> =>
   until(`what became of ${id}`, async () => {
-    const record = await desk.record(id);
+    const record = await service.record(id);
     return record.targets.some(
       ({ state, message }) => state === "running" || (state === "unknown" && message === undefined),
     )
@@ -75,20 +75,20 @@ const settled = (desk: ActionConsole, id: string): Promise<ActionRecord> =>
 test("of two batches that overlap one runs and one gets 409 at once, which names who holds what; the free node stays free (spec 4.7)", {
   skip,
 }, async (t) => {
-  const desk = await ActionConsole.start(t, wish);
-  const id = await desk.begin(custom(["n2"], SLEEP, { timeout_seconds: 600 }));
-  const refused = await desk.refused(custom(["n1", "n2"], "touch never"));
+  const service = await ActionConsole.start(t, wish);
+  const id = await service.begin(custom(["n2"], SLEEP, { timeout_seconds: 600 }));
+  const refused = await service.refused(custom(["n1", "n2"], "touch never"));
   assert.deepEqual([refused.status, refused.code], [409, "NODES_LOCKED"]);
   assert.deepEqual(
     refused.locked?.map(({ node_id, action_id }) => [node_id, action_id]),
     [["n2", id]],
   );
   assert.ok(Math.abs((refused.locked?.[0]?.since ?? 0) - Date.now() / 1_000) < 60);
-  assert.equal((await desk.execute(custom(["n1"], "true"))).state, "succeeded");
+  assert.equal((await service.execute(custom(["n1"], "true"))).state, "succeeded");
   assert.equal(existsSync(join(n1.home, "never")), false);
   const batches = await Promise.all(
     Array.from({ length: 30 }, (_, at) =>
-      desk.ask("/api/actions/execute", custom(at % 2 === 0 ? ["n1", "n3"] : ["n3", "n1"], "true")),
+      service.ask("/api/actions/execute", custom(at % 2 === 0 ? ["n1", "n3"] : ["n3", "n1"], "true")),
     ),
   );
   const statuses = batches.map(({ status }) => status);
@@ -96,10 +96,10 @@ test("of two batches that overlap one runs and one gets 409 at once, which names
     statuses.includes(200) && statuses.every((status) => status === 200 || status === 409),
     statuses.join(),
   );
-  assert.equal((await desk.execute(custom(["n1", "n3"], "true"))).state, "succeeded");
-  await desk.ask(`/api/actions/${id}/cancel`, {});
-  assert.equal((await desk.ended(id)).state, "cancelled");
-  await desk.stop();
+  assert.equal((await service.execute(custom(["n1", "n3"], "true"))).state, "succeeded");
+  await service.ask(`/api/actions/${id}/cancel`, {});
+  assert.equal((await service.ended(id)).state, "cancelled");
+  await service.stop();
 });
 
 test("after kill -9 in the middle of a rolling batch nothing of it runs, its record says so, and its nodes are free (D7, E-04)", {
@@ -120,18 +120,18 @@ test("after kill -9 in the middle of a rolling batch nothing of it runs, its rec
   await until("all of it", () => (countRunning(SLEEP) === 4 ? true : undefined));
   await killed.stop("SIGKILL");
   assert.equal(countRunning(SLEEP), 4, "what runs on nodes does not end with the console");
-  const desk = await ActionConsole.start(t, wish);
-  const early = await desk.record(id);
+  const service = await ActionConsole.start(t, wish);
+  const early = await service.record(id);
   assert.equal(early.state, "orphaned");
-  const record = await settled(desk, id);
+  const record = await settled(service, id);
   assert.equal(isRunning(SLEEP), false);
   assert.deepEqual(
     [record.state, ...states(record)],
     ["orphaned", "n1 cancelled", "n2 cancelled", "n3 skipped"],
     JSON.stringify(record.targets),
   );
-  assert.equal((await desk.execute(custom(["n1", "n2", "n3"], "true"))).state, "succeeded");
-  await desk.stop();
+  assert.equal((await service.execute(custom(["n1", "n2", "n3"], "true"))).state, "succeeded");
+  await service.stop();
   const file = JSON.parse(readFileSync(join(wish.data, "command_history.json"), "utf8")) as {
     records: ActionRecord[];
   };
@@ -151,27 +151,27 @@ test("what a killed console left is still locked while the next one ends it (E-0
   ];
   await until("both", () => (countRunning(line) === 2 ? true : undefined));
   await killed.stop("SIGKILL");
-  const desk = await ActionConsole.start(t, wish);
+  const service = await ActionConsole.start(t, wish);
   for (const [at, node] of ["n1", "n2"].entries()) {
-    const refused = await desk.refused(custom([node], "touch never"));
+    const refused = await service.refused(custom([node], "touch never"));
     assert.deepEqual([refused.status, refused.locked?.map(({ action_id }) => action_id)], [409, [ids[at]]]);
   }
-  for (const id of ids) await settled(desk, id);
+  for (const id of ids) await settled(service, id);
   assert.equal(isRunning(line), false);
   assert.equal(existsSync(join(n1.home, "never")), false);
-  assert.equal((await desk.execute(custom(["n1", "n2"], "true"))).state, "succeeded");
-  await desk.stop();
+  assert.equal((await service.execute(custom(["n1", "n2"], "true"))).state, "succeeded");
+  await service.stop();
 });
 
 test("a console that is asked to stop ends what it runs, and says so in the records (D7)", {
   skip,
 }, async (t) => {
-  const desk = await ActionConsole.start(t, wish);
-  const id = await desk.begin(custom(["n1"], SLEEP, { timeout_seconds: 600 }));
+  const service = await ActionConsole.start(t, wish);
+  const id = await service.begin(custom(["n1"], SLEEP, { timeout_seconds: 600 }));
   // Somebody waits for the end of another one.
-  const waiting = desk.execute(custom(["n2"], SLEEP, { timeout_seconds: 600 })).catch(() => undefined);
+  const waiting = service.execute(custom(["n2"], SLEEP, { timeout_seconds: 600 })).catch(() => undefined);
   await until("both", () => (countRunning(SLEEP) === 2 ? true : undefined));
-  const ended = await desk.stop();
+  const ended = await service.stop();
   assert.deepEqual([ended?.code, isRunning(SLEEP)], [0, false]);
   const next = await ActionConsole.start(t, wish);
   const record = await next.record(id);
@@ -183,8 +183,8 @@ test("a console that is asked to stop ends what it runs, and says so in the reco
 test("a second console on the same folder is refused, and leaves the first and its actions alone", {
   skip,
 }, async (t) => {
-  const desk = await ActionConsole.start(t, wish);
-  const id = await desk.begin(custom(["n1"], SLEEP, { timeout_seconds: 600 }));
+  const service = await ActionConsole.start(t, wish);
+  const id = await service.begin(custom(["n1"], SLEEP, { timeout_seconds: 600 }));
   await running(SLEEP);
   const { code, stderr } = await grove([
     "admin",
@@ -198,10 +198,10 @@ test("a second console on the same folder is refused, and leaves the first and i
   assert.notEqual(code, 0);
   assert.match(stderr, /in use by another console/);
   assert.equal(isRunning(SLEEP), true);
-  assert.equal((await desk.record(id)).state, "running");
-  await desk.ask(`/api/actions/${id}/cancel`, {});
-  assert.equal((await desk.ended(id)).state, "cancelled");
-  await desk.stop();
+  assert.equal((await service.record(id)).state, "running");
+  await service.ask(`/api/actions/${id}/cancel`, {});
+  assert.equal((await service.ended(id)).state, "cancelled");
+  await service.stop();
 });
 
 test("the console restarts itself: the record is handed over, and the next console says that it succeeded (T14)", {
@@ -232,8 +232,10 @@ test("the console restarts itself: the record is handed over, and the next conso
     if (isRunning(pid())) process.kill(-pid(), "SIGKILL");
   });
   const before = pid();
-  const desk = await until("the console", () => ActionConsole.at(wish.address ?? "").catch(() => undefined));
-  const id = await desk.begin({
+  const service = await until("the console", () =>
+    ActionConsole.at(wish.address ?? "").catch(() => undefined),
+  );
+  const id = await service.begin({
     action: "restart",
     nodes: "all",
     restart_mode: "binary",
@@ -266,8 +268,8 @@ test("the console's own host reboots: the record is handed over, and a new boot 
   await n3.stop({ cut: true });
   n3.changeBootId("own-second");
   await n3.start();
-  const desk = await ActionConsole.start(t, wish);
-  const record = await desk.ended(id);
+  const service = await ActionConsole.start(t, wish);
+  const record = await service.ended(id);
   const own = record.targets.find(({ node_id }) => node_id === "n3");
   assert.deepEqual(
     [own?.state, own?.boot_id_before, own?.boot_id_after],

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type SshServer, withoutOwnBootId } from "#testing/ssh-server.ts";
-import type { ActionRecord } from "#webapi/action-record.ts";
+import type { ActionRecord } from "#wire/webapi/action-record.ts";
 import { ActionConsole, custom, enrol, GROVE, isRunning, until } from "./action-console.ts";
 import { openActionSite } from "./action-site.ts";
 import { Endings, freePlace, type Place, startGrove, stopProgram } from "./processes.ts";

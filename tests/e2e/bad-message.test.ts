@@ -1,7 +1,7 @@
 // Messages that are broken, too large or at the ends of their fields are refused, and nothing has changed.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { OnConflict, Sort } from "#proto/gen/grove/v1/common_pb.ts";
+import type { OnConflict, Sort } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import {
   CreateFileRequestSchema,
   DeleteFileRequestSchema,
@@ -11,7 +11,7 @@ import {
   ReadFileRequestSchema,
   RenameRequestSchema,
   WriteFileRequestSchema,
-} from "#proto/gen/grove/v1/file_server_pb.ts";
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { bytes, chunk, header, LARGE, SMALL, STATUS, TwoUsers, U64_MAX } from "./two-users.ts";
 
 let users: TwoUsers;

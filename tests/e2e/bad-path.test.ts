@@ -12,7 +12,7 @@ import {
   ReadFileRequestSchema,
   RenameRequestSchema,
   WriteFileRequestSchema,
-} from "#proto/gen/grove/v1/file_server_pb.ts";
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { bytes, chunk, header, LARGE, SMALL, STATUS, TwoUsers } from "./two-users.ts";
 import { type Answer } from "./wire.ts";
 

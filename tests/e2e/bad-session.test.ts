@@ -6,7 +6,7 @@ import {
   DownloadRequestSchema,
   EndSessionRequestSchema,
   GetAttrRequestSchema,
-} from "#proto/gen/grove/v1/file_server_pb.ts";
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { bytes, header, STATUS, signIn, TwoUsers } from "./two-users.ts";
 import { type Answer, type CallSettings, Wire } from "./wire.ts";
 

@@ -1,8 +1,8 @@
 // A user who changes one folder without pause, and knows what must be in it after a crash: everything acknowledged, and of the one call under way all or nothing.
 import { createHash } from "node:crypto";
-import { type Client, createClient, type GrpcChannel } from "#grpc/client.ts";
-import { OnConflict } from "#proto/gen/grove/v1/common_pb.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { type Client, createClient, type GrpcChannel } from "#wire/grpc/client.ts";
+import { OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
 /** Names and contents of a folder. */
 export type Contents = ReadonlyMap<string, Uint8Array>;

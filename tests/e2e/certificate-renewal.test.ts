@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "node:tls";
-import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { groveOk, startCertificateCluster } from "./certificate-cluster.ts";
 
 /** About 26 seconds: a renewal every 17. */

@@ -5,11 +5,11 @@ import { ManualClock } from "#base/clock.ts";
 import { POLL_INTERVAL_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import { METRICS_PORT_OFFSET, metricsPortOf } from "#base/metrics-port.ts";
-import { listedNode } from "#console/cluster-state.fixture.ts";
-import type { PollOutcome } from "#console/cluster-state.ts";
-import { watchCluster } from "#console/cluster-watch.ts";
-import { registration } from "#directory/store-under-test.fixture.ts";
-import { startTestNode } from "#fileserver/node.fixture.ts";
+import { listedNode } from "#console/cluster/cluster-state.fixture.ts";
+import type { PollOutcome } from "#console/cluster/cluster-state.ts";
+import { watchCluster } from "#console/cluster/cluster-watch.ts";
+import { startTestNode } from "#fileserver/process/node.fixture.ts";
+import { registration } from "#metaserver/directory/store-under-test.fixture.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 
 test("a FileServer's own document is read without a complaint, and its users are known (spec 4.4, 2.7)", async (t) => {

@@ -4,10 +4,10 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { WebSocket } from "ws";
-import { type Client, createClient, GrpcChannel } from "#grpc/client.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
-import { userList } from "#webapi/user.ts";
+import { type Client, createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { userList } from "#wire/webapi/user.ts";
 import { type CertificateCluster, startCertificateCluster } from "./certificate-cluster.ts";
 import { freePlace, type Program, startGrove, stopProgram } from "./processes.ts";
 

@@ -43,7 +43,7 @@ interface Owner {
 }
 
 /** How a site is made. */
-export interface DemoWish {
+export interface DemoRequest {
   readonly nodes: number;
   /** Called with the data folder before anything starts; answers how to undo it, if that is needed. */
   readonly prepare?: (folder: string) => (() => void) | undefined;
@@ -58,18 +58,18 @@ export interface DemoWish {
 export const withoutMachines = withoutSshServer;
 
 /** Starts it; it ends with its owner. */
-export async function openDemoSite(t: Owner, wish: DemoWish): Promise<DemoSite> {
+export async function openDemoSite(t: Owner, request: DemoRequest): Promise<DemoSite> {
   // Hooks run in the order in which they were named: what was made last must end first.
   const ends: (() => Promise<void> | void)[] = [];
   t.after(async () => {
     for (const end of ends.toReversed()) await end();
   });
   const folder = scratchFolder("grove-e2e-");
-  const undo = wish.prepare?.(folder);
+  const undo = request.prepare?.(folder);
   if (undo !== undefined) ends.push(undo);
   const home = join(folder, "home");
   mkdirSync(join(home, ".ssh"), { recursive: true, mode: 0o700 });
-  const servers = wish.hasSsh === true ? new SshServers() : undefined;
+  const servers = request.hasSsh === true ? new SshServers() : undefined;
   if (servers !== undefined) {
     ends.push(() => servers.stop());
     copyFileSync(servers.keyFile, join(home, ".ssh", "id_ed25519"));
@@ -77,13 +77,13 @@ export async function openDemoSite(t: Owner, wish: DemoWish): Promise<DemoSite> 
   }
   const words = [
     "up",
-    ...(wish.isReal === true ? [] : ["-mock"]),
+    ...(request.isReal === true ? [] : ["-mock"]),
     "-nodes",
-    String(wish.nodes),
+    String(request.nodes),
     "-data",
     folder,
   ];
-  const reserve = wish.reserve === undefined ? [] : ["-reserve", wish.reserve];
+  const reserve = request.reserve === undefined ? [] : ["-reserve", request.reserve];
   const up = startGrove([...words, ...reserve], { env: { HOME: home } });
   ends.push(async () => void (await stopProgram(up, "SIGINT")));
   await up.says(/Next, in another terminal/, START_WAIT_MS);
@@ -105,7 +105,7 @@ export async function openDemoSite(t: Owner, wish: DemoWish): Promise<DemoSite> 
       const env = { XDG_CONFIG_HOME: join(folder, "people", user) };
       const person = (await cluster()).users.find(({ email }) => email === user);
       const ended =
-        wish.isReal === true
+        request.isReal === true
           ? (await signInWithChromium(await startLogin(clusterPath, env), person ?? assert.fail(user))).ended
           : await grove(["login", "--cluster", clusterPath, "--mock", user], { env });
       assert.equal(ended.code, 0, ended.stderr);

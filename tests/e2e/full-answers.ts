@@ -1,5 +1,5 @@
 // What a console answers an operator about the cluster in which something is wrong: something of everything, in the length and shape that it has.
-import { HISTORY_COLUMNS } from "#webapi/performance.ts";
+import { HISTORY_COLUMNS } from "#wire/webapi/performance.ts";
 import type { FakeConsole } from "./fake-console.ts";
 import { BOB, COMMITS } from "./full-cluster.ts";
 import { answerForUsers } from "./user-answers.ts";

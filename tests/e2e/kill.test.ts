@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { Kind } from "#proto/gen/grove/v1/common_pb.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { BusyFolder, type Contents, Dice } from "./busy-folder.ts";
 import { freePlace, grove, startGrove, startNode, stopProgram } from "./processes.ts";
 

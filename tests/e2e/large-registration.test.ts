@@ -8,15 +8,15 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { ManualClock } from "#base/clock.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import { type LogFields, type Logger, silentLogger } from "#base/log.ts";
-import { openDirectory } from "#directory/open-directory.ts";
-import { startTestNode, type TestNode } from "#fileserver/node.fixture.ts";
-import { registrationPages } from "#fileserver/registration-pages.ts";
-import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { createTokenVerifier } from "#identity/token-verifier.ts";
-import { openKnownNodesFile } from "#metaserver/known-nodes-file.ts";
-import { type RunningMetaServer, startMetaServer } from "#metaserver/meta-server.ts";
-import { MetaServer, RegisterFileServerRequestSchema } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { registrationPages } from "#fileserver/control/registration-pages.ts";
+import { startTestNode, type TestNode } from "#fileserver/process/node.fixture.ts";
+import { openDirectory } from "#metaserver/directory/open-directory.ts";
+import { openKnownNodesFile } from "#metaserver/process/known-nodes-file.ts";
+import { type RunningMetaServer, startMetaServer } from "#metaserver/process/meta-server.ts";
+import { createTokenVerifier } from "#security/identity/token-verifier.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { MetaServer, RegisterFileServerRequestSchema } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
 const USERS = 84_000;
 const ownerOf = (user: number): string =>

@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { create, type DescMessage, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import {
   FileServer,
   type UploadRequestSchema,
   type UploadResponse,
-} from "#proto/gen/grove/v1/file_server_pb.ts";
-import { scratchFolder } from "#testing/scratch-folder.ts";
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { freePlace, grove, startNode, stopProgram } from "./processes.ts";
 
 const PASSWORD = "correct horse battery staple";

@@ -6,7 +6,7 @@ import { type TestContext, test } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
 import { type FakeCluster, fakeNode, fakeUser } from "#testing/fake-cluster.ts";
-import { HISTORY_COLUMNS } from "#webapi/performance.ts";
+import { HISTORY_COLUMNS } from "#wire/webapi/performance.ts";
 import { BUILT, FAKE_URL, type FakeConsole, fakeConsole } from "./fake-console.ts";
 
 const skip = CHROMIUM === undefined && "Chromium is not installed";

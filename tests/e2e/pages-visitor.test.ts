@@ -4,13 +4,13 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { type Clock, systemClock } from "#base/clock.ts";
+import { fakeUsers } from "#base/fake-nodes.fixture.ts";
 import { silentLogger } from "#base/log.ts";
-import { askHttp } from "#console/app.fixture.ts";
-import { PASSWORD, testConsoleOptions, tokenOf } from "#console/console.fixture.ts";
-import { startConsole } from "#console/console.ts";
-import { fakeUsers } from "#console/fake-nodes.fixture.ts";
-import { History } from "#history/history.ts";
-import { nodeSample } from "#history/sample.fixture.ts";
+import { askHttp } from "#console/app/app.fixture.ts";
+import { PASSWORD, testConsoleOptions, tokenOf } from "#console/app/console.fixture.ts";
+import { startConsole } from "#console/app/console.ts";
+import { History } from "#console/history/history.ts";
+import { nodeSample } from "#console/history/sample.fixture.ts";
 import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
 
 /** Every page, those too of which a visitor sees only that they are for operators, and those that are not there. */

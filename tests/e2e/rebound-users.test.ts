@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "#base/clock.ts";
-import { startTestNode, type TestNode } from "#fileserver/node.fixture.ts";
-import { StatusError } from "#grpc/status.ts";
-import { answerAsIssuer, makeKey, signToken, startProvider } from "#identity/provider.fixture.ts";
-import { startForTest } from "#metaserver/meta-server.fixture.ts";
+import { startTestNode, type TestNode } from "#fileserver/process/node.fixture.ts";
+import { startForTest } from "#metaserver/process/meta-server.fixture.ts";
+import { answerAsIssuer, makeKey, signToken, startProvider } from "#security/identity/provider.fixture.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { StatusError } from "#wire/framing/status.ts";
 
 const CLIENT_ID = "client-1";
 const ALICE = "alice@example.com";

@@ -5,8 +5,8 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type SshServer, withoutSshServer } from "#testing/ssh-server.ts";
-import type { RolloutRecord } from "#webapi/rollout.ts";
-import { ActionConsole, type ConsoleWish, countRunning, enrol, until } from "./action-console.ts";
+import type { RolloutRecord } from "#wire/webapi/rollout.ts";
+import { ActionConsole, type ConsoleRequest, countRunning, enrol, until } from "./action-console.ts";
 import { openActionSite } from "./action-site.ts";
 import { Endings, freePlace } from "./processes.ts";
 
@@ -17,7 +17,7 @@ const endings = new Endings();
 
 let nodes: readonly SshServer[];
 let origin: string;
-let wish: ConsoleWish;
+let wish: ConsoleRequest;
 
 before(async () => {
   if (skip !== false) return;

@@ -4,7 +4,8 @@ import { randomBytes } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create, type DescMessage, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { Kind } from "#proto/gen/grove/v1/common_pb.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import {
   CreateDirectoryRequestSchema,
   CreateFileRequestSchema,
@@ -15,8 +16,7 @@ import {
   RegisterClientRequestSchema,
   RegisterClientResponseSchema,
   UploadRequestSchema,
-} from "#proto/gen/grove/v1/file_server_pb.ts";
-import { scratchFolder } from "#testing/scratch-folder.ts";
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { type Place, type StartedNode, startNode, stopProgram } from "./processes.ts";
 import { type Answer, type CallSettings, Wire } from "./wire.ts";
 

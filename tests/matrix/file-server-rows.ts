@@ -1,9 +1,9 @@
 // What each operation of a FileServer answers to whom: the table that the matrix test goes through (spec 4.5, 5.3 to 5.5, D1, D13).
 import type { ErrorCode } from "#base/errors.ts";
-import type { Client } from "#grpc/client.ts";
-import type { CallOptions } from "#grpc/client-call.ts";
-import { Perm } from "#proto/gen/grove/v1/common_pb.ts";
-import type { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { Client } from "#wire/grpc/client.ts";
+import type { CallOptions } from "#wire/grpc/client-call.ts";
+import { Perm } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import type { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
 /** How a call ends: well, with a refusal, or with `success: false` where the specification wants no status (spec 5.5). */
 export type Outcome = "OK" | "success=false" | ErrorCode;

@@ -2,17 +2,17 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { type Authority, loadOrCreateAuthority } from "#authority/authority.ts";
 import { ManualClock, systemClock } from "#base/clock.ts";
 import { stringify64 } from "#base/json64.ts";
 import { SESSION_IDLE_TIMEOUT_MS, SESSION_LIFETIME_MS } from "#base/limits.ts";
-import { startTestNode, type TestNode, type TestUser } from "#fileserver/node.fixture.ts";
-import { type Client, createClient, GrpcChannel } from "#grpc/client.ts";
-import type { CallOptions } from "#grpc/client-call.ts";
-import { Code, StatusError } from "#grpc/status.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { REASON_TRAILER } from "#proto/status-table.ts";
+import { startTestNode, type TestNode, type TestUser } from "#fileserver/process/node.fixture.ts";
+import { type Authority, loadOrCreateAuthority } from "#security/authority/authority.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { Code, StatusError } from "#wire/framing/status.ts";
+import { type Client, createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import type { CallOptions } from "#wire/grpc/client-call.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { REASON_TRAILER } from "#wire/proto/status-table.ts";
 import { FILE_SERVER_ROWS, type Outcome, type Row, type Target } from "./file-server-rows.ts";
 
 type Method = keyof typeof FILE_SERVER_ROWS;

@@ -3,24 +3,28 @@ import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { type Authority, loadOrCreateAuthority } from "#authority/authority.ts";
+import { ManualClock, systemClock } from "#base/clock.ts";
+import type { ErrorCode } from "#base/errors.ts";
+import { stringify64 } from "#base/json64.ts";
+import {
+  type MetaServerUnderTest,
+  nodeMessage,
+  startForTest,
+} from "#metaserver/process/meta-server.fixture.ts";
+import { type Authority, loadOrCreateAuthority } from "#security/authority/authority.ts";
 import {
   exportPrivateKey,
   exportPublicKey,
   importPrivateKey,
   makeKeyPair,
   makeLeafCertificate,
-} from "#authority/certificate-maker.ts";
-import { ManualClock, systemClock } from "#base/clock.ts";
-import type { ErrorCode } from "#base/errors.ts";
-import { stringify64 } from "#base/json64.ts";
-import type { Client } from "#grpc/client.ts";
-import type { CallOptions } from "#grpc/client-call.ts";
-import { Code, StatusError } from "#grpc/status.ts";
-import { type MetaServerUnderTest, nodeMessage, startForTest } from "#metaserver/meta-server.fixture.ts";
-import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
-import { REASON_TRAILER } from "#proto/status-table.ts";
+} from "#security/authority/certificate-maker.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { Code, StatusError } from "#wire/framing/status.ts";
+import type { Client } from "#wire/grpc/client.ts";
+import type { CallOptions } from "#wire/grpc/client-call.ts";
+import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import { REASON_TRAILER } from "#wire/proto/status-table.ts";
 
 const OWNER = "owner@example.com";
 const TIMEOUT = { timeout: 60_000 };

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { type CallOptions, ConnectError, createClient, type HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter, createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { type EchoRequest, EchoService } from "#grpc/gen/echo_pb.ts";
+import { type EchoRequest, EchoService } from "#wire/framing/gen/echo_pb.ts";
 import type { Outcome, PeerKind, PeerOptions, Reply } from "./peer.ts";
 
 // A failed call has headers and trailers in one, and then a name has both values.

@@ -13,8 +13,8 @@ import {
   type ServiceError,
   status as Status,
 } from "@grpc/grpc-js";
-import { type EchoRequest, EchoService } from "#grpc/gen/echo_pb.ts";
-import { StatusSchema } from "#grpc/gen/google/rpc/status_pb.ts";
+import { type EchoRequest, EchoService } from "#wire/framing/gen/echo_pb.ts";
+import { StatusSchema } from "#wire/framing/gen/google/rpc/status_pb.ts";
 import type { Outcome, PeerKind, PeerOptions, Reply, Request } from "./peer.ts";
 
 const codec = (desc: DescMessage) => ({

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { create, type DescFile, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { EchoService } from "#grpc/gen/echo_pb.ts";
+import { EchoService } from "#wire/framing/gen/echo_pb.ts";
 
 /** Where the Python programs are. */
 export const pythonFolder: string = join(dirname(fileURLToPath(import.meta.url)), "..", "python");

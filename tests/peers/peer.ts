@@ -1,6 +1,6 @@
 // What every implementation of gRPC must be able to do in these tests, as a client and as a server of EchoService.
 import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
-import type { EchoRequestSchema, EchoResponseSchema } from "#grpc/gen/echo_pb.ts";
+import type { EchoRequestSchema, EchoResponseSchema } from "#wire/framing/gen/echo_pb.ts";
 
 export type Request = MessageInitShape<typeof EchoRequestSchema>;
 export type Reply = MessageShape<typeof EchoResponseSchema>;

@@ -4,11 +4,11 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { echoHandlers } from "#grpc/echo-service.ts";
-import { EchoService } from "#grpc/gen/echo_pb.ts";
-import { HealthService } from "#grpc/health.ts";
-import { addReflection } from "#grpc/reflection.ts";
-import { GrpcServer } from "#grpc/server.ts";
+import { EchoService } from "#wire/framing/gen/echo_pb.ts";
+import { echoHandlers } from "#wire/grpc/echo-service.ts";
+import { HealthService } from "#wire/grpc/health.ts";
+import { addReflection } from "#wire/grpc/reflection.ts";
+import { GrpcServer } from "#wire/grpc/server.ts";
 import { findPython, pythonFolder } from "./grpcio.ts";
 
 const python = findPython();

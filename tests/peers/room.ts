@@ -1,12 +1,12 @@
 // The room's own client and server in the shape that the tests of peers use.
 
-import { createClient, GrpcChannel } from "#grpc/client.ts";
-import type { CallOptions } from "#grpc/client-call.ts";
-import { echoHandlers } from "#grpc/echo-service.ts";
-import { EchoService } from "#grpc/gen/echo_pb.ts";
-import { Metadata } from "#grpc/metadata.ts";
-import { GrpcServer } from "#grpc/server.ts";
-import { StatusError } from "#grpc/status.ts";
+import { EchoService } from "#wire/framing/gen/echo_pb.ts";
+import { Metadata } from "#wire/framing/metadata.ts";
+import { StatusError } from "#wire/framing/status.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import type { CallOptions } from "#wire/grpc/client-call.ts";
+import { echoHandlers } from "#wire/grpc/echo-service.ts";
+import { GrpcServer } from "#wire/grpc/server.ts";
 import type { Outcome, PeerKind, PeerOptions, Reply } from "./peer.ts";
 
 const mapOf = (metadata: Metadata): Map<string, string | Uint8Array> =>

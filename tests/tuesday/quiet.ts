@@ -1,7 +1,7 @@
 // Quiet while somebody works on a node.
 import assert from "node:assert/strict";
-import type { NodeMaintenance } from "#webapi/maintenance.ts";
-import type { Silence } from "#webapi/notice.ts";
+import type { NodeMaintenance } from "#wire/webapi/maintenance.ts";
+import type { Silence } from "#wire/webapi/notification.ts";
 import type { Job } from "./job.ts";
 
 interface MaintenanceList {

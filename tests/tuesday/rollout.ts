@@ -6,7 +6,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { GROVE, isRunning, until } from "#e2e/action-console.ts";
 import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
-import type { RolloutRecord } from "#webapi/rollout.ts";
+import type { RolloutRecord } from "#wire/webapi/rollout.ts";
 import type { Job } from "./job.ts";
 import type { Site } from "./site.ts";
 

@@ -13,15 +13,15 @@ import {
   startGrove,
   stopProgram,
 } from "#e2e/processes.ts";
+import { createAuthorityFetch } from "#os/authority-fetch.ts";
 import {
   answerAsIssuer,
   makeKey,
   type SigningKey,
   signToken,
   startProvider,
-} from "#identity/provider.fixture.ts";
-import { createAuthorityFetch } from "#os/authority-fetch.ts";
-import type { AlertRecord } from "#webapi/alert.ts";
+} from "#security/identity/provider.fixture.ts";
+import type { AlertRecord } from "#wire/webapi/alert.ts";
 
 /** The operator's password, which the console and all nodes are given as a hash. */
 export const PASSWORD = "an operator's ordinary password";

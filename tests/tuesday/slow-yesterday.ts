@@ -1,6 +1,6 @@
 // It was slow yesterday at two.
 import assert from "node:assert/strict";
-import type { HistoryReply } from "#webapi/performance.ts";
+import type { HistoryReply } from "#wire/webapi/performance.ts";
 import type { Job } from "./job.ts";
 
 const DAY_SECONDS = 86_400;

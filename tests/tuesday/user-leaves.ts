@@ -1,7 +1,7 @@
 // Somebody leaves the organisation.
 import assert from "node:assert/strict";
 import type { z } from "zod";
-import type { userStateChanged } from "#webapi/user-state.ts";
+import type { userStateChanged } from "#wire/webapi/user-state.ts";
 import type { Job } from "./job.ts";
 
 /** Locked out on every node at once, with what each says; the files stay, and the way back is one step. */

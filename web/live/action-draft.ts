@@ -2,7 +2,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
-import type { ActionRecord } from "#webapi/action-record.ts";
+import type { ActionRecord } from "#wire/webapi/action-record.ts";
 import { run, tryOut, type Wish } from "./actions.ts";
 
 /** The fields of the composer; each kind of action takes its own of them. */

@@ -1,7 +1,7 @@
 // The output of an action as it comes: what there is is read, what follows comes over the socket, and what was missed is read again.
 import { useEffect, useState } from "react";
 import type { z } from "zod";
-import type { ActionRecord, outputReply } from "#webapi/action-record.ts";
+import type { ActionRecord, outputReply } from "#wire/webapi/action-record.ts";
 import type { OutputEntry } from "./actions.ts";
 import { ApiProblem, call } from "./api.ts";
 import { type OutputLine, OutputLines } from "./output-lines.ts";

@@ -7,7 +7,7 @@ import type {
   actionHistoryReply,
   actionQueued,
   outputEntry,
-} from "#webapi/action-record.ts";
+} from "#wire/webapi/action-record.ts";
 import { call } from "./api.ts";
 import { queryClient } from "./query-client.ts";
 

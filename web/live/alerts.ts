@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { z } from "zod";
-import type { AlertRecord, alertList, alertSummary } from "#webapi/alert.ts";
+import type { AlertRecord, alertList, alertSummary } from "#wire/webapi/alert.ts";
 import { gravestFirst } from "../words/alert.ts";
 import { call } from "./api.ts";
 import { ALERTS_KEY, usePhase } from "./cluster.ts";

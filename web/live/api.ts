@@ -1,5 +1,5 @@
 // Calls of the console's interface: JSON in and out, refusals as ApiProblem with the sentence that the console sent.
-import type { Problem } from "#webapi/problem.ts";
+import type { Problem } from "#wire/webapi/problem.ts";
 import { sentence } from "../words/sentence.ts";
 
 /** A refusal of the console, or its absence (status 0). */

@@ -1,7 +1,7 @@
 // What the pages know of the cluster: read once, then kept fresh by the socket, or by polling while there is none.
 import { replaceEqualDeep, useQuery } from "@tanstack/react-query";
 import { useEffect, useState, useSyncExternalStore } from "react";
-import type { OperatorCluster, PublicCluster } from "#webapi/cluster.ts";
+import type { OperatorCluster, PublicCluster } from "#wire/webapi/cluster.ts";
 import type { LiveNode } from "../words/live-node.ts";
 import { call } from "./api.ts";
 import { Connection, type ConnectionState, type Phase } from "./connection.ts";

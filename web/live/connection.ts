@@ -1,5 +1,5 @@
 // The connection to /ws/cluster: comes back by itself, knows how old what is shown is, and falls back to polling.
-import type { AlertRecord } from "#webapi/alert.ts";
+import type { AlertRecord } from "#wire/webapi/alert.ts";
 import type { LiveNode } from "../words/live-node.ts";
 import type { LiveMessage } from "./message-pieces.ts";
 import { MessageReader } from "./message-reader.ts";

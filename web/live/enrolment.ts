@@ -1,6 +1,6 @@
 // Which nodes actions can reach, and the command that enrols the others.
 import { useQuery } from "@tanstack/react-query";
-import type { ActionNodesReply } from "#webapi/action-record.ts";
+import type { ActionNodesReply } from "#wire/webapi/action-record.ts";
 import { call } from "./api.ts";
 
 /** Who has just typed the command wants to see it. */

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { HISTORY_SNAPSHOTS_PER_NODE } from "#base/limits.ts";
-import type { HistoryColumn, HistoryReply } from "#webapi/performance.ts";
+import type { HistoryColumn, HistoryReply } from "#wire/webapi/performance.ts";
 import type { LiveNode } from "../words/live-node.ts";
 import { call } from "./api.ts";
 import { onSnapshot, usePhase } from "./cluster.ts";

@@ -1,6 +1,6 @@
 // Which time the charts of a page are about, and the figures that are kept of it beyond the last hour.
 import { useQuery } from "@tanstack/react-query";
-import type { HistoryReply } from "#webapi/performance.ts";
+import type { HistoryReply } from "#wire/webapi/performance.ts";
 import { useAddressSearch } from "./address-search.ts";
 import { call } from "./api.ts";
 

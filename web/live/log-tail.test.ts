@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { LogLine } from "#webapi/log-tail.ts";
+import type { LogLine } from "#wire/webapi/log-tail.ts";
 import { joined } from "./log-tail.ts";
 
 const line = (message: string): LogLine => ({ ts: null, priority: null, message });

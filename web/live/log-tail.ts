@@ -1,7 +1,7 @@
 // The end of a log, and its lines as they are written while it is followed.
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import type { LogLine, LogTail } from "#webapi/log-tail.ts";
+import type { LogLine, LogTail } from "#wire/webapi/log-tail.ts";
 import { call } from "./api.ts";
 import { followTopic } from "./topic-socket.ts";
 

@@ -1,6 +1,6 @@
 // Maintenance as the pages begin and end it: a node of which nobody is told anything, and to which no new user comes.
 import { useMutation } from "@tanstack/react-query";
-import type { NodeMaintenance } from "#webapi/maintenance.ts";
+import type { NodeMaintenance } from "#wire/webapi/maintenance.ts";
 import type { LiveNode } from "../words/live-node.ts";
 import { call } from "./api.ts";
 import { CLUSTER_KEY, type Cluster } from "./cluster.ts";
@@ -8,7 +8,7 @@ import { queryClient } from "./query-client.ts";
 import { askedEnd, type End } from "./silencing.ts";
 
 /** What an operator wants: until when, and why. */
-export interface MaintenanceWish {
+export interface MaintenanceRequest {
   readonly endsAt: End;
   readonly comment: string;
 }
@@ -31,13 +31,13 @@ function shown(node: LiveNode, maintenance: NodeMaintenance | undefined): LiveNo
 
 /** Puts a node into maintenance, gives that another end, or ends it (undefined). */
 export function useMaintenance(nodeId: string): {
-  readonly ask: (wish: MaintenanceWish | undefined) => void;
+  readonly ask: (wish: MaintenanceRequest | undefined) => void;
   readonly isBusy: boolean;
   readonly error: Error | null;
 } {
   const path = `/api/maintenance/${encodeURIComponent(nodeId)}`;
   const asking = useMutation({
-    mutationFn: (wish: MaintenanceWish | undefined) =>
+    mutationFn: (wish: MaintenanceRequest | undefined) =>
       wish === undefined
         ? call<NodeMaintenance>(path, { method: "DELETE" })
         : call<NodeMaintenance>(path, {

@@ -2,13 +2,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { z } from "zod";
-import type { RolloutRecord, rolloutRequest, rolloutsReply } from "#webapi/rollout.ts";
+import type { RolloutRecord, rolloutRequest, rolloutsReply } from "#wire/webapi/rollout.ts";
 import { call } from "./api.ts";
 import { queryClient } from "./query-client.ts";
 import { followTopic } from "./topic-socket.ts";
 
 /** What the composer makes; the console fills in the rest. */
-export type RolloutWish = z.input<typeof rolloutRequest>;
+export type RequestedRollout = z.input<typeof rolloutRequest>;
 
 const LIST_KEY = ["rollouts"] as const;
 const BUSY_MS = 3_000;
@@ -61,12 +61,12 @@ function keep(record: RolloutRecord): void {
 }
 
 /** What would run on which node in which order; nothing does. Throws ApiProblem. */
-export function planRollout(wish: RolloutWish): Promise<RolloutRecord> {
+export function planRollout(wish: RequestedRollout): Promise<RolloutRecord> {
   return call<RolloutRecord>("/api/rollouts", { method: "POST", body: { ...wish, dry_run: true } });
 }
 
 /** Starts one. The key makes a second click the same rollout. Throws ApiProblem. */
-export function startRollout(wish: RolloutWish, key: string): Promise<RolloutRecord> {
+export function startRollout(wish: RequestedRollout, key: string): Promise<RolloutRecord> {
   return begun("/api/rollouts", { ...wish, idempotency_key: key });
 }
 

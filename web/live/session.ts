@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import type { z } from "zod";
-import type { authStatus, loginReply } from "#webapi/auth.ts";
+import type { authStatus, loginReply } from "#wire/webapi/auth.ts";
 import { call, watchRefusals } from "./api.ts";
 import { queryClient } from "./query-client.ts";
 

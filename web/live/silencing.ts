@@ -1,7 +1,7 @@
 // Silences as the pages make and end them: what is told to nobody for a while. Alerts are still recorded.
 import { useMutation, useQuery } from "@tanstack/react-query";
-import type { AlertRecord } from "#webapi/alert.ts";
-import type { Silence, SilenceMatcher } from "#webapi/notice.ts";
+import type { AlertRecord } from "#wire/webapi/alert.ts";
+import type { Silence, SilenceMatcher } from "#wire/webapi/notification.ts";
 import { call } from "./api.ts";
 import { queryClient } from "./query-client.ts";
 
@@ -17,7 +17,7 @@ export function askedEnd(end: End): object {
 }
 
 /** What a new silence looks at, until when, and why. */
-export interface SilenceWish {
+export interface SilenceRequest {
   readonly matchers: readonly SilenceMatcher[];
   readonly endsAt: End;
   readonly comment: string;
@@ -37,19 +37,19 @@ export function useSilences(): {
 
 /** Makes a silence. */
 export function useSilencing(onDone?: (silence: Silence) => void): {
-  readonly silence: (wish: SilenceWish) => void;
+  readonly silence: (request: SilenceRequest) => void;
   readonly isBusy: boolean;
   readonly error: Error | null;
 } {
   const make = useMutation({
-    mutationFn: ({ matchers, endsAt, comment }: SilenceWish) =>
+    mutationFn: ({ matchers, endsAt, comment }: SilenceRequest) =>
       call<Silence>("/api/silences", { method: "POST", body: { matchers, ...askedEnd(endsAt), comment } }),
     onSuccess: async (made) => {
       await queryClient.invalidateQueries({ queryKey: KEY });
       onDone?.(made);
     },
   });
-  return { silence: (wish) => make.mutate(wish), isBusy: make.isPending, error: make.error };
+  return { silence: (request) => make.mutate(request), isBusy: make.isPending, error: make.error };
 }
 
 /** Ends a silence now. */

@@ -10,7 +10,7 @@ export interface TopicMessage {
 }
 
 /** What is followed, and who is told. */
-export interface TopicWish {
+export interface TopicRequest {
   /** The request to subscribe, asked at each connection anew: it may carry the number of what came last. */
   readonly request: () => object;
   readonly onMessage: (message: TopicMessage) => void;
@@ -26,7 +26,7 @@ const LAST_RETRY_MS = 15_000;
 const NO_SESSION = 4401;
 
 /** Begins; returns how to end it. */
-export function followTopic(wish: TopicWish): () => void {
+export function followTopic(wish: TopicRequest): () => void {
   let socket: WebSocket | undefined;
   let retryMs = FIRST_RETRY_MS;
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,7 +1,7 @@
 // Whether a user may come in, as the pages read and change it.
 import { useQuery } from "@tanstack/react-query";
 import type { z } from "zod";
-import type { userStateChanged, userStateKnown } from "#webapi/user-state.ts";
+import type { userStateChanged, userStateKnown } from "#wire/webapi/user-state.ts";
 import { call } from "./api.ts";
 import { queryClient } from "./query-client.ts";
 

@@ -1,6 +1,6 @@
 // A user's trash as operators see it: asked for with a reason, and never kept.
 import type { z } from "zod";
-import type { userTrashPage, userTrashRestored } from "#webapi/user-trash.ts";
+import type { userTrashPage, userTrashRestored } from "#wire/webapi/user-trash.ts";
 import { call } from "./api.ts";
 import { queryClient } from "./query-client.ts";
 

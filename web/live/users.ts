@@ -1,7 +1,7 @@
 // Users and their quotas as the pages read and change them.
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { z } from "zod";
-import type { quotaChanged, UserRow, userList } from "#webapi/user.ts";
+import type { quotaChanged, UserRow, userList } from "#wire/webapi/user.ts";
 import { call } from "./api.ts";
 import { queryClient } from "./query-client.ts";
 

@@ -3,7 +3,7 @@ import { Button, Select, TextInput } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Fragment, type ReactNode, useMemo } from "react";
 import type { z } from "zod";
-import type { AuditEntry, auditChains, auditList } from "#webapi/audit.ts";
+import type { AuditEntry, auditChains, auditList } from "#wire/webapi/audit.ts";
 import { useAddressSearch } from "../live/address-search.ts";
 import { call } from "../live/api.ts";
 import { useNodeChoices } from "../live/cluster.ts";

@@ -2,7 +2,7 @@
 import { Button, Tabs } from "@mantine/core";
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
 import { Link, useParams } from "wouter";
-import type { HistoryReply } from "#webapi/performance.ts";
+import type { HistoryReply } from "#wire/webapi/performance.ts";
 import { useAddressSearch } from "../live/address-search.ts";
 import { useAlertList } from "../live/alerts.ts";
 import { useCluster, useNowMs } from "../live/cluster.ts";

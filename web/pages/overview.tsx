@@ -1,7 +1,7 @@
 // The first screen: whether anything is wrong and what to do, in words; then the cluster in figures.
 import { type ReactNode, useMemo } from "react";
 import { Link } from "wouter";
-import type { AlertRecord } from "#webapi/alert.ts";
+import type { AlertRecord } from "#wire/webapi/alert.ts";
 import { useAlertSummary, useGravest } from "../live/alerts.ts";
 import { type Cluster, useCluster, useNowMs } from "../live/cluster.ts";
 import { useClusterRates } from "../live/recent-rates.ts";

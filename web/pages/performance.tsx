@@ -3,7 +3,7 @@ import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { memo, type ReactNode, useMemo } from "react";
 import { Link, useSearchParams } from "wouter";
-import type { PerformanceReply } from "#webapi/performance.ts";
+import type { PerformanceReply } from "#wire/webapi/performance.ts";
 import { call } from "../live/api.ts";
 import { columnOf, useHistory } from "../live/history.ts";
 import { useSpan } from "../live/kept-history.ts";

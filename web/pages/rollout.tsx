@@ -4,7 +4,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link, useLocation, useParams } from "wouter";
-import type { RolloutRecord } from "#webapi/rollout.ts";
+import type { RolloutRecord } from "#wire/webapi/rollout.ts";
 import { useNowMs } from "../live/cluster.ts";
 import { cancelRollout, goBack, planBack, useRollout } from "../live/rollouts.ts";
 import { Unread } from "../parts/page-state.tsx";

@@ -2,7 +2,7 @@
 import { Button, SegmentedControl, Select, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import type { UserRow } from "#webapi/user.ts";
+import type { UserRow } from "#wire/webapi/user.ts";
 import { useAddressSearch } from "../live/address-search.ts";
 import { type QuotaChanged, setQuota, useUsers } from "../live/users.ts";
 import { NodeFilter } from "../parts/node-filter.tsx";

@@ -1,7 +1,7 @@
 // Puts an action together: what, where, how; beside it what will run, word for word; asks before what is dangerous.
 import { Button, MultiSelect, Radio, Select, TextInput } from "@mantine/core";
 import { type ReactNode, type SubmitEvent, useMemo, useState } from "react";
-import type { ActionRecord } from "#webapi/action-record.ts";
+import type { ActionRecord } from "#wire/webapi/action-record.ts";
 import { type Composer, type Draft, FIRST_FIELDS, useComposer } from "../live/action-draft.ts";
 import { usePresets } from "../live/actions.ts";
 import { useNodeChoices } from "../live/cluster.ts";

@@ -1,7 +1,7 @@
 // What was run, the newest first: when, what, where, and what came of it.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import type { ActionRecord } from "#webapi/action-record.ts";
+import type { ActionRecord } from "#wire/webapi/action-record.ts";
 import { useActionHistory } from "../live/actions.ts";
 import { ACTION_LABELS, isDryRun, shownState, stateText } from "../words/action.ts";
 import { formatMoment, formatSpan } from "../words/time.ts";

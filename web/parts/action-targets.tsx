@@ -1,7 +1,7 @@
 // What an action runs on each node, word for word, and what became of it.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import type { ActionRecord } from "#webapi/action-record.ts";
+import type { ActionRecord } from "#wire/webapi/action-record.ts";
 import { isDryRun, shownState, stateText } from "../words/action.ts";
 import { formatSpan } from "../words/time.ts";
 import { StateMark } from "./state-mark.tsx";

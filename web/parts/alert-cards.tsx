@@ -3,7 +3,7 @@ import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import type { AlertRecord } from "#webapi/alert.ts";
+import type { AlertRecord } from "#wire/webapi/alert.ts";
 import { call } from "../live/api.ts";
 import { ALERTS_KEY, useNowMs } from "../live/cluster.ts";
 import { useHeldRows } from "../live/held-rows.ts";

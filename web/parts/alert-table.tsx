@@ -1,7 +1,7 @@
 // Alerts that have been, as a table: when, what, and how each ended.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import type { AlertRecord } from "#webapi/alert.ts";
+import type { AlertRecord } from "#wire/webapi/alert.ts";
 import { measureText } from "../words/alert.ts";
 import { formatMoment, formatSpan } from "../words/time.ts";
 import { HeldTable } from "./held-box.tsx";

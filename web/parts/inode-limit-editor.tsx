@@ -3,7 +3,7 @@ import { Button, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, type SubmitEvent, useState } from "react";
 import { IDS_PER_ROOT } from "#base/limits.ts";
-import type { UserRow } from "#webapi/user.ts";
+import type { UserRow } from "#wire/webapi/user.ts";
 import { setQuota } from "../live/users.ts";
 import { inodeConsequence } from "../words/quota.ts";
 

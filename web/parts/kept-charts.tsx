@@ -1,6 +1,6 @@
 // Charts of a time before the last hour, with since when anything is kept.
 import type { ReactNode } from "react";
-import type { HistoryReply } from "#webapi/performance.ts";
+import type { HistoryReply } from "#wire/webapi/performance.ts";
 import { columnOf, linesOf, type PlannedLine } from "../live/history.ts";
 import { useKeptHistory, useSpan } from "../live/kept-history.ts";
 import { keptText } from "../words/kept.ts";

@@ -1,7 +1,7 @@
 // The log of a service on a node: its end, followed as it grows, filtered, copied, downloaded; drawn as far as it is in sight.
 import { Button, Select, Switch, TextInput } from "@mantine/core";
 import { type ReactNode, useMemo } from "react";
-import type { LogLine } from "#webapi/log-tail.ts";
+import type { LogLine } from "#wire/webapi/log-tail.ts";
 import { type ShownLog, useLogTail } from "../live/log-tail.ts";
 import { readable } from "../words/log-line.ts";
 import { countText } from "../words/number.ts";

@@ -3,7 +3,7 @@ import { Button, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, type SubmitEvent, useState } from "react";
 import { parseBytes } from "#base/bytes.ts";
-import type { UserRow } from "#webapi/user.ts";
+import type { UserRow } from "#wire/webapi/user.ts";
 import { useCluster } from "../live/cluster.ts";
 import { type QuotaChanged, setQuota } from "../live/users.ts";
 import { bytesText } from "../words/number.ts";

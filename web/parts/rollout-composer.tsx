@@ -12,15 +12,15 @@ import {
 } from "#base/limits.ts";
 import { newKey } from "../live/action-draft.ts";
 import { useNodeChoices } from "../live/cluster.ts";
-import { planRollout, type RolloutWish, startRollout } from "../live/rollouts.ts";
+import { planRollout, type RequestedRollout, startRollout } from "../live/rollouts.ts";
 import { countText } from "../words/number.ts";
 import { RolloutStrip } from "./rollout-strip.tsx";
 
-const FIRST: RolloutWish = { nodes: "all", branch: "main", target_service: "fileserver", step_size: 1 };
+const FIRST: RequestedRollout = { nodes: "all", branch: "main", target_service: "fileserver", step_size: 1 };
 
 /** The composer; leads to the rollout's own page once it runs. */
 export function RolloutComposer(): ReactNode {
-  const [wish, setWish] = useState(FIRST);
+  const [wish, setRequest] = useState(FIRST);
   const [key, setKey] = useState(newKey);
   const [, navigate] = useLocation();
   const plan = useMutation({ mutationFn: () => planRollout(wish) });
@@ -28,8 +28,8 @@ export function RolloutComposer(): ReactNode {
     mutationFn: () => startRollout(wish, key),
     onSuccess: ({ id }) => navigate(`/actions/rollouts/${encodeURIComponent(id)}`),
   });
-  const change = (next: Partial<RolloutWish>): void => {
-    setWish({ ...wish, ...next });
+  const change = (next: Partial<RequestedRollout>): void => {
+    setRequest({ ...wish, ...next });
     setKey(newKey());
     plan.reset();
     start.reset();
@@ -79,8 +79,8 @@ export function RolloutComposer(): ReactNode {
 }
 
 interface PartProps {
-  readonly wish: RolloutWish;
-  readonly change: (next: Partial<RolloutWish>) => void;
+  readonly wish: RequestedRollout;
+  readonly change: (next: Partial<RequestedRollout>) => void;
 }
 
 function What({ wish, change }: PartProps): ReactNode {
@@ -146,7 +146,7 @@ function Where({ wish, change }: PartProps): ReactNode {
 
 function Gates({ wish, change }: PartProps): ReactNode {
   const { gates = {} } = wish;
-  const set = (name: keyof NonNullable<RolloutWish["gates"]>, value: number | string): void =>
+  const set = (name: keyof NonNullable<RequestedRollout["gates"]>, value: number | string): void =>
     change({ gates: { ...gates, ...(typeof value === "number" ? { [name]: value } : {}) } });
   return (
     <details>

@@ -1,7 +1,7 @@
 // Rollouts that were run, the newest first.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import type { RolloutRecord } from "#webapi/rollout.ts";
+import type { RolloutRecord } from "#wire/webapi/rollout.ts";
 import { useRollouts } from "../live/rollouts.ts";
 import { progressText, rolloutState, rolloutTitle } from "../words/rollout.ts";
 import { formatMoment } from "../words/time.ts";

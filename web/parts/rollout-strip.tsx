@@ -1,7 +1,7 @@
 // A rollout as a strip of nodes in the order in which they go: the canary first, then step by step, each with what it does and the gate it waits at.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import type { RolloutRecord } from "#webapi/rollout.ts";
+import type { RolloutRecord } from "#wire/webapi/rollout.ts";
 import { nodeSentence, rolloutNodeState, STEP_LABELS } from "../words/rollout.ts";
 import { StateMark } from "./state-mark.tsx";
 

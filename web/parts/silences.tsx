@@ -1,7 +1,7 @@
 // The silences in force or yet to come, and a form for one more.
 import { Button, Select, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
-import type { Silence, SilenceMatcher } from "#webapi/notice.ts";
+import type { Silence, SilenceMatcher } from "#wire/webapi/notification.ts";
 import { useNodeChoices } from "../live/cluster.ts";
 import { useSilenceEnd, useSilences, useSilencing } from "../live/silencing.ts";
 import { SEVERITY_ORDER, TYPE_LABELS } from "../words/alert.ts";

@@ -1,6 +1,6 @@
 // How much of a quota is files, trash and uploads under way, as stretches of one bar.
 import type { ReactNode } from "react";
-import type { UserRow } from "#webapi/user.ts";
+import type { UserRow } from "#wire/webapi/user.ts";
 
 /** The words beside it say the same, so it is hidden from screen readers. */
 export function SplitBar({ user }: { readonly user: UserRow }): ReactNode {

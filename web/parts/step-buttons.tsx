@@ -2,7 +2,7 @@
 import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import type { AlertRecord } from "#webapi/alert.ts";
+import type { AlertRecord } from "#wire/webapi/alert.ts";
 import type { NextStep } from "../words/next-step.ts";
 
 /** A button for each step. */

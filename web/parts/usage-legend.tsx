@@ -1,6 +1,6 @@
 // What of a quota is used by files, by the trash and by uploads under way: a bar, and the same in words with the colours named.
 import type { ReactNode } from "react";
-import type { UserRow } from "#webapi/user.ts";
+import type { UserRow } from "#wire/webapi/user.ts";
 import { bytesText } from "../words/number.ts";
 import { SplitBar } from "./split-bar.tsx";
 

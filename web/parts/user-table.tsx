@@ -2,7 +2,7 @@
 import { memo, type ReactNode, useEffect } from "react";
 import { Link } from "wouter";
 import { USAGE_LEVEL_PERCENT } from "#base/usage-level.ts";
-import type { UserRow } from "#webapi/user.ts";
+import type { UserRow } from "#wire/webapi/user.ts";
 import { useNowMs } from "../live/cluster.ts";
 import { useHeldRows } from "../live/held-rows.ts";
 import type { UserPages } from "../live/users.ts";

@@ -2,7 +2,7 @@
 import { Button, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import type { UserTrashItem } from "#webapi/user-trash.ts";
+import type { UserTrashItem } from "#wire/webapi/user-trash.ts";
 import { lookAtTrash, restoreFromTrash, type UserTrashPage } from "../live/user-trash.ts";
 import { bytesText, countText } from "../words/number.ts";
 import { formatMoment } from "../words/time.ts";

@@ -1,5 +1,5 @@
 // Actions in words: what each does, what state it is in, what one should know before.
-import type { ActionRecord } from "#webapi/action-record.ts";
+import type { ActionRecord } from "#wire/webapi/action-record.ts";
 import type { ShownState } from "./node-state.ts";
 
 /** Kinds of actions as they are offered. */

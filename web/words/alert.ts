@@ -1,5 +1,5 @@
 // Alerts in words: their types, and the value and limit that raised them.
-import type { AlertRecord, AlertType, Severity } from "#webapi/alert.ts";
+import type { AlertRecord, AlertType, Severity } from "#wire/webapi/alert.ts";
 import { countText, percentText, plainNumber } from "./number.ts";
 
 /** Severities as they are offered in filters, the gravest first. */

@@ -1,5 +1,5 @@
 // What is said of figures that are kept beyond the last hour: how exact they are, and that nothing is kept where that is so.
-import type { HistoryReply } from "#webapi/performance.ts";
+import type { HistoryReply } from "#wire/webapi/performance.ts";
 import { formatMoment, formatSpan } from "./time.ts";
 
 /** The sentence above such charts, or in their place where there is nothing to draw. */

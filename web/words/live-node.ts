@@ -1,5 +1,5 @@
 // A node as the pages know it, from the socket or from a poll.
-import type { OperatorNode, PublicNode } from "#webapi/cluster.ts";
+import type { OperatorNode, PublicNode } from "#wire/webapi/cluster.ts";
 
 /** A node as the pages have it: an operator's fields may be missing. */
 export type LiveNode = PublicNode & Partial<OperatorNode>;

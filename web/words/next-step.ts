@@ -1,5 +1,5 @@
 // What to do about an alert: where one click leads, and what it is called.
-import type { AlertRecord } from "#webapi/alert.ts";
+import type { AlertRecord } from "#wire/webapi/alert.ts";
 
 /** Where to go on, and the word for it. */
 export interface NextStep {

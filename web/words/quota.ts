@@ -1,5 +1,5 @@
 // A quota in words, and what changing it does, said before it is changed.
-import type { UserRow } from "#webapi/user.ts";
+import type { UserRow } from "#wire/webapi/user.ts";
 import type { LiveNode } from "./live-node.ts";
 import { bytesText, percentText, UNKNOWN } from "./number.ts";
 

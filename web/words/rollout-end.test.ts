@@ -1,7 +1,7 @@
 // What is said of a rollout that ended half way: where each node stands, and how it goes on or back.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RolloutRecord } from "#webapi/rollout.ts";
+import type { RolloutRecord } from "#wire/webapi/rollout.ts";
 import { standText } from "./rollout-end.ts";
 
 type Node = RolloutRecord["nodes"][number];

@@ -1,5 +1,5 @@
 // Where a rollout that ended half way has left each node, and how it goes on or back.
-import type { RolloutRecord } from "#webapi/rollout.ts";
+import type { RolloutRecord } from "#wire/webapi/rollout.ts";
 import { STEP_LABELS } from "./rollout.ts";
 
 type RolloutNode = RolloutRecord["nodes"][number];

@@ -1,5 +1,5 @@
 // Rollouts in words: what they are doing, what each node waits for, and what became of it.
-import type { RolloutRecord } from "#webapi/rollout.ts";
+import type { RolloutRecord } from "#wire/webapi/rollout.ts";
 import type { ShownState } from "./node-state.ts";
 import { countText, plainNumber } from "./number.ts";
 

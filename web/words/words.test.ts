@@ -1,7 +1,7 @@
 // What the pages say in words: numbers with units, moments, states with their reason.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AlertRecord } from "#webapi/alert.ts";
+import type { AlertRecord } from "#wire/webapi/alert.ts";
 import { furtherAlerts, gravestFirst, nothingOpen } from "./alert.ts";
 import { keptText } from "./kept.ts";
 import type { LiveNode } from "./live-node.ts";

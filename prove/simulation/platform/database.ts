@@ -5,7 +5,7 @@ import { type SimulatedProcess, simulation } from "#prove/simulation/scheduler.t
 
 export { backup } from "node:sqlite";
 
-/** Pages of 4 KiB that are left where the slack for a full disk was given up. */
+/** Pages of 4 KiB that are left where the ballast for a full disk was given up. */
 const UNLIMITED_PAGES = 1_073_741_823;
 
 /** The connections of one process. */

@@ -8,7 +8,7 @@ export * from "node:fs";
 type Callback<T extends unknown[]> = (error: NodeJS.ErrnoException | null, ...values: T) => void;
 
 /** What is kept back for removals on a full disk has a name of its own; its 16 MiB of zeros are not worth writing in every run. */
-const SLACK = /\/slack$/;
+const BALLAST = /\/ballast$/;
 
 function noSpace(call: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`ENOSPC: no space left on device, ${call}`), { code: "ENOSPC", errno: -28 });
@@ -174,7 +174,7 @@ Object.defineProperty(writev, promisify.custom, {
 export function writeFileSync(...args: Parameters<typeof real.writeFileSync>): void {
   requireRoom("write");
   const [path, data] = args;
-  if (typeof path === "string" && SLACK.test(path)) {
+  if (typeof path === "string" && BALLAST.test(path)) {
     real.closeSync(real.openSync(path, "w", 0o600));
     real.truncateSync(path, (data as Uint8Array).length);
     return;
@@ -182,7 +182,7 @@ export function writeFileSync(...args: Parameters<typeof real.writeFileSync>): v
   real.writeFileSync(...args);
 }
 
-/** Only the slack's size is asked for before it is made again. */
+/** Only the ballast's size is asked for before it is made again. */
 export function statfsSync(...args: Parameters<typeof real.statfsSync>): ReturnType<typeof real.statfsSync> {
   const facts = real.statfsSync(...args);
   return isDiskFull() ? Object.assign(facts, { bavail: 0, bfree: 0 }) : facts;

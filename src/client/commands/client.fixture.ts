@@ -1,0 +1,93 @@
+// Runs verbs of the client inside a test, with a configuration folder of their own and with everything they print caught.
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { Command, CommanderError } from "commander";
+import { makeSharedParts } from "#client/connection/client-context.ts";
+import { type CommandHost, closeShared, runAction } from "#client/connection/command-host.ts";
+import type { Terminal } from "#client/terminal/terminal.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import type { VerbModule } from "./verbs.ts";
+
+/** What a verb printed and how it ended. */
+export interface VerbResult {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** What a test may give a verb beside its words. */
+export interface VerbInput {
+  readonly stdin?: string | Buffer;
+  /** True makes standard output and error look like a terminal. */
+  readonly isTty?: boolean;
+  /** True makes standard input look like one, so that questions are asked. */
+  readonly isAsked?: boolean;
+}
+
+/** A client with settings of its own. */
+export interface TestClient {
+  readonly folder: string;
+  readonly config: string;
+  env: Record<string, string>;
+  /** Runs the verb of a module. */
+  run(verb: Promise<VerbModule>, words: readonly string[], input?: VerbInput): Promise<VerbResult>;
+  stop(): Promise<void>;
+}
+
+/** Makes a client with an empty configuration, and a folder for files. */
+export async function makeTestClient(): Promise<TestClient> {
+  const folder = scratchFolder("grove-client-");
+  const config = join(folder, "config");
+  const client: TestClient = {
+    folder,
+    config,
+    // Long enough for a server that comes back, short where a test wants to see that none does.
+    env: { GROVE_CONFIG_DIR: config, GROVE_RETRY_SECONDS: "10" },
+    run: async (verb, words, input = {}) => runVerb(await verb, words, input, client.env),
+    stop: () => rm(folder, { recursive: true, force: true }),
+  };
+  return client;
+}
+
+async function runVerb(
+  module: VerbModule,
+  words: readonly string[],
+  input: VerbInput,
+  env: Record<string, string>,
+): Promise<VerbResult> {
+  const streams = { out: caught(input.isTty === true), err: caught(input.isTty === true) };
+  const stdin = Object.assign(new PassThrough(), { isTTY: input.isAsked === true });
+  stdin.end(input.stdin ?? "");
+  const terminal = {
+    input: stdin,
+    output: streams.out.stream,
+    error: streams.err.stream,
+    env,
+  } as unknown as Terminal;
+  let code = -1;
+  const host: CommandHost = {
+    run: async (verb, flags, action) => {
+      const shared = await makeSharedParts(env);
+      code = await runAction({ verb, flags, terminal, shared }, action);
+      await closeShared(shared);
+    },
+  };
+  const parser = module.command(host);
+  parser.exitOverride().configureOutput({ writeErr: () => undefined, writeOut: () => undefined });
+  for (const child of parser.commands) child.copyInheritedSettings(parser);
+  try {
+    await new Command("grove").addCommand(parser).parseAsync([parser.name(), ...words], { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    code = error.exitCode;
+  }
+  return { code, out: streams.out.text(), err: streams.err.text() };
+}
+
+function caught(isTty: boolean): { stream: PassThrough; text: () => string } {
+  const stream = Object.assign(new PassThrough(), { isTTY: isTty, columns: 100 });
+  const pieces: Buffer[] = [];
+  stream.on("data", (piece: Buffer) => pieces.push(piece));
+  return { stream, text: () => Buffer.concat(pieces).toString("utf8") };
+}

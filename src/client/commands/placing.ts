@@ -1,0 +1,67 @@
+// Where `cp` and `mv` put what is named: under a new name, or into a folder.
+
+import type { ClientContext } from "#client/connection/client-context.ts";
+import type { Cluster } from "#client/connection/cluster.ts";
+import { attrIfThere, isFolder } from "#client/connection/listing.ts";
+import { baseName, childPath, type TypedPath } from "#client/connection/remote-path.ts";
+import { ClientError } from "#client/terminal/client-error.ts";
+import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { attrJson } from "./attr-text.ts";
+
+/** The words in which a verb refuses. */
+export interface PlacingWords {
+  /** "cp". */
+  readonly verb: string;
+  /** "copy". */
+  readonly infinitive: string;
+  /** "copied". */
+  readonly participle: string;
+  /** Why nothing goes from one user's root to another's, and the way round it. */
+  readonly otherRoot: { readonly message: string; readonly todo: string };
+}
+
+/** One thing on its way. */
+export interface Placement {
+  readonly cluster: Cluster;
+  /** As it was typed. */
+  readonly text: string;
+  readonly source: TypedPath;
+  readonly targetPath: string;
+}
+
+/**
+ * Puts all but the last of the typed paths where the last one says, one after the other, and shows what each became for a program that
+ * asked for JSON. Throws USAGE for a target that cannot take them and for anything of another root.
+ */
+export async function placeAll(
+  context: ClientContext,
+  typed: readonly string[],
+  words: PlacingWords,
+  place: (placement: Placement) => Promise<Attr>,
+): Promise<void> {
+  const { verb, infinitive, participle, otherRoot } = words;
+  const last = typed.at(-1);
+  if (last === undefined || typed.length < 2) {
+    throw new ClientError("USAGE", `${verb} needs what to ${infinitive}, and where to`);
+  }
+  const target = await context.resolve(last);
+  const cluster = await context.cluster();
+  const there = await attrIfThere(cluster, target);
+  const isInto = there !== undefined && isFolder(there);
+  if (!isInto && (typed.length > 2 || target.isFolder)) {
+    throw new ClientError("USAGE", `${last} is not a folder to ${infinitive} into`, {
+      todo: "Make it first: grove mkdir",
+    });
+  }
+  for (const text of typed.slice(0, -1)) {
+    const source = await context.resolve(text);
+    if (source.root !== target.root) {
+      throw new ClientError("USAGE", otherRoot.message, { todo: otherRoot.todo });
+    }
+    const name = baseName(source.path);
+    if (name === "") throw new ClientError("USAGE", `a root cannot be ${participle}`);
+    const targetPath = isInto ? childPath(target.path, name) : target.path;
+    const attr = await place({ cluster, text, source, targetPath });
+    if (context.isJson) await context.printJson(attrJson(attr));
+  }
+}

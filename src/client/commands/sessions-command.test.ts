@@ -1,0 +1,127 @@
+// `grove sessions` and `grove logout --everywhere` against a real FileServer: what is listed, what ends, and what others of the same user see.
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
+import { StatusError } from "#wire/framing/status.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { REASON_TRAILER } from "#wire/proto/status-table.ts";
+import { makeTestClient, type TestClient } from "./client.fixture.ts";
+import { type ServerProcess, startFileServer } from "./server-processes.fixture.ts";
+
+let laptop: TestClient;
+let desktop: TestClient;
+let server: ServerProcess;
+
+before(async () => {
+  laptop = await makeTestClient();
+  desktop = await makeTestClient();
+  const [port = 0] = await freeGrpcPorts(1);
+  server = await startFileServer(laptop.folder, port);
+  for (const client of [laptop, desktop]) await login(client);
+});
+after(async () => {
+  await server.kill("SIGKILL");
+  await laptop.stop();
+  await desktop.stop();
+});
+
+const login = async (client: TestClient): Promise<void> => {
+  const words = ["--mock", "alice@example.com", "--fileserver", server.address];
+  const { code, err } = await client.run(import("./login-command.ts"), words);
+  assert.equal(code, 0, err);
+};
+const sessions = (client: TestClient, ...words: string[]) =>
+  client.run(import("./sessions-command.ts"), words);
+
+interface Listed {
+  readonly sessions: readonly { session_id: string; current: boolean; address: string; expires_at: string }[];
+}
+
+async function listed(client: TestClient): Promise<Listed["sessions"]> {
+  const { code, out, err } = await sessions(client, "--json");
+  assert.equal(code, 0, err);
+  return (JSON.parse(out) as Listed).sessions;
+}
+
+test("both devices are listed, each knows itself, and none of it is a token", async () => {
+  const seen = await listed(laptop);
+  assert.equal(seen.length, 2);
+  assert.deepEqual(
+    seen.map(({ current }) => current),
+    [true, false],
+  );
+  assert.match(seen[0]?.session_id ?? "", /^[0-9a-f]{16}$/);
+  assert.deepEqual([seen[0]?.address, seen[1]?.address], ["127.0.0.1", "127.0.0.1"]);
+  assert.deepEqual(
+    (await listed(desktop)).map(({ current }) => current),
+    [false, true],
+  );
+  const { out } = await sessions(laptop);
+  assert.match(out, /from 127\.0\.0\.1, this one\n {2}since \d{4}-/);
+  assert.doesNotMatch(out, /sst_/);
+});
+
+test("--end ends one session and no other; an id that is nobody's is told", async () => {
+  const other = (await listed(laptop)).find(({ current }) => !current);
+  const { code, err } = await sessions(laptop, "--end", other?.session_id ?? "");
+  assert.equal(code, 0, err);
+  assert.equal((await listed(laptop)).length, 1);
+  const unknown = await sessions(laptop, "--end", other?.session_id ?? "");
+  assert.equal(unknown.code, 1);
+  assert.match(unknown.err, /No session of yours/);
+  await login(desktop);
+});
+
+test("logout --everywhere ends a download of another device at its next chunk, and every session (spec 3.4)", async () => {
+  const file = join(laptop.folder, "big");
+  writeFileSync(file, randomBytes(40_000_000));
+  const put = await laptop.run(import("./put-command.ts"), ["-q", file, "/big"]);
+  assert.equal(put.code, 0, put.err);
+  const channel = new GrpcChannel({ addresses: [server.address] });
+  const client = createClient(FileServer, channel);
+  try {
+    const { sessionToken } = await client.registerClient(
+      { deviceName: "a third one" },
+      { metadata: { authorization: "Bearer mock-jwt.alice@example.com" } },
+    );
+    const reading = client.downloadFile(
+      { path: "/big" },
+      { metadata: { authorization: `Bearer ${sessionToken}` } },
+    );
+    let bytes = 0;
+    let code = 0;
+    await assert.rejects(
+      async () => {
+        for await (const { part } of reading) {
+          if (part.case === "chunk") bytes += part.value.data.length;
+          if (code === 0 && bytes > 0) {
+            code = -1;
+            const out = await desktop.run(import("./logout-command.ts"), ["--everywhere", "--json"]);
+            assert.equal(out.code, 0, out.err);
+            const told = JSON.parse(out.out) as Record<string, unknown>;
+            assert.deepEqual([told["sessions_ended"], told["servers_not_reached"]], [3, []]);
+          }
+        }
+      },
+      (error) => error instanceof StatusError && error.metadata.get(REASON_TRAILER) === "SESSION_UNKNOWN",
+    );
+    assert.ok(bytes < 40_000_000, String(bytes));
+  } finally {
+    channel.close();
+  }
+  const whoami = await desktop.run(import("./whoami-command.ts"), []);
+  assert.equal(whoami.code, 2);
+  // The laptop's next command signs in again without a word (T21): its ID token is still good.
+  assert.equal((await listed(laptop)).length, 1);
+});
+
+test("logout --everywhere that cannot reach a server says so and ends with the code of the network", async () => {
+  await server.kill("SIGKILL");
+  const { code, err, out } = await laptop.run(import("./logout-command.ts"), ["--everywhere"]);
+  assert.equal(code, 7, out);
+  assert.match(err, /could not be asked: sessions there may go on/);
+});

@@ -1,0 +1,192 @@
+// The loop of the shell: reads lines, runs verbs, keeps the history.
+import { createInterface } from "node:readline/promises";
+import { Command, CommanderError } from "commander";
+import type { ClientContext } from "#client/connection/client-context.ts";
+import type { ClientFlags } from "#client/connection/client-flags.ts";
+import { type CommandHost, report, runAction } from "#client/connection/command-host.ts";
+import { formatRemotePath } from "#client/connection/remote-path.ts";
+import { ClientError } from "#client/terminal/client-error.ts";
+import { EXIT, exitCodeOf } from "#client/terminal/exit-codes.ts";
+import { SHELL_HISTORY_LINES } from "#client/terminal/limits.ts";
+import { isTty } from "#client/terminal/terminal.ts";
+import { terminalText } from "#client/terminal/terminal-text.ts";
+import { readPrivateFile, writePrivateFile } from "#os/private-file.ts";
+import { completePath } from "./path-completion.ts";
+import { VERBS } from "./verbs.ts";
+import { quoteWord, splitLine, wordsOf } from "./word-splitter.ts";
+
+const END_WORDS: readonly string[] = ["exit", "quit"];
+
+/** One shell. */
+export class Shell {
+  readonly #context: ClientContext;
+  readonly #host: CommandHost;
+  readonly #isInteractive: boolean;
+  /** Exit code of the verb that ran last, and of the last one that failed. */
+  #code: number = EXIT.ok;
+  #failedCode: number = EXIT.ok;
+
+  constructor(context: ClientContext, flags: ClientFlags) {
+    const { terminal } = context;
+    this.#context = context;
+    this.#isInteractive = isTty(terminal.input) && isTty(terminal.output);
+    this.#host = {
+      run: async (verb, own, action) => {
+        const run = { verb, flags: { ...flags, ...own }, terminal, shared: context.shared };
+        this.#code = await runAction(run, action);
+      },
+    };
+  }
+
+  /** Reads until the end of the input or `exit`, and answers the exit code. */
+  async run(): Promise<number> {
+    for await (const line of this.#isInteractive ? this.#typedLines() : this.#pipedLines()) {
+      if (END_WORDS.includes(line.trim())) break;
+      await this.#runLine(line);
+      if (this.#code !== EXIT.ok) this.#failedCode = this.#code;
+    }
+    return this.#isInteractive ? EXIT.ok : this.#failedCode;
+  }
+
+  async *#pipedLines(): AsyncGenerator<string, void, undefined> {
+    const lines = createInterface({ input: this.#context.terminal.input, terminal: false });
+    try {
+      yield* lines;
+    } finally {
+      lines.close();
+    }
+  }
+
+  /** One editor for each line: while a verb runs, the terminal is the verb's, with its questions and its Ctrl-C. */
+  async *#typedLines(): AsyncGenerator<string, void, undefined> {
+    const { input, output } = this.#context.terminal;
+    let history = await this.#readHistory();
+    for (;;) {
+      const { current } = await this.#context.place.read();
+      const prompt = `${terminalText(formatRemotePath(current))}> `;
+      const lines = createInterface({
+        input,
+        output,
+        history,
+        historySize: SHELL_HISTORY_LINES,
+        removeHistoryDuplicates: true,
+        completer: (line: string) => this.#complete(line).catch((): [string[], string] => [[], line]),
+      });
+      lines.on("history", (kept) => {
+        history = [...kept];
+      });
+      const line = await readLine(lines, prompt);
+      lines.close();
+      if (line === "end") break;
+      if (line === "dropped") continue;
+      await this.#writeHistory(history);
+      yield line.text;
+    }
+    output.write("\n");
+  }
+
+  async #runLine(line: string): Promise<void> {
+    this.#code = EXIT.ok;
+    let name = "shell";
+    try {
+      const [verb, ...words] = wordsOf(line);
+      if (verb === undefined) return;
+      name = verb;
+      if (verb === "help" || verb === "?") return await this.#help();
+      await this.#runVerb(verb, words);
+    } catch (error) {
+      // The parser has said what is wrong, or printed the help that was asked for.
+      if (error instanceof CommanderError) {
+        this.#code = error.exitCode;
+        return;
+      }
+      report(name, error, this.#context.terminal, this.#context.flags);
+      this.#code = exitCodeOf(error);
+    }
+  }
+
+  async #runVerb(name: string, words: readonly string[]): Promise<void> {
+    const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
+    if (verb === undefined) {
+      throw new ClientError("USAGE", `there is no verb ${JSON.stringify(name)} in the shell`, {
+        todo: "'help' lists them; some stand alone, such as 'grove login' and 'grove write'.",
+      });
+    }
+    const { command: makeCommand } = await verb.load();
+    const program = new Command("").exitOverride().showSuggestionAfterError(true);
+    const command = makeCommand(this.#host);
+    program.addCommand(command);
+    inheritSettings(command, program);
+    await program.parseAsync([name, ...words], { from: "user" });
+  }
+
+  async #help(): Promise<void> {
+    await this.#context.print(
+      `Verbs: ${Object.keys(VERBS).join(", ")}.`,
+      "'ls --help' explains one, with examples. Quotes and backslashes work; 'exit' or Ctrl-D ends.",
+    );
+  }
+
+  /** Completes the verb, or a path on the cluster. */
+  async #complete(line: string): Promise<[string[], string]> {
+    const { words, isInsideWord } = splitLine(line);
+    const typed = isInsideWord ? (words.at(-1) ?? "") : "";
+    const isFirst = words.length === 0 || (words.length === 1 && isInsideWord);
+    if (isFirst) {
+      const names = [...Object.keys(VERBS), "help", ...END_WORDS];
+      return [names.filter((name) => name.startsWith(typed)).map((name) => `${name} `), typed];
+    }
+    if (typed.startsWith("-") || VERBS[words[0] ?? ""]?.words === "none") return [[], typed];
+    const paths = await completePath(this.#context, typed);
+    const isWhole = (path: string): boolean => !path.endsWith("/");
+    // What is replaced is the word as it was typed, with its quotes and backslashes.
+    const written = line.slice(lastWordStart(line));
+    return [paths.map((path) => quoteWord(path) + (isWhole(path) && paths.length === 1 ? " " : "")), written];
+  }
+
+  async #readHistory(): Promise<string[]> {
+    const text = await readPrivateFile(this.#context.config.shellHistory).catch(() => undefined);
+    return (text ?? "").split("\n").filter((line) => line !== "");
+  }
+
+  /** The history is a convenience: what cannot be kept is not told. */
+  async #writeHistory(history: readonly string[]): Promise<void> {
+    const text = history.slice(0, SHELL_HISTORY_LINES).join("\n");
+    await writePrivateFile(this.#context.config.shellHistory, `${text}\n`).catch(() => undefined);
+  }
+}
+
+/** Reads one line: "dropped" after Ctrl-C, "end" after Ctrl-D. */
+async function readLine(
+  lines: ReturnType<typeof createInterface>,
+  prompt: string,
+): Promise<{ readonly text: string } | "dropped" | "end"> {
+  const ended = Promise.withResolvers<"dropped" | "end">();
+  lines.once("SIGINT", () => {
+    lines.write("\n");
+    ended.resolve("dropped");
+  });
+  lines.once("close", () => ended.resolve("end"));
+  const asked = lines.question(prompt).then(
+    (text) => ({ text }),
+    // Ctrl-D rejects; the event of the close comes too.
+    () => "end" as const,
+  );
+  return Promise.race([ended.promise, asked]);
+}
+
+/** Gives a verb, and its subcommands, the way to end that leaves the shell running. */
+function inheritSettings(command: Command, parent: Command): void {
+  command.copyInheritedSettings(parent);
+  for (const child of command.commands) inheritSettings(child, command);
+}
+
+/** Where the word at the end of a line starts, quotes included. */
+function lastWordStart(line: string): number {
+  const count = splitLine(line).words.length;
+  for (let at = line.length; at > 0; at--) {
+    const before = splitLine(line.slice(0, at));
+    if (before.words.length < count || !before.isInsideWord) return at;
+  }
+  return 0;
+}

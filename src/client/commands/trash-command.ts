@@ -1,0 +1,263 @@
+// The verb `trash`: lists what was deleted, brings it back, and empties the trash for good (D14).
+
+import { Command, InvalidArgumentError, Option } from "commander";
+import { formatBytes } from "#base/bytes.ts";
+import { systemClock } from "#base/clock.ts";
+import { formatDuration, parseDuration } from "#base/duration.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { stringify64 } from "#base/json64.ts";
+import { LIST_PAGE_MAX } from "#base/limits.ts";
+import type { ClientContext } from "#client/connection/client-context.ts";
+import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
+import { type Cluster, LONG, ONCE, SHORT } from "#client/connection/cluster.ts";
+import { type CommandHost, processHost } from "#client/connection/command-host.ts";
+import { pages } from "#client/connection/pages.ts";
+import { formatRemotePath } from "#client/connection/remote-path.ts";
+import { ClientError, HintedRefusal } from "#client/terminal/client-error.ts";
+import { askToGoOn } from "#client/terminal/prompt.ts";
+import { writeAll } from "#client/terminal/terminal.ts";
+import { terminalJson } from "#client/terminal/terminal-text.ts";
+import type { OperatorLook, ShowTrashResponse, TrashItem } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { attrJson } from "./attr-text.ts";
+import { CONFLICTS, type ConflictFlags, conflictOption } from "./conflict-flag.ts";
+import {
+  listOf,
+  looksJson,
+  type OperatorFlags,
+  operatorOptions,
+  restoreOf,
+  tellLooks,
+} from "./operator-trash.ts";
+import { isTrashId, trashJson, trashRow } from "./trash-text.ts";
+
+interface ListFlags extends ClientFlags, OperatorFlags {}
+
+interface RestoreFlags extends ClientFlags, ConflictFlags, OperatorFlags {
+  readonly to?: string;
+}
+
+interface EmptyFlags extends ClientFlags {
+  readonly olderThan?: number;
+  readonly yes?: boolean;
+  readonly force?: boolean;
+}
+
+/** Makes the parser of `grove trash` with its verbs. */
+export function command(host: CommandHost = processHost()): Command {
+  return new Command("trash")
+    .description("List what 'grove rm' has put away, bring it back, or let it go for good.")
+    .addCommand(listCommand(host))
+    .addCommand(restoreCommand(host))
+    .addCommand(emptyCommand(host))
+    .addHelpText(
+      "after",
+      "\nExamples:\n  grove trash ls                    what is there, the newest first\n" +
+        "  grove trash restore docs/a.txt    back to where it was\n  grove trash empty --older-than 7d   for good; asks first",
+    );
+}
+
+function listCommand(host: CommandHost): Command {
+  const verb = new Command("ls").description(
+    "List your trash, the newest first: id, when it was trashed, size, until when it is kept, by whom, where it was.",
+  );
+  for (const option of operatorOptions()) verb.addOption(option);
+  return withClientFlags(verb, [
+    ["grove trash ls", "all of it"],
+    ["grove trash ls --json", "the same for a program"],
+    ["grove trash ls --of bob@example.com --reason 'ticket 4711'", "bob's, for administrators"],
+  ]).action((flags: ListFlags) =>
+    host.run("trash", flags, (context) =>
+      flags.of === undefined ? list(context) : listOf(context, flags.of, flags),
+    ),
+  );
+}
+
+function restoreCommand(host: CommandHost): Command {
+  const verb = new Command("restore")
+    .description(
+      "Bring something back, by its id or by where it was (then the newest). Folders that are missing are made again.",
+    )
+    .argument("<id-or-path...>", "what 'grove rm' and 'grove trash ls' show")
+    .option("--to <path>", "bring it there instead of where it was")
+    .addOption(conflictOption("the name"));
+  for (const option of operatorOptions()) verb.addOption(option);
+  return withClientFlags(verb, [
+    ["grove trash restore docs/a.txt", "the newest that was deleted there"],
+    ["grove trash restore 0mhx3k2a1-1z141z5 --to /found/a.txt", "one item, elsewhere"],
+    ["grove trash restore docs/a.txt --on-conflict keep-both", "becomes 'a (2).txt' if there is one"],
+  ]).action((typed: string[], flags: RestoreFlags) =>
+    host.run("trash", flags, async (context) => {
+      if (flags.to !== undefined && typed.length > 1) {
+        throw new ClientError("USAGE", "--to is the new path of one item, and more than one is named");
+      }
+      const { of } = flags;
+      for (const text of typed) {
+        await (of === undefined ? restore(context, text, flags) : restoreOf(context, text, { ...flags, of }));
+      }
+    }),
+  );
+}
+
+function emptyCommand(host: CommandHost): Command {
+  return withClientFlags(
+    new Command("empty")
+      .description("Delete what is in your trash for good. Asks first on a terminal.")
+      .addOption(
+        new Option("--older-than <span>", "only what was trashed longer ago, such as 7d or 12h").argParser(
+          parseSpan,
+        ),
+      )
+      .option("-y, --yes", "do not ask")
+      .option("-f, --force", "the same"),
+    [
+      ["grove trash empty", "everything, after a question"],
+      ["grove trash empty --older-than 7d --yes", "what has been there for a week, without one"],
+    ],
+  ).action((flags: EmptyFlags) => host.run("trash", flags, (context) => empty(context, flags)));
+}
+
+async function list(context: ClientContext): Promise<void> {
+  const cluster = await context.cluster();
+  let isEmpty = true;
+  let looks: readonly OperatorLook[] = [];
+  const onLooks = (found: readonly OperatorLook[]): void => {
+    looks = found;
+  };
+  for await (const page of trashPages(cluster, onLooks)) {
+    const own = (await context.identity.current())?.username ?? "";
+    if (context.isJson) {
+      const rows = page.map((item) => stringify64(trashJson(item))).join(",\n");
+      await writeJson(context, `${isEmpty ? '{"items":[\n' : ",\n"}${rows}`);
+    } else await context.print(...page.map((item) => trashRow(item, own)));
+    isEmpty = false;
+  }
+  const seen = looks.length === 0 ? "" : `,"operator_looks":${looksJson(looks)}`;
+  if (context.isJson) await writeJson(context, `${isEmpty ? '{"items":[]' : "\n]"}${seen}}\n`);
+  else if (isEmpty) context.note("The trash is empty.");
+  tellLooks(context, looks);
+}
+
+async function writeJson(context: ClientContext, text: string): Promise<void> {
+  await writeAll(context.terminal.output, terminalJson(text));
+}
+
+async function restore(context: ClientContext, typed: string, flags: RestoreFlags): Promise<void> {
+  const cluster = await context.cluster();
+  const item = await findItem(context, cluster, typed);
+  const target = flags.to === undefined ? undefined : await context.resolve(flags.to);
+  if (target !== undefined && target.root !== "") {
+    throw new ClientError("USAGE", "your trash can be brought back into your own root only");
+  }
+  const place = target ?? { root: "", path: item.originalPath };
+  const request = { trashId: item.trashId, targetPath: target?.path ?? "" };
+  const attr = await cluster
+    .runAt(place, ONCE, (server) =>
+      server.files.restoreFile({ ...request, onConflict: CONFLICTS[flags.onConflict] }, server.unary),
+    )
+    .catch((error: unknown) => {
+      if (!isGroveError(error, "PATH_EXISTS")) throw error;
+      const taken = new GroveError("PATH_EXISTS", `${place.path} is there again`, { cause: error });
+      throw new HintedRefusal(taken, "Add --on-conflict keep-both or replace, or --to and another path.");
+    });
+  const shares = item.formerShares.map(({ path, user }) => ({
+    path: `${attr.path}${path.slice(item.originalPath.length)}`,
+    user,
+  }));
+  if (context.isJson) {
+    await context.printJson({ ...attrJson(attr), trash_id: item.trashId, former_shares: shares });
+    return;
+  }
+  context.note(`${attr.path} is back.`);
+  if (shares.length > 0) context.note("It is shared with nobody now. To share it again as it was:");
+  for (const { path, user } of shares)
+    context.note(`  grove share ${formatRemotePath({ root: "", path })} ${user}`);
+}
+
+/** The item with an id, or the newest that was trashed from a path. */
+async function findItem(context: ClientContext, cluster: Cluster, typed: string): Promise<TrashItem> {
+  const find = async (query: { trashId?: string; originalPath?: string }): Promise<TrashItem[]> => {
+    const page = await cluster.run("", SHORT, (server) =>
+      server.files.showTrash({ pageSize: 2, ...query }, server.unary),
+    );
+    return page.items;
+  };
+  const [byId] = isTrashId(typed) ? await find({ trashId: typed }) : [];
+  if (byId !== undefined) return byId;
+  const { root, path } = await context.resolve(typed);
+  const [newest, older] = root === "" ? await find({ originalPath: path }) : [];
+  if (newest === undefined) {
+    const missing = new GroveError("NO_SUCH_PATH", `nothing in your trash was at ${path}, or has this id`);
+    throw new HintedRefusal(missing, "'grove trash ls' shows what there is.");
+  }
+  if (older !== undefined) {
+    context.note(`More than one was deleted at ${path}: this is the newest. 'grove trash ls' shows all.`);
+  }
+  return newest;
+}
+
+async function empty(context: ClientContext, flags: EmptyFlags): Promise<void> {
+  const cluster = await context.cluster();
+  const { olderThan } = flags;
+  const beforeMs = olderThan === undefined ? undefined : BigInt(systemClock.wallMs() - olderThan);
+  let count = 0;
+  let bytes = 0n;
+  let newestMs = 0n;
+  for await (const page of trashPages(cluster)) {
+    for (const item of page) {
+      if (beforeMs !== undefined && item.trashedAtMs >= beforeMs) continue;
+      count++;
+      bytes += item.size;
+      if (item.trashedAtMs > newestMs) newestMs = item.trashedAtMs;
+    }
+  }
+  const what =
+    olderThan === undefined ? "the trash" : `what has been in the trash for ${formatDuration(olderThan)}`;
+  if (count === 0) {
+    if (context.isJson) await context.printJson({ purged_items: 0, freed_bytes: 0 });
+    else
+      context.note(
+        olderThan === undefined ? "The trash is empty." : `Nothing is ${formatDuration(olderThan)} old.`,
+      );
+    return;
+  }
+  const question = `Delete ${what} for good: ${itemCount(count)}, which frees ${formatBytes(bytes)}? [y/N] `;
+  const isSure = flags.yes === true || flags.force === true;
+  if (!isSure && !(await askToGoOn(context, question))) return;
+  // Only what was counted: whatever was trashed since stays.
+  const reply = await cluster.run("", LONG, (server) =>
+    server.files.purgeTrash({ trashedBeforeMs: newestMs + 1n }, server.stream),
+  );
+  if (context.isJson) {
+    await context.printJson({ purged_items: reply.purgedItems, freed_bytes: reply.freedBytes });
+  } else context.note(`Deleted for good: ${itemCount(reply.purgedItems)}, ${formatBytes(reply.freedBytes)}.`);
+}
+
+async function* trashPages(
+  cluster: Cluster,
+  onLooks: (looks: readonly OperatorLook[]) => void = () => {},
+): AsyncGenerator<readonly TrashItem[], void, undefined> {
+  const read = (pageToken: string): Promise<ShowTrashResponse> =>
+    cluster.run("", SHORT, (server) =>
+      server.files.showTrash({ pageSize: LIST_PAGE_MAX, pageToken }, server.unary),
+    );
+  for await (const { items, operatorLooks } of pages(
+    read,
+    (page) => page.items,
+    "the server's list of the trash",
+  )) {
+    if (operatorLooks.length > 0) onLooks(operatorLooks);
+    if (items.length > 0) yield items;
+  }
+}
+
+function itemCount(count: number | bigint): string {
+  return `${count} item${BigInt(count) === 1n ? "" : "s"}`;
+}
+
+function parseSpan(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined) {
+    throw new InvalidArgumentError("write a span such as 7d, 12h or 30m.");
+  }
+  return ms;
+}

@@ -1,0 +1,40 @@
+// The verbs that a shell offers and a completion knows, each imported only when it is used.
+import type { Command } from "commander";
+import type { CommandHost } from "#client/connection/command-host.ts";
+
+/** What a verb's module exports. */
+export interface VerbModule {
+  readonly command: (host?: CommandHost) => Command;
+}
+
+/** What a verb's words are, for completion. */
+export type Words = "remote" | "local then remote" | "remote then local" | "local" | "none";
+
+/** One verb of the client. */
+export interface Verb {
+  readonly words: Words;
+  readonly load: () => Promise<VerbModule>;
+}
+
+/** The verbs that make sense one after another over one connection. */
+export const VERBS: Readonly<Record<string, Verb>> = {
+  ls: { words: "remote", load: () => import("./ls-command.ts") },
+  cd: { words: "remote", load: () => import("./cd-command.ts") },
+  pwd: { words: "none", load: () => import("./pwd-command.ts") },
+  stat: { words: "remote", load: () => import("./stat-command.ts") },
+  mkdir: { words: "remote", load: () => import("./mkdir-command.ts") },
+  put: { words: "local then remote", load: () => import("./put-command.ts") },
+  get: { words: "remote then local", load: () => import("./get-command.ts") },
+  cat: { words: "remote", load: () => import("./cat-command.ts") },
+  cp: { words: "remote", load: () => import("./cp-command.ts") },
+  mv: { words: "remote", load: () => import("./mv-command.ts") },
+  rm: { words: "remote", load: () => import("./rm-command.ts") },
+  share: { words: "remote", load: () => import("./share-command.ts") },
+  unshare: { words: "remote", load: () => import("./unshare-command.ts") },
+  why: { words: "remote", load: () => import("./why-command.ts") },
+  trash: { words: "none", load: () => import("./trash-command.ts") },
+  quota: { words: "none", load: () => import("./quota-command.ts") },
+  roots: { words: "none", load: () => import("./roots-command.ts") },
+  sessions: { words: "none", load: () => import("./sessions-command.ts") },
+  whoami: { words: "none", load: () => import("./whoami-command.ts") },
+};

@@ -1,0 +1,144 @@
+// The verb `write`: stores what comes on standard input.
+import { Command } from "commander";
+import { CHUNK_BYTES, FILE_MAX_BYTES } from "#base/limits.ts";
+import type { ClientContext } from "#client/connection/client-context.ts";
+import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
+import { INPUT, ONCE, SHORT } from "#client/connection/cluster.ts";
+import { type CommandHost, processHost } from "#client/connection/command-host.ts";
+import type { RemotePath } from "#client/connection/remote-path.ts";
+import { byteCount } from "#client/terminal/byte-count.ts";
+import { ClientError } from "#client/terminal/client-error.ts";
+import { isTty } from "#client/terminal/terminal.ts";
+import { uploadChunks } from "#client/transfer/upload.ts";
+import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { OnExists } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { attrJson } from "./attr-text.ts";
+
+interface WriteFlags extends ClientFlags {
+  readonly offset?: number;
+  readonly new?: boolean;
+  readonly truncate?: number;
+  readonly ifMatch?: string;
+}
+
+/** Makes the parser of `grove write`. */
+export function command(host: CommandHost = processHost()): Command {
+  return withClientFlags(
+    new Command("write")
+      .description(
+        "Store what comes on standard input in a file. A file that is there is replaced when all of it has arrived; " +
+          "with --offset its bytes are overwritten from there on.",
+      )
+      .argument("<path>", "file on the cluster")
+      .option("--offset <bytes>", "overwrite from there on, keeping the rest", byteCount)
+      .option("--truncate <bytes>", "read nothing; cut the file to this size, or grow it by zeros", byteCount)
+      .option("--if-match <etag>", "only when the file still has this etag, which 'grove stat' shows")
+      .option("--new", "refuse to replace a file that is there"),
+    [
+      ["echo hello | grove write hello.txt", "make or replace a file"],
+      ["tar c src | grove write backup.tar", "of any size, nothing is kept on this machine"],
+      ["printf X | grove write --offset 4 hello.txt", "change one byte"],
+      ["grove write --truncate 0 hello.txt", "empty it"],
+    ],
+  ).action((typed: string, flags: WriteFlags) =>
+    host.run("write", flags, async (context) => {
+      const path = await context.resolve(typed);
+      const attr = await store(context, path, flags);
+      if (attr !== undefined && context.isJson) await context.printJson(attrJson(attr));
+    }),
+  );
+}
+
+function store(context: ClientContext, path: RemotePath, flags: WriteFlags): Promise<Attr | undefined> {
+  const { truncate, offset, new: isNew = false } = flags;
+  if (truncate !== undefined) {
+    if (offset !== undefined || isNew) {
+      throw new ClientError("USAGE", "--truncate goes with neither --offset nor --new");
+    }
+    return setSize(context, path, truncate, flags);
+  }
+  if (isTty(context.terminal.input)) context.note("Type the content; Ctrl-D on an empty line ends it.");
+  return offset === undefined ? replace(context, path, flags) : overwrite(context, path, offset, flags);
+}
+
+async function setSize(
+  context: ClientContext,
+  { root, path }: RemotePath,
+  sizeBytes: number,
+  { ifMatch = "" }: WriteFlags,
+): Promise<Attr> {
+  const cluster = await context.cluster();
+  // The same size twice is as good as once; but a second try would find another etag than the wanted one.
+  return cluster.runAt({ root, path }, ifMatch === "" ? SHORT : ONCE, (server) =>
+    server.files.writeFile({ root, path, ifMatch, truncateSize: BigInt(sizeBytes) }, server.unary),
+  );
+}
+
+async function replace(
+  context: ClientContext,
+  path: RemotePath,
+  { new: isNew = false, ifMatch }: WriteFlags,
+): Promise<Attr | undefined> {
+  const cluster = await context.cluster();
+  // What has been read from standard input cannot be read again.
+  const response = await cluster.runAt(path, INPUT, (server) =>
+    uploadChunks(
+      server,
+      inputChunks(context),
+      {
+        ...path,
+        sizeBytes: undefined,
+        mtimeMs: 0,
+        onExists: isNew ? OnExists.FAIL : OnExists.REPLACE,
+        ...(ifMatch === undefined ? {} : { ifMatch }),
+      },
+      () => undefined,
+    ),
+  );
+  return response.attr;
+}
+
+async function overwrite(
+  context: ClientContext,
+  path: RemotePath,
+  start: number,
+  flags: WriteFlags,
+): Promise<Attr | undefined> {
+  const cluster = await context.cluster();
+  let attr: Attr | undefined;
+  let offset = start;
+  for await (const data of inputChunks(context)) {
+    if (offset + data.length > FILE_MAX_BYTES)
+      throw new ClientError("USAGE", "that is beyond the largest file");
+    // The same bytes at the same place: twice is as good as once, unless the first time changed the etag that is wanted.
+    const ifMatch = flags.ifMatch === undefined ? "" : (attr?.etag ?? flags.ifMatch);
+    attr = await cluster.runAt(path, ifMatch === "" ? SHORT : ONCE, (server) =>
+      server.files.writeFile(
+        { root: path.root, path: path.path, offset: BigInt(offset), ifMatch, data },
+        server.unary,
+      ),
+    );
+    offset += data.length;
+  }
+  return attr;
+}
+
+/** Standard input in chunks of 4,000,000 bytes, the last one shorter; none when it is empty. */
+async function* inputChunks(context: ClientContext): AsyncGenerator<Buffer, void, undefined> {
+  let slices: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of context.terminal.input as AsyncIterable<Buffer | string>) {
+    context.signal.throwIfAborted();
+    let rest = typeof piece === "string" ? Buffer.from(piece) : piece;
+    while (bytes + rest.length >= CHUNK_BYTES) {
+      slices.push(rest.subarray(0, CHUNK_BYTES - bytes));
+      rest = rest.subarray(CHUNK_BYTES - bytes);
+      yield Buffer.concat(slices);
+      slices = [];
+      bytes = 0;
+    }
+    if (rest.length > 0) slices.push(rest);
+    bytes += rest.length;
+  }
+  if (bytes > 0) yield Buffer.concat(slices);
+}

@@ -1,0 +1,312 @@
+// The client's view of a cluster: runs operations on the server that holds a root, and sees them through what can be healed.
+
+import type { Clock } from "#base/clock.ts";
+import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
+import type { Random } from "#base/random.ts";
+import { currentRequestId, makeRequestId, withRequestId } from "#base/request-scope.ts";
+import { isClientError } from "#client/terminal/client-error.ts";
+import {
+  ATTEMPTS_MAX,
+  CALL_TIMEOUT_MS,
+  MOVES_MAX,
+  RETRY_FIRST_MS,
+  RETRY_LONGEST_MS,
+  UNLIKELY_ATTEMPTS_MAX,
+} from "#client/terminal/limits.ts";
+import type { Client, GrpcChannel } from "#wire/grpc/client.ts";
+import type { CallOptions } from "#wire/grpc/client-call.ts";
+import type { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { callMetadata } from "./call-metadata.ts";
+import { explain } from "./error-text.ts";
+import { FileServerLink, type LinkDeps, type OpenSession } from "./file-server-link.ts";
+import { refusalOf } from "./refusal.ts";
+import { formatRemotePath, type RemotePath } from "./remote-path.ts";
+import type { Route } from "./route-cache.ts";
+import type { Router } from "./routing.ts";
+
+/** What an operation gets: the server that holds the root, and what each call on it carries. */
+export interface Server {
+  readonly address: string;
+  readonly username: string;
+  readonly channel: GrpcChannel;
+  readonly files: Client<typeof FileServer>;
+  /** The session, the signal and a time limit; for calls without a stream. */
+  readonly unary: CallOptions;
+  /** The same without a time limit; for streams. */
+  readonly stream: CallOptions;
+  /** The operation has come further: the next failure is met with new patience. */
+  readonly progressed: () => void;
+}
+
+/** How an operation may be repeated when the server does not answer. */
+export interface RetryPolicy {
+  /** False for what must not be done twice: it then fails when its outcome is not known. */
+  readonly isRepeatable: boolean;
+  /** True when even what was refused cannot be sent again, since its bytes are gone. */
+  readonly isConsumed?: boolean;
+  /** Attempts in all, within the time of patience; 1 for what cannot be sent twice. */
+  readonly attempts: number;
+}
+
+/** For reading and for what can be done twice without harm, with somebody waiting for it. */
+export const SHORT: RetryPolicy = { isRepeatable: true, attempts: ATTEMPTS_MAX };
+/** For transfers. */
+export const LONG: RetryPolicy = { isRepeatable: true, attempts: ATTEMPTS_MAX };
+/** For what comes from somewhere that cannot be asked again. */
+export const INPUT: RetryPolicy = { isRepeatable: false, isConsumed: true, attempts: ATTEMPTS_MAX };
+/** For moving and deleting: again only when it was not sent, or was refused. */
+export const ONCE: RetryPolicy = { isRepeatable: false, attempts: ATTEMPTS_MAX };
+
+const SESSION_CODES: readonly ErrorCode[] = [
+  "SESSION_MISSING",
+  "SESSION_UNKNOWN",
+  "SESSION_IDLE",
+  "SESSION_EXPIRED",
+  "SESSION_EVICTED",
+  "IP_MISMATCH",
+];
+
+const PASSING_CODES: readonly ErrorCode[] = [
+  "NODE_DRAINING",
+  "STARTING",
+  "OVERLOADED",
+  "STORE_UNAVAILABLE",
+  "IDP_UNAVAILABLE",
+  "RATE_LIMITED",
+  "CHECKSUM_MISMATCH",
+];
+
+const PATH_CODES: readonly ErrorCode[] = [
+  "NOT_OWNER",
+  "NOT_SHARED",
+  "NO_SUCH_PATH",
+  "PATH_EXISTS",
+  "NOT_EMPTY",
+  "IS_DIRECTORY",
+  "NOT_DIRECTORY",
+  "ETAG_MISMATCH",
+  "SHARE_LIMIT",
+  "BAD_NAME",
+  "BAD_ARGUMENT",
+  "CORRUPT",
+];
+
+/** Their texts are fixed to the letter (spec 7), so that the path stands beside them only. */
+const SPACE_CODES: readonly ErrorCode[] = ["QUOTA_EXCEEDED", "INODE_LIMIT", "DISK_RESERVE"];
+
+/** What a cluster is made from. */
+export interface ClusterDeps extends LinkDeps {
+  readonly router: Router;
+  readonly random: Random;
+  /** Told when an operation is tried again, in words for people. */
+  readonly onRetry?: (why: string, wait: { readonly waitMs: number; readonly leftMs: number }) => void;
+  readonly clock: Pick<Clock, "steadyMs">;
+  /** For how long an operation is tried again when the server does not answer. */
+  readonly patienceMs: number;
+  /** Told of each request by its id, which the servers' logs name too. */
+  readonly onRequest?: (id: string, address: string) => void;
+}
+
+/** How far one operation has come in what may be repeated. */
+interface Progress {
+  attempts: number;
+  /** Steady time of the first failure since the operation last came further. */
+  failingSinceMs: number | undefined;
+  moves: number;
+  renewals: number;
+  /** True once the MetaServer was asked whether another server holds what this one did not show. */
+  hasLookedElsewhere: boolean;
+  route: Route | undefined;
+}
+
+/** Connections to the servers of a cluster, shared by all operations of the program. */
+export class Cluster {
+  readonly #deps: ClusterDeps;
+  readonly #links = new Map<string, FileServerLink>();
+
+  constructor(deps: ClusterDeps) {
+    this.#deps = deps;
+  }
+
+  get router(): Router {
+    return this.#deps.router;
+  }
+
+  /** The link to a FileServer, made when first asked for. */
+  link(address: string): FileServerLink {
+    let link = this.#links.get(address);
+    if (link === undefined) {
+      link = new FileServerLink(address, this.#deps);
+      this.#links.set(address, link);
+    }
+    return link;
+  }
+
+  /**
+   * Runs an operation on the server that holds a root (empty: one's own). A lost session is renewed without a word, a moved
+   * root is followed (T20 to T22), and a server that does not answer is tried again as patience allows. Rejects with GroveError or
+   * ClientError.
+   */
+  run<T>(root: string, patience: RetryPolicy, operation: (server: Server) => Promise<T>): Promise<T> {
+    return withRequestId(makeRequestId(), () => this.#run(root, patience, operation));
+  }
+
+  async #run<T>(root: string, patience: RetryPolicy, operation: (server: Server) => Promise<T>): Promise<T> {
+    const progress: Progress = {
+      attempts: 0,
+      failingSinceMs: undefined,
+      moves: 0,
+      renewals: 0,
+      hasLookedElsewhere: false,
+      route: undefined,
+    };
+    for (;;) {
+      let session: OpenSession | undefined;
+      try {
+        progress.route ??= await this.#deps.router.find(root);
+        session = await this.link(progress.route.address).open();
+        this.#deps.onRequest?.(currentRequestId() ?? "", session.address);
+        return await operation(this.#serverOf(session, progress));
+      } catch (error) {
+        await this.#heal(await refusalOf(error, progress.route?.address ?? "of the cluster"), {
+          progress,
+          patience,
+          session,
+        });
+      }
+    }
+  }
+
+  /** The same for an operation about one path, which a refusal then names. */
+  async runAt<T>(
+    place: RemotePath,
+    patience: RetryPolicy,
+    operation: (server: Server) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await this.run(place.root, patience, operation);
+    } catch (error) {
+      if (!isGroveError(error, ...PATH_CODES, ...SPACE_CODES)) throw error;
+      const path = formatRemotePath(place);
+      const isNamed = SPACE_CODES.includes(error.code) || error.message.includes(path);
+      const message = isNamed ? error.message : `${path}: ${error.message}`;
+      throw new GroveError(error.code, message, { metadata: { ...error.metadata, path }, cause: error });
+    }
+  }
+
+  /** Closes every connection. */
+  close(): void {
+    this.#deps.router.close();
+    for (const link of this.#links.values()) link.close();
+  }
+
+  #serverOf(session: OpenSession, progress: Progress): Server {
+    const metadata = callMetadata(session.token);
+    const { signal } = this.#deps;
+    return {
+      address: session.address,
+      username: session.username,
+      channel: session.channel,
+      files: session.files,
+      unary: { metadata, signal, timeoutMs: CALL_TIMEOUT_MS },
+      stream: { metadata, signal },
+      progressed() {
+        progress.attempts = 0;
+        progress.failingSinceMs = undefined;
+        progress.moves = 0;
+        progress.renewals = 0;
+      },
+    };
+  }
+
+  /** Makes the next attempt possible, or throws the failure. */
+  async #heal(
+    failure: unknown,
+    at: { progress: Progress; patience: RetryPolicy; session: OpenSession | undefined },
+  ): Promise<void> {
+    const { progress, patience, session } = at;
+    this.#deps.signal.throwIfAborted();
+    if (failure instanceof GroveError) {
+      if (SESSION_CODES.includes(failure.code) && session !== undefined && progress.renewals < 2) {
+        progress.renewals++;
+        const why = explain(failure).what.replace(/\.$/, "");
+        await this.link(session.address).renew(session, why);
+        return;
+      }
+      const address = failure.metadata["address"];
+      if (failure.code === "WRONG_NODE" && address !== undefined && progress.moves < MOVES_MAX) {
+        progress.moves++;
+        progress.route = await this.#deps.router.moved(progress.route?.root ?? "", address);
+        return;
+      }
+      if (await this.#isElsewhere(failure, progress)) return;
+    }
+    await this.#tryLater(failure, progress, patience, session !== undefined);
+  }
+
+  /** A server that does not hold another user's root says no more of it than that nothing is shared there (D1): the way to it may be old. */
+  async #isElsewhere(failure: GroveError, progress: Progress): Promise<boolean> {
+    const { route } = progress;
+    const isHidden = failure.code === "NOT_SHARED" || failure.code === "NOT_OWNER";
+    if (!isHidden || route === undefined || route.root === "" || progress.hasLookedElsewhere) return false;
+    progress.hasLookedElsewhere = true;
+    if (this.#deps.router.isFresh(route)) return false;
+    const other = await this.#deps.router.askAgain(route);
+    if (other === undefined) return false;
+    progress.route = other;
+    return true;
+  }
+
+  async #tryLater(
+    failure: unknown,
+    progress: Progress,
+    patience: RetryPolicy,
+    wasSent: boolean,
+  ): Promise<void> {
+    const isPassing =
+      failure instanceof GroveError
+        ? PASSING_CODES.includes(failure.code)
+        : isClientError(failure, "NETWORK");
+    // Without a session the operation has not been sent, so it may be sent again whatever it is.
+    const mayRepeat =
+      patience.isRepeatable || !wasSent || (failure instanceof GroveError && patience.isConsumed !== true);
+    if (!isPassing || !mayRepeat) throw failure;
+    progress.attempts++;
+    if (progress.route !== undefined && !(failure instanceof GroveError)) {
+      const other = await this.#deps.router.askAgain(progress.route);
+      if (other !== undefined && progress.moves < MOVES_MAX) {
+        progress.moves++;
+        progress.route = other;
+        return;
+      }
+    }
+    const nowMs = this.#deps.clock.steadyMs();
+    progress.failingSinceMs ??= nowMs;
+    const leftMs = this.#deps.patienceMs - (nowMs - progress.failingSinceMs);
+    const attempts = isLikelyATypo(failure) ? UNLIKELY_ATTEMPTS_MAX : patience.attempts;
+    if (progress.attempts >= attempts || leftMs <= 0) throw failure;
+    const waitMs = Math.min(leftMs, this.#waitMs(progress.attempts));
+    this.#deps.onRetry?.(explain(failure).what, { waitMs, leftMs });
+    await this.#sleep(waitMs);
+  }
+
+  #waitMs(attempt: number): number {
+    const baseMs = Math.min(RETRY_FIRST_MS * 2 ** (attempt - 1), RETRY_LONGEST_MS);
+    // Between half and the whole of it, so that many clients do not come back at the same moment.
+    return baseMs * (0.5 + this.#deps.random.bytes(1).readUInt8() / 512);
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    const { setTimeout: wait } = await import("node:timers/promises");
+    await wait(ms, undefined, { signal: this.#deps.signal });
+  }
+}
+
+/** A name that nobody knows, or a server that speaks another language: more likely typed wrongly than about to come back. */
+function isLikelyATypo(failure: unknown): boolean {
+  if (!isClientError(failure, "NETWORK") || !(failure.cause instanceof Error)) return false;
+  const { cause } = failure.cause;
+  return (
+    cause instanceof Error && "kind" in cause && (cause.kind === "unknown-host" || cause.kind === "no-tls")
+  );
+}

@@ -1,0 +1,102 @@
+// Runs the action of a verb: gives it its context, listens for Ctrl-C, and turns failures into sentences and exit codes.
+import { setMaxListeners } from "node:events";
+import { ClientError, isClientError } from "#client/terminal/client-error.ts";
+import { EXIT, exitCodeOf } from "#client/terminal/exit-codes.ts";
+import { processTerminal, type Terminal } from "#client/terminal/terminal.ts";
+import { terminalJson, terminalText } from "#client/terminal/terminal-text.ts";
+import { ClientContext, makeSharedParts, type SharedParts } from "./client-context.ts";
+import type { ClientFlags } from "./client-flags.ts";
+import { errorJson, explain } from "./error-text.ts";
+import { isUnexpected, requestIdOf } from "./request-trace.ts";
+
+/** What a verb does; a number is its exit code. */
+export type Action = (context: ClientContext) => Promise<number | void>;
+
+/** Where verbs run: each in a process of its own, or one after another in a shell. */
+export interface CommandHost {
+  /** Runs an action to its end. Never rejects: what goes wrong is told, and becomes the exit code. */
+  run(verb: string, flags: ClientFlags, action: Action): Promise<void>;
+}
+
+const END_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** Runs one verb in this process. */
+export class ProcessHost implements CommandHost {
+  async run(verb: string, flags: ClientFlags, action: Action): Promise<void> {
+    const terminal = processTerminal();
+    const shared = await makeSharedParts(terminal.env);
+    const code = await runAction({ verb, flags, terminal, shared }, action);
+    await closeShared(shared);
+    // Never process.exit(): output still on its way would be lost.
+    if (code !== 0) process.exitCode = code;
+  }
+}
+
+/** Closes the connections of a run. */
+export async function closeShared(shared: SharedParts): Promise<void> {
+  try {
+    (await shared.cluster)?.close();
+  } catch {
+    // It was never made, which has been told.
+  }
+}
+
+/** One action to be run. */
+export interface ActionRun {
+  readonly verb: string;
+  readonly flags: ClientFlags;
+  readonly terminal: Terminal;
+  readonly shared: SharedParts;
+}
+
+/** Runs an action and answers its exit code. A second Ctrl-C ends the process at once. */
+export async function runAction(run: ActionRun, action: Action): Promise<number> {
+  const { verb, flags, terminal, shared } = run;
+  const controller = new AbortController();
+  // Each of many transfers listens.
+  setMaxListeners(0, controller.signal);
+  const onSignal = (): void => {
+    if (controller.signal.aborted) process.exit(EXIT.interrupted);
+    controller.abort(new ClientError("CANCELLED", "interrupted"));
+  };
+  shared.signal = controller.signal;
+  for (const signal of END_SIGNALS) process.on(signal, onSignal);
+  try {
+    return (await action(new ClientContext(terminal, flags, shared))) ?? EXIT.ok;
+  } catch (error) {
+    // An action may know better than the signal how it was interrupted.
+    const isToldBetter = !controller.signal.aborted || isClientError(error, "CANCELLED");
+    const failure = isToldBetter ? error : (controller.signal.reason as unknown);
+    report(verb, failure, terminal, flags);
+    return exitCodeOf(failure);
+  } finally {
+    for (const signal of END_SIGNALS) process.off(signal, onSignal);
+  }
+}
+
+/** Tells what went wrong: what happened and what to do, or the same as JSON (decisions D1, D24). */
+export function report(
+  verb: string,
+  error: unknown,
+  terminal: Terminal,
+  flags: Pick<ClientFlags, "json" | "verbose">,
+): void {
+  if (terminal.env["GROVE_DEBUG"] && error instanceof Error) {
+    terminal.error.write(`${terminalText(error.stack ?? "").replaceAll("\\x0a", "\n")}\n`);
+  }
+  if (flags.json === true) {
+    terminal.error.write(`${terminalJson(JSON.stringify(errorJson(error)))}\n`);
+    return;
+  }
+  const { what, todo } = explain(error);
+  const id = requestIdOf(error);
+  const request =
+    id !== undefined && (flags.verbose === true || isUnexpected(error)) ? `(Request ${id}.)` : "";
+  const text = [what, todo, request].filter((part) => part !== "").join(" ");
+  terminal.error.write(`grove ${verb}: ${terminalText(text)}\n`);
+}
+
+/** The host that verbs use unless a shell gives them another. */
+export function processHost(): CommandHost {
+  return new ProcessHost();
+}

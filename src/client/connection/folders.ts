@@ -1,0 +1,29 @@
+// Makes folders on the cluster, where wanted also those that are there already.
+
+import { GroveError, isGroveError } from "#base/errors.ts";
+import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { type Cluster, type RetryPolicy, SHORT } from "./cluster.ts";
+import { attrOf, isFolder } from "./listing.ts";
+import type { RemotePath } from "./remote-path.ts";
+
+/** Makes one folder. With mayExist one that is there is as good; a file of that name is NOT_DIRECTORY. */
+export async function makeFolder(
+  cluster: Cluster,
+  place: RemotePath,
+  options: { readonly mayExist: boolean; readonly patience?: RetryPolicy },
+): Promise<Attr> {
+  const { mayExist, patience = SHORT } = options;
+  let attempts = 0;
+  try {
+    return await cluster.runAt(place, patience, (server) => {
+      attempts++;
+      return server.files.createDirectory({ root: place.root, path: place.path }, server.unary);
+    });
+  } catch (error) {
+    // After a lost answer the folder that is in the way may be our own.
+    if (!isGroveError(error, "PATH_EXISTS") || !(mayExist || attempts > 1)) throw error;
+    const attr = await attrOf(cluster, place, patience);
+    if (isFolder(attr)) return attr;
+    throw new GroveError("NOT_DIRECTORY", `${place.path} is a file`, { cause: error });
+  }
+}

@@ -1,0 +1,61 @@
+// Who is signed in, and the ID token that opens sessions, as long as it is valid.
+import type { Clock } from "#base/clock.ts";
+import { ClientError } from "#client/terminal/client-error.ts";
+import type { SessionCache, StoredIdentity } from "./session-cache.ts";
+
+/** A token that expires within this time is not used any more. */
+const LEEWAY_MS = 5_000;
+
+/** Reads the identity once and keeps it for the run of the program. */
+export class IdentityHolder {
+  readonly #cache: SessionCache;
+  readonly #clock: Pick<Clock, "wallMs">;
+  #identity: StoredIdentity | undefined;
+  #isRead = false;
+
+  constructor(cache: SessionCache, clock: Pick<Clock, "wallMs">) {
+    this.#cache = cache;
+    this.#clock = clock;
+  }
+
+  /** Who is signed in; undefined when nobody is. */
+  async current(): Promise<StoredIdentity | undefined> {
+    if (!this.#isRead) {
+      const identity = await this.#cache.readIdentity();
+      if (!this.#isRead) this.#identity = identity;
+      this.#isRead = true;
+    }
+    return this.#identity;
+  }
+
+  /** Holds an identity for this run only; `login` writes it down itself, if it may. */
+  hold(identity: StoredIdentity): void {
+    this.#identity = identity;
+    this.#isRead = true;
+  }
+
+  /** True when a server would still take the ID token. */
+  async hasToken(): Promise<boolean> {
+    return this.#usableToken(await this.current()) !== undefined;
+  }
+
+  /** The ID token. Throws SIGN_IN_NEEDED, saying why it is asked for, when there is none that a server would take. */
+  async idToken(why: string): Promise<string> {
+    const identity = await this.current();
+    const token = this.#usableToken(identity);
+    if (token !== undefined) return token;
+    if (identity === undefined) throw new ClientError("SIGN_IN_NEEDED", "you are not signed in");
+    const what =
+      identity.idToken === undefined
+        ? "your sign-in was not remembered"
+        : "your sign-in at the identity provider has expired";
+    throw new ClientError("SIGN_IN_NEEDED", `${why}, and ${what}`, { todo: "Sign in again: grove login" });
+  }
+
+  #usableToken(identity: StoredIdentity | undefined): string | undefined {
+    if (identity?.idToken === undefined) return undefined;
+    const { expiresAtMs } = identity;
+    const isValid = expiresAtMs === undefined || expiresAtMs - LEEWAY_MS > this.#clock.wallMs();
+    return isValid ? identity.idToken : undefined;
+  }
+}

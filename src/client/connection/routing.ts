@@ -1,0 +1,206 @@
+// Finds the FileServer that holds a root: from the routes kept on disk, else from the MetaServer (spec 4.5, decision T20).
+
+import { systemClock } from "#base/clock.ts";
+import { type ErrorCode, isGroveError } from "#base/errors.ts";
+import { ROUTE_TTL_SECONDS } from "#base/limits.ts";
+import { judgedByClocks } from "#client/signin/clock-refusal.ts";
+import { type Profile, parseAddress } from "#client/signin/profile.ts";
+import { openChannel, requireSafeForToken } from "#client/signin/server-address.ts";
+import { ClientError, isClientError } from "#client/terminal/client-error.ts";
+import { SIGN_IN_CALL_TIMEOUT_MS } from "#client/terminal/limits.ts";
+import { Code, type StatusError } from "#wire/framing/status.ts";
+import type { Client, GrpcChannel } from "#wire/grpc/client.ts";
+import type { GetRootsResponse, MetaServer, Root } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import { errorCodeOf, REASON_TRAILER } from "#wire/proto/status-table.ts";
+import { callMetadata } from "./call-metadata.ts";
+import type { IdentityHolder } from "./identity-holder.ts";
+import { pages } from "./pages.ts";
+import { refusalOf } from "./refusal.ts";
+import type { Route, RouteCache } from "./route-cache.ts";
+
+/** What a router is made from. */
+export interface RouterDeps {
+  readonly profile: Profile;
+  readonly identity: IdentityHolder;
+  readonly cache: RouteCache;
+  readonly signal: AbortSignal;
+}
+
+interface Connection {
+  readonly channel: GrpcChannel;
+  readonly client: Client<typeof MetaServer>;
+}
+
+/** What one MetaServer may lack while another has it: its store, the identity provider, room for one more call. */
+const OF_ONE_SERVER: readonly (ErrorCode | undefined)[] = [
+  "STORE_UNAVAILABLE",
+  "IDP_UNAVAILABLE",
+  "OVERLOADED",
+];
+
+/** Answers where roots live. */
+export class Router {
+  readonly #deps: RouterDeps;
+  #connection: Connection | undefined;
+  readonly #asking = new Map<string, Promise<Route>>();
+  readonly #told = new WeakSet<Route>();
+
+  constructor(deps: RouterDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The route to a root (empty: one's own), from the cache where it is fresh. While no metaserver can say, the last that was known is taken: a
+   * server that does not hold the root says so.
+   */
+  async find(root: string): Promise<Route> {
+    const { fileserver } = this.#deps.profile;
+    if (fileserver !== undefined) {
+      return { root, address: fileserver, fsId: "", expiresAtMs: Number.POSITIVE_INFINITY };
+    }
+    const fresh = await this.#deps.cache.get(root);
+    if (fresh !== undefined) return fresh;
+    try {
+      return await this.ask(root);
+    } catch (error) {
+      const last = canNobodySay(error) ? await this.#deps.cache.last(root) : undefined;
+      if (last === undefined) throw error;
+      return last;
+    }
+  }
+
+  /** True for a route that the MetaServer has told this very program, so that asking again would tell nothing new. */
+  isFresh(route: Route): boolean {
+    return this.#told.has(route);
+  }
+
+  /** Asks the MetaServer, and keeps the answer. */
+  ask(root: string): Promise<Route> {
+    const running = this.#asking.get(root);
+    if (running !== undefined) return running;
+    const asked = this.#navigate(root).finally(() => this.#asking.delete(root));
+    this.#asking.set(root, asked);
+    return asked;
+  }
+
+  /**
+   * Asks again for a root whose server does not answer; undefined when there is nobody to ask or the answer is no other
+   * than before.
+   */
+  async askAgain(stale: Route): Promise<Route | undefined> {
+    const { profile, identity } = this.#deps;
+    if (profile.fileserver !== undefined || profile.metaservers.length === 0) return undefined;
+    if (!(await identity.hasToken())) return undefined;
+    try {
+      const route = await this.ask(stale.root);
+      return route.address === stale.address ? undefined : route;
+    } catch {
+      // The server that does not answer is what will be told.
+      return undefined;
+    }
+  }
+
+  /** A server has said that the root lives elsewhere: keeps that. */
+  async moved(root: string, address: string): Promise<Route> {
+    const route = { root, address: this.#checked(address), fsId: "" };
+    if (this.#deps.profile.fileserver !== undefined) {
+      throw new ClientError("USAGE", `that root lives on the server ${route.address}`, {
+        todo: "Name that server with --fileserver, or leave it out and let the metaserver find it.",
+      });
+    }
+    return this.#deps.cache.put(route, ROUTE_TTL_SECONDS);
+  }
+
+  /** One's own root and the roots shared with one, as the MetaServer knows them. */
+  async roots(): Promise<Root[]> {
+    const read = (pageToken: string): Promise<GetRootsResponse> =>
+      this.#call((client, options) => client.getRoots({ pageToken }, options));
+    const roots: Root[] = [];
+    for await (const page of pages(read, (page) => page.roots, "the metaserver's list of roots")) {
+      roots.push(...page.roots);
+    }
+    return roots;
+  }
+
+  /** Closes the connection to the MetaServer. */
+  close(): void {
+    this.#connection?.channel.close();
+  }
+
+  async #navigate(root: string): Promise<Route> {
+    const reply = await this.#call((client, options) => client.navigate({ root, path: "/" }, options));
+    const route = { root, address: this.#checked(reply.address), fsId: reply.fsId };
+    const kept = await this.#deps.cache.put(route, reply.ttlSeconds);
+    this.#told.add(kept);
+    return kept;
+  }
+
+  async #call<T>(
+    operation: (
+      client: Client<typeof MetaServer>,
+      options: { metadata: Record<string, string>; timeoutMs: number; signal: AbortSignal },
+    ) => Promise<T>,
+  ): Promise<T> {
+    const token = await this.#deps.identity.idToken("the way to your files must be asked for");
+    const metaservers = this.#metaservers();
+    for (const address of metaservers) requireSafeForToken(this.#deps.profile, address, token);
+    const { channel, client } = this.#connection ?? (await this.#connect(metaservers));
+    // The id of the request stays the same wherever it goes.
+    const options = {
+      metadata: callMetadata(token),
+      timeoutMs: SIGN_IN_CALL_TIMEOUT_MS / Math.min(metaservers.length, 2),
+      signal: this.#deps.signal,
+    };
+    try {
+      return await channel.onAnyServer(() => operation(client, options), canAnotherHelp);
+    } catch (error) {
+      const peer = metaservers.join(", ");
+      throw judgedByClocks(await refusalOf(error, peer), { peer, token, nowMs: systemClock.wallMs() });
+    }
+  }
+
+  /** Loads the protocol of the MetaServer only now: most commands know their way. */
+  async #connect(metaservers: readonly [string, ...string[]]): Promise<Connection> {
+    const [{ createClient }, protocol] = await Promise.all([
+      import("#wire/grpc/client.ts"),
+      import("#wire/proto/gen/grove/v1/meta_server_pb.ts"),
+    ]);
+    // Another call may have been faster.
+    if (this.#connection !== undefined) return this.#connection;
+    const channel = openChannel(this.#deps.profile, metaservers[0], metaservers);
+    this.#connection = { channel, client: createClient(protocol.MetaServer, channel) };
+    return this.#connection;
+  }
+
+  #metaservers(): readonly [string, ...string[]] {
+    const [first, ...rest] = this.#deps.profile.metaservers;
+    if (first !== undefined) return [first, ...rest];
+    throw new ClientError("USAGE", "it is not known which cluster you mean", {
+      todo: "Sign in with the cluster's file (grove login --cluster FILE), or name its metaserver with --metaserver HOST:PORT.",
+    });
+  }
+
+  /** An address that a server has sent is checked like one that was typed: it becomes a file's name and a connection. */
+  #checked(address: string): string {
+    try {
+      return parseAddress(address);
+    } catch (cause) {
+      throw new ClientError("SERVER_BROKEN", "the address of a server that was sent is none", { cause });
+    }
+  }
+}
+
+/** True for a failure that says nothing of the root: no metaserver answers, or none has what it needs to. */
+function canNobodySay(error: unknown): boolean {
+  return (
+    isClientError(error, "NETWORK") ||
+    isGroveError(error, "STORE_UNAVAILABLE", "IDP_UNAVAILABLE", "OVERLOADED")
+  );
+}
+
+/** True when another MetaServer may answer what this one could not. */
+function canAnotherHelp(error: StatusError): boolean {
+  const reason = errorCodeOf(error.metadata.get(REASON_TRAILER));
+  if (reason !== undefined) return OF_ONE_SERVER.includes(reason);
+  return error.code === Code.UNAVAILABLE || error.code === Code.DEADLINE_EXCEEDED;
+}

@@ -1,0 +1,106 @@
+// Ends sessions at the servers that still know them: those of this machine, or all that a user has anywhere.
+
+import type { Profile } from "#client/signin/profile.ts";
+import { callMetadata } from "./call-metadata.ts";
+import type { ClientContext } from "./client-context.ts";
+import type { FileServerLink, OpenSession } from "./file-server-link.ts";
+import type { StoredSession } from "./session-cache.ts";
+
+/** Tells each server that a session of ours has ended. A server that cannot be told ends it by itself after a while. */
+export async function endSessions(context: ClientContext): Promise<SignOut> {
+  const sessions = await context.sessions.listSessions();
+  return endListedSessions(sessions, await context.storedProfile(), context.signal);
+}
+
+/** The same for given sessions, at the cluster that they were opened at. */
+export async function endListedSessions(
+  sessions: readonly StoredSession[],
+  profile: Profile,
+  signal: AbortSignal,
+): Promise<SignOut> {
+  const unreachable: string[] = [];
+  if (sessions.length === 0) return { ended: 0, unreachable };
+  const [{ createClient }, { FileServer }, { openChannel }, { isStatusError }, { Code }] = await Promise.all([
+    import("#wire/grpc/client.ts"),
+    import("#wire/proto/gen/grove/v1/file_server_pb.ts"),
+    import("#client/signin/server-address.ts"),
+    import("./refusal.ts"),
+    import("#wire/framing/status.ts"),
+  ]);
+  let ended = 0;
+  await Promise.all(
+    sessions.map(async (session) => {
+      const channel = openChannel(profile, session.address, [session.address]);
+      try {
+        await createClient(FileServer, channel).endSession(
+          {},
+          {
+            metadata: callMetadata(session.token),
+            timeoutMs: END_TIMEOUT_MS,
+            signal,
+          },
+        );
+        ended++;
+      } catch (error) {
+        signal.throwIfAborted();
+        // A session that the server does not know has ended already.
+        const isKnown = isStatusError(error) && error.code === Code.UNAUTHENTICATED;
+        if (!isKnown) unreachable.push(session.address);
+      } finally {
+        channel.close();
+      }
+    }),
+  );
+  return { ended, unreachable };
+}
+
+/** Nobody waits longer than this to sign out. */
+const END_TIMEOUT_MS = 3_000;
+
+/** What came of ending sessions. */
+export interface SignOut {
+  readonly ended: number;
+  /** Servers that could not be told. */
+  readonly unreachable: readonly string[];
+}
+
+/**
+ * Ends all sessions of the user on every server known to hold some: where this machine has a session, where the user's own root is, and
+ * where roots lie that others share. A server that knows no session of ours any more is signed in to once more, since others may be open.
+ */
+export async function endSessionsEverywhere(context: ClientContext): Promise<SignOut> {
+  const cluster = await context.cluster();
+  const addresses = new Set((await context.sessions.listSessions()).map(({ address }) => address));
+  const unreachable = new Set<string>();
+  try {
+    for (const { address } of await cluster.router.roots()) addresses.add(address);
+  } catch {
+    context.signal.throwIfAborted();
+    // Without a metaserver, or a valid ID token, the servers that this machine knows are all there are to ask.
+    const { metaservers } = await context.profile();
+    for (const metaserver of metaservers) unreachable.add(metaserver);
+  }
+  let ended = 0;
+  for (const address of addresses) {
+    try {
+      ended += await endAllAt(cluster.link(address), context);
+    } catch {
+      context.signal.throwIfAborted();
+      unreachable.add(address);
+    }
+  }
+  return { ended, unreachable: [...unreachable] };
+}
+
+async function endAllAt(link: FileServerLink, context: ClientContext): Promise<number> {
+  const end = async ({ files, token }: OpenSession): Promise<number> => {
+    const options = { metadata: callMetadata(token), timeoutMs: END_TIMEOUT_MS, signal: context.signal };
+    return (await files.endSession({ everywhere: true }, options)).ended;
+  };
+  try {
+    return await end(await link.open());
+  } catch {
+    context.signal.throwIfAborted();
+    return end(await link.signIn());
+  }
+}

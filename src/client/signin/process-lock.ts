@@ -1,0 +1,56 @@
+// Lets one process of this user at a time do what many would otherwise do at once, such as registering after a server's restart.
+import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { PROCESS_LOCK_STALE_MS, PROCESS_LOCK_TRIES, PROCESS_LOCK_WAIT_MS } from "#client/terminal/limits.ts";
+
+/**
+ * Runs the action while this process holds the lock file; one that a dead process left is taken over. The lock only saves work: where it
+ * cannot be had within some seconds, or not at all, the action runs without it.
+ */
+export async function withProcessLock<T>(path: string, action: () => Promise<T>): Promise<T> {
+  const isHeld = await take(path);
+  try {
+    return await action();
+  } finally {
+    if (isHeld) await rm(path, { force: true });
+  }
+}
+
+async function take(path: string): Promise<boolean> {
+  for (let tries = 0; tries < PROCESS_LOCK_TRIES; tries++) {
+    try {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      await writeFile(path, String(process.pid), { flag: "wx", mode: 0o600 });
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") return false;
+    }
+    if (await isLeftBehind(path)) await rm(path, { force: true });
+    else await sleep(PROCESS_LOCK_WAIT_MS);
+  }
+  return false;
+}
+
+/** True when its process is gone, or when nothing is in it long after it was made. */
+async function isLeftBehind(path: string): Promise<boolean> {
+  try {
+    const { mtimeMs } = await stat(path);
+    if (Date.now() - mtimeMs > PROCESS_LOCK_STALE_MS) return true;
+    const holder = Number(await readFile(path, "utf8"));
+    // It is empty for the moment between its making and the first write.
+    return holder > 0 && !isProcessAlive(holder);
+  } catch {
+    return false;
+  }
+}
+
+/** True while a process of this machine runs. */
+export function isProcessAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

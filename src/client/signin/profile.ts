@@ -1,0 +1,174 @@
+// Which cluster the client speaks to: flags first, then the environment, then the profile that `grove login` has written.
+import { readFile } from "node:fs/promises";
+import { METASERVER_PORT } from "#base/limits.ts";
+import { ClientError, localFailure } from "#client/terminal/client-error.ts";
+import { SETTINGS_FILE_MAX_BYTES } from "#client/terminal/limits.ts";
+import { parseFields, readStored, type StoredFields, writeStored } from "./stored-json.ts";
+
+/** How to reach the identity provider (spec 5.1, decision D23). */
+export interface IdpProfile {
+  readonly issuer: string | undefined;
+  readonly clientId: string | undefined;
+  readonly authUrl: string | undefined;
+  readonly tokenUrl: string | undefined;
+}
+
+/** The settings of one cluster. */
+export interface Profile {
+  /** host:port of each MetaServer. */
+  readonly metaservers: readonly string[];
+  /** PEM of the authority that signed the servers' certificates; undefined trusts what the system trusts. */
+  readonly ca: string | undefined;
+  /** True for a cluster that accepts mock tokens; without an authority it is spoken to without TLS (spec 5.7). */
+  readonly mock: boolean;
+  readonly idp: IdpProfile | undefined;
+  /** PEM of the authority of the identity provider's certificate; undefined trusts the public ones, and the cluster's. */
+  readonly idpCa?: string | undefined;
+  /** host:port of a FileServer that is asked directly, without a MetaServer. */
+  readonly fileserver: string | undefined;
+}
+
+/** The flags that every verb has. */
+export interface ConnectionFlags {
+  readonly metaserver?: string | undefined;
+  readonly fileserver?: string | undefined;
+  readonly ca?: string | undefined;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Puts flags, environment and profile file together (decision D23). Reads the file that `-ca` or SVC_CLUSTER_CA names. */
+export async function resolveProfile(path: string, flags: ConnectionFlags, env: Env): Promise<Profile> {
+  const stored = await readStored(path);
+  const fromFile = stored === undefined ? undefined : profileOf(stored);
+  const metaserver = flags.metaserver ?? nonEmpty(env["SVC_METASERVER"]);
+  const caFile = flags.ca ?? nonEmpty(env["SVC_CLUSTER_CA"]);
+  const mockWord = env["SVC_AUTH_MOCK"];
+  return {
+    metaservers: metaserver === undefined ? (fromFile?.metaservers ?? []) : parseAddresses(metaserver),
+    ca: caFile === undefined ? fromFile?.ca : await readSettingsFile(caFile),
+    mock: mockWord === undefined || mockWord === "" ? (fromFile?.mock ?? false) : isMockWord(mockWord),
+    idp: idpOf(env, fromFile?.idp),
+    idpCa: fromFile?.idpCa,
+    fileserver: flags.fileserver === undefined ? fromFile?.fileserver : parseAddress(flags.fileserver),
+  };
+}
+
+/** Reads the `cluster.json` that `grove up` writes, as a profile (decision D23). */
+export async function readClusterFile(path: string): Promise<Profile> {
+  const fields = parseFields(await readSettingsFile(path));
+  const metaserver = fields?.text("metaserver");
+  if (fields === undefined || metaserver === undefined) {
+    throw new ClientError("USAGE", `${path} is not a cluster file: it names no metaserver`, {
+      todo: "Give the cluster.json in the data folder of 'grove up'.",
+    });
+  }
+  const caFile = fields.text("ca");
+  const idpCaFile = fields.text("idp_ca");
+  const idp = fields.fields("idp");
+  return {
+    metaservers: parseAddresses(metaserver),
+    ca: caFile === undefined ? undefined : await readSettingsFile(caFile),
+    mock: fields.flag("mock"),
+    idp: idp === undefined ? undefined : idpFields(idp),
+    idpCa: idpCaFile === undefined ? undefined : await readSettingsFile(idpCaFile),
+    fileserver: undefined,
+  };
+}
+
+/** Writes the profile that later commands read (0600). */
+export async function writeProfile(path: string, profile: Profile): Promise<void> {
+  const { idp } = profile;
+  await writeStored(path, {
+    metaservers: profile.metaservers,
+    ...(profile.fileserver === undefined ? {} : { fileserver: profile.fileserver }),
+    ...(profile.ca === undefined ? {} : { ca_pem: profile.ca }),
+    ...(profile.idpCa === undefined ? {} : { idp_ca_pem: profile.idpCa }),
+    mock: profile.mock,
+    ...(idp === undefined
+      ? {}
+      : {
+          idp: {
+            issuer: idp.issuer,
+            client_id: idp.clientId,
+            auth_url: idp.authUrl,
+            token_url: idp.tokenUrl,
+          },
+        }),
+  });
+}
+
+function profileOf(stored: StoredFields): Profile {
+  const idp = stored.fields("idp");
+  return {
+    metaservers: stored.texts("metaservers"),
+    ca: stored.text("ca_pem"),
+    mock: stored.flag("mock"),
+    idp: idp === undefined ? undefined : idpFields(idp),
+    idpCa: stored.text("idp_ca_pem"),
+    fileserver: stored.text("fileserver"),
+  };
+}
+
+function idpFields(fields: StoredFields): IdpProfile {
+  return {
+    issuer: fields.text("issuer"),
+    clientId: fields.text("client_id"),
+    authUrl: fields.text("auth_url"),
+    tokenUrl: fields.text("token_url"),
+  };
+}
+
+/** The provider of the environment where it names one, filled up from the profile's. */
+function idpOf(env: Env, stored: IdpProfile | undefined): IdpProfile | undefined {
+  const issuer = nonEmpty(env["IDP_ISSUER"]);
+  const idp: IdpProfile = {
+    issuer: issuer ?? stored?.issuer,
+    clientId: nonEmpty(env["IDP_CLIENT_ID"]) ?? stored?.clientId,
+    // Another issuer's addresses are not this one's.
+    authUrl: nonEmpty(env["IDP_AUTH_URL"]) ?? (issuer === undefined ? stored?.authUrl : undefined),
+    tokenUrl: nonEmpty(env["IDP_TOKEN_URL"]) ?? (issuer === undefined ? stored?.tokenUrl : undefined),
+  };
+  return Object.values(idp).every((value) => value === undefined) ? undefined : idp;
+}
+
+/** `host:port[,host:port…]`; a port left out is the MetaServer's own (decision D23). */
+export function parseAddresses(text: string): string[] {
+  return text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "")
+    .map((part) => parseAddress(part, METASERVER_PORT));
+}
+
+/** Checks one `host:port` or `[v6]:port`. Throws USAGE. */
+export function parseAddress(text: string, defaultPort?: number): string {
+  const match = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/.exec(text);
+  const port = match?.[2] === undefined ? defaultPort : Number(match[2]);
+  if (match?.[1] === undefined || port === undefined || port < 1 || port > 65_535) {
+    throw new ClientError("USAGE", `${JSON.stringify(text)} is not an address`, {
+      todo: "Write it as host:port, an IPv6 address in brackets.",
+    });
+  }
+  return `${match[1]}:${port}`;
+}
+
+/** Reads a settings file that people name: a cluster file, a certificate. */
+export async function readSettingsFile(path: string): Promise<string> {
+  try {
+    const content = await readFile(path);
+    if (content.length > SETTINGS_FILE_MAX_BYTES) throw new ClientError("USAGE", `${path} is too large`);
+    return content.toString("utf8");
+  } catch (error) {
+    throw localFailure(error, path);
+  }
+}
+
+/** Only these two words switch mock mode on (failure C-06). */
+function isMockWord(word: string): boolean {
+  return word === "true" || word === "1";
+}
+
+function nonEmpty(text: string | undefined): string | undefined {
+  return text === "" ? undefined : text;
+}

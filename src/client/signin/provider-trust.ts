@@ -1,0 +1,56 @@
+// Whom the client believes to be the identity provider: the holder of a certificate of the authority that was named for it.
+import { X509Certificate } from "node:crypto";
+import { getCACertificates } from "node:tls";
+import { ClientError } from "#client/terminal/client-error.ts";
+import { createAuthorityFetch, type Fetch } from "#os/authority-fetch.ts";
+import { type Profile, readSettingsFile } from "./profile.ts";
+
+/** Ways in which a certificate is not believed, as the system names them. */
+const UNTRUSTED: readonly string[] = [
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "CERT_SIGNATURE_FAILURE",
+];
+
+/** What to do about a provider whose certificate is not believed. */
+export const NAME_THE_AUTHORITY =
+  "Its certificate is of an authority that this machine does not know: name that one once with 'grove login --idp-ca FILE'.";
+
+/**
+ * A fetch for the identity provider: it trusts the authority that was named for it and no other; without one, the public ones and the
+ * cluster's own.
+ */
+export function providerFetch({ ca, idpCa }: Pick<Profile, "ca" | "idpCa">): Fetch {
+  if (idpCa !== undefined) return createAuthorityFetch(idpCa);
+  if (ca === undefined) return fetch;
+  return createAuthorityFetch([...getCACertificates("default"), ca].join("\n"));
+}
+
+/** Reads the file of an identity provider's authority. Throws USAGE when it holds no certificate, and what reading it throws. */
+export async function readProviderAuthority(path: string): Promise<string> {
+  const pem = await readSettingsFile(path);
+  if (isCertificate(pem)) return pem;
+  throw new ClientError("USAGE", `${path} holds no certificate in PEM form`, {
+    todo: "Give the certificate of the authority that has signed the identity provider's.",
+  });
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** True when a request failed because the other side's certificate is of an authority that is not trusted. */
+export function isUntrusted(error: unknown): boolean {
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth++) {
+    const { code } = at as NodeJS.ErrnoException;
+    if (code !== undefined && UNTRUSTED.includes(code)) return true;
+  }
+  return false;
+}

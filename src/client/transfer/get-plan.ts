@@ -1,0 +1,161 @@
+// Where each source of a download goes on this machine: as its last run left it when that was cut, else by what the target is now.
+import { type BigIntStats, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve as resolveLocal } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import type { ClientContext } from "#client/connection/client-context.ts";
+import { isFolder } from "#client/connection/listing.ts";
+import { baseName, formatRemotePath, type TypedPath } from "#client/connection/remote-path.ts";
+import { ClientError, localFailure } from "#client/terminal/client-error.ts";
+import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { refuseOverlaps } from "./overlaps.ts";
+import { BY_BOTH, BY_TIME, type Sameness } from "./sameness.ts";
+import type { PlannedTransfer } from "./transfer-frame.ts";
+import {
+  clusterName,
+  type TransferJournal,
+  type TransferPair,
+  type TransferRecord,
+} from "./transfer-journal.ts";
+import type { DownloadSource } from "./tree-download.ts";
+
+/** What was named, and what is there. */
+export interface NamedRemote {
+  readonly path: TypedPath;
+  readonly attr: Attr;
+}
+
+/** A source with its place. */
+export type PlannedDownload = DownloadSource & PlannedTransfer;
+
+/** What a plan is made from. */
+export interface GetPlanDeps {
+  readonly context: ClientContext;
+  readonly journal: TransferJournal;
+  /** As it was typed. */
+  readonly target: string;
+  /** What people want left out; undefined when they want all fetched. */
+  readonly wanted: Sameness | undefined;
+  /** True when what the sources do not have is to be found. */
+  readonly isMirror: boolean;
+}
+
+/** Finds the place of each source. Rejects with ClientError for a target that cannot take them. */
+export async function planGet(
+  deps: GetPlanDeps,
+  sources: readonly NamedRemote[],
+): Promise<PlannedDownload[]> {
+  const { target } = deps;
+  const isInto = isLocalFolder(target);
+  if (
+    !isInto &&
+    (sources.length > 1 || (target.endsWith("/") && sources.some(({ attr }) => !isFolder(attr))))
+  ) {
+    throw new ClientError("USAGE", `${target} is not a folder on this machine`, {
+      todo: "Make it first: mkdir",
+    });
+  }
+  const names = new Set<string>();
+  const plan: PlannedDownload[] = [];
+  for (const source of sources) {
+    // The name comes from what was typed, never from what the server answered.
+    const name = baseName(source.path.path);
+    if (isInto && name === "" && sources.length > 1) {
+      throw new ClientError("USAGE", `${formatRemotePath(source.path)} is a root and has no name`, {
+        todo: "Fetch it alone, into a new folder: grove get -r / my-files",
+      });
+    }
+    if (names.has(name)) throw new ClientError("USAGE", `two of them are called ${name}`);
+    names.add(name);
+    const place = { isInto, isAlone: sources.length === 1 };
+    plan.push({ ...(await planOne(deps, source, place)), isMirror: deps.isMirror });
+  }
+  if (deps.isMirror) refuseOverlaps(plan.map(({ localFolder, localName }) => join(localFolder, localName)));
+  return plan;
+}
+
+async function planOne(
+  deps: GetPlanDeps,
+  source: NamedRemote,
+  { isInto, isAlone }: { readonly isInto: boolean; readonly isAlone: boolean },
+): Promise<PlannedDownload> {
+  const { context, journal, target, wanted } = deps;
+  const { path, attr } = source;
+  if (!isFolder(attr)) return { ...placeAt(source, usualPlace(source, target, isInto)), sameness: wanted };
+  const pair: TransferPair = {
+    verb: "get",
+    cluster: await clusterName(context),
+    local: resolveLocal(target),
+    remote: { root: path.root, path: path.path },
+  };
+  const last = await journal.find(pair);
+  const placed = usualPlace(source, target, isInto);
+  // Beside others a folder goes where its name says, or one would lie in the other.
+  const mayGoOn = last !== undefined && (wanted !== undefined || !last.isDone);
+  if (mayGoOn && (isAlone || last.placed === placed)) {
+    const found = folderIdAt(last.placed);
+    // A run that never saw the folder has put nothing there.
+    const isThat = last.folderId === undefined ? isEmpty(last.placed) : last.folderId === found;
+    if (found !== undefined && isThat) {
+      const goesOn = last.isDone ? undefined : last;
+      const record = goesOn ?? { ...begun(last.placed), folderId: found };
+      const sameness = wanted ?? (last.isFresh ? BY_TIME : BY_BOTH);
+      const isCutBefore = goesOn !== undefined;
+      return { ...placeAt(source, last.placed), sameness, isCutBefore, run: { pair, record }, goesOn };
+    }
+  }
+  return { ...placeAt(source, placed), sameness: wanted, run: { pair, record: begun(placed) } };
+}
+
+/** A transfer that begins now. */
+function begun(placed: string): TransferRecord {
+  const isFresh = lstatSync(placed, { throwIfNoEntry: false }) === undefined;
+  return { placed, folderId: undefined, isFresh, startedMs: systemClock.wallMs(), isDone: false };
+}
+
+function placeAt({ path, attr }: NamedRemote, local: string): DownloadSource {
+  const folder = dirname(local);
+  if (!isLocalFolder(folder)) {
+    throw new ClientError("LOCAL_NOT_FOUND", `the folder ${folder} does not exist on this machine`, {
+      todo: "Make it first: mkdir -p",
+    });
+  }
+  return { root: path.root, path: path.path, attr, localFolder: folder, localName: basename(local) };
+}
+
+function usualPlace({ path }: NamedRemote, target: string, isInto: boolean): string {
+  if (!isInto) return resolveLocal(target);
+  const name = baseName(path.path);
+  // A root has no name, so its content goes into the folder itself, through a link if that is what was named.
+  return resolveLocal(name === "" ? realpathSync(target) : join(target, name));
+}
+
+function isEmpty(path: string): boolean {
+  try {
+    return readdirSync(path).length === 0;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Tells a folder of this machine from another one that has got its name since; undefined where there is none. By its inode alone: the
+ * number of a device may be another one after a restart.
+ */
+export function folderIdAt(path: string): string | undefined {
+  let stats: BigIntStats | undefined;
+  try {
+    stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  } catch (error) {
+    throw localFailure(error, path);
+  }
+  return stats?.isDirectory() === true ? String(stats.ino) : undefined;
+}
+
+function isLocalFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw localFailure(error, path);
+  }
+}

@@ -1,0 +1,295 @@
+// Writes a received file: into a temporary one beside its place, which takes the name only when all of it is there and right.
+import { randomBytes } from "node:crypto";
+import {
+  close,
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  futimes,
+  futimesSync,
+  lstatSync,
+  open,
+  openSync,
+  readdirSync,
+  renameSync,
+  type Stats,
+  unlinkSync,
+  write,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { isProcessAlive } from "#client/signin/process-lock.ts";
+import { localFailure } from "#client/terminal/client-error.ts";
+import { DOWNLOAD_BLOCK_BYTES, DOWNLOAD_BLOCKS_MAX } from "#client/terminal/limits.ts";
+import { modeWhileFilling, rightsAt, takeRights } from "./replaced-file.ts";
+
+const openFile = promisify(open);
+const closeFile = promisify(close);
+const setTimes = promisify(futimes);
+const writeFile = promisify(write);
+
+/** O_EXCL and O_NOFOLLOW: what lies there under that name, a symbolic link say, is never written through (failure B-09). */
+const WRITE_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+/** O_NONBLOCK: nor is anybody waited for who would open the other end of a pipe there. */
+const APPEND_FLAGS =
+  constants.O_WRONLY |
+  constants.O_CREAT |
+  constants.O_APPEND |
+  constants.O_NOFOLLOW |
+  (constants.O_NONBLOCK ?? 0);
+
+/** Temporary files of this process that have not got their names yet. */
+const unfinished = new Set<string>();
+
+/** Removes the temporary files of transfers that will not end any more; for a program that is about to be left. */
+export function removeUnfinishedFiles(): void {
+  for (const path of unfinished) {
+    try {
+      unlinkSync(path);
+    } catch {
+      // It has been renamed or removed already.
+    }
+  }
+  unfinished.clear();
+}
+
+/** O_EXCL alone keeps files apart, so one random part for the whole process does. */
+const PROCESS_PART = `${randomBytes(9).toString("base64url")}-${process.pid}`;
+const TEMPORARY_NAME = /^\.grove-get-[\w-]{12}-(\d{1,10})-\d{1,16}\.part$/;
+let made = 0;
+
+/** Removes the temporary files that processes which are gone have left in a folder; others keep theirs. */
+export function removeLeftFiles(folder: string): void {
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch {
+    return;
+  }
+  for (const name of names) {
+    const pid = Number(TEMPORARY_NAME.exec(name)?.[1] ?? process.pid);
+    if (pid === process.pid || isProcessAlive(pid)) continue;
+    const path = join(folder, name);
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    if (stats !== undefined && isOwn(stats)) removeQuietly(path);
+  }
+}
+
+function temporaryPath(folder: string): string {
+  return join(folder, `.grove-get-${PROCESS_PART}-${++made}.part`);
+}
+
+/** Puts a small file into its place in one go, with the time of change it had and the rights of what it replaces. Throws ClientError. */
+export function writeSmallFile(folder: string, name: string, data: Uint8Array, mtimeMs: number): void {
+  const temporary = temporaryPath(folder);
+  const path = join(folder, name);
+  try {
+    unfinished.add(temporary);
+    const replaced = rightsAt(path);
+    const descriptor = openSync(temporary, WRITE_FLAGS, modeWhileFilling(replaced));
+    try {
+      let at = 0;
+      while (at < data.length) at += writeSync(descriptor, data, at);
+      futimesSync(descriptor, new Date(), mtimeMs / 1_000);
+      if (replaced !== undefined) takeRights(descriptor, replaced);
+    } finally {
+      closeSync(descriptor);
+    }
+    renameSync(temporary, path);
+  } catch (error) {
+    removeQuietly(temporary);
+    throw localFailure(error, path);
+  } finally {
+    unfinished.delete(temporary);
+  }
+}
+
+/** False for what somebody else owns, or has another name for: it could be changed after its bytes were checked. */
+function isOwn(stats: Stats): boolean {
+  const isOurs = process.geteuid === undefined || stats.uid === process.geteuid();
+  return isOurs && stats.isFile() && stats.nlink === 1;
+}
+
+function removeQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // There is none.
+  }
+}
+
+/** A buffer that is being filled, or waits for the disk. */
+interface Block {
+  readonly buffer: Buffer;
+  length: number;
+}
+
+/**
+ * A large file on its way to its place. Slices are copied into a few large blocks: what came off the socket can go at once, which
+ * costs less than what its keeping costs the garbage collector.
+ */
+export class LocalFileWriter {
+  readonly #path: string;
+  readonly #temporary: string;
+  readonly #descriptor: number;
+  /** Bytes that were there when it was opened. */
+  readonly lengthBytes: number;
+  #isOpen = true;
+  readonly #free: Block[] = [];
+  #blockCount = 0;
+  #filling: Block | undefined;
+  #writing: Promise<void> | undefined;
+  readonly #waiting: Block[] = [];
+  #failure: Error | undefined;
+
+  private constructor(path: string, temporary: string, descriptor: number, lengthBytes = 0) {
+    this.#path = path;
+    this.lengthBytes = lengthBytes;
+    this.#temporary = temporary;
+    this.#descriptor = descriptor;
+  }
+
+  /** Opens the temporary file in the folder that the file is for. Rejects with ClientError. */
+  static async create(folder: string, name: string): Promise<LocalFileWriter> {
+    const path = join(folder, name);
+    const temporary = temporaryPath(folder);
+    unfinished.add(temporary);
+    try {
+      const mode = modeWhileFilling(rightsAt(path));
+      return new LocalFileWriter(path, temporary, await openFile(temporary, WRITE_FLAGS, mode));
+    } catch (error) {
+      unfinished.delete(temporary);
+      throw localFailure(error, path);
+    }
+  }
+
+  /**
+   * Opens the part of a file that an earlier download has left, or begins one there; undefined where that cannot be, or something lies
+   * that no download of this user has left.
+   */
+  static async goOn(folder: string, name: string, partial: string): Promise<LocalFileWriter | undefined> {
+    const path = join(folder, name);
+    let descriptor: number;
+    try {
+      const mode = modeWhileFilling(rightsAt(path));
+      descriptor = await openFile(partial, APPEND_FLAGS, mode);
+      const stats = fstatSync(descriptor);
+      if (isOwn(stats)) {
+        if ((stats.mode & 0o777 & ~mode) !== 0) fchmodSync(descriptor, stats.mode & mode);
+        return new LocalFileWriter(path, partial, descriptor, stats.size);
+      }
+    } catch {
+      return undefined;
+    }
+    await closeFile(descriptor);
+    return undefined;
+  }
+
+  /** Takes the next slice, which may change afterwards when true came back. Await a promise before the next one. */
+  write(slice: Uint8Array): true | Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    let at = 0;
+    while (at < slice.length) {
+      const block = this.#filling ?? this.#freeBlock();
+      if (block === undefined) return this.#writeLater(slice.subarray(at));
+      this.#filling = block;
+      const part = slice.subarray(at, at + block.buffer.length - block.length);
+      block.buffer.set(part, block.length);
+      block.length += part.length;
+      at += part.length;
+      if (block.length === block.buffer.length) this.#send(block);
+    }
+    return true;
+  }
+
+  /** Writes the rest, sets the time of change and gives the file its name, with the rights of what had it. Rejects with ClientError. */
+  async finish(mtimeMs: number): Promise<void> {
+    if (this.#filling !== undefined) this.#send(this.#filling);
+    await this.#writing;
+    if (this.#failure !== undefined) throw this.#failure;
+    try {
+      await setTimes(this.#descriptor, new Date(), mtimeMs / 1_000);
+      const replaced = rightsAt(this.#path);
+      if (replaced !== undefined) takeRights(this.#descriptor, replaced);
+      await this.#close();
+      renameSync(this.#temporary, this.#path);
+    } catch (error) {
+      throw localFailure(error, this.#path);
+    }
+    unfinished.delete(this.#temporary);
+  }
+
+  /** Keeps what has been written for another download to go on with; the name stays as it was. */
+  async leave(): Promise<void> {
+    if (this.#filling !== undefined) this.#send(this.#filling);
+    await this.#writing;
+    await this.#close().catch(() => undefined);
+  }
+
+  /** Removes what has been written; the name stays as it was. */
+  async discard(): Promise<void> {
+    await this.#writing;
+    await this.#close().catch(() => undefined);
+    removeQuietly(this.#temporary);
+    unfinished.delete(this.#temporary);
+  }
+
+  /** Closes once: the number of a closed file may be another file's by now. */
+  async #close(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    await closeFile(this.#descriptor);
+  }
+
+  #freeBlock(): Block | undefined {
+    const block = this.#free.pop();
+    if (block !== undefined || this.#blockCount === DOWNLOAD_BLOCKS_MAX) return block;
+    this.#blockCount++;
+    return { buffer: Buffer.allocUnsafeSlow(DOWNLOAD_BLOCK_BYTES), length: 0 };
+  }
+
+  #send(block: Block): void {
+    this.#filling = undefined;
+    this.#waiting.push(block);
+    this.#writing ??= this.#writeWaiting();
+  }
+
+  /** All blocks wait for the disk: goes on when it has taken them. */
+  async #writeLater(slice: Uint8Array): Promise<void> {
+    while (this.#free.length === 0 && this.#failure === undefined) await this.#blockWritten();
+    const written = this.write(slice);
+    if (written !== true) await written;
+  }
+
+  #blockFreed: PromiseWithResolvers<void> | undefined;
+
+  #blockWritten(): Promise<void> {
+    this.#blockFreed ??= Promise.withResolvers();
+    return this.#blockFreed.promise;
+  }
+
+  /** Writes until nothing waits. It never rejects: the failure is told to whoever comes next. */
+  async #writeWaiting(): Promise<void> {
+    for (let block = this.#waiting.shift(); block !== undefined; block = this.#waiting.shift()) {
+      try {
+        if (this.#failure === undefined) await this.#writeBlock(block);
+      } catch (error) {
+        this.#failure = localFailure(error, this.#path) as Error;
+      }
+      block.length = 0;
+      this.#free.push(block);
+      this.#blockFreed?.resolve();
+      this.#blockFreed = undefined;
+    }
+    this.#writing = undefined;
+  }
+
+  async #writeBlock(block: Block): Promise<void> {
+    for (let at = 0; at < block.length; ) {
+      const { bytesWritten } = await writeFile(this.#descriptor, block.buffer, at, block.length - at);
+      at += bytesWritten;
+    }
+  }
+}

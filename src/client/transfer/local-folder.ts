@@ -1,0 +1,117 @@
+// Makes the folders of a download, and lets no name that a server sends lead out of them (failure B-09).
+import { randomBytes } from "node:crypto";
+import { lstatSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
+import { nameProblem } from "#base/names.ts";
+import { ClientError, localFailure } from "#client/terminal/client-error.ts";
+
+/** What Windows and its disks cannot store, or understand as a way elsewhere. */
+const FORBIDDEN_ON_WINDOWS = /[\\<>:"|?*]|[. ]$|^(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?$/i;
+
+/** Downloads of this or another process. */
+const UNFINISHED = /^\.grove-get-.*\.part$/s;
+
+/** One folder of this machine that a download fills. */
+export class LocalFolder {
+  readonly path: string;
+  /** True where the disk takes names that differ only in case for the same. */
+  readonly #isFolding: boolean;
+  readonly #taken = new Set<string>();
+
+  private constructor(path: string, isFolding: boolean) {
+    this.path = path;
+    this.#isFolding = isFolding;
+  }
+
+  /**
+   * Opens the top of a download, which the user has named: links on the way to it are followed. The folder is made when it is not
+   * there. Throws ClientError.
+   */
+  static top(path: string): LocalFolder {
+    makeFolder(path);
+    return new LocalFolder(path, foldsCase(path));
+  }
+
+  /** Opens or makes a folder inside; a symbolic link in its place is refused. Throws ClientError. */
+  inside(name: string): LocalFolder {
+    const path = join(this.path, this.claim(name));
+    makeFolder(path);
+    return new LocalFolder(path, this.#isFolding);
+  }
+
+  /**
+   * Checks a name that the server has sent, and takes it: the name of one entry, not a way to elsewhere, and not one that another
+   * entry has taken. Returns it. Throws ClientError.
+   */
+  claim(name: string): string {
+    const problem =
+      nameProblem(name) ??
+      (process.platform === "win32" && FORBIDDEN_ON_WINDOWS.test(name)
+        ? "this machine cannot store it"
+        : undefined);
+    if (problem !== undefined) {
+      throw new ClientError("SERVER_BROKEN", `the server sent a name that is none: ${problem}`);
+    }
+    const key = this.#keyOf(name);
+    if (this.#taken.has(key)) {
+      throw new ClientError("LOCAL_FILE", "another entry of this folder has the same name on this machine", {
+        todo: "Rename one of them on the cluster, or fetch them one by one.",
+      });
+    }
+    this.#taken.add(key);
+    return name;
+  }
+
+  /** Names in it that no entry has taken, unfinished downloads excepted. Throws ClientError. */
+  others(): string[] {
+    try {
+      return readdirSync(this.path).filter(
+        (name) => !this.#taken.has(this.#keyOf(name)) && !UNFINISHED.test(name),
+      );
+    } catch (error) {
+      throw localFailure(error, this.path);
+    }
+  }
+
+  /** True when some entry has taken a name. */
+  get hasEntries(): boolean {
+    return this.#taken.size > 0;
+  }
+
+  #keyOf(name: string): string {
+    const canonical = name.normalize("NFC");
+    return this.#isFolding ? canonical.toLowerCase() : canonical;
+  }
+}
+
+/** Makes a folder; one that is there is as good, unless it is reached through a symbolic link. */
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw localFailure(error, path);
+    if (lstatSync(path).isDirectory()) return;
+    throw new ClientError("LOCAL_FILE", `${path}: something that is no folder is in the way`, {
+      todo: "Move it away, or choose another target.",
+    });
+  }
+}
+
+/** Asks the disk itself, since it is not the system that decides. */
+function foldsCase(path: string): boolean {
+  const name = `.grove-case-${randomBytes(6).toString("hex")}-a`;
+  const probe = join(path, name);
+  try {
+    mkdirSync(probe);
+  } catch (error) {
+    throw localFailure(error, path);
+  }
+  try {
+    lstatSync(join(path, name.toUpperCase()));
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmdirSync(probe);
+  }
+}

@@ -1,0 +1,222 @@
+// Sends a large file so that whatever cuts it (a lost connection, a restart, a new session, this program's end) costs a few chunks (D15).
+import { type FileHandle, open, realpath } from "node:fs/promises";
+import { formatBytes } from "#base/bytes.ts";
+import { GroveError, isGroveError, UPLOAD_ENDING_CODES } from "#base/errors.ts";
+import { CHUNK_BYTES } from "#base/limits.ts";
+import { type Cluster, LONG, type Server } from "#client/connection/cluster.ts";
+import { refusalOf } from "#client/connection/refusal.ts";
+import type { RemotePath } from "#client/connection/remote-path.ts";
+import { ClientError, isClientError, localFailure } from "#client/terminal/client-error.ts";
+import { PROGRESS_BYTES, UPLOAD_OFFSETS_TRIED, UPLOAD_STARTS_MAX } from "#client/terminal/limits.ts";
+import { crc32 } from "#os/crc32.ts";
+import { Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { isSameState, READ_FLAGS, settledState, stateOf, unchanged } from "./local-source.ts";
+import { type OnBytes, readChunks, uploadChunks } from "./upload.ts";
+import type { UploadMemory, UploadSource } from "./upload-memory.ts";
+
+/** What a resumable upload is made from. */
+export interface ResumableUploadDeps {
+  readonly cluster: Cluster;
+  readonly memory: UploadMemory;
+  /** Tells people something above the progress bar. */
+  readonly note: (text: string) => void;
+  readonly onBytes: OnBytes;
+}
+
+/** Uploads one large file of this machine with its time of change. Rejects with GroveError or ClientError. */
+export async function uploadResumable(
+  deps: ResumableUploadDeps,
+  localPath: string,
+  target: RemotePath,
+): Promise<void> {
+  let handle: FileHandle;
+  let path: string;
+  try {
+    handle = await open(localPath, READ_FLAGS);
+    path = await realpath(localPath);
+  } catch (error) {
+    throw localFailure(error, localPath);
+  }
+  try {
+    await new ResumableUpload(deps, { handle, path, localPath }, target).run();
+  } finally {
+    await handle.close();
+  }
+}
+
+interface LocalSource {
+  readonly handle: FileHandle;
+  readonly path: string;
+  /** As the user knows it. */
+  readonly localPath: string;
+}
+
+class ResumableUpload {
+  readonly #deps: ResumableUploadDeps;
+  readonly #local: LocalSource;
+  readonly #target: RemotePath;
+  #starts = 0;
+  /** What was on the server when this was last known, for people. */
+  #stagedBytes = 0;
+  #uploadId: string | undefined;
+
+  constructor(deps: ResumableUploadDeps, local: LocalSource, target: RemotePath) {
+    this.#deps = deps;
+    this.#local = local;
+    this.#target = target;
+  }
+
+  async run(): Promise<void> {
+    const { cluster, memory } = this.#deps;
+    const source = await settledState(() => this.#look(), this.#local.localPath);
+    this.#uploadId = await memory.find(source, this.#target);
+    try {
+      await cluster.runAt(this.#target, LONG, (server) => this.#attempt(server, source));
+      await memory.forget(source, this.#target);
+    } catch (error) {
+      await this.#tellOfEnd(source, error);
+      throw error;
+    }
+  }
+
+  async #attempt(server: Server, source: UploadSource): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      const isKnown = this.#uploadId !== undefined;
+      const offset = await this.#offset(server, source);
+      if (offset === undefined) return;
+      if (offset > 0 && isKnown) this.#tellOfOffset(offset, source);
+      try {
+        await this.#send(server, source, offset);
+        return;
+      } catch (error) {
+        const refusal = await refusalOf(error, server.address);
+        const isOffset = isGroveError(refusal, "OFFSET_MISMATCH") && tries < UPLOAD_OFFSETS_TRIED;
+        if (!isOffset) throw error;
+      }
+    }
+  }
+
+  /** Where to go on; undefined when the file has arrived, although nobody could say so. Begins the upload when there is none. */
+  async #offset(server: Server, source: UploadSource): Promise<number | undefined> {
+    const { memory } = this.#deps;
+    const { root, path } = this.#target;
+    if (this.#uploadId !== undefined) {
+      const uploadId = this.#uploadId;
+      try {
+        return Number((await server.files.getUpload({ root, uploadId }, server.unary)).offset);
+      } catch (error) {
+        if (!isGroveError(await refusalOf(error, server.address), "NO_SUCH_UPLOAD")) throw error;
+      }
+      this.#uploadId = undefined;
+      await memory.forget(source, this.#target);
+      if (await this.#hasArrived(server, source)) return undefined;
+    }
+    if (this.#starts >= UPLOAD_STARTS_MAX) {
+      throw new ClientError("SERVER_BROKEN", `${path}: the server forgets the upload again and again`);
+    }
+    const begun = await server.files.beginUpload(
+      { root, path, size: BigInt(source.sizeBytes), mtimeMs: BigInt(source.mtimeMs) },
+      server.unary,
+    );
+    this.#starts++;
+    this.#uploadId = begun.uploadId;
+    await memory.keep(source, this.#target, begun.uploadId);
+    return Number(begun.offset);
+  }
+
+  async #send(server: Server, source: UploadSource, offset: number): Promise<void> {
+    const { handle, localPath } = this.#local;
+    const { onBytes } = this.#deps;
+    if (offset > source.sizeBytes || (offset % CHUNK_BYTES !== 0 && offset !== source.sizeBytes)) {
+      throw new ClientError(
+        "SERVER_BROKEN",
+        `${localPath}: the server says that it has ${offset} bytes of it`,
+      );
+    }
+    this.#stagedBytes = offset;
+    let sentBytes = 0;
+    const count: OnBytes = (bytes) => {
+      onBytes(bytes);
+      sentBytes += bytes;
+      // A stream that moves is a server that answers: patience begins anew.
+      if (bytes > 0 && sentBytes > PROGRESS_BYTES) server.progressed();
+    };
+    onBytes(offset);
+    try {
+      const chunks = unchanged(
+        readChunks(handle, localPath, source.sizeBytes, offset),
+        source.sizeBytes - offset,
+        { path: localPath, isSame: async () => isSameState(source, await this.#look()) },
+      );
+      const { sizeBytes, mtimeMs } = source;
+      const resume = { uploadId: this.#uploadId ?? "", offset };
+      await uploadChunks(server, chunks, { ...this.#target, sizeBytes, mtimeMs, resume }, count);
+    } catch (error) {
+      onBytes(-offset);
+      throw error;
+    }
+  }
+
+  /** The answer to a finished upload may be lost: the file is there when size, time and checksum say so. */
+  async #hasArrived(server: Server, source: UploadSource): Promise<boolean> {
+    const { root, path } = this.#target;
+    try {
+      const attr = await server.files.getAttr({ root, path }, server.unary);
+      if (attr.kind !== Kind.FILE || attr.size !== BigInt(source.sizeBytes)) return false;
+      if (attr.mtimeMs !== BigInt(source.mtimeMs)) return false;
+      let crc = 0;
+      for await (const chunk of readChunks(this.#local.handle, this.#local.localPath, source.sizeBytes, 0)) {
+        crc = crc32(chunk, crc);
+      }
+      if (attr.crc32 !== crc) return false;
+    } catch (error) {
+      if (isGroveError(await refusalOf(error, server.address), "NO_SUCH_PATH")) return false;
+      throw error;
+    }
+    this.#deps.onBytes(source.sizeBytes);
+    return true;
+  }
+
+  async #look(): Promise<UploadSource> {
+    const { handle, path, localPath } = this.#local;
+    return { path, ...stateOf(await handle.stat({ bigint: true }), localPath) };
+  }
+
+  #tellOfOffset(offset: number, { sizeBytes }: UploadSource): void {
+    const { localPath } = this.#local;
+    this.#deps.note(`${localPath}: going on at ${formatBytes(offset)} of ${formatBytes(sizeBytes)}`);
+  }
+
+  async #tellOfEnd(source: UploadSource, error: unknown): Promise<void> {
+    const { memory, note } = this.#deps;
+    const isOver = isGroveError(error, ...UPLOAD_ENDING_CODES) || isClientError(error, "LOCAL_FILE");
+    if (isOver || this.#uploadId === undefined) {
+      await memory.forget(source, this.#target);
+      if (isClientError(error, "LOCAL_FILE")) await this.#drop();
+      return;
+    }
+    if (isGroveError(error, "UPLOAD_TAKEN_OVER") || this.#stagedBytes === 0) return;
+    note(
+      `${this.#local.localPath}: at least ${formatBytes(this.#stagedBytes)} of ${formatBytes(source.sizeBytes)} are on the ` +
+        "server; the same command goes on from there within 24 hours",
+    );
+  }
+
+  /** What nobody will go on with need not take up room for a day. */
+  async #drop(): Promise<void> {
+    const uploadId = this.#uploadId;
+    const { root } = this.#target;
+    if (uploadId === undefined) return;
+    const once = { isRepeatable: true, attempts: 1 };
+    await this.#deps.cluster
+      .run(root, once, (server) => server.files.abortUpload({ root, uploadId }, server.unary))
+      .catch(() => undefined);
+  }
+}
+
+/** True when a server cannot keep one more unfinished upload, or none at all: then the file goes the plain way. */
+export function isWithoutResume(error: unknown): boolean {
+  return (
+    error instanceof GroveError && (error.code === "TOO_MANY_UPLOADS" || error.code === "NOT_IMPLEMENTED")
+  );
+}

@@ -1,0 +1,247 @@
+// Downloads files and trees: folders are listed ahead, many files come at a time, each failure for itself.
+
+import { lstatSync } from "node:fs";
+import { join } from "node:path";
+import { FILE_MAX_BYTES } from "#base/limits.ts";
+import { type Cluster, LONG, type Server } from "#client/connection/cluster.ts";
+import { isFolder, listPages } from "#client/connection/listing.ts";
+import { childPath, type RemotePath } from "#client/connection/remote-path.ts";
+import { ClientError } from "#client/terminal/client-error.ts";
+import {
+  FOLDER_DEPTH_MAX,
+  LARGE_FILE_BYTES,
+  RESUMABLE_FROM_BYTES,
+  SMALL_FILE_BYTES,
+  SURPLUS_MAX,
+} from "#client/terminal/limits.ts";
+import type { ProgressMeter } from "#client/terminal/progress.ts";
+import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { downloadFile, readWholeFile } from "./download.ts";
+import { LocalFileWriter, removeLeftFiles, writeSmallFile } from "./local-file.ts";
+import { LocalFolder } from "./local-folder.ts";
+import { toldTimeMs } from "./local-source.ts";
+import type { LocalSurplus } from "./local-surplus.ts";
+import { downloadResumable } from "./resumable-download.ts";
+import { isSame, type Sameness } from "./sameness.ts";
+import { TransferPool } from "./transfer-pool.ts";
+import { isFinal, type TransferReport } from "./transfer-report.ts";
+import type { OnBytes } from "./upload.ts";
+
+/** One file or folder of the cluster, and where it goes. */
+export interface DownloadSource extends RemotePath {
+  readonly attr: Attr;
+  readonly localFolder: string;
+  readonly localName: string;
+  /** What need not be fetched because it is there; undefined fetches everything. */
+  readonly sameness?: Sameness | undefined;
+  /** True when an earlier run was cut: what it has left half-written goes. */
+  readonly isCutBefore?: boolean;
+  /** True to find what is in its place and not in it. */
+  readonly isMirror?: boolean;
+}
+
+/** What a download is made from. */
+export interface TreeDownloadDeps {
+  readonly cluster: Cluster;
+  readonly meter: ProgressMeter;
+  readonly report: TransferReport;
+  /** Tells people something above the progress bar. */
+  readonly note: (text: string) => void;
+  /** Told when the folder that a source becomes is there, before anything goes into it. */
+  readonly onTop: (source: DownloadSource) => Promise<void>;
+}
+
+/** A folder of the cluster that is to be listed into one of this machine. */
+interface Visit {
+  readonly remote: RemotePath;
+  readonly local: LocalFolder;
+  readonly depth: number;
+  readonly source: DownloadSource;
+}
+
+/** A file of the cluster and its place on this machine. */
+interface FileJob {
+  readonly remote: RemotePath;
+  readonly folder: string;
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly etag: string;
+  readonly mtimeMs: number;
+  readonly crc32: number;
+  readonly sameness: Sameness | undefined;
+}
+
+/** One download of any number of files and trees. */
+export class TreeDownload {
+  readonly #deps: TreeDownloadDeps;
+  readonly #pool = new TransferPool();
+  readonly #surplus: LocalSurplus[] = [];
+
+  constructor(deps: TreeDownloadDeps) {
+    this.#deps = deps;
+  }
+
+  /** What is in the places of mirrored folders and not in them, once all has been fetched. */
+  get surplus(): readonly LocalSurplus[] {
+    return this.#surplus;
+  }
+
+  /** Downloads everything. Rejects only with what would have met every further file too. */
+  async run(sources: readonly DownloadSource[]): Promise<void> {
+    const { meter, report } = this.#deps;
+    try {
+      for (const source of sources) {
+        const remote = { root: source.root, path: source.path };
+        const { attr, sameness } = source;
+        if (isFolder(attr)) {
+          const local = LocalFolder.top(pathIn(source));
+          await this.#deps.onTop(source);
+          report.folders++;
+          await this.#addTree({ remote, local, depth: 0, source });
+        } else {
+          const place = { folder: source.localFolder, name: source.localName };
+          await this.#addFile({ remote, ...place, ...contentOf(attr), sameness });
+        }
+      }
+      meter.isTotalKnown = true;
+    } finally {
+      await this.#pool.done();
+    }
+  }
+
+  async #addTree(top: Visit): Promise<void> {
+    const { report } = this.#deps;
+    const waiting: Visit[] = [top];
+    for (let visit = waiting.pop(); visit !== undefined; visit = waiting.pop()) {
+      try {
+        await this.#addFolder(visit, waiting);
+      } catch (error) {
+        if (isFinal(error)) throw error;
+        report.fail(visit.remote.path, error);
+      }
+    }
+  }
+
+  async #addFolder(visit: Visit, waiting: Visit[]): Promise<void> {
+    const { cluster, report } = this.#deps;
+    if (visit.source.isCutBefore === true) removeLeftFiles(visit.local.path);
+    for await (const page of listPages(cluster, visit.remote, { patience: LONG })) {
+      for (const attr of page) {
+        const remote = { root: visit.remote.root, path: childPath(visit.remote.path, attr.name) };
+        try {
+          const file = this.#look(visit, attr, remote, waiting);
+          if (file !== undefined) await this.#addFile(file);
+        } catch (error) {
+          if (isFinal(error) || this.#pool.hasFailed) throw error;
+          report.fail(remote.path, error);
+        }
+      }
+    }
+    if (visit.source.isMirror === true) this.#findSurplus(visit);
+  }
+
+  #findSurplus({ source, local, depth }: Visit): void {
+    const others = local.others();
+    if (depth === 0 && !local.hasEntries && others.length > 0) {
+      this.#deps.report.skip(local.path, "nothing is on the cluster, so nothing is taken away for it");
+      return;
+    }
+    const top = pathIn(source);
+    for (const name of others) {
+      // One more than may be taken away, so that it is known to be too many.
+      if (this.#surplus.length > SURPLUS_MAX) return;
+      this.#surplus.push({ top, path: join(local.path, name) });
+    }
+  }
+
+  /** One entry of a listing: a file to be fetched, or a folder to be visited. */
+  #look(visit: Visit, attr: Attr, remote: RemotePath, waiting: Visit[]): FileJob | undefined {
+    if (attr.kind === Kind.DIRECTORY) {
+      if (visit.depth >= FOLDER_DEPTH_MAX) throw new ClientError("SERVER_BROKEN", "the folders do not end");
+      const { source, depth } = visit;
+      waiting.push({ remote, local: visit.local.inside(attr.name), depth: depth + 1, source });
+      this.#deps.report.folders++;
+      return undefined;
+    }
+    if (attr.kind !== Kind.FILE) throw new ClientError("SERVER_BROKEN", "is neither a file nor a folder");
+    if (attr.size > BigInt(FILE_MAX_BYTES)) {
+      throw new ClientError("SERVER_BROKEN", "the server named an impossible size");
+    }
+    const name = visit.local.claim(attr.name);
+    return { remote, folder: visit.local.path, name, ...contentOf(attr), sameness: visit.source.sameness };
+  }
+
+  async #addFile(job: FileJob): Promise<void> {
+    const { cluster, meter, note, report } = this.#deps;
+    meter.totalFiles++;
+    meter.totalBytes += job.sizeBytes;
+    const onBytes = (bytes: number): void => {
+      meter.doneBytes += bytes;
+    };
+    const transfer = async (): Promise<void> => {
+      try {
+        if (job.sameness !== undefined && (await isThere(job, job.sameness))) {
+          meter.leaveOut(job.sizeBytes);
+          report.unchanged++;
+          return;
+        }
+        if (job.sizeBytes < RESUMABLE_FROM_BYTES) {
+          await cluster.runAt(job.remote, LONG, (server) => fetchFile(server, job, onBytes));
+        } else await downloadResumable({ cluster, note, onBytes }, job);
+        meter.doneFiles++;
+      } catch (error) {
+        if (isFinal(error)) throw error;
+        report.fail(job.remote.path, error);
+      }
+    };
+    const added = this.#pool.add(transfer, job.sizeBytes > LARGE_FILE_BYTES ? "large" : "small");
+    if (added !== true) await added;
+  }
+}
+
+function contentOf(attr: Attr): Pick<FileJob, "sizeBytes" | "etag" | "mtimeMs" | "crc32"> {
+  const { etag, crc32 } = attr;
+  return { sizeBytes: Number(attr.size), mtimeMs: Number(attr.mtimeMs), etag, crc32 };
+}
+
+/** True when the file is in its place already. */
+async function isThere(job: FileJob, sameness: Sameness): Promise<boolean> {
+  const path = join(job.folder, job.name);
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats?.isFile() !== true) return false;
+  const { size: sizeBytes, mtimeMs, ctimeMs } = stats;
+  return isSame({ path, sizeBytes, mtimeMs: toldTimeMs(mtimeMs), ctimeMs }, job, sameness);
+}
+
+/** Fetches one file into its place: a small one in one call, a larger one as a stream. */
+async function fetchFile(server: Server, job: FileJob, onBytes: OnBytes): Promise<void> {
+  if (job.sizeBytes <= SMALL_FILE_BYTES) {
+    const whole = await readWholeFile(server, job.remote);
+    // Undefined when the file has grown beyond one call since it was listed.
+    if (whole !== undefined) {
+      writeSmallFile(job.folder, job.name, whole.data, Number(whole.attr.mtimeMs));
+      onBytes(whole.data.length);
+      return;
+    }
+  }
+  const writer = await LocalFileWriter.create(job.folder, job.name);
+  let received = 0;
+  const count = (bytes: number): void => {
+    received += bytes;
+    onBytes(bytes);
+  };
+  try {
+    const attr = await downloadFile(server, job.remote, (slice) => writer.write(slice), { onBytes: count });
+    await writer.finish(Number(attr.mtimeMs));
+  } catch (error) {
+    // What the download itself has taken back is 0 by now.
+    onBytes(-received);
+    await writer.discard();
+    throw error;
+  }
+}
+
+function pathIn(source: DownloadSource): string {
+  return source.localName === "" ? source.localFolder : `${source.localFolder}/${source.localName}`;
+}

@@ -1,0 +1,280 @@
+// Uploads files and trees: folders before what is in them, many files at a time, each failure for itself.
+import { lstatSync, realpathSync } from "node:fs";
+import { GroveError } from "#base/errors.ts";
+import { type Cluster, LONG } from "#client/connection/cluster.ts";
+import { makeFolder } from "#client/connection/folders.ts";
+import { baseName, childPath, parentPath } from "#client/connection/remote-path.ts";
+import { localFailure } from "#client/terminal/client-error.ts";
+import { LARGE_FILE_BYTES, RESUMABLE_FROM_BYTES } from "#client/terminal/limits.ts";
+import type { ProgressMeter } from "#client/terminal/progress.ts";
+import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { ComparedFolder, type EntryThere, entryThere } from "./compared-folder.ts";
+import { toldTimeMs } from "./local-source.ts";
+import { type FileEntry, walkLocalTree } from "./local-tree.ts";
+import { isWithoutResume, uploadResumable } from "./resumable-upload.ts";
+import { isSame, type Sameness } from "./sameness.ts";
+import type { Surplus } from "./surplus.ts";
+import { POOL_LIMITS, TransferPool } from "./transfer-pool.ts";
+import { isFinal, type TransferReport } from "./transfer-report.ts";
+import { type OnBytes, uploadFile } from "./upload.ts";
+import type { UploadMemory } from "./upload-memory.ts";
+
+/** One file or folder of this machine, and where it goes. */
+export interface UploadSource {
+  readonly path: string;
+  readonly isFolder: boolean;
+  readonly remotePath: string;
+  /** What need not be sent because it is there; undefined sends everything. */
+  readonly sameness?: Sameness | undefined;
+  /** What was at its place when that was looked at. */
+  readonly there?: Attr | undefined;
+}
+
+/** What an upload is made from. */
+export interface TreeUploadDeps {
+  readonly cluster: Cluster;
+  readonly meter: ProgressMeter;
+  readonly report: TransferReport;
+  readonly memory: UploadMemory;
+  /** Tells people something above the progress bar. */
+  readonly note: (text: string) => void;
+  /** Username of the root that it goes into; empty for one's own. */
+  readonly root: string;
+  /** Told of the folder that a source becomes, before anything goes into it. */
+  readonly onTop: (source: UploadSource, folder: Attr) => Promise<void>;
+}
+
+/**
+ * What is known of a folder on the cluster: that it could not be made, which has been told; that nothing was in it; that it is there; or
+ * what was in it, where that is compared.
+ */
+type FolderState = "failed" | "empty" | "there" | ComparedFolder;
+type Folder = Promise<FolderState>;
+
+/** A tree whose folders are compared. */
+interface ComparedTree {
+  readonly source: UploadSource;
+  readonly folders: ReadonlyMap<string, Folder>;
+  /** Places of what is in the source and was not sent: nothing at them, and nothing in a folder that could not be read, is too much. */
+  readonly kept: ReadonlySet<string>;
+  /** True when the source has anything in it. */
+  hasEntries: boolean;
+}
+
+/** A file of this machine, and how it is sent. */
+interface FileJob {
+  readonly file: Pick<FileEntry, "localPath" | "sizeBytes" | "mtimeMs" | "ctimeMs">;
+  readonly path: string;
+  readonly folder: Folder;
+  readonly source: UploadSource;
+}
+
+/** One upload of any number of files and trees. */
+export class TreeUpload {
+  readonly #deps: TreeUploadDeps;
+  readonly #pool: TransferPool;
+  /** Folders that are not made yet, and who waits for them. */
+  readonly #pending = new Set<(state: FolderState) => void>();
+  readonly #trees: ComparedTree[] = [];
+
+  constructor(deps: TreeUploadDeps) {
+    this.#deps = deps;
+    // Folders that will not be made any more must not keep waiting the large files in them.
+    this.#pool = new TransferPool(POOL_LIMITS, () => {
+      for (const settle of this.#pending) settle("failed");
+    });
+  }
+
+  /** Uploads everything. Rejects only with what would have met every further file too. */
+  async run(sources: readonly UploadSource[]): Promise<void> {
+    try {
+      for (const source of sources) {
+        if (source.isFolder) await this.#addTree(source);
+        else await this.#addSingle(source);
+      }
+      this.#deps.meter.isTotalKnown = true;
+    } finally {
+      await this.#pool.done();
+    }
+  }
+
+  /** What is in the compared folders and not in their sources, once all has been sent. */
+  async surplus(): Promise<Surplus[]> {
+    const found: Surplus[] = [];
+    for (const { source, folders, kept, hasEntries } of this.#trees) {
+      // Far more often a disk that is not mounted than somebody's request.
+      if (!hasEntries) {
+        this.#deps.report.skip(source.path, "it is empty, so nothing is taken away for it");
+        continue;
+      }
+      for (const [place, folder] of folders) {
+        const state = await folder;
+        if (!(state instanceof ComparedFolder) || kept.has(place)) continue;
+        for (const [name, { isFolder, sizeBytes }] of state.rest()) {
+          const lost = childPath(place, name);
+          // It may have come, here and there, since this folder was read.
+          if (lstatSync(join(source.path, lost), { throwIfNoEntry: false }) !== undefined) continue;
+          if (!kept.has(lost)) found.push({ path: join(source.remotePath, lost), isFolder, sizeBytes });
+        }
+      }
+    }
+    return found;
+  }
+
+  async #addTree(source: UploadSource): Promise<void> {
+    const { meter, report } = this.#deps;
+    const folders = new Map<string, Folder>();
+    const kept = new Set<string>();
+    const tree: ComparedTree = { source, folders, kept, hasEntries: false };
+    if (source.sameness !== undefined) this.#trees.push(tree);
+    for await (const entry of walkLocalTree(source.path)) {
+      tree.hasEntries ||= entry.place !== "/";
+      if (entry.kind === "skipped") {
+        report.skip(entry.localPath, entry.why);
+        if (entry.place !== undefined) kept.add(entry.place);
+      } else if (entry.kind === "folder") {
+        await this.#addFolder(source, entry.place, folders);
+      } else {
+        meter.totalFiles++;
+        meter.totalBytes += entry.sizeBytes;
+        const folder = folders.get(entry.folder) ?? Promise.resolve("there");
+        await this.#addFile({ file: entry, path: join(source.remotePath, entry.place), folder, source });
+      }
+    }
+  }
+
+  async #addSingle(source: UploadSource): Promise<void> {
+    const { meter } = this.#deps;
+    let localPath: string;
+    try {
+      // A file that was named is meant, also through a link.
+      localPath = realpathSync(source.path);
+    } catch (error) {
+      throw localFailure(error, source.path);
+    }
+    const { size: sizeBytes, mtimeMs, ctimeMs } = lstatSync(localPath);
+    meter.totalFiles++;
+    meter.totalBytes += sizeBytes;
+    const file = { localPath, sizeBytes, mtimeMs: toldTimeMs(mtimeMs), ctimeMs };
+    await this.#addFile({ file, path: source.remotePath, folder: Promise.resolve("there"), source });
+  }
+
+  async #addFolder(source: UploadSource, place: string, folders: Map<string, Folder>): Promise<void> {
+    const { report } = this.#deps;
+    const path = join(source.remotePath, place);
+    const parent = place === "/" ? Promise.resolve("there" as const) : folders.get(parentPath(place));
+    const made = Promise.withResolvers<FolderState>();
+    folders.set(place, made.promise);
+    this.#pending.add(made.resolve);
+    const settle = (state: FolderState): void => {
+      this.#pending.delete(made.resolve);
+      made.resolve(state);
+    };
+    const transfer = async (): Promise<void> => {
+      try {
+        const above = (await parent) ?? "failed";
+        if (above === "failed") return settle("failed");
+        const state = await this.#enter(source, place, above);
+        report.folders++;
+        settle(state);
+      } catch (error) {
+        settle("failed");
+        if (isFinal(error)) throw error;
+        report.fail(path, error);
+      }
+    };
+    const added = this.#pool.add(transfer, "small");
+    if (added !== true) await added;
+  }
+
+  /** Makes a folder, or finds what is in it where that is compared. */
+  async #enter(source: UploadSource, place: string, above: FolderState): Promise<FolderState> {
+    const { cluster, onTop, root } = this.#deps;
+    const path = join(source.remotePath, place);
+    const isTop = place === "/";
+    const top = isTop && source.sameness !== undefined ? source.there : undefined;
+    let there: EntryThere | undefined;
+    if (top !== undefined) there = entryThere(top);
+    else if (above instanceof ComparedFolder) there = above.take(baseName(place));
+    let isEmpty: boolean;
+    if (there !== undefined) {
+      if (!there.isFolder) throw new GroveError("NOT_DIRECTORY", `${path} is a file`);
+      if (top !== undefined) await onTop(source, top);
+      ({ isEmpty } = there);
+    } else {
+      const made = await makeFolder(cluster, { root, path }, { mayExist: true, patience: LONG });
+      if (isTop) await onTop(source, made);
+      isEmpty = made.childCount === 0n;
+    }
+    if (source.sameness === undefined) return isEmpty ? "empty" : "there";
+    return isEmpty ? new ComparedFolder() : ComparedFolder.read(cluster, { root, path });
+  }
+
+  async #addFile(job: FileJob): Promise<void> {
+    const { report } = this.#deps;
+    const { file } = job;
+    const transfer = async (): Promise<void> => {
+      const state = await job.folder;
+      if (state === "failed") return report.leaveOut();
+      try {
+        await this.#send(job, state);
+      } catch (error) {
+        if (isFinal(error)) throw error;
+        report.fail(file.localPath, error);
+      }
+    };
+    const added = this.#pool.add(transfer, file.sizeBytes > LARGE_FILE_BYTES ? "large" : "small");
+    if (added !== true) await added;
+  }
+
+  /** Sends a file, unless it is there. */
+  async #send({ file, path, source }: FileJob, state: FolderState): Promise<void> {
+    const { meter, report } = this.#deps;
+    let there: EntryThere | undefined;
+    if (state instanceof ComparedFolder) there = state.take(baseName(path));
+    else if (!source.isFolder && source.there !== undefined) there = entryThere(source.there);
+    if (source.sameness !== undefined && there !== undefined && !there.isFolder && !there.isDamaged) {
+      const same = isSame({ ...file, path: file.localPath }, there, source.sameness);
+      if (same === true || (await same)) {
+        meter.leaveOut(file.sizeBytes);
+        report.unchanged++;
+        return;
+      }
+    }
+    const onBytes = (bytes: number): void => {
+      meter.doneBytes += bytes;
+    };
+    if (file.sizeBytes < RESUMABLE_FROM_BYTES) {
+      const isLikelyNew = state === "empty" || (state instanceof ComparedFolder && there === undefined);
+      await this.#sendPlain(file.localPath, path, { onBytes, isLikelyNew });
+    } else await this.#sendResumable(file.localPath, path, onBytes);
+    meter.doneFiles++;
+  }
+
+  async #sendPlain(
+    localPath: string,
+    path: string,
+    options: { readonly onBytes: OnBytes; readonly isLikelyNew: boolean },
+  ): Promise<void> {
+    const { cluster, root } = this.#deps;
+    await cluster.runAt({ root, path }, LONG, (server) =>
+      uploadFile(server, localPath, { root, path }, options),
+    );
+  }
+
+  async #sendResumable(localPath: string, path: string, onBytes: OnBytes): Promise<void> {
+    const { cluster, memory, note, root } = this.#deps;
+    try {
+      await uploadResumable({ cluster, memory, note, onBytes }, localPath, { root, path });
+    } catch (error) {
+      if (!isWithoutResume(error)) throw error;
+      await this.#sendPlain(localPath, path, { onBytes, isLikelyNew: false });
+    }
+  }
+}
+
+/** A place below the top, as a path on the cluster. */
+function join(top: string, place: string): string {
+  if (place === "/") return top;
+  return top === "/" ? place : top + place;
+}

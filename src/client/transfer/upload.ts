@@ -1,0 +1,264 @@
+// Sends one file: read in chunks, each with its checksum computed once, and never held as a whole (decision D15).
+
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { isGroveError } from "#base/errors.ts";
+import { BLOCK_BYTES, CHUNK_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import type { Server } from "#client/connection/cluster.ts";
+import { refusalOf } from "#client/connection/refusal.ts";
+import type { RemotePath } from "#client/connection/remote-path.ts";
+import { ClientError, localFailure } from "#client/terminal/client-error.ts";
+import { SMALL_FILE_BYTES } from "#client/terminal/limits.ts";
+import { crc32 } from "#os/crc32.ts";
+import type { SlicedUpload } from "#wire/grpc/client.ts";
+import { OnExists } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import {
+  FileServer,
+  type UploadRequestSchema,
+  type UploadResponse,
+  type UploadResponseSchema,
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import {
+  changedWhileRead,
+  isSameState,
+  isSettled,
+  READ_FLAGS,
+  type SourceState,
+  settledState,
+  stateOf,
+  unchanged,
+} from "./local-source.ts";
+
+/** What is told while bytes go out; negative when an attempt is given up and what it sent does not count. */
+export type OnBytes = (bytes: number) => void;
+
+/** Where an upload goes and what is known of it. */
+export interface UploadTarget extends RemotePath {
+  /** Undefined when it is not known before the end. */
+  readonly sizeBytes: number | undefined;
+  /** 0 means the time of arrival. */
+  readonly mtimeMs: number;
+  readonly onExists?: OnExists;
+  /** Etag that the file which is there must have. */
+  readonly ifMatch?: string;
+  /** An upload that was begun, and where in the file this stream begins. */
+  readonly resume?: { readonly uploadId: string; readonly offset: number };
+}
+
+type Upload = SlicedUpload<typeof UploadRequestSchema, typeof UploadResponseSchema>;
+
+/** Buffers of one large upload: one is read into while one is sent, and one may still wait in the socket. */
+const BUFFERS = 3;
+const NO_SIZE = { todo: "Send what it holds: grove write PATH < FILE" };
+
+/** Uploads a file of this machine with its time of change. Rejects with StatusError, or with ClientError also when it changes meanwhile. */
+export async function uploadFile(
+  server: Server,
+  localPath: string,
+  target: RemotePath,
+  options: { readonly onBytes: OnBytes; readonly isLikelyNew: boolean },
+): Promise<void> {
+  const { onBytes } = options;
+  const small = readSmallFile(localPath);
+  if (small !== undefined) {
+    const isMade = options.isLikelyNew && (await createSmall(server, small, target));
+    if (isMade) onBytes(small.data.length);
+    else await uploadSmall(server, small, target, onBytes);
+    return;
+  }
+  let handle: FileHandle;
+  try {
+    handle = await open(localPath, READ_FLAGS);
+  } catch (error) {
+    throw localFailure(error, localPath);
+  }
+  try {
+    const look = async (): Promise<SourceState> => stateOf(await handle.stat({ bigint: true }), localPath);
+    const source = await settledState(look, localPath);
+    const { sizeBytes, mtimeMs } = source;
+    const pieces = unchanged(readChunks(handle, localPath, sizeBytes, 0), sizeBytes, {
+      path: localPath,
+      isSame: async () => isSameState(source, await look()),
+    });
+    await uploadChunks(server, pieces, { ...target, sizeBytes, mtimeMs }, onBytes);
+  } finally {
+    await handle.close();
+  }
+}
+
+interface SmallFile {
+  readonly data: Buffer;
+  readonly mtimeMs: number;
+}
+
+/**
+ * Reads a small file in one go; undefined when it is a larger one, or one that has just been written to. Synchronously: four trips to the
+ * thread pool cost more than such a file, and the walk has just looked at it. Throws ClientError.
+ */
+function readSmallFile(path: string): SmallFile | undefined {
+  try {
+    const descriptor = openSync(path, READ_FLAGS);
+    try {
+      const look = (): SourceState => stateOf(fstatSync(descriptor, { bigint: true }), path);
+      const source = look();
+      const { sizeBytes, mtimeMs } = source;
+      if (sizeBytes > SMALL_FILE_BYTES || !isSettled(source, Date.now())) return undefined;
+      // Files of /proc and the like say that they are empty; reading one byte more than stated tells.
+      const buffer = Buffer.allocUnsafe(sizeBytes + 1);
+      let length = 0;
+      for (;;) {
+        const read = readSync(descriptor, buffer, length, buffer.length - length, null);
+        length += read;
+        if (read === 0 || length === buffer.length) break;
+      }
+      if (!isSameState(source, look())) throw changedWhileRead(path);
+      if (length > sizeBytes)
+        throw new ClientError("LOCAL_FILE", `${path} has more bytes than it says`, NO_SIZE);
+      return { data: buffer.subarray(0, length), mtimeMs };
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    throw localFailure(error, path);
+  }
+}
+
+/** Makes a file by one call, which costs half of what a stream does; false when that is not the way: it is there, or not small enough. */
+async function createSmall(server: Server, file: SmallFile, target: RemotePath): Promise<boolean> {
+  const { data, mtimeMs } = file;
+  if (data.length > INLINE_FILE_MAX_BYTES) return false;
+  const { root, path } = target;
+  try {
+    const request = { root, path, data, mtimeMs: BigInt(mtimeMs), crc32: crc32(data) };
+    const attr = await server.files.createFile(request, server.unary);
+    // An older server knows nothing of times here.
+    return attr.mtimeMs === BigInt(mtimeMs);
+  } catch (error) {
+    if (isGroveError(await refusalOf(error, server.address), "PATH_EXISTS")) return false;
+    throw error;
+  }
+}
+
+async function uploadSmall(
+  server: Server,
+  file: SmallFile,
+  target: RemotePath,
+  onBytes: OnBytes,
+): Promise<UploadResponse> {
+  const { data, mtimeMs } = file;
+  const upload = await begin(server, { ...target, sizeBytes: data.length, mtimeMs });
+  try {
+    if (data.length > 0) await sendPiece(upload, 0, data);
+    const response = await upload.finish();
+    onBytes(data.length);
+    return response;
+  } catch (error) {
+    upload.cancel();
+    throw error;
+  }
+}
+
+/** Uploads chunks of 1 to 4,000,000 bytes in order. Rejects with StatusError or with what the chunks fail with. */
+export async function uploadChunks(
+  server: Server,
+  chunks: AsyncIterable<Buffer>,
+  target: UploadTarget,
+  onBytes: OnBytes,
+): Promise<UploadResponse> {
+  const upload = await begin(server, target);
+  let offset = target.resume?.offset ?? 0;
+  let sentBytes = 0;
+  try {
+    for await (const data of chunks) {
+      for (let at = 0; at < data.length; at += MESSAGE_BYTES) {
+        const piece = data.subarray(at, at + MESSAGE_BYTES);
+        await sendPiece(upload, offset, piece);
+        offset += piece.length;
+        sentBytes += piece.length;
+        onBytes(piece.length);
+      }
+    }
+    return await upload.finish();
+  } catch (error) {
+    onBytes(-sentBytes);
+    upload.cancel();
+    throw error;
+  }
+}
+
+/**
+ * Bytes of one message: a block as the server stores and checks it, and as many as the room grpc takes without cutting them up. A message's
+ * checksum goes before it: over a whole chunk it would leave the server idle meanwhile, and the bytes would be out of the cache again.
+ */
+const MESSAGE_BYTES = BLOCK_BYTES;
+
+async function begin(server: Server, target: UploadTarget): Promise<Upload> {
+  const upload = await server.channel.slicedUpload(FileServer.method.uploadFile, "chunk.data", server.stream);
+  const header = {
+    root: target.root,
+    path: target.path,
+    size: BigInt(target.sizeBytes ?? 0),
+    sizeKnown: target.sizeBytes !== undefined,
+    mtimeMs: BigInt(target.mtimeMs),
+    onExists: target.onExists ?? OnExists.REPLACE,
+    ifMatch: target.ifMatch ?? "",
+    uploadId: target.resume?.uploadId ?? "",
+    resumeOffset: BigInt(target.resume?.offset ?? 0),
+  };
+  const written = upload.writer.message({ part: { case: "header", value: header } }, 0);
+  if (written !== true) await written;
+  return upload;
+}
+
+async function sendPiece({ writer }: Upload, offset: number, piece: Buffer): Promise<void> {
+  const chunk = { offset: BigInt(offset), crc32: crc32(piece) };
+  const begun = writer.message({ part: { case: "chunk", value: chunk } }, piece.length);
+  if (begun !== true) await begun;
+  const written = writer.slice(piece);
+  if (written !== true) await written;
+}
+
+/** Reads a file of known size chunk by chunk from the start of one on, one chunk ahead of whoever takes them. */
+export async function* readChunks(
+  handle: FileHandle,
+  path: string,
+  sizeBytes: number,
+  startBytes: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  const count = Math.min(BUFFERS, Math.ceil(sizeBytes / CHUNK_BYTES));
+  const buffers = Array.from({ length: count }, () =>
+    Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, sizeBytes)),
+  );
+  const read = (offset: number): Promise<Buffer> => {
+    const buffer = buffers[(offset / CHUNK_BYTES) % count] as Buffer;
+    return readFully(handle, buffer.subarray(0, Math.min(CHUNK_BYTES, sizeBytes - offset)), offset, path);
+  };
+  let ahead: Promise<Buffer> | undefined;
+  try {
+    for (let offset = startBytes; offset < sizeBytes; offset += CHUNK_BYTES) {
+      const data = await (ahead ?? read(offset));
+      const next = offset + CHUNK_BYTES;
+      ahead = next < sizeBytes ? read(next) : undefined;
+      // Whoever takes the chunk may give up before it is asked for.
+      ahead?.catch(() => undefined);
+      // The buffer of the chunk before last is free again: a chunk has more bytes than may wait unsent.
+      yield data;
+    }
+  } finally {
+    await ahead?.catch(() => undefined);
+  }
+}
+
+async function readFully(handle: FileHandle, buffer: Buffer, offset: number, path: string): Promise<Buffer> {
+  let length = 0;
+  try {
+    while (length < buffer.length) {
+      const { bytesRead } = await handle.read(buffer, length, buffer.length - length, offset + length);
+      if (bytesRead === 0) throw new ClientError("LOCAL_FILE", `${path} became shorter while it was read`);
+      length += bytesRead;
+    }
+  } catch (error) {
+    throw localFailure(error, path);
+  }
+  return buffer;
+}

@@ -1,0 +1,74 @@
+// What an answer lists of the alerts, and what it counts: one view for operators, one for visitors (decision D11, spec 5.8.4).
+import type { Audience } from "#base/audience.ts";
+import { ALERTS_PAGE_MAX } from "#base/limits.ts";
+import type { AlertRecord, AlertType, Severity } from "#wire/webapi/alert.ts";
+import type { Alert } from "./alert.ts";
+import { isCounted, isPublic, publicRecordOf, recordOf } from "./alert-record.ts";
+
+/** Which alerts are wanted; what is undefined filters nothing. */
+export interface AlertFilter {
+  readonly severities?: ReadonlySet<Severity> | undefined;
+  readonly types?: ReadonlySet<AlertType> | undefined;
+  readonly nodeId?: string | undefined;
+  readonly isUnresolved?: boolean | undefined;
+}
+
+/** How many are unresolved. */
+export type AlertCounts = Record<Severity | "total", number> & { readonly for_operators?: number };
+
+/** Which of them: the newest first, those before an id, or raised before a moment, at most so many. */
+export interface AlertPage {
+  readonly beforeId?: string | undefined;
+  readonly beforeUnix?: number | undefined;
+  /** 1 to ALERTS_PAGE_MAX, which is the default. */
+  readonly limit?: number | undefined;
+}
+
+/** Lists alerts, which come newest first; the total counts all that the filter lets pass. */
+export function listAlerts(
+  alerts: Iterable<Alert>,
+  audience: Audience,
+  filter: AlertFilter,
+  page: AlertPage,
+): { alerts: AlertRecord[]; total: number } {
+  const { beforeId, beforeUnix, limit = ALERTS_PAGE_MAX } = page;
+  const listed: AlertRecord[] = [];
+  let total = 0;
+  for (const alert of alerts) {
+    if ((audience === "visitor" && !isPublic(alert)) || !passes(alert, filter)) continue;
+    total++;
+    if (listed.length >= limit) continue;
+    if (beforeId !== undefined && alert.id >= beforeId) continue;
+    if (beforeUnix !== undefined && alert.raisedAtMs >= beforeUnix * 1000) continue;
+    const record = audience === "visitor" ? publicRecordOf(alert) : recordOf(alert);
+    if (record !== undefined) listed.push(record);
+  }
+  return { alerts: listed, total };
+}
+
+/** Counts unresolved alerts by severity; for visitors also those that only operators see, as far as their number tells nothing (D22). */
+export function summarizeAlerts(alerts: Iterable<Alert>, audience: Audience): AlertCounts {
+  const counts = { critical: 0, warning: 0, info: 0, total: 0 };
+  let hidden = 0;
+  for (const alert of alerts) {
+    if (alert.resolved !== undefined) continue;
+    if (audience === "visitor" && !isPublic(alert)) {
+      if (isCounted(alert)) hidden++;
+      continue;
+    }
+    counts[alert.severity]++;
+    counts.total++;
+  }
+  return audience === "visitor" ? { ...counts, for_operators: hidden } : counts;
+}
+
+/** True for an alert that a filter lets pass. */
+export function passes(alert: Alert, filter: AlertFilter): boolean {
+  const { severities, types, nodeId, isUnresolved } = filter;
+  return (
+    (severities === undefined || severities.has(alert.severity)) &&
+    (types === undefined || types.has(alert.type)) &&
+    (nodeId === undefined || alert.nodeId === nodeId) &&
+    (isUnresolved !== true || alert.resolved === undefined)
+  );
+}

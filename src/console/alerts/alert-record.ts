@@ -1,0 +1,73 @@
+// The two forms of an alert: everything for operators, and for visitors what is built from an allow-list (spec 2.6, 5.8.4, D11).
+import type { AlertRecord } from "#wire/webapi/alert.ts";
+import type { Alert, AlertDetail } from "./alert.ts";
+import { ALERT_KINDS } from "./alert-kinds.ts";
+import { textOf } from "./alert-texts.ts";
+
+/** The record as operators see it. */
+export function recordOf(alert: Alert): AlertRecord {
+  const { username, acked } = alert;
+  const command = alert.detail?.["command"];
+  return {
+    ...frameOf(alert, alert.detail ?? {}, username),
+    ...(username === undefined ? {} : { username }),
+    ...(acked === undefined ? {} : { acked_by: acked.by, acked_at: unix(acked.atMs) }),
+    ...(typeof command === "string" ? { command } : {}),
+  };
+}
+
+/**
+ * The record as visitors see it: no user, nobody who works on it, and texts made without both. Undefined for what they may not see at
+ * all (spec 5.8.4, D22).
+ */
+export function publicRecordOf(full: Alert): AlertRecord | undefined {
+  const { publicDetail, hidesValue, hidesKey } = ALERT_KINDS[full.type];
+  const alert = hidesKey === true ? { ...full, key: full.type } : full;
+  if (publicDetail === undefined || !isPublic(alert)) return undefined;
+  const detail: Record<string, string | number> = {};
+  for (const name of publicDetail) {
+    const value = alert.detail?.[name];
+    if (value !== undefined) detail[name] = value;
+  }
+  const { value: _value, threshold: _threshold, ...rest } = alert;
+  return frameOf(hidesValue === true ? rest : alert, detail, undefined);
+}
+
+/** True when visitors may know of alerts like this one. */
+export function isPublic(alert: Pick<Alert, "type" | "username" | "isOfUsers">): boolean {
+  return (
+    ALERT_KINDS[alert.type].hidden === undefined && alert.username === undefined && alert.isOfUsers !== true
+  );
+}
+
+/** True when visitors may know that there is one more, and nothing else of it: what it counts does not depend on users or attempts. */
+export function isCounted(alert: Pick<Alert, "type" | "username" | "isOfUsers">): boolean {
+  return (
+    ALERT_KINDS[alert.type].hidden === "opening" && alert.username === undefined && alert.isOfUsers !== true
+  );
+}
+
+/** What both forms have, made from no more than what is handed in. */
+function frameOf(alert: Alert, detail: AlertDetail, username: string | undefined): AlertRecord {
+  const { id, key, type, severity, nodeId, nodeName, value, threshold, resolved } = alert;
+  const facts = { severity, node: nodeName ?? nodeId ?? "", username, value, threshold, detail };
+  return {
+    id,
+    timestamp: unix(alert.raisedAtMs),
+    severity,
+    type,
+    ...textOf(type, facts, alert.isRecovery),
+    ...(nodeId === undefined || nodeId === "" ? {} : { node_id: nodeId }),
+    ...(nodeName === undefined || nodeName === "" ? {} : { node_name: nodeName }),
+    resolved: resolved !== undefined,
+    ...(resolved === undefined ? {} : { resolved_at: unix(resolved.atMs), resolved_by: resolved.by }),
+    key,
+    ...(value === undefined ? {} : { value }),
+    ...(threshold === undefined ? {} : { threshold }),
+    raised_count: alert.raisedCount,
+  };
+}
+
+function unix(wallMs: number): number {
+  return Math.floor(wallMs / 1000);
+}

@@ -1,0 +1,141 @@
+// The book and its file: a change is shown and told only once it is on stable storage, many of them with one write (spec 2.6, A-10).
+import type { Clock } from "#base/clock.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { Alert } from "./alert.ts";
+import { AlertsFile, type AlertsFound } from "./alert-file.ts";
+import { type AlertEvent, AlertStateMachine } from "./alert-state-machine.ts";
+import type { Moment } from "./condition.ts";
+
+/** Writes of the file of alerts at once; beyond them there is one in so many milliseconds: alerts that flap must not wear a card out. */
+const ALERT_WRITES_AT_ONCE = 10;
+/** See above. */
+const ALERT_WRITE_INTERVAL_MS = 1_000;
+
+/** What the store is made from. */
+export interface AlertStoreOptions {
+  /** The console's data folder; it is there. */
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Takes what has become of an alert; must not throw. */
+export type AlertListener = (event: AlertEvent) => void;
+
+/** Keeps the alerts. */
+export class AlertStore {
+  readonly book: AlertStateMachine;
+  /** Newest security event of each node of which alerts were raised; saved with the next change. */
+  readonly securityMarks: Map<string, string>;
+  /** What became of a damaged file at the start. */
+  readonly found: Pick<AlertsFound, "setAsideAs" | "isPrevious">;
+  readonly #file: AlertsFile;
+  readonly #log: Logger;
+  readonly #listeners = new Set<AlertListener>();
+  #pending: AlertEvent[] = [];
+  #running: Promise<void> | undefined;
+  /** What readers see: the book as it was last saved, newest first. */
+  #shown: readonly Alert[];
+  #failure: string | undefined;
+  readonly #clock: Clock;
+  /** When the write after the last one would be due if none might come early; steady. */
+  #nextWriteMs = 0;
+  #hurry: () => void = () => undefined;
+  #isClosing = false;
+
+  private constructor(file: AlertsFile, found: AlertsFound, options: AlertStoreOptions) {
+    this.#file = file;
+    this.#log = options.log;
+    this.#clock = options.clock;
+    this.found = found;
+    this.securityMarks = found.securityMarks;
+    this.book = new AlertStateMachine(found.state, momentOf(options.clock));
+    this.#shown = newestFirst(this.book.alerts());
+  }
+
+  /** Opens the file of a folder, or begins one. Throws CORRUPT for one that a newer version wrote. */
+  static async open(options: AlertStoreOptions): Promise<AlertStore> {
+    const file = new AlertsFile(options.folder);
+    const found = await file.read(options);
+    return new AlertStore(file, found, options);
+  }
+
+  /** Why the last write failed; undefined while all is well. What could not be written is shown all the same, and written with the next. */
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  /** Saves what the book has just told of, then shows and tells it. Resolves when that is done; never rejects. */
+  take(events: readonly AlertEvent[]): Promise<void> {
+    this.#pending.push(...events);
+    if (this.#pending.length > 0 || this.#failure !== undefined) this.#running ??= this.#run();
+    return this.#running ?? Promise.resolve();
+  }
+
+  /** Tells every change, in order, once it is saved; the returned function ends that. */
+  onEvent(listener: AlertListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** The alerts that are shown, newest first, with the freshest numbers of those that are open. */
+  *shown(): IterableIterator<Alert> {
+    for (const alert of this.#shown) {
+      const now = this.book.find(alert.id);
+      // What has changed since is not saved yet; only its numbers may be fresher.
+      yield now?.revision === alert.revision ? now : alert;
+    }
+  }
+
+  /** Resolves when everything taken so far is saved. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#hurry();
+    while (this.#running !== undefined) await this.#running;
+  }
+
+  /** Resolves when the file may be written again: some changes at once, then one write for all that a second brings. */
+  async #turn(): Promise<void> {
+    const nowMs = this.#clock.steadyMs();
+    this.#nextWriteMs = Math.max(this.#nextWriteMs, nowMs) + ALERT_WRITE_INTERVAL_MS;
+    const waitMs = this.#nextWriteMs - nowMs - ALERT_WRITES_AT_ONCE * ALERT_WRITE_INTERVAL_MS;
+    if (waitMs <= 0 || this.#isClosing) return;
+    await new Promise<void>((resolve) => {
+      const cancel = this.#clock.after(waitMs, resolve);
+      this.#hurry = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+
+  async #run(): Promise<void> {
+    // All that this turn of the event loop brings goes with one write.
+    await Promise.resolve();
+    do {
+      await this.#turn();
+      const events = this.#pending;
+      this.#pending = [];
+      const state = this.book.state();
+      try {
+        await this.#file.write({ state, securityMarks: this.securityMarks });
+        this.#failure = undefined;
+      } catch (error) {
+        this.#failure = errorText(error);
+        this.#log.error("alerts_not_saved", { error: this.#failure, changes: events.length });
+      }
+      this.#shown = newestFirst(state.alerts);
+      for (const event of events) for (const listener of this.#listeners) listener(event);
+    } while (this.#pending.length > 0);
+    this.#running = undefined;
+  }
+}
+
+/** Now, on both clocks. */
+export function momentOf(clock: Clock): Moment {
+  return { wallMs: clock.wallMs(), steadyMs: clock.steadyMs() };
+}
+
+function newestFirst(alerts: Iterable<Alert>): Alert[] {
+  return [...alerts].sort((a, b) => (a.id < b.id ? 1 : a.id > b.id ? -1 : 0));
+}

@@ -1,0 +1,80 @@
+// A small JSON file that is replaced as a whole: read once at the start, written when its content has changed (A-10, D18).
+import { z } from "zod";
+import type { Clock } from "#base/clock.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import type { Logger } from "#base/log.ts";
+import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { setAside } from "#os/set-aside.ts";
+import { readStateFile } from "#os/state-file.ts";
+
+/** Which file, and what must be in it. */
+export interface JsonStateFileOptions<T> {
+  readonly path: string;
+  readonly shape: z.ZodType<T>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The file. Its folder must be there. */
+export class JsonStateFile<T extends object> {
+  readonly #path: string;
+  /** What waits for the write under way; only the newest is written. */
+  #next: { readonly content: T; readonly written: PromiseWithResolvers<void> } | undefined;
+  #isWriting = false;
+  #failure: GroveError | undefined;
+
+  private constructor(path: string) {
+    this.#path = path;
+  }
+
+  /**
+   * Opens the file; its content is undefined when there is none, or when it is damaged: then it is set aside as `setAsideAs`,
+   * `.corrupt-<time>`, and logged. Throws BAD_ARGUMENT for the file of a newer version.
+   */
+  static async open<T extends object>(
+    options: JsonStateFileOptions<T>,
+  ): Promise<{
+    readonly file: JsonStateFile<T>;
+    readonly content: T | undefined;
+    readonly setAsideAs: string | undefined;
+  }> {
+    const { path } = options;
+    await removeLeftovers(path);
+    const file = new JsonStateFile<T>(path);
+    const found = await readStateFile(path, z.object({ schema: z.literal(1), content: options.shape }));
+    if (typeof found !== "string") return { file, content: found.content, setAsideAs: undefined };
+    const setAsideAs = found === "broken" ? await setAside(path, options) : undefined;
+    return { file, content: undefined, setAsideAs };
+  }
+
+  /**
+   * Writes the content; resolves when it, or newer content, is on stable storage. Throws STORAGE_FAILED; after a failed flush for good,
+   * since a flush is never tried again.
+   */
+  save(content: T): Promise<void> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    const written = this.#next?.written ?? Promise.withResolvers<void>();
+    this.#next = { content, written };
+    if (!this.#isWriting) void this.#write();
+    return written.promise;
+  }
+
+  async #write(): Promise<void> {
+    this.#isWriting = true;
+    for (let job = this.#next; job !== undefined; job = this.#next) {
+      this.#next = undefined;
+      try {
+        if (this.#failure !== undefined) throw this.#failure;
+        await writeFileAtomic(this.#path, `${JSON.stringify({ schema: 1, content: job.content })}\n`);
+        job.written.resolve();
+      } catch (error) {
+        const failure = new GroveError("STORAGE_FAILED", `${this.#path} could not be written`, {
+          cause: error,
+        });
+        if (isGroveError(error, "STORAGE_FAILED")) this.#failure ??= failure;
+        job.written.reject(failure);
+      }
+    }
+    this.#isWriting = false;
+  }
+}

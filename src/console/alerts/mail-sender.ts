@@ -1,0 +1,97 @@
+// Delivers messages as mail through one SMTP server (decision D11).
+import type { SendMailOptions, Transporter } from "nodemailer";
+import { mailText } from "./notification-payload.ts";
+import {
+  NOTIFICATION_TRY_TIMEOUT_MS,
+  type NotificationSender,
+  type TryResult,
+} from "./notification-sender.ts";
+import type { EmailSettings } from "./notification-settings.ts";
+
+/** Makes the sender of a mailbox. consoleUrl is named in the text; empty when it is not known. */
+export function createMailSender(settings: EmailSettings, consoleUrl: string): NotificationSender {
+  return {
+    async send(queued, signal) {
+      const { subject, text } = mailText(queued.notice, consoleUrl);
+      const domain = settings.from.slice(settings.from.lastIndexOf("@") + 1);
+      const to = queued.to === undefined ? [...settings.to] : [queued.to];
+      return await deliver(
+        settings,
+        {
+          from: settings.from,
+          // As parsed addresses, so that nothing in one of them is read as a second one.
+          to: to.map((address) => ({ name: "", address })),
+          subject,
+          text,
+          // The same for every try, so that mailboxes can tell a repetition.
+          messageId: `<${queued.createdWallMs}-${queued.seq}.grove@${domain}>`,
+          date: new Date(queued.createdWallMs),
+          headers: { "Auto-Submitted": "auto-generated" },
+          disableFileAccess: true,
+          disableUrlAccess: true,
+        },
+        signal,
+      );
+    },
+  };
+}
+
+async function deliver(
+  settings: EmailSettings,
+  mail: SendMailOptions,
+  signal: AbortSignal,
+): Promise<TryResult> {
+  const transport = await openTransport(settings);
+  const aborted = Promise.withResolvers<TryResult>();
+  const onAbort = (): void => {
+    aborted.resolve({ kind: "failed", why: "no answer in time" });
+    transport.close();
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    const sent = transport.sendMail(mail).then(
+      (): TryResult => ({ kind: "delivered" }),
+      (error: unknown) => resultOf(error),
+    );
+    return await Promise.race([sent, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    transport.close();
+  }
+}
+
+/** Loaded when the first mail goes out: most consoles never send one. */
+async function openTransport(settings: EmailSettings): Promise<Transporter> {
+  const { createTransport } = await import("nodemailer");
+  const { host, port, security, username, password, ca } = settings;
+  return createTransport({
+    host,
+    port,
+    secure: security === "tls",
+    requireTLS: security === "starttls",
+    ignoreTLS: security === "none",
+    ...(username === undefined || password === undefined ? {} : { auth: { user: username, pass: password } }),
+    tls: { minVersion: "TLSv1.2", ...(ca === undefined ? {} : { ca }) },
+    connectionTimeout: NOTIFICATION_TRY_TIMEOUT_MS,
+    greetingTimeout: NOTIFICATION_TRY_TIMEOUT_MS,
+    socketTimeout: NOTIFICATION_TRY_TIMEOUT_MS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+}
+
+/** A server's own words may repeat what it was told, so only its number and the kind of failure are passed on. */
+function resultOf(error: unknown): TryResult {
+  const { code, responseCode, command } = error as {
+    code?: string;
+    responseCode?: number;
+    command?: string;
+  };
+  const at = command === undefined || !/^[A-Z ]{1,20}$/.test(command) ? "" : ` to ${command}`;
+  const why =
+    responseCode === undefined ? (code ?? "it cannot be reached") : `it answered ${responseCode}${at}`;
+  // 5xx on the message or its addresses is about this very message; on sign-in or greeting it is about us.
+  const isAboutMessage = code === "EENVELOPE" || code === "EMESSAGE";
+  const isFinal = responseCode !== undefined && responseCode >= 500;
+  return isAboutMessage && isFinal ? { kind: "refused", why } : { kind: "failed", why };
+}

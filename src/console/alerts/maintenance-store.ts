@@ -1,0 +1,147 @@
+// The nodes that operators have put into maintenance: nothing of them is told until it ends, by itself or by a step (decision D11).
+import { join } from "node:path";
+import { z } from "zod";
+import type { Clock } from "#base/clock.ts";
+import type { Logger } from "#base/log.ts";
+import { type KeptMaintenance, keptMaintenance, type MaintenanceRequest } from "#wire/webapi/maintenance.ts";
+import { JsonStateFile } from "./json-state-file.ts";
+import { timesOf } from "./silence-times.ts";
+
+/** Name of the file in the console's data folder. */
+export const MAINTENANCE_FILE = "maintenance.json";
+
+/** What the book is opened with. */
+export interface MaintenanceStoreDeps {
+  readonly dataFolder: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const FILE_SHAPE = z.object({
+  maintenance: z.array(keptMaintenance),
+  /** Nodes whose maintenance was ended, which the metadata store has not heard yet. */
+  untold: z.array(z.string()).default([]),
+});
+
+interface Kept {
+  readonly entries: ReadonlyMap<string, KeptMaintenance>;
+  readonly untold: ReadonlySet<string>;
+}
+
+/** All of them, one for each node. They end by the wall clock; changes are on stable storage before they count. */
+export class MaintenanceStore {
+  /** Where a damaged file was put at the start; undefined when there was none. */
+  readonly setAsideAs: string | undefined;
+  readonly #clock: Clock;
+  readonly #file: JsonStateFile<z.infer<typeof FILE_SHAPE>>;
+  #entries: ReadonlyMap<string, KeptMaintenance>;
+  #untold: ReadonlySet<string>;
+  /** Changes run one after another. */
+  #lastChange: Promise<unknown> = Promise.resolve();
+
+  private constructor(
+    clock: Clock,
+    file: JsonStateFile<z.infer<typeof FILE_SHAPE>>,
+    { entries, untold }: Kept,
+    setAsideAs: string | undefined,
+  ) {
+    this.setAsideAs = setAsideAs;
+    this.#clock = clock;
+    this.#file = file;
+    this.#entries = entries;
+    this.#untold = untold;
+  }
+
+  /** Reads the book, an absent one as empty. A damaged file is set aside: an alert too many is better than one too few. */
+  static async open({ dataFolder, clock, log }: MaintenanceStoreDeps): Promise<MaintenanceStore> {
+    const path = join(dataFolder, MAINTENANCE_FILE);
+    const { file, content, setAsideAs } = await JsonStateFile.open({ path, shape: FILE_SHAPE, clock, log });
+    const entries = new Map((content?.maintenance ?? []).map((kept) => [kept.node_id, kept]));
+    return new MaintenanceStore(clock, file, { entries, untold: new Set(content?.untold) }, setAsideAs);
+  }
+
+  /** The node's maintenance; undefined when it is in none. */
+  of(nodeId: string): KeptMaintenance | undefined {
+    const kept = this.#entries.get(nodeId);
+    return kept === undefined || this.#isOver(kept) ? undefined : kept;
+  }
+
+  /** All nodes that are in maintenance, by id. */
+  list(): KeptMaintenance[] {
+    return [...this.#entries.values()]
+      .filter((kept) => !this.#isOver(kept))
+      .toSorted((a, b) => (a.node_id < b.node_id ? -1 : 1));
+  }
+
+  /**
+   * Puts a node into maintenance, or gives its maintenance another end; resolves when that is on stable storage and in force. Throws BAD_ARGUMENT
+   * with metadata `pointer` for one that has ended already, or is longer than a year.
+   */
+  begin(nodeId: string, request: MaintenanceRequest, createdBy: string): Promise<KeptMaintenance> {
+    return this.#change(() => {
+      const now = this.#nowSeconds();
+      const { endsAt } = timesOf(request, now);
+      const kept: KeptMaintenance = {
+        node_id: nodeId,
+        starts_at: this.of(nodeId)?.starts_at ?? now,
+        ends_at: endsAt,
+        created_by: createdBy,
+        comment: request.comment,
+      };
+      const untold = new Set([...this.#untold].filter((id) => id !== nodeId));
+      return { kept: { entries: new Map(this.#entries).set(nodeId, kept), untold }, answer: kept };
+    });
+  }
+
+  /** Ends a node's maintenance now; resolves with it when that is on stable storage, with undefined when it was in none. */
+  end(nodeId: string): Promise<KeptMaintenance | undefined> {
+    return this.#change(() => {
+      const kept = this.of(nodeId);
+      if (kept === undefined) return { kept: undefined, answer: undefined };
+      const entries = new Map(this.#entries);
+      entries.delete(nodeId);
+      const untold = new Set(this.#untold).add(nodeId);
+      return { kept: { entries, untold }, answer: { ...kept, ends_at: this.#nowSeconds() } };
+    });
+  }
+
+  /** Nodes whose maintenance was ended before its time, which the metadata store has not heard yet, also from before a restart. */
+  untold(): string[] {
+    return [...this.#untold];
+  }
+
+  /** The metadata store has heard that a node's maintenance has ended. */
+  async told(nodeId: string): Promise<void> {
+    await this.#change(() => {
+      if (!this.#untold.has(nodeId)) return { kept: undefined, answer: undefined };
+      const untold = new Set([...this.#untold].filter((id) => id !== nodeId));
+      return { kept: { entries: new Map(this.#entries), untold }, answer: undefined };
+    });
+  }
+
+  #change<R>(
+    change: () => { kept: (Kept & { entries: Map<string, KeptMaintenance> }) | undefined; answer: R },
+  ): Promise<R> {
+    const mine = this.#lastChange.then(async () => {
+      const { kept, answer } = change();
+      if (kept !== undefined) {
+        const { entries, untold } = kept;
+        for (const [nodeId, each] of entries) if (this.#isOver(each)) entries.delete(nodeId);
+        await this.#file.save({ maintenance: [...entries.values()], untold: [...untold] });
+        this.#entries = entries;
+        this.#untold = untold;
+      }
+      return answer;
+    });
+    this.#lastChange = mine.catch(() => undefined);
+    return mine;
+  }
+
+  #isOver({ ends_at: endsAt }: KeptMaintenance): boolean {
+    return this.#nowSeconds() >= endsAt;
+  }
+
+  #nowSeconds(): number {
+    return Math.trunc(this.#clock.wallMs() / 1_000);
+  }
+}

@@ -1,0 +1,178 @@
+// Brings what waits to one receiver, in order: three tries, then a rest that grows, for a day at most (decision D11).
+import type { Clock } from "#base/clock.ts";
+import type { Logger } from "#base/log.ts";
+import type { NotificationReceiver } from "#wire/webapi/notification.ts";
+import type { NotificationQueue, QueuedNotification } from "./notification-queue.ts";
+import {
+  NOTIFICATION_TRY_TIMEOUT_MS,
+  type NotificationSender,
+  type TryResult,
+} from "./notification-sender.ts";
+
+/** Notices: a message that could not be delivered for this long is dropped, and counted. */
+const NOTIFICATION_LIFETIME_MS: number = 24 * 3_600_000;
+/** Notices: pauses between the tries to deliver a message (decision D11: three tries). */
+const NOTIFICATION_RETRY_MS: readonly number[] = [1_000, 5_000];
+/** Notices: how long a receiver that took no try rests, first and at most; each time twice as long. */
+const NOTIFICATION_REST_MS = { first: 30_000, longest: 600_000 } as const;
+/** Notices: how long a stopping console waits for a try under way, so that it need not be made again. */
+const NOTIFICATION_STOP_GRACE_MS = 2_000;
+
+/** How a message ended. */
+export interface FinishedNotification {
+  readonly queued: QueuedNotification;
+  readonly state: "delivered" | "refused" | "expired";
+  readonly tries: number;
+}
+
+/** What the delivery to one receiver works with. */
+export interface NotificationDeliveryDeps {
+  readonly receiver: { readonly name: string; readonly kind: "webhook" | "email" };
+  readonly sender: NotificationSender;
+  readonly queue: NotificationQueue;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly onFinished: (finished: FinishedNotification) => void;
+}
+
+/** The delivery to one receiver. Others do not wait for it. */
+export class NotificationDelivery {
+  readonly #deps: NotificationDeliveryDeps;
+  readonly #abort = new AbortController();
+  #isStopped = false;
+  /** Messages up to this number are known to be told, so that they may leave. */
+  #upToSeq = 0;
+  #running: Promise<void> | undefined;
+  #wake: (() => void) | undefined;
+  #restMs: number = NOTIFICATION_REST_MS.first;
+  /** Tries that the oldest message has had. */
+  #tries = { seq: 0, count: 0 };
+  #lastError: string | undefined;
+  #lastDeliveryWallMs: number | undefined;
+
+  constructor(deps: NotificationDeliveryDeps) {
+    this.#deps = deps;
+  }
+
+  /** Lets messages up to a number go. */
+  release(upToSeq: number): void {
+    this.#upToSeq = Math.max(this.#upToSeq, upToSeq);
+    if (this.#running !== undefined || this.#isStopped) return;
+    if (this.#next() === undefined) return;
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  /** Tries that a message has had so far. */
+  triesOf(seq: number): number {
+    return this.#tries.seq === seq ? this.#tries.count : 0;
+  }
+
+  /** How the receiver does. */
+  view(): NotificationReceiver {
+    const { name, kind } = this.#deps.receiver;
+    const waiting = this.#deps.queue.waiting().filter(({ receiver }) => receiver === name).length;
+    const seconds = (ms: number): number => Math.trunc(ms / 1_000);
+    return {
+      name,
+      kind,
+      state:
+        this.#lastError !== undefined ? "failing" : this.#lastDeliveryWallMs === undefined ? "untried" : "ok",
+      ...(this.#lastDeliveryWallMs === undefined
+        ? {}
+        : { last_delivery_at: seconds(this.#lastDeliveryWallMs) }),
+      ...(this.#lastError === undefined ? {} : { last_error: this.#lastError }),
+      waiting,
+    };
+  }
+
+  /** Makes no more tries; what waits stays. One that is under way has a moment to end, then it is broken off. */
+  async close(): Promise<void> {
+    this.#isStopped = true;
+    this.#wake?.();
+    const cancel = this.#deps.clock.after(NOTIFICATION_STOP_GRACE_MS, () => this.#abort.abort());
+    await this.#running;
+    cancel();
+  }
+
+  #next(): QueuedNotification | undefined {
+    return this.#deps.queue.next(this.#deps.receiver.name, this.#upToSeq);
+  }
+
+  async #run(): Promise<void> {
+    for (let queued = this.#next(); queued !== undefined && !this.#isStopped; queued = this.#next()) {
+      if (this.#deps.clock.wallMs() - queued.createdWallMs > NOTIFICATION_LIFETIME_MS) {
+        await this.#finish(queued, "expired");
+        continue;
+      }
+      const result = await this.#threeTries(queued);
+      if (result.kind === "failed") {
+        if (this.#isStopped) return;
+        this.#fail(result.why);
+        await this.#pause(this.#restMs);
+        this.#restMs = Math.min(2 * this.#restMs, NOTIFICATION_REST_MS.longest);
+      } else if (result.kind === "refused") {
+        this.#fail(result.why);
+        await this.#finish(queued, "refused");
+      } else {
+        this.#lastError = undefined;
+        this.#restMs = NOTIFICATION_REST_MS.first;
+        this.#lastDeliveryWallMs = this.#deps.clock.wallMs();
+        await this.#finish(queued, "delivered");
+      }
+    }
+  }
+
+  async #threeTries(queued: QueuedNotification): Promise<TryResult> {
+    for (const [at, pauseMs] of [...NOTIFICATION_RETRY_MS, undefined].entries()) {
+      const result = await this.#tryOnce(queued);
+      if (result.kind !== "failed" || pauseMs === undefined || this.#isStopped) return result;
+      this.#deps.log.warn("notice_try_failed", {
+        receiver: this.#deps.receiver.name,
+        notice: queued.seq,
+        attempt: at + 1,
+        why: result.why,
+      });
+      await this.#pause(pauseMs);
+      if (this.#isStopped) return result;
+    }
+    throw new TypeError("no try is without an end");
+  }
+
+  async #tryOnce(queued: QueuedNotification): Promise<TryResult> {
+    const { seq } = queued;
+    this.#tries = { seq, count: this.triesOf(seq) + 1 };
+    const timeout = new AbortController();
+    const cancel = this.#deps.clock.after(NOTIFICATION_TRY_TIMEOUT_MS, () => timeout.abort());
+    try {
+      return await this.#deps.sender.send(queued, AbortSignal.any([timeout.signal, this.#abort.signal]));
+    } finally {
+      cancel();
+    }
+  }
+
+  async #finish(queued: QueuedNotification, state: FinishedNotification["state"]): Promise<void> {
+    // One that gave way while it was under way is counted as that.
+    if (!(await this.#deps.queue.remove(queued.seq))) return;
+    this.#deps.onFinished({ queued, state, tries: this.triesOf(queued.seq) });
+    if (state === "delivered") return;
+    this.#deps.log.error(`notice_${state}`, { receiver: queued.receiver, notice: queued.seq });
+  }
+
+  #fail(why: string): void {
+    this.#lastError = why;
+    this.#deps.log.error("notice_receiver_failed", { receiver: this.#deps.receiver.name, why });
+  }
+
+  #pause(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#deps.clock.after(ms, resolve);
+    this.#wake = () => {
+      cancel();
+      resolve();
+    };
+    if (this.#isStopped) this.#wake();
+    return promise;
+  }
+}

@@ -1,0 +1,147 @@
+// Messages that wait for their receivers: one file each, in order, so that no crash loses one (decision D11).
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { errorText, type Logger } from "#base/log.ts";
+import { writeFileAtomic } from "#os/atomic-file.ts";
+import { makePrivateFolder } from "#os/private-folder.ts";
+import { readStateFile } from "#os/state-file.ts";
+import { type Notice, notificationShape } from "./notification.ts";
+
+/** Notices: messages that wait on disk; the oldest give way, and are counted (decision D11). */
+const NOTIFICATION_QUEUE_MAX = 1_000;
+
+/** One message for one receiver. */
+export interface QueuedNotification {
+  /** Counts up by one with every message of this console. */
+  readonly seq: number;
+  readonly receiver: string;
+  /** An address that takes the place of the receiver's own: a user who is told of a full quota. */
+  readonly to?: string | undefined;
+  readonly createdWallMs: number;
+  readonly notice: Notice;
+}
+
+const FILE_SHAPE = z.object({
+  schema: z.literal(1),
+  seq: z.int(),
+  receiver: z.string(),
+  to: z.string().optional(),
+  createdWallMs: z.number(),
+  notice: notificationShape,
+});
+
+const FILE_NAME = /^(\d{16})\.json$/;
+
+/** What the queue is opened with. */
+export interface NotificationQueueDeps {
+  readonly folder: string;
+  readonly log: Logger;
+  /** For tests. */
+  readonly capacity?: number;
+}
+
+/** All messages that wait. What cannot be written to disk waits in memory: a full disk is itself worth telling. */
+export class NotificationQueue {
+  readonly #deps: NotificationQueueDeps;
+  readonly #waiting: Map<number, QueuedNotification>;
+  #lastSeq: number;
+
+  private constructor(deps: NotificationQueueDeps, waiting: Map<number, QueuedNotification>) {
+    this.#deps = deps;
+    this.#waiting = waiting;
+    this.#lastSeq = Math.max(0, ...waiting.keys());
+  }
+
+  /** Reads what waits. A file that is damaged, which no crash leaves behind, is logged and removed. Throws BAD_ARGUMENT for a newer version's. */
+  static async open(deps: NotificationQueueDeps): Promise<NotificationQueue> {
+    makePrivateFolder(deps.folder);
+    const waiting = new Map<number, QueuedNotification>();
+    for (const name of (await readdir(deps.folder)).toSorted()) {
+      const path = join(deps.folder, name);
+      if (!FILE_NAME.test(name)) {
+        // Half of a message that nobody has been promised.
+        if (name.startsWith(".") && name.endsWith(".tmp")) await rm(path, { force: true });
+        continue;
+      }
+      const read = await readQueued(path);
+      if (read === undefined) {
+        deps.log.error("notice_unreadable", { file: path });
+        await rm(path, { force: true });
+      } else {
+        waiting.set(read.seq, read);
+      }
+    }
+    return new NotificationQueue(deps, waiting);
+  }
+
+  /** Number of the newest message that ever was in here, as far as the queue knows. */
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  /** Goes on counting behind a number that was in use before. */
+  countFrom(seq: number): void {
+    this.#lastSeq = Math.max(this.#lastSeq, seq);
+  }
+
+  /** All that waits, the oldest first. */
+  waiting(): QueuedNotification[] {
+    return [...this.#waiting.values()];
+  }
+
+  /** The oldest message for a receiver up to a number. */
+  next(receiver: string, upToSeq: number): QueuedNotification | undefined {
+    for (const queued of this.#waiting.values()) {
+      if (queued.seq > upToSeq) return undefined;
+      if (queued.receiver === receiver) return queued;
+    }
+    return undefined;
+  }
+
+  /** Adds messages in order; resolves when they are on stable storage. Answers those that had to give way, the oldest. */
+  async add(
+    messages: readonly Omit<QueuedNotification, "seq">[],
+  ): Promise<{ readonly dropped: readonly QueuedNotification[] }> {
+    const dropped: QueuedNotification[] = [];
+    for (const message of messages) {
+      const queued = { ...message, seq: ++this.#lastSeq };
+      this.#waiting.set(queued.seq, queued);
+      const path = this.#path(queued.seq);
+      try {
+        await writeFileAtomic(path, `${JSON.stringify({ schema: 1, ...queued })}\n`);
+      } catch (error) {
+        this.#deps.log.error("notice_not_kept", { error: errorText(error) });
+      }
+      const oldest = this.#waiting.values().next();
+      if (this.#waiting.size > (this.#deps.capacity ?? NOTIFICATION_QUEUE_MAX) && oldest.done !== true) {
+        dropped.push(oldest.value);
+        await this.remove(oldest.value.seq);
+      }
+    }
+    return { dropped };
+  }
+
+  /**
+   * Takes a message out for good; false when it had given way already. After a crash just then it is there again: each is delivered at
+   * least once.
+   */
+  async remove(seq: number): Promise<boolean> {
+    const wasThere = this.#waiting.delete(seq);
+    await rm(this.#path(seq), { force: true }).catch((error: unknown) => {
+      this.#deps.log.error("notice_not_removed", { error: errorText(error) });
+    });
+    return wasThere;
+  }
+
+  #path(seq: number): string {
+    return join(this.#deps.folder, `${seq.toString().padStart(16, "0")}.json`);
+  }
+}
+
+async function readQueued(path: string): Promise<QueuedNotification | undefined> {
+  const kept = await readStateFile(path, FILE_SHAPE);
+  if (typeof kept === "string") return undefined;
+  const { schema: _, ...queued } = kept;
+  return queued;
+}

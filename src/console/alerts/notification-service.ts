@@ -1,0 +1,360 @@
+// Decides what is told and when: every key's state, what mutes it, and the groups in which news go out (decision D11). No I/O.
+import type { AlertType } from "#wire/webapi/alert.ts";
+import type { MUTE_REASONS } from "#wire/webapi/notification.ts";
+import type { Condition, Moment, Occurrence } from "./condition.ts";
+import type { Notice, NotificationAlert } from "./notification.ts";
+import { HAPPENING, NOTIFICATION_RULES } from "./notification-rules.ts";
+import {
+  afterChange,
+  afterReading,
+  afterTime,
+  CALM,
+  isCalm,
+  isWorse,
+  type NotificationLevel,
+  type Reading,
+  STEADY,
+} from "./notification-state.ts";
+import type { SilenceLabels } from "./silence-store.ts";
+import {
+  defined,
+  type KeptAlert,
+  type KeptService,
+  newcomer,
+  noticesOf,
+  notificationAlertOf,
+  type Subject,
+  subjectOf,
+  type TrackedAlert,
+  worseOf,
+} from "./tracked-alert.ts";
+
+/** Notices: nothing is told for this long after a start (decision D11). */
+const NOTIFICATION_START_HOLD_MS = 30_000;
+/** Notices: keys that are watched at once; further ones are counted and not told until others have calmed down. */
+export const NOTIFICATION_KEYS_MAX = 5_000;
+
+/** Labels by which alerts are put together. */
+export type GroupLabel = "alertname" | "node_id" | "username";
+
+/** Why an alert is not told now. */
+export type MuteReason = (typeof MUTE_REASONS)[number];
+
+/** What the service needs to know. */
+export interface NotificationServiceOptions {
+  readonly groupBy: readonly GroupLabel[];
+  readonly groupMs: number;
+  readonly repeatMs: number;
+  readonly startedSteadyMs: number;
+  readonly isSilenced: (labels: SilenceLabels) => boolean;
+  readonly isMaintained: (type: AlertType, nodeId: string | undefined) => boolean;
+}
+
+/** One group: when its news are due, and when it was heard of last; steady milliseconds. */
+interface Group {
+  readonly labels: Readonly<Record<string, string>>;
+  dueMs: number | undefined;
+  lastSentMs: number | undefined;
+}
+
+type News = "raised" | "worse" | "flapping" | "over";
+
+/** One alert as the service sees it, for people. */
+export interface ServiceAlert {
+  readonly tracked: Pick<TrackedAlert, "key" | "type" | "subject" | "startsAtMs" | "isAcked">;
+  readonly level: "warning" | "critical";
+  readonly toldAtMs: number | undefined;
+  readonly mutedBy: MuteReason | undefined;
+}
+
+/** The service. Conditions come in by observe; tick answers the messages that are due. */
+export class NotificationService {
+  readonly #options: NotificationServiceOptions;
+  readonly #tracked = new Map<string, TrackedAlert>();
+  readonly #groups = new Map<string, Group>();
+  /** Nodes that do not answer: they mute all other alerts of theirs. */
+  readonly #down = new Set<string>();
+  #unwatched = 0;
+
+  constructor(options: NotificationServiceOptions) {
+    this.#options = options;
+  }
+
+  /** Bad readings of the last round that were not followed since NOTIFICATION_KEYS_MAX other keys were. */
+  get unwatched(): number {
+    return this.#unwatched;
+  }
+
+  /** Takes an evaluation's conditions and what happened since the last one. */
+  observe(conditions: readonly Condition[], occurrences: readonly Occurrence[], at: Moment): void {
+    this.#unwatched = 0;
+    const heard = new Set<string>();
+    for (const condition of conditions) {
+      const { level } = condition;
+      heard.add(condition.key);
+      if (level === "hold" || level === "unknown") continue;
+      this.#read(condition, { level, value: condition.value }, at);
+      if (condition.type === "node_offline") this.#noteNode(condition);
+    }
+    const happened = new Set<string>();
+    for (const occurrence of occurrences) {
+      happened.add(occurrence.key);
+      // What is muted when it happens is never told: it is over before the mute is.
+      if (occurrence.level === "info" || this.#outerMute(occurrence, occurrence.level) !== undefined)
+        continue;
+      this.#read(occurrence, occurrence, at, true);
+    }
+    for (const tracked of this.#tracked.values()) {
+      const isSilent = tracked.isHappening
+        ? !happened.has(tracked.key)
+        : NOTIFICATION_RULES[tracked.type].clearComesOnce === true &&
+          tracked.watch.underWarning !== undefined &&
+          !heard.has(tracked.key);
+      if (isSilent) this.#step(tracked, { level: "clear" }, at);
+    }
+  }
+
+  /** An alert was seen by an operator: no repeats until it becomes worse. */
+  acked(key: string): boolean {
+    const tracked = this.#tracked.get(key);
+    if (tracked === undefined || tracked.isAcked || tracked.told === undefined) return false;
+    tracked.isAcked = true;
+    return true;
+  }
+
+  /** A record was closed although its key is not looked at any more, such as that of a node that was removed. */
+  forget(key: string, at: Moment): void {
+    const tracked = this.#tracked.get(key);
+    if (tracked === undefined || tracked.watch.level === "none") return;
+    tracked.watch = CALM;
+    tracked.endsAtMs = at.wallMs;
+    if (tracked.type === "node_offline" && tracked.subject.nodeId !== undefined) {
+      this.#down.delete(tracked.subject.nodeId);
+    }
+  }
+
+  /** The messages that are due. What is in them counts as told. Call it about once a second. */
+  tick(at: Moment): Notice[] {
+    if (at.steadyMs - this.#options.startedSteadyMs < NOTIFICATION_START_HOLD_MS) return [];
+    const byGroup = new Map<string, TrackedAlert[]>();
+    for (const tracked of this.#tracked.values()) {
+      this.#age(tracked, at);
+      if (tracked.told === undefined && tracked.flaps === STEADY && isCalm(tracked.watch)) {
+        this.#tracked.delete(tracked.key);
+        continue;
+      }
+      const name = this.#groupName(tracked);
+      const members = byGroup.get(name);
+      if (members === undefined) byGroup.set(name, [tracked]);
+      else members.push(tracked);
+    }
+    for (const name of this.#groups.keys()) if (!byGroup.has(name)) this.#groups.delete(name);
+    return [...byGroup].flatMap(([name, members]) => this.#tickGroup(name, members, at));
+  }
+
+  /** Every alert that stands, for people. */
+  alerts(at: Moment): ServiceAlert[] {
+    const isStarting = at.steadyMs - this.#options.startedSteadyMs < NOTIFICATION_START_HOLD_MS;
+    return [...this.#tracked.values()].flatMap((tracked) => {
+      const { level } = tracked.watch;
+      if (level === "none") return [];
+      const mutedBy = isStarting ? "starting" : this.#muteOf(tracked);
+      return [{ tracked, level, toldAtMs: tracked.told?.atWallMs, mutedBy }];
+    });
+  }
+
+  /** What must outlive a restart: what has been told, and when. */
+  kept(at: Moment): KeptService {
+    const alerts = [...this.#tracked.values()].flatMap((tracked): KeptAlert[] => {
+      const { key, type, isHappening, subject, told, startsAtMs, isAcked } = tracked;
+      return told === undefined ? [] : [{ key, type, isHappening, ...subject, told, startsAtMs, isAcked }];
+    });
+    const groups = [...this.#groups.values()].flatMap(({ labels, lastSentMs }) =>
+      lastSentMs === undefined ? [] : [{ labels, lastSentWallMs: at.wallMs - (at.steadyMs - lastSentMs) }],
+    );
+    return { alerts, groups };
+  }
+
+  /** Takes what an earlier run has told: it stands until readings say otherwise. */
+  restore(kept: KeptService, at: Moment): void {
+    for (const { key, type, isHappening, told, startsAtMs, isAcked, ...subject } of kept.alerts) {
+      const flaps = told.isFlapping ? { raisesMs: [], unstableMs: at.steadyMs } : STEADY;
+      // Its only clear reading may have come before the restart; whatever still is bad says so at the next poll.
+      const isEnding = NOTIFICATION_RULES[type].clearComesOnce === true;
+      const underWarning = isEnding ? { sinceMs: at.steadyMs, count: 1 } : undefined;
+      const watch = { ...CALM, level: told.level, underWarning };
+      const tracked = {
+        key,
+        type,
+        isHappening,
+        subject: subjectOf(subject),
+        groupName: undefined,
+        watch,
+        flaps,
+        startsAtMs,
+        isAcked,
+      };
+      this.#tracked.set(key, { ...tracked, endsAtMs: at.wallMs, told: { ...told } });
+    }
+    for (const { labels, lastSentWallMs } of kept.groups) {
+      const agoMs = Math.max(0, at.wallMs - lastSentWallMs);
+      this.#groups.set(nameOf(labels), { labels, dueMs: undefined, lastSentMs: at.steadyMs - agoMs });
+    }
+  }
+
+  #read(fact: Condition | Occurrence, reading: Reading, at: Moment, isHappening = false): void {
+    const known = this.#tracked.get(fact.key);
+    const isBad = reading.level === "warning" || reading.level === "critical";
+    if (known === undefined && !isBad) return;
+    if (known === undefined && this.#tracked.size >= NOTIFICATION_KEYS_MAX) {
+      this.#unwatched++;
+      return;
+    }
+    const tracked = known ?? newcomer(fact, isHappening);
+    if (known === undefined) this.#tracked.set(fact.key, tracked);
+    if (isBad) {
+      tracked.subject = subjectOf(fact);
+      tracked.groupName = undefined;
+    }
+    const before = tracked.watch.level;
+    this.#step(tracked, reading, at);
+    // The end is told with the value that it came with.
+    const isOver = before !== "none" && tracked.watch.level === "none";
+    if (isOver) tracked.subject = { ...tracked.subject, ...subjectOf(fact) };
+  }
+
+  #step(tracked: TrackedAlert, reading: Reading, at: Moment): void {
+    const before = tracked.watch;
+    const mayRaise = at.steadyMs - this.#options.startedSteadyMs >= NOTIFICATION_START_HOLD_MS;
+    const rule = tracked.isHappening ? HAPPENING : NOTIFICATION_RULES[tracked.type];
+    tracked.watch = afterReading(before, reading, rule, { steadyMs: at.steadyMs, mayRaise });
+    const { level } = tracked.watch;
+    if (tracked.told === undefined && before.level === "none" && before.overWarning === undefined) {
+      tracked.startsAtMs = at.wallMs;
+    }
+    if (level === before.level) return;
+    if (level === "none") tracked.endsAtMs = at.wallMs;
+    if (tracked.flaps.unstableMs !== undefined || this.#muteOf(tracked) === undefined) {
+      tracked.flaps = afterChange(tracked.flaps, isWorse(before.level, level), at.steadyMs);
+    }
+  }
+
+  #noteNode({ key, nodeId, level }: Condition): void {
+    if (nodeId === undefined) return;
+    const standing = this.#tracked.get(key)?.watch.level ?? "none";
+    if (level === "clear" && standing === "none") this.#down.delete(nodeId);
+    else this.#down.add(nodeId);
+  }
+
+  #age(tracked: TrackedAlert, at: Moment): void {
+    tracked.flaps = afterTime(tracked.flaps, at.steadyMs);
+    if (tracked.told?.isFlapping === true && tracked.flaps.unstableMs === undefined) {
+      tracked.told.isFlapping = false;
+    }
+  }
+
+  #tickGroup(name: string, members: readonly TrackedAlert[], at: Moment): Notice[] {
+    const group = this.#group(name, members);
+    const news = members.flatMap((tracked) => {
+      const what = this.#newsOf(tracked);
+      return what === undefined ? [] : [{ tracked, what }];
+    });
+    if (news.length === 0) {
+      group.dueMs = undefined;
+      return this.#repeat(group, members, at);
+    }
+    group.dueMs ??= at.steadyMs + this.#options.groupMs;
+    if (at.steadyMs < group.dueMs) return [];
+    group.dueMs = undefined;
+    group.lastSentMs = at.steadyMs;
+    const told = news.map(({ tracked, what }) => this.#tell(tracked, what, at));
+    const fresh = new Set(news.map(({ tracked }) => tracked));
+    const standing = members.filter((each) => !fresh.has(each));
+    return noticesOf(group.labels, told, this.#listed(standing, "standing"));
+  }
+
+  #repeat(group: Group, members: readonly TrackedAlert[], at: Moment): Notice[] {
+    if (group.lastSentMs === undefined || at.steadyMs - group.lastSentMs < this.#options.repeatMs) return [];
+    const repeated = this.#listed(
+      members.filter(({ isAcked }) => !isAcked),
+      "repeat",
+    );
+    if (repeated.length === 0) return [];
+    group.lastSentMs = at.steadyMs;
+    return noticesOf(group.labels, repeated, []);
+  }
+
+  /** Those that were told and stand, without those that something mutes. */
+  #listed(members: readonly TrackedAlert[], reason: "standing" | "repeat"): NotificationAlert[] {
+    return members
+      .filter((tracked) => tracked.told !== undefined && tracked.watch.level !== "none")
+      .filter((tracked) => this.#muteOf(tracked) === undefined)
+      .map((tracked) => notificationAlertOf(tracked, reason));
+  }
+
+  /** What is new about an alert and may be told. */
+  #newsOf(tracked: TrackedAlert): News | undefined {
+    const { told, flaps, watch } = tracked;
+    if (flaps.unstableMs !== undefined) {
+      return told?.isFlapping === true || this.#muteOf(tracked) !== undefined ? undefined : "flapping";
+    }
+    // Who was told of an alert is told of its end, whatever mutes it meanwhile.
+    if (watch.level === "none") return told === undefined ? undefined : "over";
+    if (told !== undefined && !isWorse(told.level, watch.level)) return undefined;
+    if (this.#muteOf(tracked) !== undefined) return undefined;
+    return told === undefined ? "raised" : "worse";
+  }
+
+  #tell(tracked: TrackedAlert, what: News, at: Moment): NotificationAlert {
+    if (what === "over") {
+      const alert = notificationAlertOf(tracked, what);
+      tracked.told = undefined;
+      tracked.isAcked = false;
+      return alert;
+    }
+    const level = worseOf(tracked.watch.level, tracked.told?.level);
+    const worst = worseOf(level, tracked.told?.worst);
+    tracked.told = { level, worst, atWallMs: at.wallMs, isFlapping: what === "flapping" };
+    tracked.isAcked = false;
+    return notificationAlertOf(tracked, what);
+  }
+
+  #muteOf(tracked: TrackedAlert): Exclude<MuteReason, "starting"> | undefined {
+    if (tracked.told?.isFlapping === true) return "flapping";
+    return this.#outerMute({ ...tracked.subject, type: tracked.type }, tracked.watch.level);
+  }
+
+  #outerMute(
+    { type, nodeId, username }: Pick<TrackedAlert, "type"> & Subject,
+    level: NotificationLevel,
+  ): "silence" | "node_offline" | "maintenance" | undefined {
+    if (type !== "node_offline" && nodeId !== undefined && this.#down.has(nodeId)) return "node_offline";
+    if (this.#options.isMaintained(type, nodeId)) return "maintenance";
+    const labels = { type, severity: level, ...defined({ node_id: nodeId, username }) };
+    return this.#options.isSilenced(labels) ? "silence" : undefined;
+  }
+
+  #groupName(tracked: TrackedAlert): string {
+    tracked.groupName ??= nameOf(this.#groupLabels(tracked));
+    return tracked.groupName;
+  }
+
+  #groupLabels({ type, subject }: TrackedAlert): Record<string, string> {
+    const all = { alertname: type, node_id: subject.nodeId ?? "", username: subject.username ?? "" };
+    return Object.fromEntries(this.#options.groupBy.map((label) => [label, all[label]]));
+  }
+
+  #group(name: string, members: readonly TrackedAlert[]): Group {
+    const known = this.#groups.get(name);
+    const [first] = members;
+    if (known !== undefined) return known;
+    const labels = first === undefined ? {} : this.#groupLabels(first);
+    const group: Group = { labels, dueMs: undefined, lastSentMs: undefined };
+    this.#groups.set(name, group);
+    return group;
+  }
+}
+
+function nameOf(labels: Readonly<Record<string, string>>): string {
+  return JSON.stringify(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,45 @@
+// One message of the notification layer before it takes the form of a receiver: what stands, what is new, what is over (decision D11).
+import { z } from "zod";
+import { ALERT_TYPES } from "#wire/webapi/alert.ts";
+
+/**
+ * Why an alert is in a message: "raised", "worse", "flapping" and "over" are news; "repeat" is told again, "standing" is there because
+ * others of its group are news.
+ */
+const REASONS = ["raised", "worse", "flapping", "over", "repeat", "standing"] as const;
+
+/** One alert in a message. Times are wall milliseconds. */
+const notificationAlert = z.object({
+  key: z.string(),
+  type: z.enum(ALERT_TYPES),
+  status: z.enum(["firing", "resolved"]),
+  reason: z.enum(REASONS),
+  severity: z.enum(["warning", "critical"]),
+  /** The worst that was told since it was raised: who hears of critical alerts only also hears of their end. */
+  worst: z.enum(["warning", "critical"]),
+  nodeId: z.string().optional(),
+  nodeName: z.string().optional(),
+  username: z.string().optional(),
+  value: z.number().optional(),
+  threshold: z.number().optional(),
+  detail: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
+  startsAtMs: z.number(),
+  endsAtMs: z.number().optional(),
+});
+
+/** One alert in a message. */
+export type NotificationAlert = z.infer<typeof notificationAlert>;
+
+/** One message. */
+export const notificationShape = z.object({
+  /** The labels that all its alerts share and that no other group has. */
+  group: z.record(z.string(), z.string()),
+  /** Whether anything of the group still stands. */
+  status: z.enum(["firing", "resolved"]),
+  alerts: z.array(notificationAlert),
+  /** Standing alerts of the group that are not listed. */
+  truncated: z.int(),
+});
+
+/** One message. */
+export type Notice = z.infer<typeof notificationShape>;

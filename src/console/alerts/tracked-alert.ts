@@ -1,0 +1,141 @@
+// Everything that the notification layer knows about one key, and the form in which it goes into messages.
+import { z } from "zod";
+import { ALERT_TYPES, type AlertType } from "#wire/webapi/alert.ts";
+import type { Condition, Occurrence } from "./condition.ts";
+import type { Notice, NotificationAlert } from "./notification.ts";
+import { CALM, type Flaps, type NotificationLevel, STEADY, type Watch } from "./notification-state.ts";
+
+/** Notices: alerts in one message; what is new beyond them goes out in further messages. */
+export const NOTIFICATION_ALERTS_MAX = 50;
+
+const LEVEL = z.enum(["warning", "critical"]);
+
+/** What has been told of an alert that stands. */
+const told = z.object({ level: LEVEL, worst: LEVEL, atWallMs: z.number(), isFlapping: z.boolean() });
+
+/** What has been told of an alert that stands. */
+export type Told = z.infer<typeof told>;
+
+/** What an alert is about, as its last bad reading gave it. */
+export type Subject = {
+  readonly [Name in "nodeId" | "nodeName" | "username" | "value" | "threshold" | "detail"]?:
+    | Condition[Name]
+    | undefined;
+};
+
+/** Everything about one key. */
+export interface TrackedAlert {
+  readonly key: string;
+  readonly type: AlertType;
+  /** It came as an occurrence: the rounds without one are its good readings. */
+  readonly isHappening: boolean;
+  subject: Subject;
+  /** Of its group, as long as the subject stays the same. */
+  groupName: string | undefined;
+  watch: Watch;
+  flaps: Flaps;
+  startsAtMs: number;
+  endsAtMs: number;
+  told: Told | undefined;
+  isAcked: boolean;
+}
+
+/** What must outlive a restart, in the form of a file: what has been told, and when each group was heard of last. */
+export const keptService = z.object({
+  alerts: z.array(
+    z.object({
+      key: z.string(),
+      type: z.enum(ALERT_TYPES),
+      isHappening: z.boolean(),
+      nodeId: z.string().optional(),
+      nodeName: z.string().optional(),
+      username: z.string().optional(),
+      value: z.number().optional(),
+      threshold: z.number().optional(),
+      detail: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
+      told,
+      startsAtMs: z.number(),
+      isAcked: z.boolean(),
+    }),
+  ),
+  groups: z.array(z.object({ labels: z.record(z.string(), z.string()), lastSentWallMs: z.number() })),
+});
+
+/** What must outlive a restart. */
+export type KeptService = z.infer<typeof keptService>;
+
+/** One alert that must. */
+export type KeptAlert = KeptService["alerts"][number];
+
+/** A key that is seen for the first time. */
+export function newcomer({ key, type }: Condition | Occurrence, isHappening: boolean): TrackedAlert {
+  const nothing = { told: undefined, isAcked: false, startsAtMs: 0, endsAtMs: 0 };
+  return {
+    key,
+    type,
+    isHappening,
+    subject: {},
+    groupName: undefined,
+    watch: CALM,
+    flaps: STEADY,
+    ...nothing,
+  };
+}
+
+/** What a condition says about its subject, without what it leaves out. */
+export function subjectOf(fact: Subject): Subject {
+  const { nodeId, nodeName, username, value, threshold, detail } = fact;
+  return defined({ nodeId, nodeName, username, value, threshold, detail });
+}
+
+/** An object without its undefined members. */
+export function defined<T extends object>(members: T): { [Name in keyof T]: Exclude<T[Name], undefined> } {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [Name in keyof T]: Exclude<T[Name], undefined> };
+}
+
+/** The worse of two levels; where neither is bad, a warning. */
+export function worseOf(a: NotificationLevel, b: NotificationLevel | undefined): "warning" | "critical" {
+  return a === "critical" || b === "critical" ? "critical" : "warning";
+}
+
+/** An alert as a message carries it. */
+export function notificationAlertOf(
+  tracked: TrackedAlert,
+  reason: NotificationAlert["reason"],
+): NotificationAlert {
+  const { key, type, subject, watch, startsAtMs } = tracked;
+  const severity = watch.level === "none" ? (tracked.told?.level ?? "warning") : watch.level;
+  const worst = worseOf(severity, tracked.told?.worst);
+  const isOver = reason === "over";
+  return {
+    key,
+    type,
+    status: isOver ? "resolved" : "firing",
+    reason,
+    severity,
+    worst,
+    ...subjectOf(subject),
+    startsAtMs,
+    ...(isOver ? { endsAtMs: tracked.endsAtMs } : {}),
+  };
+}
+
+/** Puts a group's news into as many messages as they need, and what stands besides where there is room. */
+export function noticesOf(
+  group: Readonly<Record<string, string>>,
+  news: readonly NotificationAlert[],
+  standing: readonly NotificationAlert[],
+): Notice[] {
+  const isFiring = standing.length > 0 || news.some(({ status }) => status === "firing");
+  const result: Notice[] = [];
+  for (let at = 0; at < news.length; at += NOTIFICATION_ALERTS_MAX) {
+    const chunk = news.slice(at, at + NOTIFICATION_ALERTS_MAX);
+    const isLast = at + NOTIFICATION_ALERTS_MAX >= news.length;
+    const beside = isLast ? standing.slice(0, NOTIFICATION_ALERTS_MAX - chunk.length) : [];
+    const truncated = isLast ? standing.length - beside.length : 0;
+    const status = isFiring ? "firing" : "resolved";
+    result.push({ group: { ...group }, status, alerts: [...chunk, ...beside], truncated });
+  }
+  return result;
+}

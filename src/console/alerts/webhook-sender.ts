@@ -1,0 +1,93 @@
+// Delivers messages to a webhook: signed, with a time limit, and never to where a redirect points (decision D11).
+import { createHmac } from "node:crypto";
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { webhookPayload } from "./notification-payload.ts";
+import type { QueuedNotification } from "./notification-queue.ts";
+import type { NotificationSender, TryResult } from "./notification-sender.ts";
+import type { WebhookSettings } from "./notification-settings.ts";
+
+/** Notices: bytes of a receiver's answer that are read at most; nobody looks at them. */
+const NOTIFICATION_ANSWER_MAX_BYTES = 65_536;
+
+/** Answers with which a receiver says that this very message is wrong; all others are troubles of its own. */
+const REFUSED: readonly number[] = [400, 413, 415, 422];
+
+/** The signature that a receiver checks: HMAC-SHA-256 over the body as it came. */
+export function signatureOf(body: string, secret: string): string {
+  return `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
+}
+
+/** Makes the sender of a webhook. consoleUrl goes into the payload; empty when it is not known. */
+export function createWebhookSender(settings: WebhookSettings, consoleUrl: string): NotificationSender {
+  return {
+    async send(queued, signal) {
+      const body = JSON.stringify(webhookPayload(queued.notice, settings.name, consoleUrl));
+      try {
+        return resultOf(await post(settings, queued, body, signal));
+      } catch (error) {
+        return { kind: "failed", why: signal.aborted ? "no answer in time" : networkText(error) };
+      }
+    },
+  };
+}
+
+function resultOf(status: number): TryResult {
+  if (status >= 200 && status < 300) return { kind: "delivered" };
+  const why = `it answered ${status}`;
+  if (status >= 300 && status < 400) return { kind: "failed", why: `${why}; redirects are not followed` };
+  return REFUSED.includes(status) ? { kind: "refused", why } : { kind: "failed", why };
+}
+
+async function post(
+  settings: WebhookSettings,
+  queued: QueuedNotification,
+  body: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const { url, signingSecret, bearerToken, ca } = settings;
+  const options = {
+    method: "POST",
+    signal,
+    // A connection of its own for every try: they are rare, and an old one may be dead.
+    agent: false as const,
+    headers: {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      "user-agent": "grove",
+      // The same for every try, so that a receiver can tell a repetition.
+      "x-svc-notice": `${queued.createdWallMs}-${queued.seq}`,
+      ...(signingSecret === undefined ? {} : { "x-svc-signature": signatureOf(body, signingSecret) }),
+      ...(bearerToken === undefined ? {} : { authorization: `Bearer ${bearerToken}` }),
+    },
+  };
+  const outgoing =
+    url.protocol === "https:"
+      ? httpsRequest(url, { ...options, ...(ca === undefined ? {} : { ca }) })
+      : httpRequest(url, options);
+  return await answerOf(outgoing, body);
+}
+
+/** The status, once the whole answer is there: a receiver that breaks off in the middle may have taken nothing. */
+function answerOf(outgoing: ClientRequest, body: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  outgoing.once("error", reject);
+  outgoing.once("response", (incoming: IncomingMessage) => {
+    let bytes = 0;
+    incoming.on("data", (piece: Buffer) => {
+      bytes += piece.length;
+      if (bytes <= NOTIFICATION_ANSWER_MAX_BYTES) return;
+      resolve(incoming.statusCode ?? 0);
+      incoming.destroy();
+    });
+    incoming.once("end", () => resolve(incoming.statusCode ?? 0));
+    incoming.once("error", reject);
+  });
+  outgoing.end(body);
+  return promise;
+}
+
+/** Names of the system and of TLS; never the address, which may hold a secret in its path. */
+function networkText(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? "it cannot be reached";
+}

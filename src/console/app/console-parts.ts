@@ -1,0 +1,335 @@
+// The parts of the console that go on by themselves, whether or not somebody asks: polls, history, alerts, the live stream, the audit log.
+import { join } from "node:path";
+import { Notifier } from "#console/alerts/notifier.ts";
+import { ClusterUsers } from "#console/cluster/cluster-users.ts";
+import { ClusterViews } from "#console/cluster/cluster-views.ts";
+import { type ClusterWatch, watchCluster } from "#console/cluster/cluster-watch.ts";
+import { DecidedUsers } from "#console/cluster/decided-users.ts";
+import { feedHistory } from "#console/cluster/history-feed.ts";
+import { HomeNodes } from "#console/cluster/home-nodes.ts";
+import { MetaServerWatch } from "#console/cluster/metaserver-watch.ts";
+import { UserList } from "#console/cluster/user-list.ts";
+import { History } from "#console/history/history.ts";
+import type { ConsoleMetrics } from "#console/http/console-metrics.ts";
+import { Hub } from "#console/live/hub.ts";
+import { NodeLocks } from "#console/orchestration/node-locks.ts";
+import { ActionService } from "#console/services/action-service.ts";
+import { AlertService } from "#console/services/alert-service.ts";
+import { AuditGathering } from "#console/services/audit-gathering.ts";
+import type { ConsoleOptions } from "#console/services/console-options.ts";
+import { MaintenanceService } from "#console/services/maintenance-service.ts";
+import { watchMetaServers } from "#console/services/metaserver-events.ts";
+import { quotaDialer, trashDialer, userStateDialer } from "#console/services/node-dial.ts";
+import { feedNotifications } from "#console/services/notification-feed.ts";
+import { QuotaService } from "#console/services/quota-service.ts";
+import { RestoredNodes } from "#console/services/restored-node.ts";
+import { TrashService } from "#console/services/trash-service.ts";
+import { UserStateService } from "#console/services/user-state-service.ts";
+import { holdAlone } from "#os/file-lock.ts";
+import { AuditCopies } from "#security/audit/audit-copies.ts";
+import { AuditLog } from "#security/audit/audit-log.ts";
+import type { OperatorGate } from "./operator-gate.ts";
+
+/** The parts that routes ask. */
+export interface ConsoleParts {
+  /** The console's own log. */
+  readonly audit: AuditLog;
+  /** Everybody's, as far as it was gathered. */
+  readonly auditCopies: AuditCopies;
+  readonly gathering: AuditGathering;
+  readonly history: History;
+  readonly watch: ClusterWatch;
+  readonly metaServers: MetaServerWatch;
+  readonly alerts: AlertService;
+  readonly notifier: Notifier;
+  readonly maintenance: MaintenanceService;
+  readonly users: UserList;
+  readonly quotas: QuotaService;
+  readonly userStates: UserStateService;
+  readonly userTrash: TrashService;
+  readonly views: ClusterViews;
+  readonly actions: ActionService;
+  /** Ends before the listener does, so that browsers hear why. */
+  readonly hub: Hub;
+}
+
+/** Locked by the console that has the folder. */
+const LOCK_FILE = "grove.lock";
+
+/** Opens every part; what ends with it is deferred on `ends` as soon as it is there. */
+export async function openParts(
+  options: ConsoleOptions,
+  gate: OperatorGate,
+  metrics: ConsoleMetrics,
+  ends: AsyncDisposableStack,
+): Promise<ConsoleParts> {
+  const { clock, log, random, directory, dataFolder } = options;
+  ends.defer(holdFolder(dataFolder));
+  const audit = await AuditLog.open({ dataFolder, clock, log });
+  ends.defer(() => audit.close());
+  const history = await History.open({ folder: dataFolder, clock, log });
+  ends.defer(() => history.close());
+  const notifier = await Notifier.open({ dataFolder, clock, log, random, settings: options.notices });
+  ends.defer(() => notifier.close());
+  const maintenance = openMaintenance(options, { notifier, audit });
+  ends.defer(() => maintenance.close());
+  const locks = new NodeLocks(clock);
+  const watch = openWatch(options, { notifier, maintenance, locks });
+  ends.defer(() => watch.close());
+  ends.defer(maintenance.onChange((nodeId) => watch.book.noted(nodeId)));
+  const homes = new HomeNodes({ clock, log, directory });
+  ends.defer(feedHistory(watch.book, history, homes));
+  addPollFigures(metrics, watch);
+  addHistoryFigures(metrics, history);
+  const metaServers = new MetaServerWatch({ addresses: options.metaServers ?? [], clock, log });
+  ends.defer(() => metaServers.close());
+  const alerts = await openAlerts(options, gate, { notifier, history, watch, homes, metaServers }, ends);
+  const { auditCopies, gathering } = await openGathering(options, { audit, watch, alerts }, ends);
+  const people = openUsers(options, { audit, history, watch }, homes);
+  ends.defer(() => people.users.close());
+  const live = openLive(options, gate, { history, watch, alerts, users: people.users });
+  ends.defer(live.end);
+  addSocketFigures(metrics, live.hub);
+  const desk = await ActionService.open({
+    options,
+    audit,
+    alerts,
+    notifier,
+    watch,
+    history,
+    locks,
+    hub: live.hub,
+  });
+  ends.defer(() => desk.close());
+  // Polls begin when everybody listens. A store that does not answer yet keeps nobody from signing in.
+  void watch.start();
+  return {
+    audit,
+    auditCopies,
+    gathering,
+    history,
+    watch,
+    metaServers,
+    alerts,
+    notifier,
+    maintenance,
+    ...people,
+    views: live.views,
+    actions: desk,
+    hub: live.hub,
+  };
+}
+
+/** Two consoles would overwrite each other's files, and one would end what the other runs on nodes. Throws DATA_IN_USE. */
+function holdFolder(folder: string): () => void {
+  return holdAlone(
+    join(folder, LOCK_FILE),
+    `${folder} is in use by another console; stop that one first, or name another folder with -data`,
+  );
+}
+
+function openMaintenance(
+  { clock, log, pausePlacement }: ConsoleOptions,
+  { notifier, audit }: Pick<ConsoleParts, "notifier" | "audit">,
+): MaintenanceService {
+  return new MaintenanceService({
+    book: notifier.maintenance,
+    pausePlacement,
+    audit: (act) => audit.append(act),
+    flushAudit: () => audit.flush(),
+    clock,
+    log,
+  });
+}
+
+function openWatch(
+  { clock, log, directory, metricsToken, allowNodes, lookup }: ConsoleOptions,
+  { notifier, maintenance, locks }: Pick<ConsoleParts, "notifier" | "maintenance"> & { locks: NodeLocks },
+): ClusterWatch {
+  return watchCluster({
+    directory,
+    metricsToken,
+    allowNodes: allowNodes ?? [],
+    notesOn: (nodeId) => {
+      const maintenanceUntilWallMs = notifier.maintenanceUntil(nodeId);
+      const wanted = maintenance.of(nodeId);
+      const lockedBy = locks.holder(nodeId)?.actionId;
+      return {
+        ...(maintenanceUntilWallMs === undefined ? {} : { maintenanceUntilWallMs }),
+        ...(wanted === undefined ? {} : { maintenance: wanted }),
+        ...(lockedBy === undefined ? {} : { lockedBy }),
+      };
+    },
+    ...(lookup === undefined ? {} : { lookup }),
+    clock,
+    log,
+  });
+}
+
+async function openAlerts(
+  { clock, log, directory, dataFolder }: ConsoleOptions,
+  gate: OperatorGate,
+  parts: Pick<ConsoleParts, "notifier" | "history" | "watch" | "metaServers"> & { readonly homes: HomeNodes },
+  ends: AsyncDisposableStack,
+): Promise<AlertService> {
+  const { notifier, history, watch, metaServers, homes } = parts;
+  const alerts = await AlertService.open({
+    folder: dataFolder,
+    clock,
+    log,
+    cluster: watch.book,
+    history,
+    homeOf: (username) => homes.ofUser(username),
+    metaServers: () => metaServers.readings(),
+    isDefaultPassword: () => gate.password.isDefault,
+  });
+  ends.defer(() => alerts.close());
+  ends.defer(feedNotifications({ notifier, desk: alerts, cluster: watch.book }));
+  ends.defer(watchMetaServers({ directory, alerts, clock, log }));
+  for (const damaged of history.damaged) alerts.wasReset(damaged);
+  for (const { file, setAsideAs } of notifier.damaged) alerts.wasReset(file, setAsideAs);
+  return alerts;
+}
+
+async function openGathering(
+  { clock, log, dataFolder, store }: ConsoleOptions,
+  { audit, watch, alerts }: Pick<ConsoleParts, "audit" | "watch" | "alerts">,
+  ends: AsyncDisposableStack,
+): Promise<Pick<ConsoleParts, "auditCopies" | "gathering">> {
+  const auditCopies = await AuditCopies.open({ dataFolder, clock, log });
+  ends.defer(() => auditCopies.close());
+  const restored = new RestoredNodes(watch.book, store);
+  ends.defer(() => restored.close());
+  const gathering = new AuditGathering({
+    copies: auditCopies,
+    own: audit,
+    cluster: watch.book,
+    addresses: watch.addresses,
+    http: watch.http,
+    audit: (act) => audit.append(act),
+    onBroken: (occurrence) => void alerts.happened(occurrence),
+    onRestored: (found) => void alerts.happened(restored.occurrenceOf(found)),
+    clock,
+    log,
+  });
+  ends.defer(() => gathering.close());
+  return { auditCopies, gathering };
+}
+
+function openUsers(
+  { clock, log, directory, nodeAuthority }: ConsoleOptions,
+  { audit, history, watch }: Pick<ConsoleParts, "audit" | "history" | "watch">,
+  homes: HomeNodes,
+): Pick<ConsoleParts, "users" | "quotas" | "userStates" | "userTrash"> {
+  const decided = new DecidedUsers({ clock, log, directory });
+  const users = new UserList({
+    clock,
+    cluster: watch.book,
+    homes,
+    decided,
+    fullInDays: (username) => history.forecastUserFullDays(username),
+  });
+  const quotas = new QuotaService({
+    clock,
+    log,
+    cluster: watch.book,
+    directory,
+    users,
+    setQuotaOnNode: quotaDialer(nodeAuthority),
+    audit: (act) => audit.append(act),
+    flushAudit: () => audit.flush(),
+  });
+  const userStates = new UserStateService({
+    clock,
+    log,
+    cluster: watch.book,
+    decided,
+    setOnNode: userStateDialer(nodeAuthority),
+    audit: (act) => audit.append(act),
+    flushAudit: () => audit.flush(),
+  });
+  const userTrash = new TrashService({
+    log,
+    cluster: watch.book,
+    directory,
+    users,
+    onNode: trashDialer(nodeAuthority),
+    audit: (act) => audit.append(act),
+    flushAudit: () => audit.flush(),
+  });
+  return { users, quotas, userStates, userTrash };
+}
+
+function openLive(
+  { clock, log }: ConsoleOptions,
+  { sessions }: OperatorGate,
+  { history, watch, alerts, users }: Pick<ConsoleParts, "history" | "watch" | "alerts" | "users">,
+): { views: ClusterViews; hub: Hub; end: () => void } {
+  const views = new ClusterViews({
+    cluster: watch.book,
+    figuresOf: (id) => ({
+      rates: history.rates(id),
+      diskFullInDays: history.forecastDiskFullDays(id),
+      isDiskForecastKnown: history.isDiskForecastKnown(id),
+    }),
+    users: new ClusterUsers(users),
+    clock,
+  });
+  const hub = new Hub({
+    clock,
+    log,
+    snapshot: (audience) => views.snapshot(audience),
+    isSessionLive: (session) => sessions.isLive(session),
+  });
+  const ends = [
+    () => views.close(),
+    watch.book.onRound(() => hub.broadcastSnapshot()),
+    alerts.onEvent((event) => hub.alertEvent(event)),
+    sessions.onEnd((session) => hub.endSession(session)),
+  ];
+  return { views, hub, end: () => ends.forEach((end) => end()) };
+}
+
+function addPollFigures(metrics: ConsoleMetrics, { book, poller }: ClusterWatch): void {
+  const counter = (name: string, help: string, read: () => number): void =>
+    metrics.add({ name, type: "counter", help, read });
+  counter("polls_answered", "Polls of nodes that were answered.", () => poller.counts.answered);
+  counter("polls_failed", "Polls of nodes that counted as no answer.", () => poller.counts.failed);
+  counter("polls_missed", "Polls that did not begin in time.", () => poller.counts.missed);
+  metrics.add({
+    name: "nodes",
+    type: "gauge",
+    help: "Nodes that are known.",
+    read: () => book.nodes().length,
+  });
+}
+
+function addSocketFigures(metrics: ConsoleMetrics, hub: Hub): void {
+  const gauge = (name: string, help: string, read: () => number): void =>
+    metrics.add({ name, type: "gauge", help, read });
+  gauge("sockets_of_visitors", "WebSockets of visitors.", () => hub.counts.visitors);
+  gauge("sockets_of_operators", "WebSockets of operators.", () => hub.counts.operators);
+  metrics.add({
+    name: "sockets_refused",
+    type: "counter",
+    help: "WebSockets for which there was no place.",
+    read: () => hub.counts.refused,
+  });
+}
+
+function addHistoryFigures(metrics: ConsoleMetrics, history: History): void {
+  metrics.add(
+    {
+      name: "history_written_bytes",
+      type: "counter",
+      help: "Bytes of history that were written to disk.",
+      read: () => history.writtenBytes,
+    },
+    {
+      name: "history_save_failing",
+      type: "gauge",
+      help: "1 while the history cannot be written to disk.",
+      read: () => (history.saveFailure === undefined ? 0 : 1),
+    },
+  );
+}

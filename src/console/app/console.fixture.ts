@@ -1,0 +1,142 @@
+// A whole console for tests: a real store, real polls of fake nodes, a real listener, and a clock whose time can be moved.
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Clock, systemClock } from "#base/clock.ts";
+import { type FakeNode, startFakeNode } from "#base/fake-nodes.fixture.ts";
+import { silentLogger } from "#base/log.ts";
+import { systemRandom } from "#base/random.ts";
+import { OperatorPassword } from "#console/operators/operator-password.ts";
+import type { ConsoleOptions } from "#console/services/console-options.ts";
+import { openDirectory, openDirectoryReader, pausePlacement } from "#metaserver/directory/open-directory.ts";
+import { adminPasswordHash } from "#security/identity/admin-password.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { type Answer, type Ask, askHttp } from "./app.fixture.ts";
+import { type RunningConsole, startConsole } from "./console.ts";
+
+/** The operator's password in consoles under test. */
+export const PASSWORD = "a password of the tests";
+
+/** A user on the only node. */
+export const USER = "alice@example.com";
+
+/** A console under test. */
+export interface ConsoleUnderTest {
+  readonly console: RunningConsole;
+  readonly node: FakeNode;
+  readonly dataFolder: string;
+  /** Moves what the console takes for the time; timers stay as they are. */
+  readonly moveTime: (ms: number) => void;
+  ask(path: string, ask?: Ask): Promise<Answer>;
+  /** Signs in and answers the token. */
+  signIn(): Promise<string>;
+}
+
+/** Starts a console with one fake node, `n1`, on which Alice has a root; ready when it has been polled. */
+export async function startTestConsole(
+  t: TestContext,
+  wish: Partial<ConsoleOptions> = {},
+): Promise<ConsoleUnderTest> {
+  const { options, node, moveTime, ends } = await testConsoleOptions(t);
+  const console = await startConsole({ ...options, ...wish });
+  ends.push(() => console.stop());
+  const ask = (path: string, what?: Ask): Promise<Answer> => askHttp(`${console.url}${path}`, what);
+  while ((await ask("/ready")).status !== 200) await sleep(20);
+  return {
+    console,
+    node,
+    dataFolder: options.dataFolder,
+    moveTime,
+    ask,
+    async signIn() {
+      return tokenOf(await ask("/api/auth/login", { body: { password: PASSWORD } }));
+    },
+  };
+}
+
+/** What is to be ended when a test ends; the last first. */
+type Ends = (() => unknown)[];
+
+/** What such a console is started with, and the node that it will find; the store also lists `others`. What is started goes to `ends`. */
+export async function testConsoleOptions(
+  t: TestContext,
+  others: readonly Pick<FakeNode, "id" | "address">[] = [],
+): Promise<{ options: ConsoleOptions; node: FakeNode; moveTime: (ms: number) => void; ends: Ends }> {
+  const ends: Ends = [];
+  // The hooks of a test run in the order in which they were named: its folder would go while the console still writes there.
+  t.after(async () => {
+    for (const end of ends.toReversed()) await end();
+  });
+  const dataFolder = scratchFolder("console-");
+  const node = await startFakeNode("n1", [{ name: USER, usedBytes: 1_000 }]);
+  ends.push(() => node.close());
+  const url = `sqlite:${join(dataFolder, "metadata.db")}`;
+  await fillStore(ends, url, [node, ...others]);
+  const { clock, moveTime } = movableClock();
+  const boundless = { perSecond: 1e6, burst: 1e6 };
+  const options: ConsoleOptions = {
+    listen: { host: "127.0.0.1", port: 0 },
+    dataFolder,
+    directory: await openDirectoryReader(url, { clock }),
+    pausePlacement: (fsId, untilWallMs) => pausePlacement(url, { clock, fsId, untilWallMs }),
+    password: await OperatorPassword.open({
+      env: { ADMIN_PASSWORD_HASH: adminPasswordHash(PASSWORD) },
+      file: undefined,
+    }),
+    loginFailureDelayMs: 0,
+    allowNodes: ["127.0.0.1"],
+    rates: { visitor: boundless, operator: boundless },
+    clock,
+    random: systemRandom,
+    log: silentLogger,
+    checkReplies: true,
+  };
+  return { options, node, moveTime, ends };
+}
+
+/** The token that an answer sets as a cookie; empty when it sets none. */
+export function tokenOf(answer: Answer): string {
+  return /^svc_admin_token=([0-9a-f]{64});/.exec(answer.headers["set-cookie"]?.[0] ?? "")?.[1] ?? "";
+}
+
+/** As a MetaServer leaves it: nodes that have registered, and Alice's root on the first. */
+async function fillStore(
+  ends: Ends,
+  url: string,
+  nodes: readonly Pick<FakeNode, "id" | "address">[],
+): Promise<void> {
+  const store = await openDirectory(url, { clock: systemClock });
+  ends.push(() => store.close());
+  for (const [at, { id, address }] of nodes.entries()) {
+    await store.register({
+      fsId: id,
+      name: `Node ${at + 1}`,
+      address,
+      softwareVersion: "0.1.0",
+      clusterId: "",
+      instanceId: `instance ${at}`,
+      dataId: `data ${at}`,
+      diskTotalBytes: 1_000_000_000_000n,
+      diskFreeBytes: 600_000_000_000n,
+      diskReserveBytes: 0n,
+      roots: at === 0 ? [{ owner: USER, rootId: "01JD0000000000000000000000", version: 1n, grants: [] }] : [],
+      speaker: { kind: "mock" },
+    });
+  }
+}
+
+function movableClock(): { clock: Clock; moveTime: (ms: number) => void } {
+  let movedMs = 0;
+  const clock: Clock = {
+    wallMs: () => systemClock.wallMs() + movedMs,
+    steadyMs: () => systemClock.steadyMs() + movedMs,
+    after: (delayMs, callback) => systemClock.after(delayMs, callback),
+    every: (intervalMs, callback) => systemClock.every(intervalMs, callback),
+  };
+  return {
+    clock,
+    moveTime: (ms) => {
+      movedMs += ms;
+    },
+  };
+}

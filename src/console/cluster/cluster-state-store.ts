@@ -1,0 +1,284 @@
+// Keeps the state of the cluster: what the store lists and what polls came to go in, nodes with their status come out (spec 3.2, T5, D24).
+import { AwakeClock } from "#base/awake-clock.ts";
+import type { Clock } from "#base/clock.ts";
+import { POLL_INTERVAL_MS } from "#base/limits.ts";
+import {
+  type ClusterState,
+  CONSOLE_NODES_MAX,
+  type ListenerTurn,
+  type NodeReading,
+  type NodeState,
+  type PollOutcome,
+  type SecurityEvent,
+} from "./cluster-state.ts";
+import { isOfflineAfter } from "./node-offline.ts";
+import { gradeOf } from "./node-status.ts";
+
+/** How often the console looks whether a node has been silent for too long (M-08: offline at 30 to 35 s). */
+const STATUS_CHECK_INTERVAL_MS = 1_000;
+/** Nodes that vanished from the metadata store are shown as offline for this long (decision D19). */
+export const VANISHED_NODE_KEPT_MS: number = 24 * 3_600_000;
+
+/** A node as the metadata store lists it. */
+export interface ListedNode {
+  readonly id: string;
+  readonly name: string;
+  /** gRPC address, host:port. */
+  readonly address: string;
+  /** Base of its metrics listener (spec 4.4). */
+  readonly metricsUrl: string;
+  /** Version as it registered. */
+  readonly softwareVersion: string;
+}
+
+/** What others know of a node that its state shows. */
+export type NodeNotes = Pick<NodeState, "maintenanceUntilWallMs" | "maintenance" | "lockedBy">;
+
+/** Where the book takes its time from, and what else it is told. */
+export interface ClusterStateStoreDeps {
+  readonly clock: Clock;
+  /** Asked after each poll of a node. */
+  readonly notesOn?: (nodeId: string) => NodeNotes;
+}
+
+interface Entry {
+  listed: ListedNode;
+  state: NodeState;
+  /** On the book's own clock: the last good poll, before the first the moment when the node appeared. */
+  answeredMs: number;
+  isPolled: boolean;
+  /** Steady time at which the store no longer listed it. */
+  vanishedMs: number | undefined;
+}
+
+const VANISHED = "the metadata store does not list this node any more";
+
+type Turns<News> = Readonly<Record<ListenerTurn, Set<(news: News) => void>>>;
+
+function tell<News>({ first, second }: Turns<News>, news: News): void {
+  for (const listener of first) listener(news);
+  for (const listener of second) listener(news);
+}
+
+/** The one place where the state of nodes is changed. Its timers run until it is closed. */
+export class ClusterStateStore implements ClusterState {
+  readonly #clock: Clock;
+  /** That the console itself did not run is no silence of the nodes. */
+  readonly #awake: AwakeClock;
+  readonly #notesOn: (nodeId: string) => NodeNotes;
+  readonly #entries = new Map<string, Entry>();
+  readonly #pollListeners: Turns<PollOutcome> = { first: new Set(), second: new Set() };
+  readonly #roundListeners: Turns<number> = { first: new Set(), second: new Set() };
+  readonly #changeListeners = new Set<(nodeId: string) => void>();
+  readonly #cancels: readonly (() => void)[];
+  readonly #startedMs: number;
+  #sorted: readonly NodeState[] | undefined;
+  #isListed = false;
+
+  constructor(deps: ClusterStateStoreDeps) {
+    this.#clock = deps.clock;
+    this.#notesOn = deps.notesOn ?? (() => ({}));
+    this.#awake = new AwakeClock(deps.clock, STATUS_CHECK_INTERVAL_MS);
+    this.#startedMs = this.#awake.steadyMs();
+    this.#cancels = [
+      deps.clock.every(STATUS_CHECK_INTERVAL_MS, () => this.#awake.look(() => this.#checkSilence())),
+      deps.clock.every(POLL_INTERVAL_MS, () => {
+        tell(this.#roundListeners, deps.clock.wallMs());
+      }),
+    ];
+  }
+
+  nodes(): readonly NodeState[] {
+    this.#sorted ??= [...this.#entries.values()]
+      .map((entry) => entry.state)
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    return this.#sorted;
+  }
+
+  node(id: string): NodeState | undefined {
+    return this.#entries.get(id)?.state;
+  }
+
+  isStarting(): boolean {
+    if (isOfflineAfter(this.#awake.steadyMs() - this.#startedMs)) return false;
+    return !this.#isListed || [...this.#entries.values()].some((entry) => !entry.isPolled);
+  }
+
+  onPoll(listener: (outcome: PollOutcome) => void, turn: ListenerTurn = "second"): () => void {
+    this.#pollListeners[turn].add(listener);
+    return () => this.#pollListeners[turn].delete(listener);
+  }
+
+  onRound(listener: (atWallMs: number) => void, turn: ListenerTurn = "second"): () => void {
+    this.#roundListeners[turn].add(listener);
+    return () => this.#roundListeners[turn].delete(listener);
+  }
+
+  /** Called after any change of a node's state, its appearance and its end included, before those who wait for the poll. */
+  onChange(listener: (nodeId: string) => void): () => void {
+    this.#changeListeners.add(listener);
+    return () => this.#changeListeners.delete(listener);
+  }
+
+  /**
+   * Takes what the store lists now. Nodes that it lists no more stay as they are, grow silent and are forgotten after 24 h (D19); those that an
+   * operator has removed or given up are forgotten at once.
+   */
+  list(nodes: readonly ListedNode[], givenUp: readonly string[] = []): void {
+    this.#isListed = true;
+    const gone = new Set(this.#entries.keys());
+    for (const node of nodes) {
+      gone.delete(node.id);
+      this.#put(node);
+    }
+    const nowMs = this.#clock.steadyMs();
+    for (const id of gone) {
+      const entry = this.#entries.get(id);
+      if (entry === undefined) continue;
+      if (givenUp.includes(id)) this.#forget(id);
+      else if (entry.vanishedMs === undefined) {
+        entry.vanishedMs = nowMs;
+        this.#change(entry, { stale: true, pollError: VANISHED });
+      } else if (nowMs - entry.vanishedMs > VANISHED_NODE_KEPT_MS) this.#forget(id);
+    }
+    this.#forgetBeyondLimit();
+  }
+
+  /** A poll of the node got a valid answer. Nodes that the book does not know are passed over. */
+  answered(id: string, reading: NodeReading, securityEvents: readonly SecurityEvent[] = []): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || entry.vanishedMs !== undefined) return;
+    entry.isPolled = true;
+    entry.answeredMs = this.#awake.steadyMs();
+    this.#noteAfresh(entry);
+    this.#change(entry, {
+      status: gradeOf(reading),
+      stale: false,
+      lastGood: reading,
+      lastGoodWallMs: this.#clock.wallMs(),
+      pollError: undefined,
+    });
+    this.#tell(entry, reading, securityEvents);
+  }
+
+  /** A poll of the node counts as no answer: the node is stale at once, and offline when that lasts (D24). */
+  failed(id: string, reason: string): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || entry.vanishedMs !== undefined) return;
+    entry.isPolled = true;
+    const isOffline = entry.state.status === "offline" || this.#isSilent(entry);
+    this.#noteAfresh(entry);
+    this.#change(entry, {
+      stale: true,
+      pollError: reason,
+      ...(isOffline ? { status: "offline" as const } : {}),
+    });
+    this.#tell(entry, undefined, []);
+  }
+
+  /** What others know of the node has changed: it shows at once, and not with the next poll. */
+  noted(id: string): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    this.#noteAfresh(entry);
+    this.#change(entry, {});
+  }
+
+  /** Stops the timers. */
+  close(): void {
+    for (const cancel of this.#cancels) cancel();
+  }
+
+  #put(listed: ListedNode): void {
+    const { id, name, address, metricsUrl, softwareVersion } = listed;
+    const known = this.#entries.get(id);
+    if (known === undefined) {
+      const entry: Entry = {
+        listed,
+        state: {
+          id,
+          name,
+          address,
+          metricsUrl,
+          softwareVersion,
+          status: "unknown",
+          stale: true,
+          lastGood: undefined,
+          lastGoodWallMs: 0,
+          pollError: undefined,
+        },
+        answeredMs: this.#awake.steadyMs(),
+        isPolled: false,
+        vanishedMs: undefined,
+      };
+      this.#entries.set(id, entry);
+      this.#change(entry, {});
+      return;
+    }
+    known.vanishedMs = undefined;
+    const was = known.listed;
+    known.listed = listed;
+    if (
+      was.name !== name ||
+      was.address !== address ||
+      was.metricsUrl !== metricsUrl ||
+      was.softwareVersion !== softwareVersion
+    ) {
+      this.#change(known, { name, address, metricsUrl, softwareVersion });
+    }
+  }
+
+  /** What others know of the node takes the place of what they knew before. */
+  #noteAfresh(entry: Entry): void {
+    const { maintenanceUntilWallMs: _until, maintenance: _why, lockedBy: _by, ...bare } = entry.state;
+    entry.state = { ...bare, ...this.#notesOn(entry.state.id) };
+  }
+
+  #change(entry: Entry, change: Partial<NodeState>): void {
+    entry.state = { ...entry.state, ...change };
+    this.#sorted = undefined;
+    for (const listener of this.#changeListeners) listener(entry.state.id);
+  }
+
+  #tell(entry: Entry, reading: NodeReading | undefined, securityEvents: readonly SecurityEvent[]): void {
+    const outcome: PollOutcome = {
+      node: entry.state,
+      reading,
+      wallMs: this.#clock.wallMs(),
+      steadyMs: this.#clock.steadyMs(),
+      securityEvents,
+    };
+    tell(this.#pollListeners, outcome);
+  }
+
+  #forget(id: string): void {
+    this.#entries.delete(id);
+    this.#sorted = undefined;
+    for (const listener of this.#changeListeners) listener(id);
+  }
+
+  #forgetBeyondLimit(): void {
+    let excess = this.#entries.size - CONSOLE_NODES_MAX;
+    if (excess <= 0) return;
+    const vanished = [...this.#entries.values()]
+      .filter((entry) => entry.vanishedMs !== undefined)
+      .sort((a, b) => (a.vanishedMs ?? 0) - (b.vanishedMs ?? 0));
+    for (const entry of vanished) {
+      if (excess <= 0) break;
+      this.#forget(entry.state.id);
+      excess--;
+    }
+  }
+
+  #checkSilence(): void {
+    for (const entry of this.#entries.values()) {
+      if (entry.state.stale && entry.state.status !== "offline" && this.#isSilent(entry)) {
+        this.#change(entry, { status: "offline" });
+      }
+    }
+  }
+
+  #isSilent(entry: Entry): boolean {
+    return isOfflineAfter(this.#awake.steadyMs() - entry.answeredMs);
+  }
+}

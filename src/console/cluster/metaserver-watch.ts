@@ -1,0 +1,122 @@
+// Asks the MetaServers for /health every 5 s, as nodes are asked for their metrics: the store says nothing of whether they run.
+
+import { AwakeClock } from "#base/awake-clock.ts";
+import type { Clock } from "#base/clock.ts";
+import { POLL_INTERVAL_MS } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
+import { formatHostPort, type HostPort } from "#base/node-id.ts";
+import type { MetaServerReading } from "#console/alerts/metaserver-rule.ts";
+import { AnswerPool } from "./answer-pool.ts";
+import { NoAnswer } from "./no-answer.ts";
+import { NodeHttp } from "./node-http.ts";
+import { isOfflineAfter } from "./node-offline.ts";
+import { POLL_TIMEOUT_MS } from "./poller.ts";
+
+/** What watching needs. */
+export interface MetaServerWatchDeps {
+  /** Where their gRPC is; /health is asked for at the port minus 41000. */
+  readonly addresses: readonly HostPort[];
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface Watched {
+  readonly address: HostPort;
+  /** On the watch's own clock: the last answer, before the first the moment when the watch began. */
+  answeredMs: number;
+  lastSeenWallMs: number;
+  reason: string | undefined;
+  isUnderWay: boolean;
+}
+
+const HEALTH_MAX_BYTES = 4_096;
+const UNASKED = "it has not been asked yet";
+
+/** Watches every MetaServer that the console was told of, until it is closed. */
+export class MetaServerWatch {
+  readonly #deps: MetaServerWatchDeps;
+  /** That the console itself did not run is no silence of theirs. */
+  readonly #awake: AwakeClock;
+  readonly #http: NodeHttp;
+  readonly #watched: readonly Watched[];
+  readonly #cancel: () => void;
+  #isClosed = false;
+
+  constructor(deps: MetaServerWatchDeps) {
+    const { addresses, clock } = deps;
+    this.#deps = deps;
+    this.#awake = new AwakeClock(clock, POLL_INTERVAL_MS);
+    // They need no token, so none is sent.
+    this.#http = new NodeHttp({ clock, pool: new AnswerPool(), token: undefined });
+    this.#watched = addresses.map((address) => ({
+      address,
+      answeredMs: this.#awake.steadyMs(),
+      lastSeenWallMs: 0,
+      reason: UNASKED,
+      isUnderWay: false,
+    }));
+    this.#cancel = clock.every(POLL_INTERVAL_MS, () => this.#awake.look(() => this.ask()));
+    this.ask();
+  }
+
+  /** How each of them does now, in the order of the addresses. */
+  readings(): MetaServerReading[] {
+    const nowMs = this.#awake.steadyMs();
+    return this.#watched.map(({ address, answeredMs, lastSeenWallMs, reason }) => ({
+      address: formatHostPort(address),
+      isLate: reason !== undefined,
+      isOffline: reason !== undefined && isOfflineAfter(nowMs - answeredMs),
+      lastSeenWallMs,
+      reason,
+    }));
+  }
+
+  /** Asks all now that are not being asked. */
+  ask(): void {
+    for (const each of this.#watched) if (!each.isUnderWay) void this.#askOne(each);
+  }
+
+  /** True while any is being asked. */
+  get isAsking(): boolean {
+    return this.#watched.some(({ isUnderWay }) => isUnderWay);
+  }
+
+  /** Asks no more and closes every connection. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel();
+    this.#http.close();
+  }
+
+  async #askOne(each: Watched): Promise<void> {
+    const { host, port } = each.address;
+    each.isUnderWay = true;
+    try {
+      const target = { ip: host, port: metricsPortOf(port), host };
+      await this.#http.get(target, {
+        path: "/health",
+        timeoutMs: POLL_TIMEOUT_MS,
+        maxBytes: HEALTH_MAX_BYTES,
+      });
+      const before = each.reason;
+      each.reason = undefined;
+      if (before !== undefined && before !== UNASKED) this.#log("metaserver_back", each);
+      each.answeredMs = this.#awake.steadyMs();
+      each.lastSeenWallMs = this.#deps.clock.wallMs();
+    } catch (error) {
+      if (this.#isClosed) return;
+      const before = each.reason;
+      each.reason = error instanceof NoAnswer ? error.message : errorText(error);
+      if (before === undefined || before === UNASKED) this.#log("metaserver_silent", each);
+    } finally {
+      each.isUnderWay = false;
+    }
+  }
+
+  #log(event: string, { address, reason }: Watched): void {
+    const where = { address: formatHostPort(address) };
+    if (reason === undefined) this.#deps.log.info(event, where);
+    else this.#deps.log.warn(event, { ...where, reason });
+  }
+}

@@ -1,0 +1,131 @@
+// Reads from the metadata store which nodes there are and where, every 10 s (spec 4.4, decision D19).
+
+import type { Clock } from "#base/clock.ts";
+import { ADDRESS_REREAD_INTERVAL_MS, NODES_MAX } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
+import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
+import type { Directory, NodeRecord } from "#metaserver/directory/directory.ts";
+import type { ListedNode } from "./cluster-state-store.ts";
+import { NoAnswer } from "./no-answer.ts";
+import type { NodeTarget } from "./node-http.ts";
+import type { NodeNames } from "./node-names.ts";
+
+/** What the addresses are read with. */
+export interface NodeAddressesDeps {
+  readonly directory: Pick<Directory, "nodes"> & Partial<Pick<Directory, "missingLists">>;
+  readonly names: NodeNames;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Called with all nodes that the store lists, and the ids of those that an operator has given up, whenever it was read. */
+  readonly onList: (nodes: readonly ListedNode[], givenUp: readonly string[]) => void;
+}
+
+/** Where the nodes are, as the store says. */
+export class NodeAddresses {
+  readonly #deps: NodeAddressesDeps;
+  /** Host and metrics port by node, or why the node has none. */
+  readonly #places = new Map<string, { readonly host: string; readonly port: number } | string>();
+  readonly #cancel: () => void;
+  #isReading = false;
+  #isClosed = false;
+  #hasFailed = false;
+  #readAtWallMs: number | undefined;
+
+  constructor(deps: NodeAddressesDeps) {
+    this.#deps = deps;
+    this.#cancel = deps.clock.every(ADDRESS_REREAD_INTERVAL_MS, () => void this.read());
+  }
+
+  /** How the last look at the store went, and the wall time of the last good one. */
+  get store(): {
+    readonly state: "unread" | "answering" | "failing";
+    readonly readAtWallMs: number | undefined;
+  } {
+    const isUnread = this.#readAtWallMs === undefined && !this.#hasFailed;
+    return {
+      state: this.#hasFailed ? "failing" : isUnread ? "unread" : "answering",
+      readAtWallMs: this.#readAtWallMs,
+    };
+  }
+
+  /** Reads the store now, unless that is under way. A store that does not answer changes nothing. */
+  async read(): Promise<void> {
+    if (this.#isReading || this.#isClosed) return;
+    this.#isReading = true;
+    try {
+      const { directory } = this.#deps;
+      const nodes = await directory.nodes();
+      this.#take(nodes, (await directory.missingLists?.())?.givenUp ?? []);
+      this.#readAtWallMs = this.#deps.clock.wallMs();
+      if (this.#hasFailed) this.#deps.log.info("metadata_store_back");
+      this.#hasFailed = false;
+    } catch (error) {
+      if (!this.#hasFailed) this.#deps.log.warn("metadata_store_unreadable", { error: errorText(error) });
+      this.#hasFailed = true;
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  /** Where to ask a node for its metrics, now. Throws NoAnswer when there is no such place, or it may not be a node's (M-04). */
+  target(nodeId: string): NodeTarget {
+    const place = this.#places.get(nodeId);
+    if (place === undefined) throw new NoAnswer("the metadata store does not list this node");
+    if (typeof place === "string") throw new NoAnswer(place);
+    return { ip: this.#deps.names.addressOf(place.host), port: place.port, host: place.host };
+  }
+
+  /** Reads no more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel();
+  }
+
+  #take(records: readonly NodeRecord[], givenUp: readonly string[]): void {
+    if (this.#isClosed) return;
+    this.#places.clear();
+    const listed: ListedNode[] = [];
+    const hosts = new Set<string>();
+    for (const record of records.slice(0, NODES_MAX)) {
+      const node = this.#place(record);
+      if (node === undefined) continue;
+      listed.push(node);
+      const place = this.#places.get(node.id);
+      if (typeof place === "object") hosts.add(place.host);
+    }
+    this.#deps.names.keepOnly(hosts);
+    // A name that is new is looked up before its node is polled for the first time.
+    for (const { id } of listed) this.#prepare(id);
+    this.#deps.onList(listed, givenUp);
+  }
+
+  #place({ fsId, name, address, softwareVersion }: NodeRecord): ListedNode | undefined {
+    try {
+      checkedNodeId(fsId);
+    } catch {
+      this.#deps.log.warn("node_id_invalid", {
+        text: "the metadata store lists a node with an id that is none",
+      });
+      return undefined;
+    }
+    let metricsUrl = "";
+    try {
+      const { host, port } = parseHostPort(checkedFileServerAddress(address));
+      const place = { host, port: metricsPortOf(port) };
+      this.#places.set(fsId, place);
+      metricsUrl = `http://${formatHostPort(place)}`;
+    } catch (error) {
+      this.#places.set(fsId, `its address in the metadata store is none: ${errorText(error)}`);
+    }
+    return { id: fsId, name, address, metricsUrl, softwareVersion };
+  }
+
+  #prepare(nodeId: string): void {
+    try {
+      this.target(nodeId);
+    } catch {
+      // The poll tells why.
+    }
+  }
+}

@@ -1,0 +1,194 @@
+// Asks every node for its metrics each 5 s: one poll of a node at a time, and none waits for another's (spec 4.4, 8, D24, M-08).
+
+import type { Clock } from "#base/clock.ts";
+import { POLL_INTERVAL_MS } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { systemFraction } from "#base/random.ts";
+import type { NodeReading, SecurityEvent } from "./cluster-state.ts";
+import type { ClusterStateStore } from "./cluster-state-store.ts";
+import { NoAnswer } from "./no-answer.ts";
+import type { NodeAddresses } from "./node-addresses.ts";
+import { NodeDocument, UserAllowance } from "./node-document.ts";
+import type { NodeHttp, NodeTarget } from "./node-http.ts";
+import { SecurityEventFeed } from "./security-event-feed.ts";
+
+/** Share of a poll's interval by which a node's polls start apart from where they were (decision D24: jittered). */
+const POLL_JITTER_MS = 100;
+/** Time in which a node must have answered a poll in full (decision D24, M-04). */
+export const POLL_TIMEOUT_MS = 3_000;
+/** Time for the security events that are asked for after a good poll; with the poll's own it stays below the interval. */
+const POLL_EVENTS_TIMEOUT_MS = 1_500;
+/** Bytes of a node's document: as many users as a node lists, with long names. */
+export const POLL_ANSWER_MAX_BYTES = 33_554_432;
+/** Bytes of a node's list of security events: 100 of them with long names. */
+const POLL_EVENTS_MAX_BYTES = 131_072;
+
+/** What polls are made with. */
+export interface PollerDeps {
+  readonly book: ClusterStateStore;
+  readonly addresses: Pick<NodeAddresses, "target">;
+  readonly http: Pick<NodeHttp, "get">;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What the polls came to since the start. */
+export interface PollCounts {
+  readonly answered: number;
+  readonly failed: number;
+  /** Polls that did not begin, because the one before had not ended or the console stood still. */
+  readonly missed: number;
+}
+
+interface PolledNode {
+  readonly id: string;
+  readonly document: NodeDocument;
+  readonly feed: SecurityEventFeed;
+  /** The life of the node and its count of security events when they were read last; undefined when they must be read. */
+  eventsRead: string | undefined;
+  /** Steady time of the next poll without its jitter. */
+  dueMs: number;
+  isUnderWay: boolean;
+  cancel: () => void;
+}
+
+/** The golden ratio's fraction: whatever number of nodes it is taken for in turn, their polls lie evenly apart. */
+const EVENLY = 0.618_033_988_749_895;
+
+/** Polls all nodes that the book is told of. */
+export class Poller {
+  readonly #deps: PollerDeps;
+  readonly #allowance = new UserAllowance();
+  readonly #nodes = new Map<string, PolledNode>();
+  readonly #endChanges: () => void;
+  readonly #counts = { answered: 0, failed: 0, missed: 0 };
+  #added = 0;
+  #isClosed = false;
+
+  constructor(deps: PollerDeps) {
+    this.#deps = deps;
+    this.#endChanges = deps.book.onChange((id) => {
+      if (deps.book.node(id) === undefined) this.#allowance.release(id);
+    });
+  }
+
+  /** What polls came to. */
+  get counts(): PollCounts {
+    return { ...this.#counts };
+  }
+
+  /** Ids of the nodes whose poll has begun and not ended. */
+  underWay(): readonly string[] {
+    return [...this.#nodes.values()].filter((node) => node.isUnderWay).map((node) => node.id);
+  }
+
+  /** Polls these nodes from now on, and no others. */
+  setNodes(ids: readonly string[]): void {
+    if (this.#isClosed) return;
+    const gone = new Set(this.#nodes.keys());
+    for (const id of ids) {
+      if (!gone.delete(id)) this.#add(id);
+    }
+    for (const id of gone) {
+      this.#nodes.get(id)?.cancel();
+      this.#nodes.delete(id);
+    }
+  }
+
+  /** Polls no more. What is under way then ends by itself, or with its connection. */
+  close(): void {
+    this.#isClosed = true;
+    this.#endChanges();
+    for (const node of this.#nodes.values()) node.cancel();
+    this.#nodes.clear();
+  }
+
+  #add(id: string): void {
+    const phase = (this.#added++ * EVENLY) % 1;
+    const node: PolledNode = {
+      id,
+      document: new NodeDocument(id, this.#allowance),
+      feed: new SecurityEventFeed(),
+      eventsRead: undefined,
+      dueMs: this.#deps.clock.steadyMs() + phase * POLL_INTERVAL_MS,
+      isUnderWay: false,
+      cancel: () => undefined,
+    };
+    this.#nodes.set(id, node);
+    this.#await(node);
+  }
+
+  #await(node: PolledNode): void {
+    const { clock } = this.#deps;
+    const waitMs = Math.max(0, node.dueMs - clock.steadyMs()) + systemFraction() * POLL_JITTER_MS;
+    node.cancel = clock.after(waitMs, () => {
+      const lateMs = clock.steadyMs() - node.dueMs;
+      // What was slept through is not made up for.
+      const skipped = Math.floor(Math.max(0, lateMs) / POLL_INTERVAL_MS);
+      node.dueMs += (skipped + 1) * POLL_INTERVAL_MS;
+      this.#counts.missed += skipped;
+      this.#await(node);
+      if (node.isUnderWay) this.#counts.missed++;
+      else void this.#poll(node);
+    });
+  }
+
+  async #poll(node: PolledNode): Promise<void> {
+    const { book, log } = this.#deps;
+    node.isUnderWay = true;
+    try {
+      const target = this.#deps.addresses.target(node.id);
+      const body = await this.#deps.http.get(target, {
+        path: "/metrics",
+        timeoutMs: POLL_TIMEOUT_MS,
+        maxBytes: POLL_ANSWER_MAX_BYTES,
+      });
+      const reading = await node.document.read(body);
+      const events = await this.#events(node, target, reading);
+      this.#counts.answered++;
+      if (this.#isPolled(node)) book.answered(node.id, reading, events);
+    } catch (error) {
+      this.#counts.failed++;
+      const isKnown = error instanceof NoAnswer || error instanceof SyntaxError;
+      if (!isKnown) log.error("poll_failed", { node: node.id, error: errorText(error) });
+      if (this.#isPolled(node)) book.failed(node.id, reasonOf(error));
+    } finally {
+      node.isUnderWay = false;
+    }
+  }
+
+  /**
+   * The node's new security events; it is asked only when its count says that there are some. It answered for its metrics, so that it does
+   * not answer here costs nothing but them.
+   */
+  async #events(
+    node: PolledNode,
+    target: NodeTarget,
+    { lastRestartUnix, securityEventsTotal }: NodeReading,
+  ): Promise<readonly SecurityEvent[]> {
+    const standing = securityEventsTotal === null ? undefined : `${lastRestartUnix}:${securityEventsTotal}`;
+    if (standing !== undefined && standing === node.eventsRead) return [];
+    try {
+      const body = await this.#deps.http.get(target, {
+        path: "/security-events",
+        timeoutMs: POLL_EVENTS_TIMEOUT_MS,
+        maxBytes: POLL_EVENTS_MAX_BYTES,
+      });
+      const events = node.feed.take(body);
+      node.eventsRead = standing;
+      return events;
+    } catch {
+      return [];
+    }
+  }
+
+  #isPolled(node: PolledNode): boolean {
+    return !this.#isClosed && this.#nodes.get(node.id) === node;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof NoAnswer) return error.message;
+  // The parser's own message would quote the document.
+  return error instanceof SyntaxError ? "the answer is no JSON object" : "the answer could not be read";
+}

@@ -1,0 +1,65 @@
+// One user in the list: what is known of the root, and how that is shown (decision D5, spec 5.9).
+
+import { toJson64 } from "#base/json64.ts";
+import { DEFAULT_QUOTA_BYTES } from "#base/limits.ts";
+import { quotaPercent } from "#base/quota-share.ts";
+import { usageLevel } from "#base/usage-level.ts";
+import type { UserRow } from "#wire/webapi/user.ts";
+import type { UserDetail } from "./cluster-state.ts";
+
+/** A user, merged from what the home node says and what was set here since. Changed in place. */
+export interface MergedUser {
+  readonly username: string;
+  nodeId: string;
+  usedBytes: bigint;
+  /** The quota in effect. */
+  quotaBytes: bigint;
+  /** "pending": the home node has not reported (spec 5.9). */
+  source: UserRow["quota_source"];
+  detail: UserDetail | undefined;
+  /** What the order by usage goes by: the used part of the quota. */
+  usedShare: number;
+  /** The last merge that has met this user. */
+  metInMerge: number;
+}
+
+/** The row of a user. `fullInDays` is the forecast, where there is one. */
+export function userRowOf(
+  user: MergedUser,
+  beside: { readonly nodeName: string; readonly fullInDays: number | undefined; readonly isLocked: boolean },
+): UserRow {
+  const { usedBytes, quotaBytes, detail } = user;
+  const trash = detail?.trashBytes ?? 0n;
+  const staging = detail?.stagingBytes ?? 0n;
+  const rest = usedBytes > trash + staging ? usedBytes - trash - staging : 0n;
+  return {
+    username: user.username,
+    quota_limit: toJson64(quotaBytes),
+    quota_source: user.source,
+    used_bytes: toJson64(usedBytes),
+    live_bytes: toJson64(detail?.liveBytes ?? rest),
+    trash_bytes: toJson64(trash),
+    staging_bytes: toJson64(staging),
+    file_count: detail?.fileCount ?? 0,
+    inode_count: detail?.inodeCount ?? null,
+    inode_limit: detail?.inodeLimit ?? null,
+    inode_limit_source: limitSource(detail?.inodeLimitExplicit),
+    usage_percent: quotaPercent(usedBytes, quotaBytes),
+    level: usageLevel(usedBytes, quotaBytes),
+    locked: beside.isLocked,
+    home_node_id: user.nodeId,
+    home_node_name: beside.nodeName,
+    last_active: detail?.lastActiveUnix ?? null,
+    full_in_days: beside.fullInDays ?? null,
+  };
+}
+
+function limitSource(isExplicit: boolean | null | undefined): UserRow["inode_limit_source"] {
+  if (isExplicit === null || isExplicit === undefined) return null;
+  return isExplicit ? "explicit" : "default";
+}
+
+/** The quota in effect for what a node reports: nothing and zero are the default (spec 2.1). */
+export function quotaInEffect(reported: bigint | undefined): bigint {
+  return reported === undefined || reported === 0n ? DEFAULT_QUOTA_BYTES : reported;
+}

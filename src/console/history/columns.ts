@@ -1,0 +1,57 @@
+// The columns of the kept hour: what each holds, how exactly, and how rows of several nodes or moments become one (decision D9).
+import type { HistoryColumn } from "#wire/webapi/performance.ts";
+
+/** How rows of several nodes become one. */
+type AcrossNodes = "sum" | "max" | "mean" | "mean_by_ops" | "mean_by_disk";
+
+/** How rows of several moments become one. */
+type AcrossTime = "mean" | "max" | "mean_by_ops";
+
+/** A column of a ring. */
+interface RingColumn {
+  readonly name: Exclude<HistoryColumn, "ts"> | "ops";
+  /** Decimals that are kept, so that files stay short and every figure reads back as it was written. */
+  readonly decimals: number;
+  readonly acrossNodes: AcrossNodes;
+  readonly acrossTime: AcrossTime;
+}
+
+/**
+ * The columns in their order: those of the answers, then `ops`, the operations of the last 60 s, by which error rates weigh. Of
+ * percentiles the cluster shows the worst node's, since percentiles cannot be averaged, and of temperatures the hottest.
+ */
+export const RING_COLUMNS: readonly RingColumn[] = [
+  { name: "write_mbps", decimals: 3, acrossNodes: "sum", acrossTime: "mean" },
+  { name: "read_mbps", decimals: 3, acrossNodes: "sum", acrossTime: "mean" },
+  { name: "write_iops", decimals: 2, acrossNodes: "sum", acrossTime: "mean" },
+  { name: "read_iops", decimals: 2, acrossNodes: "sum", acrossTime: "mean" },
+  { name: "error_rate_pct", decimals: 2, acrossNodes: "mean_by_ops", acrossTime: "mean_by_ops" },
+  { name: "disk_usage_percent", decimals: 2, acrossNodes: "mean_by_disk", acrossTime: "mean" },
+  { name: "cpu_temp_celsius", decimals: 1, acrossNodes: "max", acrossTime: "mean" },
+  { name: "cpu_usage_percent", decimals: 2, acrossNodes: "mean", acrossTime: "mean" },
+  { name: "mem_usage_percent", decimals: 2, acrossNodes: "mean", acrossTime: "mean" },
+  { name: "active_connections", decimals: 1, acrossNodes: "sum", acrossTime: "mean" },
+  { name: "p50_write_ms", decimals: 3, acrossNodes: "max", acrossTime: "max" },
+  { name: "p95_write_ms", decimals: 3, acrossNodes: "max", acrossTime: "max" },
+  { name: "p99_write_ms", decimals: 3, acrossNodes: "max", acrossTime: "max" },
+  { name: "p50_read_ms", decimals: 3, acrossNodes: "max", acrossTime: "max" },
+  { name: "p95_read_ms", decimals: 3, acrossNodes: "max", acrossTime: "max" },
+  { name: "p99_read_ms", decimals: 3, acrossNodes: "max", acrossTime: "max" },
+  { name: "ops", decimals: 0, acrossNodes: "sum", acrossTime: "mean" },
+];
+
+/** Columns that answers show: all but the last. */
+export const SHOWN_COLUMNS: number = RING_COLUMNS.length - 1;
+
+/** Index of the weight of error rates. */
+export const OPS_COLUMN: number = RING_COLUMNS.findIndex(({ name }) => name === "ops");
+
+/** Rounds to so many decimals; what is no finite number comes back as it is. */
+export function rounded(value: number, decimals: number): number {
+  const factor = SCALES[decimals] ?? 1;
+  const scaled = Math.round(value * factor) / factor;
+  // The largest figures lose themselves in the product, and have no decimals to round.
+  return Number.isFinite(scaled) ? scaled : value;
+}
+
+const SCALES = [1, 10, 100, 1_000] as const;

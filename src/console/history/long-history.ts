@@ -1,0 +1,136 @@
+// What is kept beyond the last hour: a row a minute for a week and a row a quarter of an hour for 400 days, of every node and of the cluster.
+import { join } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import { POLL_INTERVAL_MS, QUARTER_ROWS_KEPT } from "#base/limits.ts";
+import type { HistoryReply } from "#wire/webapi/performance.ts";
+import { acrossTime } from "./across-time.ts";
+import { RING_COLUMNS, rounded } from "./columns.ts";
+import { type HistoryQuery, historyReply } from "./history-reply.ts";
+import { KeptRows } from "./kept-rows.ts";
+import type { RowRange } from "./recent-hour.ts";
+import { isClockSet } from "./slots.ts";
+
+/** Rows of one minute of a node that are kept: 7 days, 0.8 MB. */
+export const MINUTE_ROWS_KEPT: number = 7 * 24 * 60;
+/** Points of one answer about more than the last hour. */
+const LONG_HISTORY_POINTS_MAX = 3_000;
+
+/** Folder in the console's data folder. */
+export const LONG_HISTORY_FOLDER = "history";
+
+const MINUTE = { seconds: 60, slots: MINUTE_ROWS_KEPT };
+const QUARTER = { seconds: 900, slots: QUARTER_ROWS_KEPT };
+const POLL_SECONDS: number = POLL_INTERVAL_MS / 1_000;
+const HOUR_SECONDS = 3_600;
+
+/** The rows of the last hour, of a node or of the cluster, of which those that are kept for long are made. */
+export type HourOf = (id: string) => Promise<RowRange | undefined>;
+
+/** Rows of a range of time, and since when there are any. */
+export interface LongRange extends RowRange {
+  /** Length of a slot. */
+  readonly seconds: number;
+  /** Unix seconds of the oldest row that is kept with slots of this length; undefined when none is. */
+  readonly keptFrom: number | undefined;
+}
+
+/** The rows of both lengths. One for each console. */
+export class LongHistory {
+  readonly #clock: Clock;
+  readonly #hourOf: HourOf;
+  readonly #minutes: KeptRows;
+  readonly #quarters: KeptRows;
+
+  private constructor(deps: { clock: Clock; hourOf: HourOf }, minutes: KeptRows, quarters: KeptRows) {
+    this.#clock = deps.clock;
+    this.#hourOf = deps.hourOf;
+    this.#minutes = minutes;
+    this.#quarters = quarters;
+  }
+
+  /** Opens what is kept in the console's data folder. */
+  static async open(folder: string, deps: { clock: Clock; hourOf: HourOf }): Promise<LongHistory> {
+    const path = join(folder, LONG_HISTORY_FOLDER);
+    const nowSeconds = deps.clock.wallMs() / 1_000;
+    const minutes = await KeptRows.open(path, MINUTE, Math.floor(nowSeconds / MINUTE.seconds));
+    const quarters = await KeptRows.open(path, QUARTER, Math.floor(nowSeconds / QUARTER.seconds));
+    return new LongHistory(deps, minutes, quarters);
+  }
+
+  /** True when rows of a node are kept. */
+  has(id: string): boolean {
+    return this.#minutes.has(id) || this.#quarters.has(id);
+  }
+
+  /** Writes down what has come to its end since the last time. Throws the system's error. */
+  async save(ids: Iterable<string>): Promise<void> {
+    if (!isClockSet(this.#clock.wallMs())) return;
+    for (const id of ids) {
+      const hour = await this.#hourOf(id);
+      if (hour === undefined) continue;
+      for (const kept of [this.#minutes, this.#quarters]) await kept.write(id, newRows(kept, id, hour));
+    }
+  }
+
+  /** True for a question about a time that the last hour does not reach. */
+  isBeyondHour({ from, to }: HistoryQuery): boolean {
+    const hourAgo = this.#clock.wallMs() / 1_000 - HOUR_SECONDS;
+    return (from ?? to ?? Number.POSITIVE_INFINITY) < hourAgo;
+  }
+
+  /** What GET /api/history answers for such a question: by minutes as far as they go, else by quarters of an hour; never more than 3,000 points. */
+  async reply(id: string, query: HistoryQuery): Promise<HistoryReply> {
+    const nowUnix = Math.floor(this.#clock.wallMs() / 1_000);
+    const to = Math.min(query.to ?? nowUnix, nowUnix);
+    const from = Math.min(query.from ?? to - HOUR_SECONDS, to);
+    const range = await this.range(id, from, to);
+    const least = Math.max(query.step ?? 0, range.seconds, (to - from) / LONG_HISTORY_POINTS_MAX);
+    const step = Math.ceil(least / range.seconds) * range.seconds;
+    const reply = historyReply(id, range, { from, to, step }, nowUnix, range.seconds);
+    return { ...reply, from, to, kept_from: range.keptFrom ?? null };
+  }
+
+  /** The rows between two moments, Unix seconds, in the shortest slots that reach so far back, or in those that are named. */
+  async range(id: string, from: number, to: number, length?: number): Promise<LongRange> {
+    const nowUnix = Math.floor(this.#clock.wallMs() / 1_000);
+    const isRecent =
+      length !== undefined ? length === MINUTE.seconds : from >= nowUnix - MINUTE.seconds * MINUTE.slots;
+    const kept = isRecent ? this.#minutes : this.#quarters;
+    const { seconds } = kept.form;
+    const first = Math.ceil(from / seconds);
+    const last = Math.floor(Math.min(to, nowUnix) / seconds);
+    const stored = await kept.read(id, first, last);
+    // What has not been written yet lies in the last hour.
+    const unsaved = newRows(kept, id, await this.#hourOf(id));
+    const oldest = stored.oldest ?? unsaved.keys().next().value;
+    const newest = [...unsaved.keys()].at(-1) ?? stored.newest ?? Number.NEGATIVE_INFINITY;
+    return {
+      seconds,
+      keptFrom: oldest === undefined ? undefined : oldest * seconds,
+      firstSlot: Math.max(first, oldest ?? Number.POSITIVE_INFINITY),
+      lastSlot: Math.min(last, newest),
+      at: (column, slot) => unsaved.get(slot)?.[column] ?? stored.at(column, slot),
+    };
+  }
+}
+
+/** Rows of slots that have ended and are not kept yet. A slot without any figure has no row. */
+function newRows(kept: KeptRows, id: string, hour: RowRange | undefined): Map<number, Float32Array> {
+  const rows = new Map<number, Float32Array>();
+  if (hour === undefined || hour.lastSlot < hour.firstSlot) return rows;
+  const polls = kept.form.seconds / POLL_SECONDS;
+  const end = Math.floor((hour.lastSlot + 1) / polls) - 1;
+  // A clock that went back has rows written anew from where it stands.
+  const newest = Math.min(kept.newest(id) ?? Number.NEGATIVE_INFINITY, end - 1);
+  for (let slot = Math.max(newest + 1, Math.floor(hour.firstSlot / polls)); slot <= end; slot++) {
+    const polled = { first: Math.max(slot * polls, hour.firstSlot), last: (slot + 1) * polls - 1 };
+    let isGap = true;
+    const figures = Float32Array.from(RING_COLUMNS, ({ acrossTime: how, decimals }, column) => {
+      const figure = rounded(acrossTime(hour, column, polled, how), decimals);
+      isGap &&= Number.isNaN(figure);
+      return figure;
+    });
+    if (!isGap) rows.set(slot, figures);
+  }
+  return rows;
+}

@@ -1,0 +1,50 @@
+// Tickets that stand for an operator's session in one WebSocket's upgrade, so that no token has to be put into a URL (T12, decision D8).
+import { hash } from "node:crypto";
+import type { Clock } from "#base/clock.ts";
+import type { Random } from "#base/random.ts";
+import type { OperatorSession } from "#console/http/route.ts";
+import type { OperatorSessions } from "./operator-sessions.ts";
+
+/** Life of a ticket for one WebSocket (decision D8). */
+const WS_TICKET_LIFETIME_MS = 30_000;
+/** Tickets that wait to be used; one more ends the oldest. */
+const WS_TICKETS_MAX = 1_000;
+
+const TICKET_BYTES = 32;
+
+interface Row {
+  readonly session: OperatorSession;
+  readonly endsSteadyMs: number;
+}
+
+/** Tickets that were given out: each good once, for 30 seconds, and no longer than its session. */
+export class Tickets {
+  readonly #deps: { readonly clock: Clock; readonly random: Random; readonly sessions: OperatorSessions };
+  /** By SHA-256 of the ticket, the oldest first. */
+  readonly #rows = new Map<string, Row>();
+
+  constructor(deps: { readonly clock: Clock; readonly random: Random; readonly sessions: OperatorSessions }) {
+    this.#deps = deps;
+  }
+
+  /** Makes a ticket of 64 hex characters. */
+  issue(session: OperatorSession): string {
+    const nowMs = this.#deps.clock.steadyMs();
+    for (const [key, row] of this.#rows) {
+      if (this.#rows.size < WS_TICKETS_MAX && row.endsSteadyMs > nowMs) break;
+      this.#rows.delete(key);
+    }
+    const ticket = this.#deps.random.bytes(TICKET_BYTES).toString("hex");
+    this.#rows.set(hash("sha256", ticket, "hex"), { session, endsSteadyMs: nowMs + WS_TICKET_LIFETIME_MS });
+    return ticket;
+  }
+
+  /** Uses a ticket up: its session, or undefined when it is unknown, was used, or is too old, or when the session has ended. */
+  redeem(ticket: string): OperatorSession | undefined {
+    const key = hash("sha256", ticket, "hex");
+    const row = this.#rows.get(key);
+    this.#rows.delete(key);
+    if (row === undefined || this.#deps.clock.steadyMs() >= row.endsSteadyMs) return undefined;
+    return this.#deps.sessions.isLive(row.session) ? row.session : undefined;
+  }
+}

@@ -1,0 +1,48 @@
+// The order in which an action comes to its nodes: side by side or one after the other, with a limit, and a stop at a failure (spec 4.7, D7).
+import type { ActionRequest } from "#wire/webapi/action-request.ts";
+
+/** Nodes on which one action runs at the same time unless it says otherwise. */
+export const ACTION_PARALLEL_DEFAULT = 10;
+
+/** How a batch goes. */
+export interface BatchOrder {
+  readonly maxParallel: number;
+  /** Nodes that have not begun when another fails are left alone. */
+  readonly stopsOnFailure: boolean;
+  /** How long a node may take to answer as healthy after its turn, in seconds; 0: it is not asked. */
+  readonly healthGateSeconds: number;
+}
+
+/** The order that a request asks for. Rolling goes node by node and stops at a failure unless it says otherwise. */
+export function orderOf({ strategy }: Pick<ActionRequest, "strategy">): BatchOrder {
+  const isRolling = strategy?.mode === "rolling";
+  return {
+    maxParallel: strategy?.max_parallel ?? (isRolling ? 1 : ACTION_PARALLEL_DEFAULT),
+    stopsOnFailure: strategy?.stop_on_failure ?? isRolling,
+    healthGateSeconds: strategy?.health_gate_seconds ?? 0,
+  };
+}
+
+/**
+ * Gives each item its turn; `run` answers whether it went well and never rejects. Those left alone, because of a failure or because the
+ * batch was cancelled, are answered in their order.
+ */
+export async function runBatch<T>(
+  items: readonly T[],
+  order: Pick<BatchOrder, "maxParallel" | "stopsOnFailure">,
+  signal: AbortSignal,
+  run: (item: T) => Promise<boolean>,
+): Promise<T[]> {
+  const waiting = [...items];
+  let isStopped = false;
+  const worker = async (): Promise<void> => {
+    while (!isStopped && !signal.aborted) {
+      const item = waiting.shift();
+      if (item === undefined) return;
+      if (!(await run(item)) && order.stopsOnFailure) isStopped = true;
+    }
+  };
+  const count = Math.min(Math.max(1, order.maxParallel), items.length);
+  await Promise.all(Array.from({ length: count }, worker));
+  return waiting;
+}

@@ -1,0 +1,178 @@
+// One action from its request to its end: its record, its nodes, and what the record says when all of them are through (spec 2.9, D7).
+import type { Clock } from "#base/clock.ts";
+import type { SshNode } from "#base/ssh-node.ts";
+import type { ActionRecord } from "#wire/webapi/action-record.ts";
+import type { ActionRequest } from "#wire/webapi/action-request.ts";
+import { type ActionPlan, GIT_AFTER, GIT_BEFORE, wordsOf } from "./action-arguments.ts";
+import { type BatchOrder, orderOf } from "./action-batch.ts";
+import type { ActionOutput } from "./action-output.ts";
+import type { TargetResult } from "./target-run.ts";
+
+/** A node's lock outlives the action's limit by this, then it is free whatever became of the action (decision D7). */
+export const NODE_LOCK_GRACE_MS = 60_000;
+
+/** What became of one node, in a record. */
+export type RecordTarget = ActionRecord["targets"][number];
+
+/** Who asks for an action: the first characters of the session's hash, and the address. */
+export interface ActionOperator {
+  readonly session: string;
+  readonly ip: string;
+  /** Id of the HTTP request. */
+  readonly requestId?: string | undefined;
+}
+
+/** A node with what the action runs there. */
+export interface JobNode {
+  readonly node: SshNode;
+  readonly plan: ActionPlan;
+}
+
+/** An action that has been taken on. */
+export interface Job {
+  record: ActionRecord;
+  readonly request: ActionRequest;
+  readonly operator: ActionOperator;
+  readonly nodes: readonly JobNode[];
+  readonly order: BatchOrder;
+  /** True for a step of a rollout, which holds the nodes and has opened their window itself. */
+  readonly isStep: boolean;
+  readonly abort: AbortController;
+  readonly done: PromiseWithResolvers<ActionRecord>;
+  /** Undefined until it runs. */
+  output: ActionOutput | undefined;
+  release: () => void;
+  /** It was handed over and this console stops: what it still hears of it is no news (T14). */
+  isLetGo: boolean;
+  saving: Promise<void> | undefined;
+  isDirty: boolean;
+}
+
+/** The record of an action that was only just asked for. */
+export function newRecord(
+  id: string,
+  clock: Pick<Clock, "wallMs">,
+  wish: {
+    readonly request: ActionRequest;
+    readonly operator: ActionOperator;
+    readonly nodes: readonly JobNode[];
+    readonly nameOf: (nodeId: string) => string;
+  },
+): ActionRecord {
+  const { session, ip } = wish.operator;
+  return {
+    id,
+    action: wish.request.action,
+    request: wish.request,
+    operator: { session, ip },
+    state: "queued",
+    created_at: unixSeconds(clock),
+    exit_code: null,
+    stdout: "",
+    stderr: "",
+    targets: wish.nodes.map(({ node, plan }) => ({
+      node_id: node.id,
+      node_name: wish.nameOf(node.id),
+      argv: wordsOf(plan.steps),
+      exit_code: null,
+      state: "pending",
+      stdout: "",
+      stderr: "",
+      truncated: false,
+    })),
+  };
+}
+
+/** The name on a node of the part that restarts the console or its host: the part before it has the action's own (T14). */
+export function ownPart(actionId: string): string {
+  return `${actionId}-own`;
+}
+
+/** Now, as records tell it. */
+export function unixSeconds(clock: Pick<Clock, "wallMs">): number {
+  return Math.trunc(clock.wallMs()) / 1_000;
+}
+
+/** The longest that an action may take, its turns one after the other, in milliseconds. */
+export function wholeLimitMs(nodes: readonly JobNode[], order: BatchOrder): number {
+  const longest = Math.max(0, ...nodes.map(({ plan }) => plan.limitSeconds));
+  const turns = Math.ceil(nodes.length / Math.max(1, order.maxParallel));
+  return turns * (longest + order.healthGateSeconds) * 1_000 + NODE_LOCK_GRACE_MS;
+}
+
+/** A job whose nodes are known. */
+export function newJob(
+  record: ActionRecord,
+  wish: {
+    readonly request: ActionRequest;
+    readonly operator: ActionOperator;
+    readonly nodes: readonly JobNode[];
+    readonly isStep?: boolean;
+  },
+): Job {
+  return {
+    record,
+    ...wish,
+    isStep: wish.isStep ?? false,
+    order: orderOf(wish.request),
+    abort: new AbortController(),
+    done: Promise.withResolvers(),
+    output: undefined,
+    release: () => undefined,
+    isLetGo: false,
+    saving: undefined,
+    isDirty: false,
+  };
+}
+
+/** Changes what the record says of one node. */
+export function changeTarget(job: Job, nodeId: string, change: Partial<RecordTarget>): void {
+  const targets = job.record.targets.map((target) =>
+    target.node_id === nodeId ? { ...target, ...change } : target,
+  );
+  job.record = { ...job.record, targets };
+}
+
+/** What a result says in a record. */
+export function resultFields(result: TargetResult): Partial<RecordTarget> {
+  const { captured } = result;
+  const text = (name: keyof RecordTarget, value: string | undefined): Partial<RecordTarget> =>
+    value === undefined || value === "" ? {} : { [name]: value };
+  return {
+    state: result.state,
+    exit_code: result.exitCode,
+    ...text("signal", result.signal),
+    ...text("reason", result.reason),
+    ...text("message", result.message),
+    ...text("git_before", captured[GIT_BEFORE]),
+    ...text("git_after", captured[GIT_AFTER]),
+    ...text("boot_id_before", result.bootIdBefore),
+    ...text("boot_id_after", result.bootIdAfter),
+  };
+}
+
+/** The action's state when no node has anything left to do. */
+export function finalState(
+  targets: readonly Pick<RecordTarget, "state">[],
+  isCancelled: boolean,
+): ActionRecord["state"] {
+  const all = (state: RecordTarget["state"]): boolean => targets.every((target) => target.state === state);
+  if (all("succeeded")) return "succeeded";
+  if (isCancelled) return "cancelled";
+  if (targets.some(({ state }) => state === "succeeded")) return "partly_failed";
+  if (all("timed_out")) return "timed_out";
+  return "failed";
+}
+
+/** The exit code of the node that fared worst; null when none has one. */
+export function worstExitCode(targets: readonly Pick<RecordTarget, "exit_code">[]): number | null {
+  const codes = targets.flatMap(({ exit_code: code }) => (code === null ? [] : [code]));
+  return codes.length === 0 ? null : Math.max(...codes);
+}
+
+/** The outputs of all nodes one behind the other, each under its name where there are several. */
+export function joined(targets: readonly RecordTarget[], stream: "stdout" | "stderr"): string {
+  const said = targets.filter((target) => target[stream] !== "");
+  if (targets.length === 1) return said[0]?.[stream] ?? "";
+  return said.map((target) => `== ${target.node_id} ==\n${target[stream]}`).join("\n");
+}

@@ -1,0 +1,196 @@
+// After a restart of the console: what an earlier one left running on nodes is ended, and records say what is known (D7, T14).
+import type { Clock } from "#base/clock.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { SshNode } from "#base/ssh-node.ts";
+import { pause } from "#base/waiting.ts";
+import type { ActionRecord } from "#wire/webapi/action-record.ts";
+import { ACTION_LIMIT_SECONDS } from "./action-arguments.ts";
+import { runBatch } from "./action-batch.ts";
+import type { ActionHistory } from "./action-history.ts";
+import {
+  finalState,
+  NODE_LOCK_GRACE_MS,
+  ownPart,
+  type RecordTarget,
+  unixSeconds,
+  worstExitCode,
+} from "./action-job.ts";
+import { HEALTH_GATE_INTERVAL_MS, type SettledTarget, type TargetRunner } from "./action-run.ts";
+import type { NodeLocks } from "./node-locks.ts";
+
+/** How long a console that was restarted waits for the end of what restarted it: a start takes seconds. */
+const RECONCILE_PATIENCE_MS = 60_000;
+
+/** What reconciling needs. */
+export interface ReconcileDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly history: ActionHistory;
+  readonly runner: TargetRunner;
+  readonly locks: NodeLocks;
+  readonly nodes: () => Promise<readonly SshNode[]>;
+}
+
+/** Nodes of one action that are asked at the same time. */
+const PARALLEL = 10;
+const SETTLED = "the console was restarted while this ran";
+
+/**
+ * Sees to every record that was unfinished when this console started: its processes are ended on their nodes. Of what was handed over,
+ * that this console runs is how its own restart ended, and another boot id how that of its host did. The nodes are locked when this
+ * returns its promise, and free when their record is settled.
+ */
+export async function reconcile(deps: ReconcileDeps): Promise<void> {
+  const { history, log, clock } = deps;
+  const open = history.list().filter((record) => isOpen(record));
+  // Nothing else begins on a node while the old still ends there.
+  const locked = open.map((record) => {
+    const ids = record.targets.filter(isLost).map((target) => target.node_id);
+    const endsMs = endOf(record, clock);
+    const lock = deps.locks.acquire(record.id, ids, endsMs - clock.steadyMs() + NODE_LOCK_GRACE_MS);
+    return { record, endsMs, release: () => (lock.isHeld ? lock.release() : undefined) };
+  });
+  if (open.length === 0) return;
+  const nodes = new Map((await deps.nodes().catch(() => [])).map((node) => [node.id, node]));
+  await Promise.all(
+    locked.map(async ({ record, endsMs, release }) => {
+      try {
+        const done = await settled(record, { ...deps, known: nodes, endsMs });
+        release();
+        await history.put(done);
+      } catch (error) {
+        release();
+        log.error("action_not_reconciled", { id: record.id, error: errorText(error) });
+      }
+    }),
+  );
+}
+
+function isOpen({ state, targets }: ActionRecord): boolean {
+  return state === "handed_over" || (state === "orphaned" && targets.some(isLost));
+}
+
+/** A node of which nobody has looked what became of the action there. */
+function isLost({ state, message }: RecordTarget): boolean {
+  return state === "running" || state === "pending" || (state === "unknown" && message === undefined);
+}
+
+/** Until when, on the steady clock, a node may be waited for: a host that restarts has what is left of its time. */
+function endOf(record: ActionRecord, clock: Clock): number {
+  const nowMs = clock.steadyMs();
+  if (record.state !== "handed_over" || record.action !== "reboot") return nowMs + RECONCILE_PATIENCE_MS;
+  const limitMs = ACTION_LIMIT_SECONDS.reboot * 1_000;
+  const begun = Math.max(...record.targets.filter(isLost).map((target) => target.started_at ?? 0));
+  const leftMs = begun * 1_000 + limitMs - clock.wallMs();
+  return nowMs + Math.min(Math.max(leftMs, RECONCILE_PATIENCE_MS), limitMs);
+}
+
+interface Settling extends ReconcileDeps {
+  readonly known: ReadonlyMap<string, SshNode>;
+  readonly endsMs: number;
+}
+
+async function settled(record: ActionRecord, deps: Settling): Promise<ActionRecord> {
+  const { clock } = deps;
+  const isHandedOver = record.state === "handed_over";
+  const actionId = isHandedOver ? ownPart(record.id) : record.id;
+  const settle = !isHandedOver ? orphanSettled : record.action === "reboot" ? rebootSettled : restartSettled;
+  const targets = new Map(record.targets.map((target) => [target.node_id, target]));
+  await runBatch(
+    record.targets.filter(isLost),
+    { maxParallel: PARALLEL, stopsOnFailure: false },
+    new AbortController().signal,
+    async (target) => {
+      const change: Partial<RecordTarget> =
+        target.started_at === undefined
+          ? { state: "skipped", message: SETTLED }
+          : await settle(target, deps.known.get(target.node_id), { ...deps, actionId });
+      targets.set(target.node_id, { ...target, ...change, finished_at: unixSeconds(clock) });
+      return true;
+    },
+  );
+  const all = [...targets.values()];
+  const state = isHandedOver ? finalState(all, false) : record.state;
+  return { ...record, targets: all, state, finished_at: unixSeconds(clock), exit_code: worstExitCode(all) };
+}
+
+type SettlingOne = Settling & { readonly actionId: string };
+
+const GONE: SettledTarget = { state: "unknown", message: "the node is not enrolled any more" };
+
+async function traced(
+  node: SshNode | undefined,
+  { runner, actionId }: SettlingOne,
+  mode: "look" | "end",
+): Promise<SettledTarget> {
+  if (node === undefined) return GONE;
+  return await runner
+    .settle(node, actionId, mode)
+    .catch((error: unknown): SettledTarget => ({ state: "unknown", message: errorText(error) }));
+}
+
+/** Nobody listens to it any more: it is ended. */
+async function orphanSettled(
+  _target: RecordTarget,
+  node: SshNode | undefined,
+  deps: SettlingOne,
+): Promise<Partial<RecordTarget>> {
+  const trace = await traced(node, deps, "end");
+  // What it said at last nobody has heard.
+  const cut = { truncated: true };
+  if (trace.state === "ended") {
+    const state = trace.exitCode === 0 ? "succeeded" : "cancelled";
+    return { ...cut, state, exit_code: trace.exitCode, message: SETTLED };
+  }
+  const why =
+    trace.state === "unknown"
+      ? `whether it still runs there is not known: ${trace.message}`
+      : "nothing of it runs there now";
+  return { ...cut, state: "unknown", message: `${SETTLED}; ${why}` };
+}
+
+/** It is this console that was restarted, unless the restart itself says that it failed. */
+async function restartSettled(
+  _target: RecordTarget,
+  node: SshNode | undefined,
+  deps: SettlingOne,
+): Promise<Partial<RecordTarget>> {
+  let trace = await traced(node, deps, "look");
+  while (trace.state === "running" && deps.clock.steadyMs() < deps.endsMs) {
+    await pause(deps.clock, HEALTH_GATE_INTERVAL_MS);
+    trace = await traced(node, deps, "look");
+  }
+  if (trace.state !== "ended") return { state: "succeeded" };
+  return {
+    state: trace.exitCode === 0 ? "succeeded" : "failed",
+    exit_code: trace.exitCode,
+    message: SETTLED,
+  };
+}
+
+/** Only a new start of the host counts, and that it serves again (D7). */
+async function rebootSettled(
+  { boot_id_before: before }: RecordTarget,
+  node: SshNode | undefined,
+  deps: SettlingOne,
+): Promise<Partial<RecordTarget>> {
+  const { clock, runner, endsMs } = deps;
+  if (node === undefined || before === undefined)
+    return { state: "unknown", message: `${SETTLED}; whether its host restarted is not known` };
+  let after: string | undefined;
+  for (;;) {
+    const trace = after === undefined ? await traced(node, deps, "look") : undefined;
+    if (trace !== undefined && trace.state !== "unknown" && trace.bootId !== before) after = trace.bootId;
+    const isHealthy = after !== undefined && (await runner.isHealthy(node.id, NEVER).catch(() => false));
+    if (after !== undefined && isHealthy) return { state: "succeeded", exit_code: 0, boot_id_after: after };
+    if (clock.steadyMs() >= endsMs) break;
+    await pause(clock, HEALTH_GATE_INTERVAL_MS);
+  }
+  if (after !== undefined) {
+    const message = "the host started again, but its service is not healthy";
+    return { state: "timed_out", reason: "NOT_HEALTHY", message, boot_id_after: after };
+  }
+  return { state: "timed_out", reason: "NO_NEW_BOOT", message: "the host was not seen to start again" };
+}
+
+const NEVER = new AbortController().signal;

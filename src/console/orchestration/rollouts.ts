@@ -1,0 +1,274 @@
+// All rollouts of a console: takes them on, holds their nodes, ends them, and goes back from them (spec 4.7, decision D7).
+import { isGroveError } from "#base/errors.ts";
+import { ACTION_NODES_MAX } from "#base/limits.ts";
+import { errorText } from "#base/log.ts";
+import type { SshNode } from "#base/ssh-node.ts";
+import { ulid } from "#base/ulid.ts";
+import { waitAtMost } from "#base/waiting.ts";
+import type { RolloutRecord, RolloutRequest } from "#wire/webapi/rollout.ts";
+import { ACTION_LIMIT_SECONDS } from "./action-arguments.ts";
+import { ACTIONS_STOP_MS } from "./action-engine.ts";
+import { type ActionOperator, NODE_LOCK_GRACE_MS, unixSeconds } from "./action-job.ts";
+import { ActionRefusal } from "./action-refusal.ts";
+import { KeyedRequests } from "./keyed-requests.ts";
+import type { NodeLocks } from "./node-locks.ts";
+import { masked } from "./output-mask.ts";
+import { ROLLOUT_CHECK_LIMIT_MS, ROLLOUT_LAST_POLL_MS } from "./rollout-gate.ts";
+import type { RolloutHistory } from "./rollout-history.ts";
+import { planBack, planForward, plannedSteps, type RolloutNode } from "./rollout-plan.ts";
+import { RolloutRun, type RolloutRunDeps } from "./rollout-run.ts";
+
+/** Rollouts that run at the same time, on different nodes; more are refused. */
+const ROLLOUTS_ACTIVE_MAX = 2;
+
+/** What rollouts need. */
+export interface RolloutsDeps extends Omit<RolloutRunDeps, "save" | "release"> {
+  readonly history: RolloutHistory;
+  readonly locks: NodeLocks;
+  /** The nodes that are enrolled; rejects when the store does not answer. */
+  readonly nodes: () => Promise<readonly SshNode[]>;
+  readonly nameOf: (nodeId: string) => string;
+  /** What no record may show. */
+  readonly secrets: () => readonly string[];
+  /** Resolves when the line is on stable storage; rejects when it cannot be written. */
+  readonly audit: (
+    act: "rollout.start" | "rollout.cancel" | "rollout.end",
+    rollout: { readonly operator: ActionOperator; readonly record: RolloutRecord },
+  ) => Promise<void>;
+  /** Told of each newer state; must not throw. */
+  readonly onState: (record: RolloutRecord) => void;
+  /** Told of the last one; must not throw. */
+  readonly onEnd: (record: RolloutRecord) => void;
+}
+
+/** What is asked of the way back. */
+export interface BackRequest {
+  readonly dry_run: boolean;
+  readonly comment?: string | undefined;
+}
+
+/** All of them. One for each console. */
+export class Rollouts {
+  readonly #deps: RolloutsDeps;
+  readonly #running = new Map<
+    string,
+    { readonly run: RolloutRun; readonly done: PromiseWithResolvers<void> }
+  >();
+  readonly #keyed: KeyedRequests<RolloutRecord>;
+  #isClosed = false;
+
+  constructor(deps: RolloutsDeps) {
+    this.#deps = deps;
+    this.#keyed = new KeyedRequests({
+      recordOf: (record) => record,
+      known: (isMeant) => this.list().find(isMeant),
+      secrets: deps.secrets,
+    });
+  }
+
+  /** All of them, the newest first. */
+  list(): RolloutRecord[] {
+    return this.#deps.history.list().map((record) => this.#running.get(record.id)?.run.record ?? record);
+  }
+
+  /** One of them as it is now. */
+  find(id: string): RolloutRecord | undefined {
+    return this.#running.get(id)?.run.record ?? this.#deps.history.find(id);
+  }
+
+  /**
+   * Takes a rollout on: its nodes are locked and its record is on stable storage when this resolves. A dry run is only planned: nothing is
+   * kept, and no node is asked. The same key of the same operator is the same rollout. Throws ActionRefusal.
+   */
+  async start(request: RolloutRequest, operator: ActionOperator): Promise<RolloutRecord> {
+    const start = (): Promise<RolloutRecord> => this.#start(request, operator);
+    return request.dry_run ? await start() : await this.#keyed.once(request, operator, start);
+  }
+
+  /** Brings the nodes that a rollout has changed to the commit that each had before. Throws ActionRefusal. */
+  async back(before: RolloutRecord, wish: BackRequest, operator: ActionOperator): Promise<RolloutRecord> {
+    if (before.state === "running") {
+      const heldBy = this.#deps.locks.held().filter(({ actionId }) => actionId === before.id);
+      throw new ActionRefusal("locked", "this rollout still runs; cancel it first", { heldBy });
+    }
+    const enrolled = await this.#deps.nodes();
+    const nodes = plannedOrRefused(() => planBack(before, enrolled));
+    if (nodes.length === 0) throw new ActionRefusal("invalid", "this rollout has changed no node");
+    const { branch, make_target, restart_mode, target_service, step_size, gates } = before.request;
+    const request = {
+      nodes: nodes.map(({ node }) => node.id),
+      branch,
+      make_target,
+      restart_mode,
+      target_service,
+      step_size,
+      gates,
+      dry_run: wish.dry_run,
+      ...(wish.comment === undefined ? {} : { comment: wish.comment }),
+    };
+    return await this.#take({ request, nodes, operator, back: before });
+  }
+
+  /** Asks a rollout to end; what it runs on nodes is ended too. False when it is over already or unknown. */
+  async cancel(id: string, operator: ActionOperator): Promise<boolean> {
+    const running = this.#running.get(id);
+    if (running === undefined) return false;
+    await this.#deps
+      .audit("rollout.cancel", { operator, record: running.run.record })
+      .catch((error: unknown) => {
+        // Ending something must not depend on a disk.
+        this.#deps.log.error("rollout_cancel_not_audited", { id, error: errorText(error) });
+      });
+    running.run.stop("cancelled");
+    return true;
+  }
+
+  /** Takes no more and interrupts those that run; resolves when they are through, or after 16 s. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const running = [...this.#running.values()];
+    for (const { run } of running) run.stop("interrupted");
+    const through = Promise.all(running.map(({ done }) => done.promise));
+    await waitAtMost(this.#deps.clock, ACTIONS_STOP_MS, through);
+  }
+
+  async #start(request: RolloutRequest, operator: ActionOperator): Promise<RolloutRecord> {
+    this.#checkPlace(request);
+    const enrolled = await this.#deps.nodes();
+    const nodes = plannedOrRefused(() => planForward(request, enrolled));
+    if (nodes.length > ACTION_NODES_MAX) {
+      throw new ActionRefusal("invalid", `a rollout has at most ${ACTION_NODES_MAX} nodes`);
+    }
+    return await this.#take({ request, nodes, operator, back: undefined });
+  }
+
+  #checkPlace({ dry_run: isDry }: { readonly dry_run: boolean }): void {
+    if (this.#isClosed) throw new ActionRefusal("unavailable", "the console stops");
+    if (!isDry && this.#running.size >= ROLLOUTS_ACTIVE_MAX) {
+      throw new ActionRefusal("busy", `${ROLLOUTS_ACTIVE_MAX} rollouts run already`);
+    }
+  }
+
+  /** Nothing waits between the look at what runs and the locks. */
+  async #take(plan: Plan): Promise<RolloutRecord> {
+    const { request, nodes, operator, back } = plan;
+    this.#checkPlace(request);
+    const { locks, history } = this.#deps;
+    const record = masked(this.#newRecord(plan), this.#deps.secrets());
+    if (request.dry_run) return { ...record, state: "planned" };
+    const ids = nodes.map(({ node }) => node.id);
+    const lock = locks.acquire(record.id, ids, wholeLimitMs(nodes, request.gates));
+    if (!lock.isHeld) {
+      const { heldBy } = lock;
+      throw new ActionRefusal("locked", "another action holds nodes of this rollout; nothing was run", {
+        heldBy,
+      });
+    }
+    const run = new RolloutRun(
+      { ...this.#deps, save: (newer) => this.#save(newer), release: () => lock.release() },
+      record,
+      nodes,
+      operator,
+    );
+    const done = Promise.withResolvers<void>();
+    this.#running.set(record.id, { run, done });
+    try {
+      await this.#writeDown(record, operator);
+    } catch (error) {
+      this.#running.delete(record.id);
+      history.drop(record.id);
+      lock.release();
+      done.resolve();
+      throw error;
+    }
+    if (back !== undefined) await this.#noteBack(back.id, record.id);
+    void this.#see(run, operator).finally(() => done.resolve());
+    return record;
+  }
+
+  /** First the line in the audit log, then the record: without both nothing runs (E-03). */
+  async #writeDown(record: RolloutRecord, operator: ActionOperator): Promise<void> {
+    const { audit, history } = this.#deps;
+    await audit("rollout.start", { operator, record }).catch((cause: unknown) => {
+      throw new ActionRefusal("unrecorded", "the audit log cannot be written; nothing was run", { cause });
+    });
+    await history.put(record).catch((cause: unknown) => {
+      throw new ActionRefusal("unrecorded", "the rollout cannot be written down; nothing was run", { cause });
+    });
+  }
+
+  async #see(run: RolloutRun, operator: ActionOperator): Promise<void> {
+    const { audit, history, log, onEnd } = this.#deps;
+    await run.run();
+    const { record } = run;
+    this.#running.delete(record.id);
+    await audit("rollout.end", { operator, record }).catch((error: unknown) => {
+      log.error("rollout_end_not_audited", { id: record.id, error: errorText(error) });
+    });
+    onEnd(record);
+    await history.prune();
+  }
+
+  async #save(record: RolloutRecord): Promise<void> {
+    this.#deps.onState(record);
+    await this.#deps.history.put(record);
+  }
+
+  async #noteBack(id: string, backId: string): Promise<void> {
+    const before = this.#deps.history.find(id);
+    if (before === undefined) return;
+    await this.#save({ ...before, back_by: backId, seq: before.seq + 1 }).catch((error: unknown) => {
+      this.#deps.log.error("rollout_not_recorded", { id, error: errorText(error) });
+    });
+  }
+
+  #newRecord({ request, nodes, operator, back }: Plan): RolloutRecord {
+    const { clock, random, nameOf } = this.#deps;
+    const { session, ip } = operator;
+    return {
+      id: ulid(clock, random),
+      direction: back === undefined ? "forward" : "back",
+      ...(back === undefined ? {} : { back_of: back.id }),
+      request,
+      operator: { session, ip },
+      state: "running",
+      seq: 1,
+      created_at: unixSeconds(clock),
+      can_go_back: false,
+      nodes: nodes.map((each) => ({
+        node_id: each.node.id,
+        node_name: nameOf(each.node.id),
+        wave: each.wave,
+        state: "pending",
+        steps: plannedSteps(each),
+        changed: false,
+      })),
+    };
+  }
+}
+
+interface Plan {
+  readonly request: RolloutRecord["request"];
+  readonly nodes: readonly RolloutNode[];
+  readonly operator: ActionOperator;
+  /** The rollout that is gone back from. */
+  readonly back: RolloutRecord | undefined;
+}
+
+/** The longest that it may take; its nodes are free then whatever has become of it. */
+function wholeLimitMs(nodes: readonly RolloutNode[], gates: RolloutRecord["request"]["gates"]): number {
+  const { pull, build, restart } = ACTION_LIMIT_SECONDS;
+  const gateSeconds = gates.health_seconds + gates.observe_seconds;
+  const waveMs = (pull + build + restart + gateSeconds) * 1_000 + ROLLOUT_LAST_POLL_MS + NODE_LOCK_GRACE_MS;
+  const waves = Math.max(0, ...nodes.map(({ wave }) => wave)) + 1;
+  return nodes.length * ROLLOUT_CHECK_LIMIT_MS + waves * waveMs;
+}
+
+function plannedOrRefused(plan: () => RolloutNode[]): RolloutNode[] {
+  try {
+    return plan();
+  } catch (error) {
+    if (!isGroveError(error, "BAD_ARGUMENT")) throw error;
+    throw new ActionRefusal("invalid", error.message, { cause: error });
+  }
+}

@@ -1,0 +1,79 @@
+// Alerts of actions: one that failed stands until the same has succeeded on the same node, and no other ends it (D11).
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import type { ActionRecord } from "#wire/webapi/action-record.ts";
+import type { RolloutRecord } from "#wire/webapi/rollout.ts";
+import { tellOfAction, tellOfRollout } from "./action-alerts.ts";
+import { type ServiceUnderTest, startService } from "./alert-service.fixture.ts";
+
+const ends: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+});
+
+type State = ActionRecord["targets"][number]["state"];
+
+function record(
+  action: ActionRecord["action"],
+  states: Readonly<Record<string, State>>,
+  request: Record<string, unknown> = {},
+): ActionRecord {
+  const targets = Object.entries(states).map(([id, state]) => ({
+    node_id: id,
+    node_name: id,
+    state,
+    message: "why",
+  }));
+  return { action, request: { action, dry_run: false, ...request }, targets } as unknown as ActionRecord;
+}
+
+async function open({ desk }: ServiceUnderTest): Promise<string[]> {
+  await desk.saved();
+  const { alerts } = desk.list("operator", { isUnresolved: true }, {});
+  return alerts.map(({ key }) => key).toSorted();
+}
+
+test("what failed is over once the same has succeeded on that node; another action, or another node, ends nothing", async () => {
+  const under = await startService(ends, ["n1", "n2"]);
+  const { desk } = under;
+  tellOfAction(record("build", { n1: "failed", n2: "failed" }, { make_target: "build" }), desk);
+  tellOfAction(record("restart", { n1: "timed_out" }, { target_service: "fileserver" }), desk);
+  const [buildOn1, buildOn2, restartOn1] = [
+    "action_failed:n1:build:build",
+    "action_failed:n2:build:build",
+    "action_failed:n1:restart:fileserver",
+  ];
+  assert.deepEqual(await open(under), [buildOn1, restartOn1, buildOn2].toSorted());
+  tellOfAction(record("pull", { n1: "succeeded", n2: "succeeded" }), desk);
+  tellOfAction(record("build", { n1: "succeeded" }, { make_target: "clean" }), desk);
+  tellOfAction(record("restart", { n1: "succeeded" }, { target_service: "admin" }), desk);
+  tellOfAction(
+    record("build", { n1: "succeeded", n2: "succeeded" }, { make_target: "build", dry_run: true }),
+    desk,
+  );
+  assert.equal((await open(under)).length, 3);
+  tellOfAction(record("build", { n1: "succeeded", n2: "cancelled" }, { make_target: "build" }), desk);
+  assert.deepEqual(await open(under), [restartOn1, buildOn2].toSorted());
+  tellOfAction(record("restart", { n1: "succeeded" }, { target_service: "all" }), desk);
+  assert.deepEqual(await open(under), [buildOn2]);
+  const [, ended] = under.events.filter(({ kind }) => kind === "resolved");
+  assert.equal(ended?.alert.resolved_by, "auto");
+});
+
+test("a custom command is the same when it is the same text; a rollout's gate is made good by a later rollout", async () => {
+  const under = await startService(ends, ["n1"]);
+  const { desk } = under;
+  tellOfAction(record("custom", { n1: "failed" }, { command: "df -h" }), desk);
+  tellOfAction(record("custom", { n1: "succeeded" }, { command: "uptime" }), desk);
+  assert.equal((await open(under)).length, 1);
+  tellOfAction(record("custom", { n1: "succeeded" }, { command: "df -h" }), desk);
+  assert.deepEqual(await open(under), []);
+  const rollout = (state: string): RolloutRecord =>
+    ({
+      nodes: [{ node_id: "n1", node_name: "n1", state, step: "gate", message: "it is not well" }],
+    }) as unknown as RolloutRecord;
+  tellOfRollout(rollout("failed"), desk);
+  assert.deepEqual(await open(under), ["action_failed:n1:rollout"]);
+  tellOfRollout(rollout("succeeded"), desk);
+  assert.deepEqual(await open(under), []);
+});

@@ -1,0 +1,79 @@
+// What actions and rollouts mean for the alerts: one that failed on a node is told until the same has succeeded there (D11).
+import { createHash } from "node:crypto";
+import { alertKey } from "#console/alerts/alert-kinds.ts";
+import type { ActionRecord } from "#wire/webapi/action-record.ts";
+import { SERVICES } from "#wire/webapi/action-request.ts";
+import type { RolloutRecord } from "#wire/webapi/rollout.ts";
+import type { AlertService } from "./alert-service.ts";
+
+type Alerts = Pick<AlertService, "happened" | "settled">;
+
+/** Raises what an action has failed with, and ends what it has made good. */
+export function tellOfAction(record: ActionRecord, alerts: Alerts): void {
+  if (record.request.dry_run) return;
+  const keyOf = (nodeId: string, what: string): string => alertKey("action_failed", `${nodeId}:${what}`);
+  const settled: string[] = [];
+  for (const { node_id: nodeId, node_name: node, state, reason, message } of record.targets) {
+    if (reason === "HOST_KEY_CHANGED") {
+      const shown = /shows (SHA256:[^ ,;]+)/.exec(message ?? "")?.[1];
+      void alerts.happened({
+        key: alertKey("host_key_changed", nodeId),
+        type: "host_key_changed",
+        level: "critical",
+        nodeId,
+        detail: { node, ...(shown === undefined ? {} : { fingerprint: shown }) },
+      });
+    } else if (state === "succeeded") {
+      settled.push(...coveredBy(record).map((what) => keyOf(nodeId, what)));
+    } else if (state !== "cancelled" && state !== "skipped") {
+      void alerts.happened({
+        key: keyOf(nodeId, sameness(record)),
+        type: "action_failed",
+        level: "warning",
+        nodeId,
+        detail: { node, action: record.action, reason: message ?? reason ?? state.replaceAll("_", " ") },
+      });
+    }
+  }
+  if (settled.length > 0) void alerts.settled(settled);
+}
+
+/** The same for what a rollout does beside its actions, which tell of themselves. */
+export function tellOfRollout(record: RolloutRecord, alerts: Alerts): void {
+  const settled: string[] = [];
+  for (const { node_id: nodeId, node_name: node, state, step, message } of record.nodes) {
+    const key = alertKey("action_failed", `${nodeId}:rollout`);
+    if (state === "succeeded") settled.push(key);
+    if (state !== "failed" || (step !== "gate" && step !== "check")) continue;
+    void alerts.happened({
+      key,
+      type: "action_failed",
+      level: "warning",
+      nodeId,
+      detail: { node, action: "rollout", reason: message ?? "it was not well afterwards" },
+    });
+  }
+  if (settled.length > 0) void alerts.settled(settled);
+}
+
+/** What makes two actions the same: their kind, and what they are done to. */
+function sameness({ action, request }: Pick<ActionRecord, "action" | "request">): string {
+  switch (action) {
+    case "restart":
+      return `restart:${String(request["target_service"])}`;
+    case "logs":
+      return `logs:${String(request["service"])}`;
+    case "build":
+      return `build:${String(request["make_target"])}`;
+    case "custom":
+      return `custom:${createHash("sha256").update(String(request["command"])).digest("hex").slice(0, 16)}`;
+    default:
+      return action;
+  }
+}
+
+/** What an action that succeeded has done: itself, and of all services each one. */
+function coveredBy(record: ActionRecord): string[] {
+  if (record.action !== "restart" || record.request["target_service"] !== "all") return [sameness(record)];
+  return ["all", ...SERVICES].map((service) => `restart:${service}`);
+}

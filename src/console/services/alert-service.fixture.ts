@@ -1,0 +1,63 @@
+// An alert desk in the hands of a test: it says what each poll came to, and sees what is told.
+
+import { silentLogger } from "#base/log.ts";
+import type { AlertEvent } from "#console/alerts/alert-state-machine.ts";
+import { nodeReading, testCluster } from "#console/cluster/cluster-state.fixture.ts";
+import type { NodeReading, SecurityEvent } from "#console/cluster/cluster-state.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { AlertService, type AlertServiceDeps } from "./alert-service.ts";
+
+/** A desk under test. */
+export interface ServiceUnderTest extends ReturnType<typeof testCluster> {
+  readonly desk: AlertService;
+  readonly events: AlertEvent[];
+  readonly window: { errors: number; ops: number };
+  /** One round in which these nodes answer so; null does not answer. What it brought is saved at its end. */
+  round(
+    answers: Readonly<Record<string, Partial<NodeReading> | null>>,
+    security?: SecurityEvent[],
+  ): Promise<string[]>;
+}
+
+/** Starts one over nodes of these ids; `ends` takes what ends it. */
+export async function startService(
+  ends: (() => Promise<unknown>)[],
+  nodes: readonly string[],
+  wish: Partial<AlertServiceDeps> = {},
+): Promise<ServiceUnderTest> {
+  const folder = scratchFolder("grove-desk-");
+  const { book, clock } = testCluster(...nodes);
+  const window = { errors: 0, ops: 0, failingRun: 0 };
+  const desk = await AlertService.open({
+    folder,
+    clock,
+    log: silentLogger,
+    cluster: book,
+    history: { errorWindow: () => window, forecastDiskFullDays: () => undefined },
+    isDefaultPassword: () => false,
+    ...wish,
+  });
+  const events: AlertEvent[] = [];
+  desk.onEvent((event) => events.push(event));
+  ends.push(async () => {
+    book.close();
+    await desk.close();
+  });
+  return {
+    book,
+    clock,
+    desk,
+    events,
+    window,
+    async round(answers, security = []) {
+      const before = events.length;
+      for (const [id, answer] of Object.entries(answers)) {
+        if (answer === null) book.failed(id, "timeout");
+        else book.answered(id, nodeReading(answer), security);
+      }
+      clock.advance(5_000);
+      await desk.saved();
+      return events.slice(before).map(({ kind, alert }) => `${kind} ${alert.key} ${alert.severity}`);
+    },
+  };
+}

@@ -1,0 +1,359 @@
+// Where polls become alerts: the rules are asked after each, and what they find goes to the book, its file and whoever listens (spec 3.1, 6).
+
+import type { Audience } from "#base/audience.ts";
+import type { Clock } from "#base/clock.ts";
+import type { Logger } from "#base/log.ts";
+import { alertKey } from "#console/alerts/alert-kinds.ts";
+import {
+  type AlertCounts,
+  type AlertFilter,
+  type AlertPage,
+  listAlerts,
+  passes,
+  summarizeAlerts,
+} from "#console/alerts/alert-list.ts";
+import type { Resolution } from "#console/alerts/alert-state-machine.ts";
+import { type AlertListener, AlertStore, momentOf } from "#console/alerts/alert-store.ts";
+import type { Condition, Moment, Occurrence } from "#console/alerts/condition.ts";
+import { type MetaServerReading, metaServerConditions } from "#console/alerts/metaserver-rule.ts";
+import { nodeConditions, offlineCondition } from "#console/alerts/node-rules.ts";
+import { type HomeOf, QuotaWatch } from "#console/alerts/quota-watch.ts";
+import { RestartWatch } from "#console/alerts/restart-watch.ts";
+import { FailureWindow, loginFailures, metaServerAt, SecurityWatch } from "#console/alerts/security-watch.ts";
+import type { ClusterState, NodeState, PollOutcome, SecurityEvent } from "#console/cluster/cluster-state.ts";
+import type { History } from "#console/history/history.ts";
+import type { AlertRecord } from "#wire/webapi/alert.ts";
+
+/** Alerts of a node that nobody knows any more end after so long. */
+export const NODE_FORGOTTEN_MS: number = 3_600_000;
+
+/** What the service works with. */
+export interface AlertServiceDeps {
+  /** The console's data folder; it is there. */
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly cluster: Pick<ClusterState, "nodes" | "node" | "isStarting" | "onPoll" | "onRound">;
+  /** Must take a poll's figures before the service looks at them. */
+  readonly history: Pick<History, "errorWindow" | "forecastDiskFullDays">;
+  /** Where users' roots are, as the metadata store says; kept fresh by whoever gives it. */
+  readonly homeOf?: HomeOf;
+  /** How the MetaServers do that the console watches; default none. */
+  readonly metaServers?: () => readonly MetaServerReading[];
+  /** True while the built-in password is in force (T10). */
+  readonly isDefaultPassword: () => boolean;
+}
+
+/** Takes what one round of evaluation has found: what is so, and what has happened. For the notification layer. */
+export type ConditionListener = (
+  conditions: readonly Condition[],
+  happened: readonly Occurrence[],
+  at: Moment,
+) => void;
+
+/** The service. One for each console. */
+export class AlertService {
+  readonly #deps: AlertServiceDeps;
+  readonly #store: AlertStore;
+  readonly #quotas: QuotaWatch;
+  readonly #restarts = new RestartWatch();
+  readonly #security: SecurityWatch;
+  readonly #logins = new FailureWindow();
+  readonly #ends: (() => void)[];
+  readonly #conditionListeners = new Set<ConditionListener>();
+  readonly #handledListeners = new Set<(key: string) => void>();
+  /** What polls since the last round have found, by node. */
+  #found = new Map<string, Condition[]>();
+  #happened: Occurrence[] = [];
+  /** Since when each node has answered without a gap, on the steady clock. */
+  readonly #answeringSinceMs = new Map<string, number>();
+  /** Nodes of which something is remembered. */
+  readonly #known = new Set<string>();
+  /** Since when nodes with alerts have been unknown. */
+  readonly #missingSinceMs = new Map<string, number>();
+
+  private constructor(deps: AlertServiceDeps, store: AlertStore) {
+    this.#deps = deps;
+    this.#store = store;
+    this.#security = new SecurityWatch(store.securityMarks);
+    this.#quotas = new QuotaWatch(nearUsers(store), deps.homeOf);
+    this.#ends = [
+      deps.cluster.onPoll((outcome) => this.#polled(outcome)),
+      deps.cluster.onRound(() => this.#round()),
+    ];
+  }
+
+  /** Reads the alerts that are kept, and begins to evaluate. Throws CORRUPT when a newer version wrote them. */
+  static async open(deps: AlertServiceDeps): Promise<AlertService> {
+    const store = await AlertStore.open(deps);
+    const service = new AlertService(deps, store);
+    const { setAsideAs, isPrevious } = store.found;
+    if (setAsideAs !== undefined) {
+      service.wasReset(
+        "admin_alerts.json",
+        setAsideAs,
+        isPrevious ? "with the generation before it" : "an empty one",
+      );
+    }
+    return service;
+  }
+
+  /** Why the last write of the alerts failed; undefined while all is well. */
+  get failure(): string | undefined {
+    return this.#store.failure;
+  }
+
+  /** Tells every change of an alert, once it is on stable storage; the returned function ends that. */
+  onEvent(listener: AlertListener): () => void {
+    return this.#store.onEvent(listener);
+  }
+
+  /** Tells what each round has found. */
+  onConditions(listener: ConditionListener): () => void {
+    this.#conditionListeners.add(listener);
+    return () => this.#conditionListeners.delete(listener);
+  }
+
+  /** Tells the keys of alerts that an operator has acknowledged or resolved. */
+  onHandled(listener: (key: string) => void): () => void {
+    this.#handledListeners.add(listener);
+    return () => this.#handledListeners.delete(listener);
+  }
+
+  /** Something happened that is an alert. Resolves when it is on stable storage. */
+  happened(occurrence: Occurrence): Promise<void> {
+    return this.#take([occurrence], momentOf(this.#deps.clock));
+  }
+
+  /** What had failed has gone well since: the alerts of these keys are over. Resolves when that is on stable storage. */
+  settled(keys: Iterable<string>): Promise<void> {
+    const { book } = this.#store;
+    return this.#store.take(book.drop(keys, momentOf(this.#deps.clock)));
+  }
+
+  /** A file of the console could not be read and was set aside (D24). */
+  wasReset(file: string, setAsideAs?: string, began = "an empty one"): void {
+    const kept = setAsideAs === undefined ? {} : { kept: setAsideAs };
+    const detail = { file, began, ...kept };
+    void this.happened({
+      key: alertKey("snapshot_reset", file),
+      type: "snapshot_reset",
+      level: "info",
+      detail,
+    });
+  }
+
+  /** A sign-in to the console failed; from the tenth within 15 minutes on it is an alert (W-03). */
+  loginFailed(address: string): void {
+    this.#logins.add(1, address, momentOf(this.#deps.clock));
+  }
+
+  /** What is new of the attempts that MetaServers have told of, by their addresses. */
+  attemptsAt(metaServers: ReadonlyMap<string, readonly SecurityEvent[]>): void {
+    const at = momentOf(this.#deps.clock);
+    this.#security.keepMetaServers(new Set(metaServers.keys()));
+    const happened = [...metaServers].flatMap(([address, events]) =>
+      this.#security.occurrences(metaServerAt(address), events, at),
+    );
+    if (happened.length > 0) void this.#take(happened, at);
+  }
+
+  /** An action holds a node, or has just let go of it: a restart within the next minutes is no surprise (D24). */
+  touched(nodeId: string): void {
+    this.#restarts.touched(nodeId, momentOf(this.#deps.clock));
+  }
+
+  /** Lists alerts for somebody (D11). */
+  list(audience: Audience, filter: AlertFilter, page: AlertPage): { alerts: AlertRecord[]; total: number } {
+    return listAlerts(this.#store.shown(), audience, filter, page);
+  }
+
+  /** Counts unresolved alerts for somebody (D11). */
+  summary(audience: Audience): AlertCounts {
+    return summarizeAlerts(this.#store.shown(), audience);
+  }
+
+  /** Ids of the alerts that an operator's choice means: those it names, and for a key its open alert, else its latest. */
+  idsOf(choice: { readonly ids: readonly string[]; readonly key: string | undefined }): string[] {
+    const known = choice.ids.filter((id) => this.#store.book.find(id) !== undefined);
+    if (choice.key === undefined) return known;
+    const { key } = choice;
+    const open = this.#store.book.openAlert(key);
+    if (open !== undefined) return [...known, open.id];
+    const latest = [...this.#store.shown()].find((alert) => alert.key === key && !alert.isRecovery);
+    return latest === undefined ? known : [...known, latest.id];
+  }
+
+  /** The key of an alert that is kept; empty for one that is not. */
+  keyOf(id: string): string {
+    return this.#store.book.find(id)?.key ?? "";
+  }
+
+  /** Resolves alerts by hand; resolves when that is on stable storage. Unknown ids are left out. */
+  async resolve(ids: readonly string[]): Promise<Resolution> {
+    const { book } = this.#store;
+    const { resolution, events } = book.resolve(ids, momentOf(this.#deps.clock));
+    for (const { alert } of events) this.#handled(alert.key);
+    await this.#store.take(events);
+    return resolution;
+  }
+
+  /** Resolves by hand every open alert that a filter lets pass, but those that stay in force; answers their ids. */
+  async resolveAll(filter: AlertFilter): Promise<readonly string[]> {
+    const open = [...this.#store.book.openAlerts()].filter((alert) => passes(alert, filter));
+    const { resolved } = await this.resolve(open.map(({ id }) => id));
+    return resolved;
+  }
+
+  /** Notes who has taken alerts on; answers the ids of those that are open, and of those that are not. */
+  async acknowledge(ids: readonly string[], by: string): Promise<{ acked: string[]; resolved: string[] }> {
+    const at = momentOf(this.#deps.clock);
+    const { book } = this.#store;
+    const isOpen = (id: string): boolean => book.find(id)?.resolved === undefined;
+    const [acked, resolved] = [ids.filter(isOpen), ids.filter((id) => !isOpen(id))];
+    for (const id of acked) this.#handled(book.find(id)?.key ?? "");
+    await this.#store.take(acked.flatMap((id) => book.acknowledge(id, by, at)));
+    return { acked, resolved };
+  }
+
+  /** Resolves when everything that was found so far is on stable storage and told. */
+  saved(): Promise<void> {
+    return this.#store.take([]);
+  }
+
+  /** Ends evaluation and saves everything. */
+  async close(): Promise<void> {
+    for (const end of this.#ends) end();
+    await this.saved();
+    await this.#store.close();
+  }
+
+  #polled({ node, reading, securityEvents, ...at }: PollOutcome): void {
+    if (node.lockedBy !== undefined || (node.maintenanceUntilWallMs ?? 0) > at.wallMs) {
+      this.#restarts.touched(node.id, at);
+    }
+    this.#known.add(node.id);
+    const conditions = [this.#offline(node)];
+    const happened = this.#security.occurrences(node, securityEvents, at);
+    if (reading === undefined) {
+      // The round tells of its silence.
+      this.#answeringSinceMs.delete(node.id);
+      this.#found.delete(node.id);
+    } else {
+      const { history } = this.#deps;
+      this.#found.set(node.id, conditions);
+      conditions.push(
+        ...nodeConditions(node, reading, {
+          window: { ...history.errorWindow(node.id), isFull: this.#hasAnsweredAMinute(node.id, at) },
+          fullInDays: history.forecastDiskFullDays(node.id),
+        }),
+        ...this.#quotas.conditions(node, reading),
+      );
+      const restart = this.#restarts.observe(node, reading, at);
+      if (restart !== undefined) happened.push(restart);
+    }
+    const events = this.#store.book.apply(conditions, at);
+    void this.#store.take(events);
+    if (happened.length > 0) void this.#take(happened, at);
+  }
+
+  /** What does not wait for a poll: silence, what is over, what is gone, and the console's own conditions. */
+  #round(): void {
+    const { cluster, clock, isDefaultPassword } = this.#deps;
+    const at = momentOf(clock);
+    const { book } = this.#store;
+    const conditions: Condition[] = cluster
+      .nodes()
+      .filter((node) => node.stale)
+      .map((node) => this.#offline(node));
+    const level = isDefaultPassword() ? "critical" : "clear";
+    conditions.push({ key: alertKey("default_password"), type: "default_password", level });
+    conditions.push(...this.#metaServers(at));
+    const events = [...book.apply(conditions, at), ...book.expire(at), ...book.drop(this.#orphans(at), at)];
+    void this.#store.take(events);
+    this.#forgetGone();
+    const failures = this.#logins.take(at);
+    if (failures !== undefined) void this.#take([loginFailures(failures)], at);
+    const all = [...this.#found.values()].flat().concat(conditions);
+    const happened = this.#happened;
+    this.#found = new Map();
+    this.#happened = [];
+    for (const listener of this.#conditionListeners) listener(all, happened, at);
+  }
+
+  #take(happened: readonly Occurrence[], at: Moment): Promise<void> {
+    this.#happened.push(...happened);
+    return this.#store.take(happened.flatMap((occurrence) => this.#store.book.happened(occurrence, at)));
+  }
+
+  #offline(node: NodeState): Condition {
+    const lastSeen = this.#store.book.openAlert(alertKey("node_offline", node.id))?.detail?.["last_seen"];
+    const nowUnix = Math.floor(this.#deps.clock.wallMs() / 1000);
+    return offlineCondition(node, {
+      isOffline: node.status === "offline",
+      isStale: node.stale,
+      lastSeen: Math.floor(node.lastGoodWallMs / 1000),
+      reason: node.pollError,
+      users: node.lastGood?.usersAssignedCount ?? null,
+      awaySeconds: typeof lastSeen === "number" && lastSeen > 0 ? Math.max(0, nowUnix - lastSeen) : undefined,
+    });
+  }
+
+  #metaServers({ wallMs }: Moment): Condition[] {
+    const { book } = this.#store;
+    const standing = [...book.openAlerts(), ...book.mutedKeys()].map(({ key }) => key);
+    return metaServerConditions(this.#deps.metaServers?.() ?? [], Math.floor(wallMs / 1_000), {
+      sinceUnix: (key) => book.openAlert(key)?.detail?.["last_seen"],
+      standing,
+    });
+  }
+
+  #hasAnsweredAMinute(nodeId: string, { steadyMs }: Moment): boolean {
+    const sinceMs = this.#answeringSinceMs.get(nodeId);
+    if (sinceMs === undefined) this.#answeringSinceMs.set(nodeId, steadyMs);
+    return sinceMs !== undefined && steadyMs - sinceMs >= 60_000;
+  }
+
+  /** Keys of nodes that nobody has known for an hour. While nobody knows of any node, none is missing: the store may be down. */
+  #orphans({ steadyMs }: Moment): string[] {
+    const { cluster } = this.#deps;
+    if (cluster.isStarting() || cluster.nodes().length === 0) return [];
+    const { book } = this.#store;
+    const keys: string[] = [];
+    for (const { key, nodeId } of [...book.openAlerts(), ...book.mutedKeys()]) {
+      if (nodeId === undefined) continue;
+      if (cluster.node(nodeId) !== undefined) {
+        this.#missingSinceMs.delete(nodeId);
+        continue;
+      }
+      const sinceMs = this.#missingSinceMs.get(nodeId) ?? steadyMs;
+      this.#missingSinceMs.set(nodeId, sinceMs);
+      if (steadyMs - sinceMs >= NODE_FORGOTTEN_MS) keys.push(key);
+    }
+    return keys;
+  }
+
+  /** Watches remember nodes that are there. */
+  #forgetGone(): void {
+    for (const id of this.#known) {
+      if (this.#deps.cluster.node(id) !== undefined) continue;
+      this.#known.delete(id);
+      this.#answeringSinceMs.delete(id);
+      this.#quotas.forget(id);
+      this.#restarts.forget(id);
+      this.#security.forget(id);
+    }
+  }
+
+  #handled(key: string): void {
+    for (const listener of this.#handledListeners) listener(key);
+  }
+}
+
+/** Users whose quota alert was open, or resolved by hand, when the console stopped. */
+function nearUsers(store: AlertStore): { username: string; nodeId: string }[] {
+  const prefix = alertKey("quota_exceeded", "");
+  return [...store.book.openAlerts(), ...store.book.mutedKeys()]
+    .filter(({ type, nodeId }) => type === "quota_exceeded" && nodeId !== undefined)
+    .map(({ key, nodeId = "" }) => ({ username: key.slice(prefix.length), nodeId }));
+}

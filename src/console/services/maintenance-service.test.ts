@@ -1,0 +1,71 @@
+// Shows that the metadata store is told of a maintenance and of its end, also after a restart, and is not asked again while it answers slowly.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "#base/clock.ts";
+import { silentLogger } from "#base/log.ts";
+import { MaintenanceStore } from "#console/alerts/maintenance-store.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { MaintenanceService, type PausePlacement, PLACEMENT_PAUSE_RETRY_MS } from "./maintenance-service.ts";
+
+const ACTOR = { id: "0123abcd", requestId: "r" };
+const REQUEST = { duration: "300d", comment: "a new fan" };
+
+async function openService(
+  folder: string,
+  clock: ManualClock,
+  pausePlacement: PausePlacement,
+): Promise<{ desk: MaintenanceService; book: MaintenanceStore }> {
+  const book = await MaintenanceStore.open({ dataFolder: folder, clock, log: silentLogger });
+  const desk = new MaintenanceService({
+    book,
+    pausePlacement,
+    audit: () => undefined,
+    flushAudit: () => Promise.resolve(),
+    clock,
+    log: silentLogger,
+  });
+  return { desk, book };
+}
+
+test("an end that the store could not be told is told by the next console", async () => {
+  const folder = scratchFolder("grove-maintenance-");
+  const clock = new ManualClock();
+  const away = (): Promise<void> => Promise.reject(new Error("the store is away"));
+  const first = await openService(folder, clock, away);
+  await first.desk.begin("n1", REQUEST, ACTOR);
+  await first.desk.end("n1", ACTOR);
+  await first.desk.close();
+  assert.deepEqual(first.book.untold(), ["n1"]);
+
+  const told: unknown[] = [];
+  const heard = Promise.withResolvers<void>();
+  const second = await openService(folder, clock, (...what) => {
+    told.push(what);
+    heard.resolve();
+    return Promise.resolve();
+  });
+  await heard.promise;
+  assert.deepEqual(told, [["n1", undefined]]);
+  // What was heard is on the disk before the desk has closed.
+  await second.desk.close();
+  assert.deepEqual((await openService(folder, clock, away)).book.untold(), []);
+});
+
+test("a store that answers slowly is asked once for a node, and closing waits for that alone", async () => {
+  const clock = new ManualClock();
+  const asked: string[] = [];
+  const answers: (() => void)[] = [];
+  const { desk } = await openService(scratchFolder("grove-maintenance-"), clock, (fsId) => {
+    asked.push(fsId);
+    return new Promise((resolve) => answers.push(resolve));
+  });
+  const begun = ["n1", "n2"].map((id) => desk.begin(id, REQUEST, ACTOR));
+  while (asked.length < 1) await new Promise((resolve) => setImmediate(resolve));
+  for (let look = 0; look < 50; look++) clock.advance(PLACEMENT_PAUSE_RETRY_MS);
+  answers.shift()?.();
+  while (asked.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  const closed = desk.close();
+  answers.shift()?.();
+  await Promise.all([...begun, closed]);
+  assert.deepEqual(asked, ["n1", "n2"]);
+});

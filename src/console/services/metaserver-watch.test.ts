@@ -1,0 +1,103 @@
+// Shows that a MetaServer is watched like a node: late at once, offline after 30 s, well again with the next answer; and that the desk tells it.
+import assert from "node:assert/strict";
+import { createServer, type Server } from "node:http";
+import { after, test } from "node:test";
+import { ManualClock } from "#base/clock.ts";
+import { startFakeNode } from "#base/fake-nodes.fixture.ts";
+import { NODE_OFFLINE_AFTER_MS, POLL_INTERVAL_MS } from "#base/limits.ts";
+import { silentLogger } from "#base/log.ts";
+import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
+import { MetaServerWatch } from "#console/cluster/metaserver-watch.ts";
+import { until } from "#testing/until.ts";
+import { startService } from "./alert-service.fixture.ts";
+
+const ends: (() => Promise<unknown>)[] = [];
+after(async () => {
+  for (const end of ends.toReversed()) await end();
+});
+
+/** A listener at a port to which a gRPC port belongs, which answers all that is asked with this status. */
+async function listener(): Promise<{
+  server: Server;
+  port: number;
+  status: { now: number };
+  asked: string[];
+}> {
+  const node = await startFakeNode("m");
+  const port = Number(new URL(node.metricsUrl).port);
+  await node.close();
+  const [status, asked]: [{ now: number }, string[]] = [{ now: 200 }, []];
+  const server = createServer((request, response) => {
+    asked.push(`${request.url} ${request.headers.authorization ?? "without a token"}`);
+    response.writeHead(status.now, { "content-type": "application/json" }).end('{"status":"ok"}');
+  });
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  ends.push(() => new Promise((resolve) => server.close(resolve)));
+  ends.push(() => Promise.resolve(server.closeAllConnections()));
+  return { server, port, status, asked };
+}
+
+test("a MetaServer that does not answer is late at once, offline after 30 s, and well with its next answer", async () => {
+  const { port, status, asked } = await listener();
+  const clock = new ManualClock();
+  const address = { host: "127.0.0.1", port: port + METRICS_PORT_OFFSET };
+  const watch = new MetaServerWatch({ addresses: [address], clock, log: silentLogger });
+  ends.push(() => Promise.resolve(watch.close()));
+  const state = (): string => {
+    const [reading] = watch.readings();
+    return `${reading?.isLate} ${reading?.isOffline} ${reading?.reason ?? "well"}`;
+  };
+  const round = async (): Promise<string> => {
+    clock.advance(POLL_INTERVAL_MS);
+    await until(() => !watch.isAsking);
+    return state();
+  };
+  assert.equal(state(), "true false it has not been asked yet");
+  await until(() => !watch.isAsking);
+  assert.equal(state(), "false false well");
+  assert.deepEqual(asked, ["/health without a token"]);
+  status.now = 500;
+  assert.equal(await round(), "true false the answer has status 500");
+  for (let ms = POLL_INTERVAL_MS; ms < NODE_OFFLINE_AFTER_MS; ms += POLL_INTERVAL_MS) {
+    assert.equal(await round(), "true false the answer has status 500");
+  }
+  assert.equal(await round(), "true true the answer has status 500");
+  status.now = 200;
+  assert.equal(await round(), "false false well");
+});
+
+test("that the console itself stood still is no silence of a MetaServer", async () => {
+  const { port, status } = await listener();
+  status.now = 500;
+  const clock = new ManualClock();
+  const address = { host: "127.0.0.1", port: port + METRICS_PORT_OFFSET };
+  const watch = new MetaServerWatch({ addresses: [address], clock, log: silentLogger });
+  ends.push(() => Promise.resolve(watch.close()));
+  await until(() => !watch.isAsking);
+  clock.standStill(10 * NODE_OFFLINE_AFTER_MS);
+  await until(() => !watch.isAsking);
+  assert.equal(watch.readings()[0]?.isOffline, false);
+});
+
+test("the desk raises one alert for a MetaServer that is away, tells its way back, and drops one that is not watched any more", async () => {
+  const now = { isLate: true, isOffline: false, lastSeenWallMs: 1_790_000_000_000, reason: "refused" };
+  let addresses = ["a:50050"];
+  const { round, desk } = await startService(ends, ["n1"], {
+    metaServers: () => addresses.map((address) => ({ address, ...now })),
+  });
+  assert.deepEqual(await round({ n1: {} }), []);
+  now.isOffline = true;
+  assert.deepEqual(await round({ n1: {} }), ["raised metaserver_offline:a:50050 critical"]);
+  assert.deepEqual(await round({ n1: {} }), []);
+  const [seen] = desk.list("visitor", { types: new Set(["metaserver_offline"]) }, {}).alerts;
+  assert.deepEqual([seen?.key, seen?.title], ["metaserver_offline", "A MetaServer is offline"]);
+  Object.assign(now, { isLate: false, isOffline: false, reason: undefined });
+  const over = ["resolved metaserver_offline:a:50050 critical", "recorded metaserver_offline:a:50050 info"];
+  assert.deepEqual(await round({ n1: {} }), over);
+  Object.assign(now, { isLate: true, isOffline: true });
+  await round({ n1: {} });
+  const ids = desk.list("visitor", { types: new Set(["metaserver_offline"]) }, {}).alerts.map(({ id }) => id);
+  assert.equal(new Set(ids).size, 3);
+  addresses = [];
+  assert.deepEqual(await round({ n1: {} }), over);
+});

@@ -1,0 +1,189 @@
+// Changes quotas for operators: finds the home node, asks it, writes the audit line, then answers (spec 4.3, decisions D6, T9, T17, T23).
+
+import type { z } from "zod";
+import type { AuditSink } from "#base/audit-act.ts";
+import type { Clock } from "#base/clock.ts";
+import { NOT_ADMIN_TEXT } from "#base/errors.ts";
+import { toJson64 } from "#base/json64.ts";
+import { DEFAULT_QUOTA_BYTES } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { ClusterState, NodeState } from "#console/cluster/cluster-state.ts";
+import type { UserList } from "#console/cluster/user-list.ts";
+import { quotaInEffect } from "#console/cluster/user-row.ts";
+import { type OperatorSession, ProblemError } from "#console/http/route.ts";
+import type { Directory } from "#metaserver/directory/directory.ts";
+import { Code, codeName } from "#wire/framing/status.ts";
+import type { quotaChanged } from "#wire/webapi/user.ts";
+import {
+  homeNodeOf,
+  judgedCall,
+  type Outcome,
+  otherPassword,
+  passwordHashFor,
+  type Wanted,
+} from "./home-node.ts";
+import type { SetQuotaOnNode } from "./node-dial.ts";
+
+/** Changes of quotas under way or waiting at once; more are answered RATE_LIMITED. */
+export const QUOTA_CHANGES_AT_ONCE = 64;
+/** Time in which a node must have set a quota, connecting included. */
+export const QUOTA_CHANGE_TIMEOUT_MS = 5_000;
+
+/** What a change answers (decision D6). */
+export type QuotaChanged = z.infer<typeof quotaChanged>;
+
+/** What the service needs. */
+export interface QuotaServiceDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly cluster: ClusterState;
+  readonly directory: Pick<Directory, "findRoot">;
+  readonly users: UserList;
+  readonly setQuotaOnNode: SetQuotaOnNode;
+  readonly audit: AuditSink;
+  /** Resolves when the audit lines taken so far are on stable storage. */
+  readonly flushAudit: () => Promise<void>;
+  /** How long a node may take; tests shorten it. */
+  readonly timeoutMs?: number;
+}
+
+/** A change that an operator wants. */
+export interface QuotaRequest {
+  /** In its canonical form. */
+  readonly username: string;
+  /** 0 to 2^64 - 1; 0 takes the entry away, so that the default applies. */
+  readonly quotaBytes: bigint;
+  /** Files and directories, 0 to 2^32 - 1; 0 takes the entry away, undefined leaves it as it is. */
+  readonly inodeLimit?: number | undefined;
+  readonly operator: OperatorSession;
+  readonly address: string;
+  readonly requestId: string;
+}
+
+/** How FileServers say that a user has no root there (decision D19). */
+const NO_SUCH_USER_TEXT = "no such user on this fileserver";
+
+const WANTED: Wanted = {
+  failed: "the quota could not be changed",
+  late: "whether the quota has changed shows in the list after its next poll",
+};
+
+/** The service. Changes of one user's quota are made one after another, so that the last one asked for is the last one made. */
+export class QuotaService {
+  readonly #deps: QuotaServiceDeps;
+  readonly #last = new Map<string, Promise<unknown>>();
+  #atOnce = 0;
+
+  constructor(deps: QuotaServiceDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Changes a quota. Throws ProblemError: NO_SUCH_USER, NODE_OFFLINE when the home node cannot be reached (nothing is queued), NODE_ERROR
+   * when it refuses, NODE_TIMEOUT when it is not known whether it has made the change.
+   */
+  async change(wish: QuotaRequest): Promise<QuotaChanged> {
+    if (this.#atOnce >= QUOTA_CHANGES_AT_ONCE) {
+      throw new ProblemError("RATE_LIMITED", "too many quotas are being changed; try again", {
+        retryAfterSeconds: 1,
+      });
+    }
+    this.#atOnce++;
+    const { username } = wish;
+    const before = this.#last.get(username);
+    const mine = this.#afterOthers(before, wish);
+    this.#last.set(username, mine);
+    try {
+      return await mine;
+    } finally {
+      this.#atOnce--;
+      if (this.#last.get(username) === mine) this.#last.delete(username);
+    }
+  }
+
+  async #afterOthers(before: Promise<unknown> | undefined, wish: QuotaRequest): Promise<QuotaChanged> {
+    await before?.catch(() => undefined);
+    const node = await homeNodeOf(this.#deps, wish.username);
+    const known = await this.#deps.users.find(wish.username);
+    const previousBytes = known?.quotaBytes ?? DEFAULT_QUOTA_BYTES;
+    let inodeLimit: number;
+    try {
+      inodeLimit = await this.#ask(node, wish);
+    } catch (error) {
+      const { problem, outcome } = judgedCall(error, node, WANTED);
+      await this.#record(wish, node, { outcome, error: errorText(error) });
+      throw problem;
+    }
+    const quotaBytes = quotaInEffect(wish.quotaBytes);
+    const source = wish.quotaBytes === 0n ? "default" : "explicit";
+    const inodes = { inodeLimit, inodeLimitExplicit: wish.inodeLimit !== 0 };
+    this.#deps.users.quotaWasSet(wish.username, {
+      nodeId: node.id,
+      quotaBytes,
+      source,
+      ...(wish.inodeLimit === undefined ? {} : { inodes }),
+    });
+    await this.#record(wish, node, { outcome: "done", previous_bytes: previousBytes });
+    return {
+      username: wish.username,
+      quota_limit: toJson64(quotaBytes),
+      quota_source: source,
+      previous_limit: toJson64(previousBytes),
+      inode_limit: inodeLimit === 0 ? null : inodeLimit,
+      home_node_id: node.id,
+      over_quota: (known?.usedBytes ?? 0n) > quotaBytes,
+      applied_at: Math.floor(this.#deps.clock.wallMs() / 1000),
+    };
+  }
+
+  /** Answers the inode limit that is in force then; 0 of a node that knows none. */
+  async #ask(node: NodeState, { username, quotaBytes, inodeLimit, operator }: QuotaRequest): Promise<number> {
+    const passwordHash = passwordHashFor(operator, "changes of quotas");
+    const {
+      success,
+      error,
+      inodeLimit: limitTold,
+    } = await this.#deps.setQuotaOnNode({
+      address: node.address,
+      username,
+      quotaBytes,
+      inodeLimit,
+      passwordHash,
+      timeoutMs: this.#deps.timeoutMs ?? QUOTA_CHANGE_TIMEOUT_MS,
+    });
+    if (success) {
+      if (inodeLimit === undefined || limitTold > 0n) return Number(limitTold);
+      throw new ProblemError(
+        "NODE_ERROR",
+        "the node knows no inode limits: the quota was set, the limit was not; bring the node up to date",
+        { grpc_code: codeName(Code.OK), reason: "NOT_IMPLEMENTED" },
+      );
+    }
+    if (error === NO_SUCH_USER_TEXT) {
+      throw new ProblemError(
+        "NO_SUCH_USER",
+        "this user has never been on the home node: there is no root to set a quota for",
+      );
+    }
+    // The console has found the operator's password right: where nothing else is said, the node compares it with another one.
+    const told = error === NOT_ADMIN_TEXT ? otherPassword(node) : `the node refused: ${error}`;
+    throw new ProblemError("NODE_ERROR", told, {
+      grpc_code: codeName(Code.OK),
+      reason: error,
+    });
+  }
+
+  /** Written before the answer: a change that an operator has seen succeed is in the log whatever happens next. */
+  async #record(
+    { username, quotaBytes, inodeLimit, operator, address, requestId }: QuotaRequest,
+    node: NodeState,
+    more: { readonly outcome: Outcome; readonly [fact: string]: string | bigint },
+  ): Promise<void> {
+    const { audit, flushAudit, log } = this.#deps;
+    const limit = inodeLimit === undefined ? {} : { inode_limit: BigInt(inodeLimit) };
+    const detail = { quota_bytes: quotaBytes, ...limit, node: node.id, address, ...more };
+    audit({ act: "quota.set", actor: operator.id, subject: username, request: requestId, detail });
+    log.info("quota_changed", { session: operator.id, ...detail });
+    await flushAudit();
+  }
+}

@@ -1,0 +1,245 @@
+// Locks users out for operators, and lets them in again: pushes the decision to every node, and tells what each of them says.
+import type { z } from "zod";
+import type { AuditActName, AuditSink } from "#base/audit-act.ts";
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { type HandOver, isInForce } from "#base/hand-over.ts";
+import { INHERITED_ROOTS_LISTED_MAX } from "#base/limits.ts";
+import type { Logger } from "#base/log.ts";
+import { checkedUserState, laterState, type UserState } from "#base/user-state.ts";
+import type { ClusterState, NodeState } from "#console/cluster/cluster-state.ts";
+import type { DecidedUsers } from "#console/cluster/decided-users.ts";
+import { type OperatorSession, ProblemError } from "#console/http/route.ts";
+import { userStateMessage, userStateOf } from "#wire/proto/user-state-message.ts";
+import type { userStateChanged, userStateKnown } from "#wire/webapi/user-state.ts";
+import type { SetUserStateOnNode } from "./node-dial.ts";
+import { QUOTA_CHANGES_AT_ONCE } from "./quota-service.ts";
+
+/** How long a node may take for a decision about a user that the console pushes; all are asked at once. */
+const USER_STATE_PUSH_TIMEOUT_MS = 4_000;
+
+type Changed = z.infer<typeof userStateChanged>;
+type Known = z.infer<typeof userStateKnown>;
+
+/** What the desk needs. */
+export interface UserStateServiceDeps {
+  readonly clock: Pick<Clock, "wallMs">;
+  readonly log: Logger;
+  readonly cluster: Pick<ClusterState, "nodes">;
+  readonly decided: Pick<DecidedUsers, "latest" | "decide" | "inheritedBy">;
+  readonly setOnNode: SetUserStateOnNode;
+  readonly audit: AuditSink;
+  /** Resolves when the audit lines taken so far are on stable storage. */
+  readonly flushAudit: () => Promise<void>;
+}
+
+/** A decision that an operator wants; what is undefined stays as it is. */
+export interface UserStateRequest {
+  /** In its canonical form. */
+  readonly username: string;
+  readonly disabled?: boolean | undefined;
+  readonly closesShares?: boolean | undefined;
+  /** True ends all sessions, and no ID token of before opens one. */
+  readonly endsSessions?: boolean | undefined;
+  /** Hands the root over, in the place of an earlier one to the same user. */
+  readonly handsOver?: Pick<HandOver, "mayDelete" | "to" | "untilMs"> | undefined;
+  /** The user to whom the root is handed over no more. */
+  readonly endsHandOverTo?: string | undefined;
+  readonly reason: string;
+  readonly operator: OperatorSession;
+  readonly address: string;
+  readonly requestId: string;
+}
+
+interface Outcome {
+  readonly node: NodeState;
+  readonly sessionsEnded: number;
+  readonly problem: string | null;
+  /** What the node knows that is newer. */
+  readonly later?: UserState | undefined;
+}
+
+/** The desk. */
+export class UserStateService {
+  readonly #deps: UserStateServiceDeps;
+  #atOnce = 0;
+
+  constructor(deps: UserStateServiceDeps) {
+    this.#deps = deps;
+  }
+
+  /** What is decided about a user. Throws what the store throws where nothing was decided here either. */
+  async known(username: string): Promise<Known> {
+    const nowMs = this.#deps.clock.wallMs();
+    const state = await this.#deps.decided.latest(username);
+    const handOvers = state?.handOvers?.filter((handOver) => isInForce(handOver, nowMs)) ?? [];
+    const inherits = await this.#inherits(username, nowMs);
+    const roots = { hand_overs: handOvers.map(handedOver), inherits };
+    if (state === undefined) return { username, state: null, ...roots };
+    const { disabled, closesShares, reason, setBy, setAtMs } = state;
+    const { removal } = state;
+    const told = {
+      disabled,
+      closes_shares: closesShares,
+      reason,
+      set_by: setBy,
+      set_at: Math.floor(setAtMs / 1_000),
+      removed_until: removal === undefined || removal.isReleased ? null : Math.floor(removal.dueAtMs / 1_000),
+    };
+    return { username, state: told, ...roots };
+  }
+
+  async #inherits(username: string, nowMs: number): Promise<Known["inherits"]> {
+    const roots = await this.#deps.decided.inheritedBy(username, nowMs);
+    return roots
+      .slice(0, INHERITED_ROOTS_LISTED_MAX)
+      .map(({ owner, ...handOver }) => ({ root: owner, ...handedOver(handOver) }));
+  }
+
+  /** Decides and pushes. Throws BAD_ARGUMENT, ProblemError RATE_LIMITED, and NODE_ERROR when no node has taken it. */
+  async change(wish: UserStateRequest): Promise<Changed> {
+    if (this.#atOnce >= QUOTA_CHANGES_AT_ONCE) {
+      const again = { retryAfterSeconds: 1 };
+      throw new ProblemError("RATE_LIMITED", "too many users are being changed; try again", again);
+    }
+    this.#atOnce++;
+    try {
+      return await this.#change(wish);
+    } finally {
+      this.#atOnce--;
+    }
+  }
+
+  async #change(wish: UserStateRequest): Promise<Changed> {
+    const { username } = wish;
+    // Where the store is away the nodes' own answers say what is newer.
+    const known = await this.#deps.decided.latest(username).catch(() => undefined);
+    let state = this.#stateOf(wish, known);
+    let outcomes = await this.#push(state, wish);
+    const later = outcomes.flatMap((outcome) => outcome.later ?? []);
+    if (later.length > 0) {
+      state = this.#stateOf(wish, later.reduce(laterState));
+      outcomes = await this.#push(state, wish);
+    }
+    const holding = outcomes.filter(({ problem }) => problem === null);
+    if (holding.length > 0) this.#deps.decided.decide(state);
+    await this.#record(wish, state, { holding: holding.length, nodes: outcomes.length });
+    if (holding.length === 0) {
+      const why = outcomes[0]?.problem ?? "no node is known";
+      throw new ProblemError("NODE_ERROR", `no node has taken it: ${why}`, { reason: why });
+    }
+    return {
+      username,
+      disabled: state.disabled,
+      holds_everywhere: holding.length === outcomes.length,
+      nodes: outcomes.map(({ node, sessionsEnded, problem }) => ({
+        id: node.id,
+        name: node.name,
+        holds: problem === null,
+        sessions_ended: sessionsEnded,
+        problem,
+      })),
+    };
+  }
+
+  #stateOf(wish: UserStateRequest, known: UserState | undefined): UserState {
+    const nowMs = Math.trunc(this.#deps.clock.wallMs());
+    const handOvers = handOversOf(wish, known, nowMs);
+    // What concerns the root alone says nothing of who may come in.
+    const isEntry = wish.disabled !== undefined || wish.endsSessions === true;
+    return checkedUserState({
+      username: wish.username,
+      disabled: wish.disabled ?? known?.disabled ?? false,
+      closesShares: wish.closesShares ?? known?.closesShares ?? false,
+      version: Math.max((known?.version ?? 0) + 1, nowMs),
+      reason: isEntry ? wish.reason : (known?.reason ?? ""),
+      setBy: isEntry ? wish.operator.id : (known?.setBy ?? wish.operator.id),
+      setAtMs: isEntry ? nowMs : (known?.setAtMs ?? nowMs),
+      tokensFromMs: wish.endsSessions === true ? nowMs : (known?.tokensFromMs ?? 0),
+      issuer: known?.issuer ?? "",
+      subject: known?.subject ?? "",
+      ...(handOvers.length === 0 ? {} : { handOvers }),
+      removal: known?.removal,
+    });
+  }
+
+  /** A node that is offline by the last poll is asked all the same: it may be back, and each has its own time. */
+  #push(state: UserState, { operator }: UserStateRequest): Promise<Outcome[]> {
+    const { cluster, setOnNode } = this.#deps;
+    return Promise.all(
+      cluster.nodes().map(async (node): Promise<Outcome> => {
+        try {
+          const reply = await setOnNode({
+            address: node.address,
+            state: userStateMessage(state),
+            passwordHash: operator.passwordHash,
+            timeoutMs: USER_STATE_PUSH_TIMEOUT_MS,
+          });
+          const { applied, sessionsEnded } = reply;
+          const later = applied || reply.state === undefined ? undefined : userStateOf(reply.state);
+          const problem = applied ? null : "it knows a newer decision of another administrator, which stays";
+          return { node, sessionsEnded, problem, later };
+        } catch (error) {
+          // The causes say the same again in fewer words.
+          return { node, sessionsEnded: 0, problem: error instanceof Error ? error.message : String(error) };
+        }
+      }),
+    );
+  }
+
+  /** Written before the answer: what an operator has seen succeed is in the log whatever happens next. */
+  async #record(
+    wish: UserStateRequest,
+    { disabled, version, closesShares }: UserState,
+    counts: { readonly holding: number; readonly nodes: number },
+  ): Promise<void> {
+    const { audit, flushAudit, log } = this.#deps;
+    const { operator, username, reason, requestId, address } = wish;
+    const act = actOf(wish, disabled);
+    const { to, mayDelete, untilMs } = { to: wish.endsHandOverTo, ...wish.handsOver };
+    const root =
+      to === undefined
+        ? { closes_shares: closesShares }
+        : {
+            to,
+            may_delete: mayDelete,
+            until: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
+          };
+    const detail = { reason, version, ...root, address, ...counts };
+    const who = { actor: operator.id, request: requestId };
+    audit({ act, ...who, subject: username, detail });
+    if (to !== undefined) {
+      const inherited = wish.handsOver === undefined ? "user.inherit_end" : "user.inherit";
+      audit({ act: inherited, ...who, subject: to, detail: { ...detail, to: undefined, root: username } });
+    }
+    log.info("user_state_pushed", { session: operator.id, act, ...detail });
+    await flushAudit();
+  }
+}
+
+function actOf(wish: UserStateRequest, disabled: boolean): AuditActName {
+  if (wish.handsOver !== undefined) return "user.hand_over";
+  if (wish.endsHandOverTo !== undefined) return "user.hand_over_end";
+  if (wish.endsSessions === true) return "user.end_sessions";
+  return disabled ? "user.disable" : "user.enable";
+}
+
+/** To whom the root is handed over then; what has come to its end is left out. */
+function handOversOf(wish: UserStateRequest, known: UserState | undefined, nowMs: number): HandOver[] {
+  const { handsOver, endsHandOverTo, operator, reason } = wish;
+  const to = handsOver?.to ?? endsHandOverTo;
+  const others =
+    known?.handOvers?.filter((handOver) => isInForce(handOver, nowMs) && handOver.to !== to) ?? [];
+  if (handsOver === undefined) return others;
+  // Who signed in by name stands before the session.
+  if (operator.id.startsWith(`${handsOver.to}/`)) {
+    throw new GroveError("BAD_ARGUMENT", "nobody hands a root over to themselves; another operator can");
+  }
+  return [...others, { ...handsOver, reason, setBy: operator.id, setAtMs: nowMs }];
+}
+
+function handedOver(handOver: HandOver): Known["hand_overs"][number] {
+  const { to, mayDelete, reason, setBy, setAtMs, untilMs } = handOver;
+  const [setAt, until] = [Math.floor(setAtMs / 1_000), Math.floor(untilMs / 1_000)];
+  return { to, may_delete: mayDelete, reason, set_by: setBy, set_at: setAt, until };
+}

@@ -1,0 +1,392 @@
+// The node's side of the control plane: registers, beats, claims roots, and stops when another process holds its id (D19).
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Clock } from "#base/clock.ts";
+import { type ErrorCode, GroveError } from "#base/errors.ts";
+import { HEARTBEAT_INTERVAL_MS, NODE_LEASE_MS } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { VERSION, worksWith } from "#base/version.ts";
+import type { RootClaim } from "#fileserver/operations/root-provisioner.ts";
+import { Code, StatusError } from "#wire/framing/status.ts";
+import type { Client } from "#wire/grpc/client.ts";
+import type {
+  MetaServer,
+  RegisterFileServerRequestSchema,
+  RegisterFileServerResponse,
+} from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import { ClusterWords, type ClusterWordsDeps } from "./cluster-words.ts";
+import { reasonOf } from "./refusal-reason.ts";
+import { type ListedRoot, registrationPages } from "./registration-pages.ts";
+import type { RestoredFrom } from "./restored-from.ts";
+import type { RootList, ShareReplicator } from "./share-replicator.ts";
+
+/** Free and total bytes of the data folder's filesystem. */
+export interface DiskSpace {
+  readonly totalBytes: bigint;
+  readonly freeBytes: bigint;
+}
+
+/** Who this node is, as the MetaServer knows it (D19). */
+export interface NodeFacts {
+  readonly id: string;
+  readonly name: string;
+  /** host:port that clients are sent to. */
+  readonly address: string;
+  /** Of this process; new at each start. */
+  readonly instanceId: string;
+  /** Of the data folder; lasting. */
+  readonly dataId: string;
+  readonly reserveBytes: bigint;
+}
+
+/** The person behind an e-mail address, as the identity provider tells people apart (D21). */
+export interface Person {
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+/** Keeps the cluster that a data folder belongs to. */
+export interface ClusterMemory {
+  readonly clusterId: string;
+  /** The process that registered from this folder last; empty for none. */
+  readonly lastProcess: string;
+  /** The restore that the folder came from; undefined for one that was not restored. */
+  readonly restored?: RestoredFrom | undefined;
+  remember(clusterId: string): Promise<void>;
+  /** Remembers that a process has registered. */
+  registered(instanceId: string): Promise<void>;
+}
+
+/** What the link is made from. */
+export interface MetaLinkDeps {
+  readonly client: Client<typeof MetaServer>;
+  readonly node: NodeFacts;
+  readonly cluster: ClusterMemory;
+  readonly shares: ShareReplicator;
+  readonly rootCount: () => number;
+  /** Whom this node knows an owner as (D21); undefined for nobody. */
+  readonly subjectOf: (owner: string) => (Person & { readonly version?: bigint }) | undefined;
+  /** Takes an operator's word on whose addresses are (D21); left out to ask for none. */
+  readonly onRebound?: ClusterWordsDeps["onRebound"];
+  /** What administrators have decided about users; left out, the node has no part in it. */
+  readonly userStates?: ClusterWordsDeps["userStates"];
+  readonly diskSpace: () => DiskSpace;
+  readonly isDraining: () => boolean;
+  /** Told once when another process holds this node's id: stop serving, and do not register again. */
+  readonly onFenced: (reason: string) => void;
+  readonly clock: Clock;
+  /** Between 0 and 1. */
+  readonly random: () => number;
+  readonly log: Logger;
+}
+
+/** A call may take no longer than the time between two heartbeats. */
+const CALL_TIMEOUT_MS = HEARTBEAT_INTERVAL_MS;
+/** A registration brings everything, and a store in need of it takes it all in. */
+const REGISTER_TIMEOUT_MS = 4 * HEARTBEAT_INTERVAL_MS;
+/** How often each page may be sent: the first tells which process had the node before, when it was not this one; more are needed when one is lost. */
+const REGISTER_ATTEMPTS = 3;
+/** The part of the interval that is random, so that nodes started together do not beat together. */
+const JITTER = 0.1;
+
+/** Refusals that want an operator. */
+const LASTING: readonly ErrorCode[] = ["NODE_ID_HELD", "CLUSTER_MISMATCH", "CLIENT_CERT_REQUIRED"];
+/** What a node does about the first of them. */
+const WAITS = `it waits until that one's lease ends, at most ${NODE_LEASE_MS / 1_000} s after that one has stopped: until then it serves the roots that it has, and takes no new users`;
+
+/** The link to the MetaServer. Without it the node serves the roots it has; only new users need it. */
+export class MetaLink {
+  readonly #deps: MetaLinkDeps;
+  readonly #words: ClusterWords;
+  #epoch: bigint | undefined;
+  /** The epoch of this node that a MetaServer has told us last, of whichever process. */
+  #knownEpoch = 0n;
+  #isRegistrationDue = false;
+  /** Registrations of this process that had pages. */
+  #pagedRegistrations = 0n;
+  #intervalMs = HEARTBEAT_INTERVAL_MS;
+  #isRunning = false;
+  #cancelTimer: (() => void) | undefined;
+  #beating: Promise<void> = Promise.resolve();
+  #lastFailure: string | undefined;
+  #refusal: string | undefined;
+  #isHeldOff = false;
+  #isFenced = false;
+  #clockSkewMs: number | null = null;
+
+  constructor(deps: MetaLinkDeps) {
+    this.#deps = deps;
+    const { client, node, onRebound, userStates, log } = deps;
+    const fsId = node.id;
+    this.#words = new ClusterWords({ client, fsId, onRebound, userStates, timeoutMs: CALL_TIMEOUT_MS, log });
+    deps.shares.onRefused = (error) => this.#notificationFence(error);
+  }
+
+  /** True while the last contact went well. */
+  get isRegistered(): boolean {
+    return this.#epoch !== undefined && this.#lastFailure === undefined;
+  }
+
+  /** Why the MetaServer does not take this node, which waiting does not heal; undefined while it does, or is away. */
+  get refusal(): string | undefined {
+    return this.#refusal;
+  }
+
+  /** The MetaServer's clock minus ours in milliseconds; null before the first answer. */
+  get clockSkewMs(): number | null {
+    return this.#clockSkewMs;
+  }
+
+  /** Registers and beats until stopped. The first attempt has ended when this resolves, well or not. */
+  async start(): Promise<void> {
+    this.#isRunning = true;
+    await this.#beat();
+  }
+
+  /** Sends a heartbeat now, so that the MetaServer hears of a change at once. */
+  async beatNow(): Promise<void> {
+    this.#cancelTimer?.();
+    await this.#beat();
+  }
+
+  /** Has the next heartbeat follow at once, without waiting for it. */
+  beatSoon(): void {
+    if (this.#isRunning) void this.beatNow();
+  }
+
+  /** Ends the beating; resolves when none is under way. */
+  async stop(): Promise<void> {
+    this.#isRunning = false;
+    this.#cancelTimer?.();
+    await this.#beating;
+    await this.#deps.shares.stop();
+  }
+
+  /** Resolves when the MetaServer has heard of a root's shares, or has had its time. Never rejects. */
+  async sharesTold(owner: string): Promise<void> {
+    await this.#deps.shares.told(owner);
+  }
+
+  /**
+   * Where a user's root lives; the MetaServer assigns it when there is none (D19). Throws STORE_UNAVAILABLE when nobody can say, STARTING while
+   * a node that may hold it has not listed its roots, TOKEN_REJECTED when the address is another person's, and ROOT_LOST where this node lacks
+   * the root and was restored since it had it.
+   */
+  async claimRoot(
+    user: Person & { readonly username: string },
+    { isMissing = true }: { readonly isMissing?: boolean } = {},
+  ): Promise<RootClaim> {
+    const { client, node, cluster } = this.#deps;
+    if (this.#epoch === undefined) await this.beatNow();
+    const epoch = this.#epoch;
+    if (epoch === undefined) throw this.#isHeldOff ? heldOff(node.id) : unreachable(undefined);
+    try {
+      const { username, issuer, subject } = user;
+      // The store takes the moment of a restore for the word that the root is not here.
+      const restoredAtMs = isMissing ? BigInt(Math.trunc(cluster.restored?.atMs ?? 0)) : 0n;
+      const request = { username, issuer, subject, fsId: node.id, epoch, restoredAtMs };
+      const claim = await client.claimRoot(request, { timeoutMs: CALL_TIMEOUT_MS });
+      const { rootId, fsId, address, replacesLost } = claim;
+      return { rootId, isHere: fsId === node.id, address, ...(replacesLost ? { replacesLost } : {}) };
+    } catch (error) {
+      // With an epoch that has been replaced meanwhile it is only this claim that came too late.
+      if (epoch === this.#epoch) this.#notificationFence(error);
+      if (reasonOf(error) === "ROOT_LOST") {
+        this.#deps.log.error("root_lost", { user: user.username });
+        throw lostRoot(cluster.restored, error);
+      }
+      throw unreachable(error);
+    }
+  }
+
+  async #beat(): Promise<void> {
+    this.#beating = this.#beating.then(() => this.#exchange());
+    await this.#beating;
+    if (!this.#isRunning) return;
+    const delayMs = this.#intervalMs * (1 + JITTER * (this.#deps.random() * 2 - 1));
+    this.#cancelTimer?.();
+    this.#cancelTimer = this.#deps.clock.after(delayMs, () => void this.#beat());
+  }
+
+  /** One heartbeat, or a registration where that is due. Never rejects. */
+  async #exchange(): Promise<void> {
+    const { log } = this.#deps;
+    // What was asked for before the fence came down must not register again.
+    if (this.#isFenced) return;
+    try {
+      if (this.#epoch === undefined || this.#isRegistrationDue) await this.#register();
+      else await this.#heartbeat(this.#epoch);
+      if (this.#lastFailure !== undefined) log.info("metaserver_reached");
+      this.#lastFailure = undefined;
+      this.#refusal = undefined;
+      this.#isHeldOff = false;
+      this.#deps.shares.reached();
+    } catch (error) {
+      this.#deps.shares.lost();
+      this.#notificationFence(error);
+      const failure = errorText(error);
+      const reason = reasonOf(error);
+      this.#isHeldOff = reason === "NODE_ID_HELD";
+      const told = this.#isHeldOff ? `${failure}; ${WAITS}` : failure;
+      this.#refusal = reason !== undefined && LASTING.includes(reason) ? `${reason}: ${told}` : undefined;
+      // One line for each new state of affairs, not one every five seconds.
+      if (failure !== this.#lastFailure) log.warn("metaserver_failed", { reason, error: told });
+      this.#lastFailure = failure;
+    }
+  }
+
+  async #heartbeat(epoch: bigint): Promise<void> {
+    const { client, node, clock } = this.#deps;
+    const answer = await client.heartbeat(
+      {
+        fsId: node.id,
+        epoch,
+        rootsVersion: BigInt(this.#deps.rootCount()),
+        rootCount: BigInt(this.#deps.rootCount()),
+        diskFree: this.#deps.diskSpace().freeBytes,
+        draining: this.#deps.isDraining(),
+        nowMs: BigInt(Math.trunc(clock.wallMs())),
+        instanceId: node.instanceId,
+        userStatesDigest: this.#words.userStatesDigest,
+      },
+      { timeoutMs: CALL_TIMEOUT_MS },
+    );
+    if (answer.nowMs > 0n) this.#clockSkewMs = Number(answer.nowMs) - Math.trunc(clock.wallMs());
+    if (!answer.known || answer.sendFull) await this.#register();
+    else await this.#words.hearNews(epoch, answer);
+  }
+
+  async #register(): Promise<void> {
+    // Until it is answered: it may have begun another epoch, in which a heartbeat of this one would fence its own process.
+    this.#isRegistrationDue = true;
+    const { cluster, shares, log } = this.#deps;
+    const list = await shares.pause();
+    const answer = await this.#sendRegistration(list);
+    requireSameCluster(cluster.clusterId, answer.clusterId);
+    if (cluster.clusterId === "" && answer.clusterId !== "") await cluster.remember(answer.clusterId);
+    if (!worksWith(VERSION, answer.serverVersion)) {
+      log.warn("versions_apart", { version: VERSION, metaserver_version: answer.serverVersion });
+    }
+    this.#epoch = answer.epoch;
+    this.#knownEpoch = answer.epoch;
+    this.#isRegistrationDue = false;
+    shares.registered(answer.epoch, list);
+    await cluster
+      .registered(this.#deps.node.instanceId)
+      .catch((error: unknown) => log.warn("last_process_not_kept", { error: errorText(error) }));
+    if (answer.heartbeatSeconds > 0) this.#intervalMs = answer.heartbeatSeconds * 1_000;
+    await this.#words.hearAll(answer.epoch);
+    log.info("registered", { cluster: answer.clusterId, epoch: answer.epoch, roots: this.#deps.rootCount() });
+  }
+
+  /**
+   * Says who this is and what it holds, in as many pages as that needs: the one that the answer asks for, so that what was lost is said again.
+   * Where the epoch of the process before has to be named to replace it, that is said again too (M-02).
+   */
+  async #sendRegistration({ roots }: RootList): Promise<RegisterFileServerResponse> {
+    const { client, subjectOf } = this.#deps;
+    const pages = registrationPages(roots.map((root) => withPerson(root, subjectOf(root.owner ?? ""))));
+    const last = pages.length - 1;
+    const registration = last === 0 ? 0n : ++this.#pagedRegistrations;
+    const head = this.#registrationHead();
+    let page = 0;
+    for (let asked = 0; asked < REGISTER_ATTEMPTS * pages.length; asked++) {
+      const knownEpoch = this.#knownEpoch;
+      const part = { roots: pages[page] ?? [], registration, page, more: page < last };
+      const answer = await client.registerFileServer(
+        { ...head, ...part, knownEpoch },
+        { timeoutMs: REGISTER_TIMEOUT_MS },
+      );
+      if (answer.heldEpoch !== 0n) this.#knownEpoch = answer.heldEpoch;
+      else if (answer.epoch === 0n) page = Math.min(answer.nextPage, last);
+      // A MetaServer of 0.1.0 takes each page for a registration that adds to those before.
+      else if (page < last) page++;
+      else return answer;
+    }
+    throw new GroveError("STORE_UNAVAILABLE", "other processes register with this node's id all the time");
+  }
+
+  #registrationHead(): Omit<MessageInitShape<typeof RegisterFileServerRequestSchema>, "$typeName"> {
+    const { node, cluster } = this.#deps;
+    const disk = this.#deps.diskSpace();
+    return {
+      fsId: node.id,
+      name: node.name,
+      grpcAddr: node.address,
+      version: VERSION,
+      clusterId: cluster.clusterId,
+      diskTotal: disk.totalBytes,
+      diskFree: disk.freeBytes,
+      diskReserve: node.reserveBytes,
+      instanceId: node.instanceId,
+      dataId: node.dataId,
+      predecessorId: cluster.lastProcess,
+      lastEpoch: this.#epoch ?? 0n,
+    };
+  }
+
+  #notificationFence(error: unknown): void {
+    if (reasonOf(error) !== "FENCED") return;
+    this.#isFenced = true;
+    this.#isRunning = false;
+    this.#cancelTimer?.();
+    this.#deps.onFenced("another process registered with this node's id");
+  }
+}
+
+/** A root, and whom its owner is known as. */
+function withPerson(root: ListedRoot, known: ReturnType<MetaLinkDeps["subjectOf"]>): ListedRoot {
+  if (known === undefined) return root;
+  const { issuer, subject, version = 0n } = known;
+  return { ...root, issuer, subject, subjectVersion: version };
+}
+
+/** A data folder stays in its cluster whatever a MetaServer answers (D19). */
+function requireSameCluster(own: string, answered: string): void {
+  if (own === "" || answered === own) return;
+  throw new GroveError(
+    "CLUSTER_MISMATCH",
+    `this data folder belongs to the cluster ${own}, and the metaserver is of ${answered}`,
+    { metadata: { own_cluster: own, other_cluster: answered } },
+  );
+}
+
+/** What a new user is told while another process holds this node's id: the directory answers, and it is not theirs to wait for. */
+function heldOff(id: string): GroveError {
+  return new GroveError(
+    "STARTING",
+    `this server (${id}) was started a moment ago and waits for the one before it to be given up, up to ${NODE_LEASE_MS / 1_000} s after that one ` +
+      "has stopped; whoever has files here can use them meanwhile",
+    { metadata: { retry_after_ms: String(HEARTBEAT_INTERVAL_MS) } },
+  );
+}
+
+/** What a user is told whose root was on this node's disk before that was lost, and is not in the backup (D19). */
+function lostRoot(restored: RestoredFrom | undefined, cause: unknown): GroveError {
+  const taken = new Date(restored?.takenAtMs ?? 0).toISOString().slice(0, 16).replace("T", " ");
+  return new GroveError(
+    "ROOT_LOST",
+    `this server was restored from its backup of ${taken} UTC, and your files are not in it; no empty root is made in their place without the ` +
+      "operator's word",
+    { cause },
+  );
+}
+
+/** What a new user is told when the MetaServer gave no answer, or one that is the node's affair and not the user's. */
+function unreachable(error: unknown): GroveError {
+  if (reasonOf(error) === "TOKEN_REJECTED" && error instanceof StatusError) {
+    return new GroveError("TOKEN_REJECTED", error.message, { metadata: { claim: "sub" }, cause: error });
+  }
+  if (reasonOf(error) === "STARTING" && error instanceof StatusError) {
+    // The user's root may lie on a node that has not listed it yet: the message names it.
+    const metadata = { retry_after_ms: String(HEARTBEAT_INTERVAL_MS) };
+    return new GroveError("STARTING", error.message, { metadata, cause: error });
+  }
+  const isOurFault = error instanceof StatusError && error.code !== Code.UNAVAILABLE;
+  return new GroveError(
+    "STORE_UNAVAILABLE",
+    isOurFault
+      ? "the metaserver did not say where your root lives; try again, or ask the operator"
+      : "the metaserver cannot be reached, so that a first sign-in has to wait; try again",
+    { cause: error },
+  );
+}

@@ -1,0 +1,117 @@
+// The node's certificate while it runs: followed on the disk, renewed through the MetaServer, handed to whoever uses it.
+
+import type { Clock } from "#base/clock.ts";
+import { DAY_MS } from "#base/duration.ts";
+import type { Logger } from "#base/log.ts";
+import { systemFraction } from "#base/random.ts";
+import { CertificateRenewer } from "#security/authority/certificate-renewer.ts";
+import { certificateEndMs, type TlsMaterial, type TlsPaths } from "#security/authority/tls-material.ts";
+import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
+import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+
+/** Certificates as texts that never change, or as files that are followed. */
+export type TlsSource = TlsMaterial | { readonly paths: TlsPaths };
+
+/** What a node's certificate is made from. */
+export interface NodeCertificateDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Between 0 and 1. */
+  readonly random: () => number;
+  /** Asks the MetaServer for a new certificate (PEM); undefined for a node that stands alone, which nobody renews. */
+  readonly renew: ((current: TlsMaterial) => Promise<string>) | undefined;
+}
+
+const RENEW_TIMEOUT_MS = 10_000;
+
+/** A certificate in use. */
+export class NodeCertificate {
+  readonly #listeners: ((material: TlsMaterial) => void)[] = [];
+  readonly #clock: Clock;
+  readonly #fixed: TlsMaterial | undefined;
+  #keeper: CertificateRenewer | undefined;
+
+  private constructor(clock: Clock, fixed: TlsMaterial | undefined) {
+    this.#clock = clock;
+    this.#fixed = fixed;
+  }
+
+  /** Opens the files and follows them. Throws BAD_ARGUMENT when they cannot be used. */
+  static async open(source: TlsSource, deps: NodeCertificateDeps): Promise<NodeCertificate> {
+    if (!("paths" in source)) return new NodeCertificate(deps.clock, source);
+    const certificate = new NodeCertificate(deps.clock, undefined);
+    certificate.#keeper = await CertificateRenewer.open({
+      ...deps,
+      paths: source.paths,
+      onChange: (material) => {
+        for (const listener of certificate.#listeners) listener(material);
+      },
+    });
+    return certificate;
+  }
+
+  /** What is in use now. */
+  get material(): TlsMaterial {
+    const material = this.#keeper?.material ?? this.#fixed;
+    if (material === undefined) throw new Error("a certificate is a file or a text");
+    return material;
+  }
+
+  /** Whole days until it ends (D12). */
+  get daysLeft(): number {
+    if (this.#keeper !== undefined) return this.#keeper.daysLeft;
+    return Math.floor((certificateEndMs(this.material.cert) - this.#clock.wallMs()) / DAY_MS);
+  }
+
+  /** Tells of every new one. */
+  onChange(listener: (material: TlsMaterial) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Reads the files again now. */
+  async reload(): Promise<void> {
+    await this.#keeper?.reload();
+  }
+
+  /** Stops following. */
+  async close(): Promise<void> {
+    await this.#keeper?.close();
+  }
+}
+
+/** Opens the certificate of a node; any of the MetaServers may renew it. */
+export async function openNodeCertificate(
+  source: TlsSource | undefined,
+  node: { readonly id: string; readonly metaservers: readonly string[] },
+  deps: { readonly clock: Clock; readonly log: Logger },
+): Promise<NodeCertificate | undefined> {
+  if (source === undefined) return undefined;
+  const { clock, log } = deps;
+  return NodeCertificate.open(source, {
+    clock,
+    log,
+    random: systemFraction,
+    renew: node.metaservers.length === 0 ? undefined : (current) => renewAtAny(node, current),
+  });
+}
+
+/** Asks one MetaServer after another: of several only one may have the authority at hand. */
+async function renewAtAny(
+  node: { readonly id: string; readonly metaservers: readonly string[] },
+  current: TlsMaterial,
+): Promise<string> {
+  let failure: unknown;
+  for (const address of node.metaservers) {
+    const channel = new GrpcChannel({ addresses: [address], tls: current });
+    try {
+      const client = createClient(MetaServer, channel);
+      return (await client.renewCertificate({ nodeId: node.id }, { timeoutMs: RENEW_TIMEOUT_MS }))
+        .certificate;
+    } catch (error) {
+      failure ??= error;
+    } finally {
+      channel.close();
+    }
+  }
+  throw failure;
+}

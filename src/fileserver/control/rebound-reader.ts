@@ -1,0 +1,46 @@
+// Hears from the MetaServer which addresses an operator has put other persons behind (D21).
+import { SUBJECTS_LISTED_MAX } from "#base/limits.ts";
+import type { ReboundSubject } from "#security/identity/subject-registry.ts";
+import type { Client } from "#wire/grpc/client.ts";
+import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+
+/** What a reader is made from. */
+export interface ReboundReaderDeps {
+  readonly client: Pick<Client<typeof MetaServer>, "listReboundSubjects">;
+  readonly fsId: string;
+  /** Takes a page of them; what it throws has them read again. */
+  readonly onRebound: (words: readonly ReboundSubject[]) => Promise<void>;
+  readonly timeoutMs: number;
+}
+
+/** Reads each of them once in the life of the process, whatever the data folder knows of them already. */
+export class ReboundReader {
+  readonly #deps: ReboundReaderDeps;
+  #after = { afterVersion: 0n, afterUsername: "" };
+  #readUpTo = 0n;
+
+  constructor(deps: ReboundReaderDeps) {
+    this.#deps = deps;
+  }
+
+  /** True when there is more than what was read. */
+  isBehind(version: bigint): boolean {
+    return version > this.#readUpTo;
+  }
+
+  /** Reads what there is, page by page. */
+  async read(epoch: bigint): Promise<void> {
+    const { client, fsId, onRebound, timeoutMs } = this.#deps;
+    for (;;) {
+      const request = { fsId, epoch, ...this.#after };
+      const { subjects } = await client.listReboundSubjects(request, { timeoutMs });
+      const last = subjects.at(-1);
+      if (last !== undefined) {
+        await onRebound(subjects);
+        this.#after = { afterVersion: last.version, afterUsername: last.username };
+      }
+      if (subjects.length < SUBJECTS_LISTED_MAX) break;
+    }
+    this.#readUpTo = this.#after.afterVersion;
+  }
+}

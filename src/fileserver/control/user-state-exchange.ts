@@ -1,0 +1,32 @@
+// Has node and metadata store know the same decisions about users: each gives the other what it lacks.
+import { firstOfMessage } from "#base/user-state.ts";
+import type { KnownUserStates } from "#fileserver/operations/user-operations.ts";
+import type { Client } from "#wire/grpc/client.ts";
+import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import { userStateMessage, userStateOf } from "#wire/proto/user-state-message.ts";
+
+/** Who asks whom. */
+export interface Exchange {
+  readonly client: Pick<Client<typeof MetaServer>, "exchangeUserStates">;
+  readonly fsId: string;
+  readonly epoch: bigint;
+  readonly timeoutMs: number;
+}
+
+/** Tells all that this node has, and takes all in that the store has. Rejects as calls do, and then what came until then holds. */
+export async function exchangeUserStates(
+  known: KnownUserStates,
+  { client, fsId, epoch, timeoutMs }: Exchange,
+): Promise<void> {
+  const own = known.list();
+  let told = 0;
+  let after = "";
+  for (let more = true; more || told < own.length; ) {
+    const states = firstOfMessage(own.slice(told)).map(userStateMessage);
+    told += states.length;
+    const answer = await client.exchangeUserStates({ fsId, epoch, states, after }, { timeoutMs });
+    await known.learn(answer.states.map(userStateOf));
+    after = answer.states.at(-1)?.username ?? after;
+    more = answer.more && answer.states.length > 0;
+  }
+}

@@ -1,0 +1,84 @@
+// One line for each call that did not end well: a failure of this node for everybody who watches, a refusal for who looks closely.
+import type { Clock } from "#base/clock.ts";
+import { type ErrorCode, isGroveError } from "#base/errors.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { LogSampler } from "#base/log-sampler.ts";
+import { networkOf } from "#base/network.ts";
+import type { OperationMeter } from "#fileserver/operations/operation-meter.ts";
+import { outcomeOf } from "#fileserver/operations/operation-outcome.ts";
+import { Code, codeName, StatusError } from "#wire/framing/status.ts";
+import type { CallHead } from "#wire/grpc/call-gate.ts";
+import type { CallContext, ServerInterceptor } from "#wire/grpc/handler.ts";
+
+/** Refusals that come in floods, when many ask for more than there is: an operator sees a few lines of each. */
+const FOR_LOAD = ["OVERLOADED", "RATE_LIMITED"] as const satisfies readonly ErrorCode[];
+
+/** Calls that are no operation on content, names or trash, each of which counts itself: an error rate counts them too (T4). */
+export const CALLS_APART: ReadonlySet<string> = new Set([
+  "RegisterClient",
+  "EndSession",
+  "ListSessions",
+  "GetQuota",
+  "SetQuota",
+  "SetUserState",
+  "ListUserStates",
+]);
+
+/** What hears of calls that did not end well. */
+export interface CallLog {
+  /** Those that were refused by their headers alone. */
+  readonly refused: (head: CallHead, error: unknown) => void;
+  /** Those that ran. */
+  readonly interceptor: ServerInterceptor;
+}
+
+/** Logs and counts; the token that came with a call, and what was read or written, reach no line. Lines that repeat themselves are sampled. */
+export function callLog(
+  log: Logger,
+  meter: Pick<OperationMeter, "callDone" | "callFailed">,
+  clock: Clock,
+): CallLog {
+  const sampler = new LogSampler(clock);
+  const done = (context: CallContext): void => {
+    if (CALLS_APART.has(context.method.name)) meter.callDone();
+  };
+  const refused = (context: CallHead, error: unknown): void => {
+    meter.callFailed(error);
+    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+    const reason = isGroveError(cause)
+      ? cause.code
+      : codeName(error instanceof StatusError ? error.code : Code.UNKNOWN);
+    const isForLoad = isGroveError(cause, ...FOR_LOAD);
+    const { address } = context.peer;
+    const method = context.method.name;
+    const sampled = sampler.take(isForLoad ? reason : `${reason} ${method} ${networkOf(address)}`);
+    if (sampled === undefined) return;
+    const fields = { method, address, reason, error: errorText(cause), ...sampled };
+    if (isForLoad) log.warn("call_refused_for_load", fields);
+    else if (outcomeOf(error) === "failed") log.warn("call_failed", fields);
+    else log.debug("call_refused", fields);
+  };
+  const failed = (context: CallContext, error: unknown): never => {
+    refused(context, error);
+    throw error;
+  };
+  const later = async (context: CallContext, outcome: Promise<void>): Promise<void> => {
+    try {
+      await outcome;
+    } catch (error) {
+      failed(context, error);
+    }
+    done(context);
+  };
+  const interceptor: ServerInterceptor = (context, next) => {
+    try {
+      const outcome = next();
+      if (outcome instanceof Promise) return later(context, outcome);
+      done(context);
+      return outcome;
+    } catch (error) {
+      return failed(context, error);
+    }
+  };
+  return { refused, interceptor };
+}

@@ -1,0 +1,105 @@
+// Gathers what the /metrics document needs from the node's parts (spec 2.7, D12), without a scan of any table.
+import type { Clock } from "#base/clock.ts";
+import { VERSION } from "#base/version.ts";
+import type { FileService } from "#fileserver/operations/file-service.ts";
+import { gitCommit } from "#os/git-commit.ts";
+import type { QuotaStore } from "#quota/quota-store.ts";
+import type { SessionTable } from "#security/sessions/session-table.ts";
+import type { DamagedFile, Storage } from "#storage/contract/storage.ts";
+import { HostGauges } from "#telemetry/host-gauges.ts";
+import type { DamagedFileReading, GuardedReadings, NodeMetrics } from "#telemetry/metrics-document.ts";
+import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
+import type { SecurityEvents } from "#telemetry/security-events.ts";
+import { UserMaps, type UserReadings } from "#telemetry/user-maps.ts";
+
+/** A user counts as active for this long after the last use of a session (decision D12). */
+const ACTIVE_USER_WINDOW_MS: number = 15 * 60_000;
+
+/** Where the readings come from. */
+export interface NodeMetricsDeps {
+  readonly service: Pick<FileService, "usage">;
+  readonly storage: Pick<
+    Storage,
+    "facts" | "failure" | "damagedFiles" | "damageFoundTotal" | "scrubState" | "recountState"
+  >;
+  readonly quotas: QuotaStore;
+  readonly sessions: SessionTable;
+  readonly telemetry: NodeTelemetry;
+  readonly securityEvents: Pick<SecurityEvents, "total">;
+  readonly clock: Clock;
+  readonly dataFolder: string;
+  readonly reserveBytes: bigint;
+  /** Whole days until the node's certificate ends; null without TLS. */
+  readonly certDaysLeft: () => number | null;
+  readonly connections: () => number;
+  readonly clockSkewMs: () => number | null;
+  /** True when mock tokens are accepted (spec 5.7). */
+  readonly authMock: boolean;
+}
+
+/** What a scrape gets: the document, and beside it what tells of single users. */
+export interface NodeReadings {
+  readonly node: NodeMetrics;
+  readonly users: UserMaps;
+  readonly guarded: GuardedReadings;
+}
+
+/** Makes the function that /metrics calls. Its work grows with what has changed since the call before, not with how many users there are. */
+export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<NodeReadings> {
+  const gauges = new HostGauges({ clock: deps.clock, dataDirectory: deps.dataFolder });
+  const users = new UserMaps((username) => readingsOf(deps, username));
+  const commit = gitCommit();
+  return async () => {
+    const host = await gauges.read();
+    const active = deps.sessions.takeUsed();
+    users.update(deps.service.usage.takeChanged());
+    users.update(active);
+    const damaged = deps.storage.damagedFiles();
+    const node = deps.telemetry.document({
+      host,
+      users,
+      activeUsers: deps.sessions.activeUsers(ACTIVE_USER_WINDOW_MS),
+      activeConnections: deps.connections(),
+      chunkCount: deps.storage.facts().chunkCount,
+      reserveBytes: deps.reserveBytes,
+      version: VERSION,
+      gitCommit: commit,
+      certDaysLeft: deps.certDaysLeft(),
+      clockSkewMs: deps.clockSkewMs(),
+      authMock: deps.authMock,
+      storageFailed: deps.storage.failure !== undefined,
+      care: {
+        damagedFiles: damaged.count,
+        damageFoundTotal: deps.storage.damageFoundTotal,
+        scrub: deps.storage.scrubState(),
+        recount: deps.storage.recountState(),
+      },
+    });
+    const { total: securityEventsTotal } = deps.securityEvents;
+    return { node, users, guarded: { damaged: damaged.listed.map(toReading), securityEventsTotal } };
+  };
+}
+
+function toReading({ owner, path, isTrashed, sizeBytes }: DamagedFile): DamagedFileReading {
+  return { username: owner, path, trashed: isTrashed, size: sizeBytes };
+}
+
+function readingsOf(deps: NodeMetricsDeps, username: string): UserReadings | undefined {
+  const usage = deps.service.usage.of(username);
+  if (usage === undefined) return undefined;
+  const quota = deps.quotas.quotaOf(username);
+  const limit = deps.quotas.inodeLimitOf(username);
+  return {
+    username,
+    liveBytes: usage.liveBytes,
+    trashBytes: usage.trashBytes,
+    stagingBytes: usage.stagingBytes,
+    fileCount: usage.fileCount,
+    inodeCount: usage.liveInodes + usage.trashInodes,
+    inodeLimit: limit.inodes,
+    inodeLimitExplicit: limit.source === "explicit",
+    quotaBytes: quota.bytes,
+    quotaExplicit: quota.source === "explicit",
+    lastActiveWallMs: deps.sessions.lastActiveMs(username),
+  };
+}

@@ -1,0 +1,190 @@
+// The gRPC routes of the FileServer: each maps a message to an operation and its outcome to a message, and does nothing else.
+
+import { GroveError } from "#base/errors.ts";
+import { bearerToken, type Caller, callerOf, currentCaller } from "#fileserver/operations/caller.ts";
+import { sendDownload } from "#fileserver/operations/download.ts";
+import type { Asked } from "#fileserver/operations/explain-operations.ts";
+import type { FileService } from "#fileserver/operations/file-service.ts";
+import { type AdminCredential, PASSWORD_HASH_HEADER } from "#fileserver/operations/quota-operations.ts";
+import { receiveUpload } from "#fileserver/operations/upload.ts";
+import type { ListSort } from "#storage/contract/storage.ts";
+import { EncodedReply } from "#wire/framing/encoded-reply.ts";
+import type { CallContext, ServiceHandlers } from "#wire/grpc/handler.ts";
+import { slicedClientStream, slicedServerStream } from "#wire/grpc/sliced.ts";
+import { encodeAttr } from "#wire/proto/attr-encoder.ts";
+import { type Attr, OnConflict, Perm, Sort } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import type {
+  DownloadRequestSchema,
+  DownloadResponseSchema,
+  FileServer,
+  UploadRequestSchema,
+  UploadResponseSchema,
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+
+/** Methods that bring a credential of their own instead of a session (spec 5.3, 5.5). */
+export const SESSIONLESS_METHODS: ReadonlySet<string> = new Set([
+  "RegisterClient",
+  "SetQuota",
+  "SetUserState",
+  "ListUserStates",
+]);
+
+/** Methods whose administrators may prove the password and have no session: the console has none (spec 4.3). */
+export const PASSWORD_METHODS: ReadonlySet<string> = new Set(["ShowTrash", "RestoreFile"]);
+
+const SORTS: ReadonlyMap<number, ListSort> = new Map([
+  [Sort.NAME, "name"],
+  [Sort.NAME_DESC, "name-desc"],
+  [Sort.SIZE, "size"],
+  [Sort.SIZE_DESC, "size-desc"],
+  [Sort.MTIME, "mtime"],
+  [Sort.MTIME_DESC, "mtime-desc"],
+]);
+
+const CONFLICTS: ReadonlyMap<number, "fail" | "rename" | "replace"> = new Map([
+  [OnConflict.FAIL, "fail"],
+  [OnConflict.RENAME, "rename"],
+  [OnConflict.REPLACE, "replace"],
+]);
+
+const PERMISSIONS: ReadonlyMap<number, Asked> = new Map([
+  [Perm.READ, "read"],
+  [Perm.WRITE, "write"],
+  [Perm.DELETE, "delete"],
+]);
+
+/** The handlers; methods without one answer UNIMPLEMENTED. */
+export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<typeof FileServer>> {
+  const { namespace, content, trash, sessions, quotas } = service;
+  return {
+    ...looks(service),
+    ...sharing(service),
+    registerClient: (request, context) =>
+      sessions.registerClient(request, { idToken: bearerToken(context), address: context.peer.address }),
+    endSession: (request, context) => sessions.endSession(currentCaller(context), request),
+    listSessions: (_request, context) => sessions.listSessions(currentCaller(context)),
+
+    createFile: async (request, context) =>
+      encoded(await namespace.createFile(currentCaller(context), request)),
+    createDirectory: async (request, context) =>
+      encoded(await namespace.createDirectory(currentCaller(context), request)),
+    readFile: {
+      bulky: async (request, context) =>
+        new EncodedReply(await content.readFile(currentCaller(context), request, EncodedReply.HEAD_BYTES)),
+    },
+    writeFile: (request, context) => content.writeFile(currentCaller(context), request),
+    deleteFile: async (request, context) => {
+      const { freedBytes, inodeCount } = await namespace.deleteFile(currentCaller(context), request);
+      return { freedBytes: BigInt(freedBytes), inodeCount: BigInt(inodeCount) };
+    },
+    rename: (request, context) =>
+      namespace.rename(currentCaller(context), {
+        ...request,
+        onConflict: known(CONFLICTS, request.onConflict, "on_conflict"),
+      }),
+
+    trashFile: (request, context) => trash.trashFile(currentCaller(context), request),
+    showTrash: (request, context) =>
+      request.operator === undefined
+        ? trash.showTrash(callerWithSession(context, service), request)
+        : service.operatorTrash.list(request, adminCredential(context, service)),
+    restoreFile: async (request, context) => {
+      const wish = { ...request, onConflict: known(CONFLICTS, request.onConflict, "on_conflict") };
+      return encoded(
+        request.operator === undefined
+          ? await trash.restoreFile(callerWithSession(context, service), wish)
+          : await service.operatorTrash.restore(wish, adminCredential(context, service)),
+      );
+    },
+    purgeTrash: (request, context) => trash.purgeTrash(currentCaller(context), request),
+
+    copy: async (request, context) => {
+      const onConflict = known(CONFLICTS, request.onConflict, "on_conflict");
+      const wish = { ...request, onConflict };
+      return encoded(await service.copies.copy(currentCaller(context), wish, context.signal));
+    },
+    beginUpload: (request, context) => service.resumable.begin(currentCaller(context), request),
+    getUpload: (request, context) => service.resumable.get(currentCaller(context), request),
+    abortUpload: (request, context) => service.resumable.abort(currentCaller(context), request),
+    uploadFile: slicedClientStream<typeof UploadRequestSchema, typeof UploadResponseSchema>(
+      "chunk.data",
+      (requests, context) => receiveUpload(service.uploads, currentCaller(context), requests, context.signal),
+    ),
+    downloadFile: slicedServerStream<typeof DownloadRequestSchema, typeof DownloadResponseSchema>(
+      "chunk.data",
+      (request, context, writer) => sendDownload(service.downloads, currentCaller(context), request, writer),
+    ),
+
+    explain: (request, context) =>
+      service.explanations.explain(currentCaller(context), {
+        ...request,
+        permission: known(PERMISSIONS, request.permission, "permission"),
+      }),
+
+    getQuota: (request, context) => quotas.getQuota(currentCaller(context), request.root),
+    setQuota: (request, context) => quotas.setQuota(request, adminCredential(context, service)),
+    setUserState: (request, context) => service.users.setState(request, adminCredential(context, service)),
+    listUserStates: (request, context) =>
+      service.users.listStates(request, adminCredential(context, service)),
+  };
+}
+
+/** What is answered at once, from memory or from one snapshot of the database; but for large directories in an order of their own. */
+function looks({
+  namespace,
+}: FileService): Pick<ServiceHandlers<typeof FileServer>, "changeDir" | "getAttr" | "listDir"> {
+  return {
+    getAttr: { instant: (request, context) => encoded(namespace.getAttr(currentCaller(context), request)) },
+    listDir: (request, context) => {
+      const wanted = { ...request, sort: known(SORTS, request.sort, "sort") };
+      const reply = { headBytes: EncodedReply.HEAD_BYTES, signal: context.signal };
+      const bytes = namespace.listDir(currentCaller(context), wanted, reply);
+      return bytes instanceof Promise
+        ? bytes.then((sorted) => new EncodedReply(sorted))
+        : new EncodedReply(bytes);
+    },
+    changeDir: { instant: (request, context) => namespace.changeDir(currentCaller(context), request) },
+  };
+}
+
+function sharing({
+  shares,
+}: FileService): Pick<ServiceHandlers<typeof FileServer>, "listShares" | "share" | "unshare"> {
+  return {
+    share: (request, context) => shares.share(currentCaller(context), request),
+    unshare: (request, context) => shares.unshare(currentCaller(context), request),
+    listShares: (request, context) => shares.listShares(currentCaller(context), request),
+  };
+}
+
+function encoded(attr: Attr): EncodedReply {
+  return new EncodedReply(encodeAttr(attr, EncodedReply.HEAD_BYTES));
+}
+
+function adminCredential(context: CallContext, service: FileService): AdminCredential {
+  return {
+    passwordHash: context.metadata.get(PASSWORD_HASH_HEADER),
+    peer: context.peer,
+    session: () => sessionIfAny(context, service),
+  };
+}
+
+/** The caller of a method that a password lets in too, where the request is one of a user's own. Throws SESSION_MISSING. */
+function callerWithSession(context: CallContext, { sessionTable, state }: FileService): Caller {
+  return context.standing.kind === "user" ? currentCaller(context) : callerOf(context, sessionTable, state);
+}
+
+function sessionIfAny(context: CallContext, service: FileService): Caller | undefined {
+  return bearerToken(context) === undefined
+    ? undefined
+    : callerOf(context, service.sessionTable, service.state);
+}
+
+function known<T>(values: ReadonlyMap<number, T>, value: number, field: string): T {
+  const found = values.get(value);
+  if (found === undefined)
+    throw new GroveError("BAD_ARGUMENT", `${field} has a value that this server does not know`, {
+      metadata: { field },
+    });
+  return found;
+}

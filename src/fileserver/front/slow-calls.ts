@@ -1,0 +1,53 @@
+// One line and a count for each call that took long, with what it has waited for.
+import { beginWaits, type CallWaits, endWaits } from "#base/call-waits.ts";
+import type { Clock } from "#base/clock.ts";
+import type { Logger } from "#base/log.ts";
+import { LogSampler } from "#base/log-sampler.ts";
+import { currentRequestId } from "#base/request-scope.ts";
+import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
+import type { CallContext, ServerInterceptor } from "#wire/grpc/handler.ts";
+
+/** What it needs. */
+export interface SlowCallsDeps {
+  readonly telemetry: Pick<NodeTelemetry, "slowCall">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Calls that take longer are slow. Of a stream counts what this node has made it wait, since the rest is the client's pace. */
+  readonly thresholdMs: number;
+}
+
+/** Watches calls; stands below what gives requests their ids. */
+export function slowCalls({ telemetry, clock, log, thresholdMs }: SlowCallsDeps): ServerInterceptor {
+  const sampler = new LogSampler(clock);
+  const tell = (context: CallContext, waits: CallWaits | undefined, tookMs: number): void => {
+    const ms = context.method.kind === "unary" ? tookMs : (waits?.totalMs ?? 0);
+    if (ms < thresholdMs) return;
+    const all = waits?.all ?? new Map();
+    telemetry.slowCall(all);
+    const method = context.method.name;
+    const sampled = sampler.take(method);
+    if (sampled === undefined) return;
+    const { address } = context.peer;
+    const waited = Object.fromEntries(Array.from(all, ([wait, waitedMs]) => [`${wait}_ms`, waitedMs]));
+    log.warn("slow_call", { method, address, took_ms: Math.round(tookMs), ...waited, ...sampled });
+  };
+  return (context, next) => {
+    const id = currentRequestId();
+    const waits = beginWaits();
+    const startMs = clock.steadyMs();
+    const end = (): void => {
+      endWaits(waits, id);
+      tell(context, waits, clock.steadyMs() - startMs);
+    };
+    let outcome: ReturnType<typeof next>;
+    try {
+      outcome = next();
+    } catch (error) {
+      end();
+      throw error;
+    }
+    if (outcome instanceof Promise) return outcome.finally(end);
+    end();
+    return outcome;
+  };
+}

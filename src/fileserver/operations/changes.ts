@@ -1,0 +1,76 @@
+// Runs one change of a root: its claim in the ledger, the command to storage, and what it did back into the books.
+import type { AuditSink } from "#base/audit-act.ts";
+import { joinPath } from "#base/names.ts";
+import type { Claim, Holding, QuotaLedger } from "#quota/ledger.ts";
+import type { ChangeContext, KeptItem, Usage } from "#storage/contract/inode.ts";
+import type { RootRecord } from "#storage/contract/storage.ts";
+import type { Reached } from "./access.ts";
+import type { Caller } from "./caller.ts";
+import type { RootUsage } from "./root-usage.ts";
+import { auditKept } from "./trash-acts.ts";
+
+/** What every change of storage answers. */
+interface Outcome {
+  readonly usage: Usage;
+  readonly usedDeltaBytes: number;
+  readonly inodeDelta: number;
+  readonly kept?: KeptItem | undefined;
+}
+
+/** Who makes a change. */
+interface Actor {
+  readonly identity: Pick<Caller["identity"], "username">;
+}
+
+/** The quota and storage steps of every change but uploads, which hold their claim over many messages. */
+export class Changes {
+  readonly #ledger: QuotaLedger;
+  readonly #usage: RootUsage;
+  readonly #audit: AuditSink;
+
+  constructor(deps: { ledger: QuotaLedger; usage: RootUsage; audit: AuditSink }) {
+    this.#ledger = deps.ledger;
+    this.#usage = deps.usage;
+    this.#audit = deps.audit;
+  }
+
+  /** Claims, runs and enters a change at a place that the caller has reached in this turn. Throws QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE. */
+  async run<T extends Outcome>(
+    caller: Actor,
+    reached: Reached,
+    claim: Claim | undefined,
+    command: (context: ChangeContext, holding: Holding) => Promise<T>,
+  ): Promise<T> {
+    const done = await this.#run(reached.resolution.root, claim, (holding) =>
+      command({ ...contextOf(caller, reached), maxInodes: holding.inodes }, holding),
+    );
+    auditKept(this.#audit, { actor: caller.identity.username, owner: reached.owner }, done);
+    return done;
+  }
+
+  /** Runs and enters a change that the node itself makes, of a root that was read in this turn. */
+  runFor<T extends Outcome>(root: RootRecord, command: () => Promise<T>): Promise<T> {
+    return this.#run(root, undefined, command);
+  }
+
+  async #run<T extends Outcome>(
+    { owner, usage }: RootRecord,
+    claim: Claim | undefined,
+    command: (holding: Holding) => Promise<T>,
+  ): Promise<T> {
+    const done = await this.#ledger.change({ owner, usage }, claim, command);
+    this.#usage.record(owner, done.usage);
+    return done;
+  }
+}
+
+/** What storage checks a change against: the access version that the decision was made on, and the path that was followed. */
+export function contextOf(caller: Actor, reached: Reached): ChangeContext {
+  const { root } = reached.resolution;
+  return {
+    owner: root.owner,
+    accessVersion: reached.isOwner ? undefined : root.accessVersion,
+    by: caller.identity.username,
+    at: joinPath(reached.names),
+  };
+}

@@ -1,0 +1,219 @@
+// Ranges of a file in one message: ReadFile and WriteFile (D15).
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { CHUNK_BYTES, FILE_MAX_BYTES, STALE_ACCESS_RETRIES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
+import type { Logger } from "#base/log.ts";
+import { etagOf, type Inode, inodeIdText } from "#storage/contract/inode.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
+import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { type Access, existingFile, type Reached, retryWhenStale } from "./access.ts";
+import type { Caller } from "./caller.ts";
+import type { Changes } from "./changes.ts";
+import { attrAt, type Place } from "./namespace-operations.ts";
+import type { OperationMeter } from "./operation-meter.ts";
+import { encodeRead } from "./read-bytes.ts";
+
+/** What the operations are made from. */
+export interface ContentDeps {
+  readonly storage: Storage;
+  readonly access: Access;
+  readonly changes: Changes;
+  readonly meter: OperationMeter;
+  readonly telemetry: NodeTelemetry;
+  readonly log: Logger;
+}
+
+/** Reads and writes of ranges. */
+export class ContentOperations {
+  readonly #deps: ContentDeps;
+
+  constructor(deps: ContentDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Reads at most 4,000,000 bytes; less at the end of the file. Gives the ReadFileResponse behind `headBytes` bytes of room for whoever
+   * sends it. Throws BAD_ARGUMENT, IS_DIRECTORY, CORRUPT.
+   */
+  readFile(
+    caller: Caller,
+    request: Place & { readonly offset: bigint; readonly length: number },
+    headBytes: number,
+  ): Promise<Buffer> {
+    return this.#deps.meter.later("read", async () => {
+      if (request.length > CHUNK_BYTES) {
+        throw new GroveError(
+          "BAD_ARGUMENT",
+          `ReadFile reads at most ${CHUNK_BYTES} bytes; use DownloadFile`,
+          { metadata: { limit_bytes: String(CHUNK_BYTES) } },
+        );
+      }
+      const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "read");
+      const file = existingFile(reached);
+      const offset = offsetInside(file, request.offset);
+      const end = Math.min(file.sizeBytes, offset + (request.length === 0 ? CHUNK_BYTES : request.length));
+      const content = this.#deps.storage.openFile(file.id);
+      try {
+        const reply = await encodeRead(content, { offset, end }, attrAt(reached, file), headBytes);
+        this.#deps.telemetry.bytesRead(end - offset);
+        return reply;
+      } catch (error) {
+        logCorruption(this.#deps.log, reached, file, error);
+        throw error;
+      } finally {
+        content.close();
+      }
+    });
+  }
+
+  /** Rewrites a range by copy, growing the file where the range ends behind it (D15). Throws ETAG_MISMATCH, QUOTA_EXCEEDED, DISK_RESERVE. */
+  writeFile(
+    caller: Caller,
+    request: Place & {
+      readonly offset: bigint;
+      readonly ifMatch: string;
+      readonly data: Uint8Array;
+      readonly truncateSize?: bigint | undefined;
+    },
+  ): Promise<Attr> {
+    return this.#deps.meter.later("write", async () => {
+      const { data, truncateSize } = request;
+      if (truncateSize !== undefined) return this.#setSize(caller, request, truncateSize);
+      if (data.length > UPLOAD_MESSAGE_MAX_BYTES) {
+        throw new GroveError(
+          "BAD_ARGUMENT",
+          `WriteFile takes at most ${UPLOAD_MESSAGE_MAX_BYTES} bytes; use UploadFile`,
+          { metadata: { limit_bytes: String(UPLOAD_MESSAGE_MAX_BYTES) } },
+        );
+      }
+      if (request.offset + BigInt(data.length) > BigInt(FILE_MAX_BYTES)) throw tooLarge();
+      const attr = await this.#writeGuarded(caller, request, Number(request.offset));
+      this.#deps.telemetry.bytesWritten(data.length);
+      return attr;
+    });
+  }
+
+  /**
+   * How much a file grows depends on its size when storage gets to it. The first try claims the growth seen now and holds storage to that
+   * version; when another write comes between, the second claims all that the file could grow by.
+   */
+  async #writeGuarded(
+    caller: Caller,
+    request: Place & { readonly ifMatch: string; readonly data: Uint8Array },
+    offset: number,
+  ): Promise<Attr> {
+    try {
+      return await this.#write(caller, request, offset, true);
+    } catch (error) {
+      const isOvertaken =
+        error instanceof GroveError && error.code === "ETAG_MISMATCH" && request.ifMatch === "";
+      if (!isOvertaken) throw error;
+      return this.#write(caller, request, offset, false);
+    }
+  }
+
+  /** Cuts or grows a file; storage is held to the version whose size was seen, since the claim follows from it. */
+  async #setSize(
+    caller: Caller,
+    request: Place & { readonly offset: bigint; readonly ifMatch: string; readonly data: Uint8Array },
+    size: bigint,
+  ): Promise<Attr> {
+    if (request.data.length > 0 || request.offset !== 0n) {
+      throw new GroveError("BAD_ARGUMENT", "truncate_size comes without data and offset");
+    }
+    if (size > BigInt(FILE_MAX_BYTES)) throw tooLarge();
+    const sizeBytes = Number(size);
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#setSizeGuarded(caller, request, sizeBytes);
+      } catch (error) {
+        const isOvertaken = isGroveError(error, "ETAG_MISMATCH") && request.ifMatch === "";
+        if (!isOvertaken || tries >= STALE_ACCESS_RETRIES) throw error;
+      }
+    }
+  }
+
+  #setSizeGuarded(
+    caller: Caller,
+    request: Place & { readonly ifMatch: string },
+    sizeBytes: number,
+  ): Promise<Attr> {
+    return retryWhenStale(async () => {
+      const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "write");
+      const file = existingFile(reached);
+      requireEtag(file, request.ifMatch);
+      const isCut = sizeBytes < file.sizeBytes;
+      // What a sharee cuts is kept whole in the owner's trash, so that what is left of it counts twice (D13).
+      const cutBytes = reached.isOwner ? 0 : sizeBytes;
+      const keeps = isCut && !reached.isOwner ? 1 : 0;
+      const claim = { creates: 0, keeps, addsBytes: isCut ? cutBytes : sizeBytes - file.sizeBytes };
+      // Without a claim what frees space works over quota and on a full disk (D14).
+      const wanted = isCut && reached.isOwner ? undefined : claim;
+      const change = await this.#deps.changes.run(caller, reached, wanted, (context) =>
+        this.#deps.storage.setSize({ ...context, fileId: file.id, sizeBytes, ifMatch: etagOf(file) }),
+      );
+      return attrAt(reached, change.inode);
+    });
+  }
+
+  #write(
+    caller: Caller,
+    request: Place & { readonly ifMatch: string; readonly data: Uint8Array },
+    offset: number,
+    guarded: boolean,
+  ): Promise<Attr> {
+    return retryWhenStale(async () => {
+      const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "write");
+      const file = existingFile(reached);
+      requireEtag(file, request.ifMatch);
+      // No bytes are written nowhere: a file does not grow by them.
+      const isEmpty = request.data.length === 0;
+      const endBytes = isEmpty ? 0 : offset + request.data.length;
+      const claim = {
+        creates: 0,
+        addsBytes: Math.max(0, guarded ? endBytes - file.sizeBytes : endBytes),
+        writesBytes: request.data.length,
+      };
+      const change = await this.#deps.changes.run(caller, reached, claim, (context) =>
+        this.#deps.storage.writeRange({
+          ...context,
+          fileId: file.id,
+          offset: isEmpty ? 0 : offset,
+          data: request.data,
+          ifMatch: guarded ? etagOf(file) : undefined,
+        }),
+      );
+      return attrAt(reached, change.inode);
+    });
+  }
+}
+
+/** Has an operator see that stored bytes have rotted: which file it is, by its id, and whose (A-08). */
+export function logCorruption(log: Logger, reached: Reached, file: Inode, error: unknown): void {
+  if (!isGroveError(error, "CORRUPT")) return;
+  log.error("corrupt_content", { user: reached.owner, inode: inodeIdText(file.id), error: error.message });
+}
+
+/** Throws ETAG_MISMATCH unless the wanted etag is empty or the file's own. */
+export function requireEtag(file: Inode, ifMatch: string): void {
+  if (ifMatch !== "" && ifMatch !== etagOf(file)) {
+    throw new GroveError("ETAG_MISMATCH", "the file has changed", { metadata: { etag: etagOf(file) } });
+  }
+}
+
+/** An offset as a number, at most the file's size. Throws BAD_ARGUMENT. */
+export function offsetInside(file: Inode, offset: bigint): number {
+  if (offset > BigInt(file.sizeBytes)) {
+    throw new GroveError("BAD_ARGUMENT", "the offset is behind the end of the file", {
+      metadata: { size: String(file.sizeBytes) },
+    });
+  }
+  return Number(offset);
+}
+
+/** The refusal of a size above 8 TiB. */
+export function tooLarge(): GroveError {
+  return new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`, {
+    metadata: { limit_bytes: String(FILE_MAX_BYTES) },
+  });
+}

@@ -1,0 +1,88 @@
+// Copy: files and whole directories inside one root, by sharing what is stored; charged in full before anything is copied (D13).
+import { GroveError } from "#base/errors.ts";
+import type { CopyTarget } from "#storage/contract/copy-order.ts";
+import type { Inode } from "#storage/contract/inode.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { type Access, existing, type Reached, type Slot, slotOf } from "./access.ts";
+import type { Caller } from "./caller.ts";
+import { type Changes, contextOf } from "./changes.ts";
+import { movedAttr, type Place } from "./namespace-operations.ts";
+import type { OperationMeter } from "./operation-meter.ts";
+
+/** What the operation is made from. */
+export interface CopyDeps {
+  readonly storage: Storage;
+  readonly access: Access;
+  readonly changes: Changes;
+  readonly meter: OperationMeter;
+}
+
+interface CopyRequest extends Place {
+  readonly targetPath: string;
+  readonly onConflict: "fail" | "rename" | "replace";
+}
+
+/** Copies within a root. */
+export class CopyOperations {
+  readonly #deps: CopyDeps;
+
+  constructor(deps: CopyDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Copies a file, or a directory with all that is in it, which appears as a whole. Read on the source, write on the target, also from one
+   * shared subtree of a root to another (D13). Ends when the signal does: nobody waits for it any more. Throws PATH_EXISTS, NOT_EMPTY,
+   * QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE, RATE_LIMITED when too many of the caller's copies wait, and OVERLOADED when too many of all
+   * do, or when the source changes so much meanwhile that it must be tried again.
+   */
+  copy(caller: Caller, request: CopyRequest, signal: AbortSignal): Promise<Attr> {
+    const { storage, changes, meter } = this.#deps;
+    return meter.later("write", async () => {
+      let decision = this.#decide(caller, request);
+      // As it was when its bytes and inodes were claimed.
+      const { sizeBytes, id } = decision.source;
+      const claim = { creates: 1 + storage.inodesBelow(id), addsBytes: sizeBytes };
+      const change = await changes.run(caller, decision.target, claim, (_, holding) =>
+        storage.copy({
+          by: caller.identity.username,
+          signal,
+          maxBytes: sizeBytes,
+          maxInodes: holding.inodes,
+          // Rows take room as well, and others write meanwhile (spec 4.6.3).
+          mayGoOn: () => holding.checkChunk(0),
+          target: () => {
+            decision = this.#decide(caller, request);
+            return targetOf(caller, decision, request);
+          },
+        }),
+      );
+      return movedAttr(storage, decision.target, change.inode);
+    });
+  }
+
+  #decide(caller: Caller, request: CopyRequest): { source: Inode; target: Reached; slot: Slot } {
+    const { access } = this.#deps;
+    const source = existing(access.reach(caller.identity, request.root, request.path, "read"));
+    const target = access.reach(caller.identity, request.root, request.targetPath, "write");
+    const slot = slotOf(target, "BAD_ARGUMENT");
+    if (source.parentId === undefined) {
+      throw new GroveError("BAD_ARGUMENT", "a root cannot be copied into itself");
+    }
+    // What a sharee replaces goes to the owner's trash; an empty directory would be gone.
+    if (request.onConflict === "replace" && slot.present?.kind === "directory") {
+      access.reach(caller.identity, request.root, request.targetPath, "delete");
+    }
+    return { source, target, slot };
+  }
+}
+
+function targetOf(
+  caller: Caller,
+  { source, target, slot }: { source: Inode; target: Reached; slot: Slot },
+  { onConflict }: CopyRequest,
+): CopyTarget {
+  const context = contextOf(caller, target);
+  return { ...context, sourceId: source.id, parentId: slot.parent.id, name: slot.name, onConflict };
+}

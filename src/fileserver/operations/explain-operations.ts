@@ -1,0 +1,255 @@
+// Why an operation would be allowed or refused: the steps of policy, path, quota and reserve, taken as operations take them (spec 5.4).
+import { formatBytes } from "#base/bytes.ts";
+import type { Clock } from "#base/clock.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { joinPath } from "#base/names.ts";
+import type { QuotaLedger } from "#quota/ledger.ts";
+import type { Permission } from "#security/policy/decide.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import { damagedText } from "#storage/metadata/damage-rows.ts";
+import { type Access, existing, type Reached, slotOf } from "./access.ts";
+import type { Caller } from "./caller.ts";
+import type { Place } from "./namespace-operations.ts";
+import type { OperationMeter } from "./operation-meter.ts";
+
+/** Users of whom `grove why` tells an owner how they reach a place, or do not. */
+const EXPLAINED_USERS_MAX = 20;
+
+/** A permission that a path can be asked about. */
+export type Asked = Exclude<Permission, "admin" | "share">;
+
+/** One thing that was looked at. */
+export interface Step {
+  readonly check: "identity" | "owner" | "grant" | "right" | "path" | "storage" | "quota" | "reserve";
+  readonly passed: boolean;
+  /** For people, without a full stop. */
+  readonly text: string;
+}
+
+/** The answer; reason, message and metadata are those of the refusal that the operation would meet, empty where it would not. */
+export interface Explained {
+  readonly allowed: boolean;
+  readonly reason: string;
+  readonly message: string;
+  readonly metadata: Record<string, string>;
+  readonly steps: Step[];
+  readonly username: string;
+  readonly owner: string;
+  /** This server's clock. */
+  readonly nowMs: bigint;
+}
+
+/** What is asked: the permission, and for a write how many bytes it would add. */
+export interface Question extends Place {
+  readonly permission: Asked;
+  readonly addBytes: bigint;
+}
+
+/** What the operation is made from. */
+export interface ExplainDeps {
+  readonly storage: Pick<Storage, "failure" | "shares">;
+  readonly access: Access;
+  readonly ledger: QuotaLedger;
+  readonly meter: OperationMeter;
+  readonly clock: Pick<Clock, "wallMs">;
+}
+
+/** Answers `grove why`. */
+export class ExplainOperations {
+  readonly #deps: ExplainDeps;
+
+  constructor(deps: ExplainDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Takes the steps of an operation without doing it. What the caller may not see is told no further than its refusal tells (D1), by the
+   * same decision. Throws what names no place at all: BAD_ARGUMENT, BAD_NAME, and WRONG_NODE.
+   */
+  explain(caller: Caller, question: Question): Explained {
+    return this.#deps.meter.now("read", () => {
+      const { username } = caller.identity;
+      const owner = this.#deps.access.ownerOf(caller.identity, question.root);
+      const nowMs = BigInt(Math.floor(this.#deps.clock.wallMs()));
+      const steps: Step[] = [{ check: "identity", passed: true, text: `you are ${username}` }];
+      try {
+        this.#walk(caller, question, owner, steps);
+      } catch (error) {
+        if (!isGroveError(error) || !isAnswer(error, steps)) throw error;
+        return {
+          allowed: false,
+          reason: error.code,
+          message: error.message,
+          metadata: { ...error.metadata },
+          steps,
+          username,
+          owner,
+          nowMs,
+        };
+      }
+      return { allowed: true, reason: "", message: "", metadata: {}, steps, username, owner, nowMs };
+    });
+  }
+
+  /** Adds the steps as they pass; throws the refusal after the step that does not. */
+  #walk(caller: Caller, question: Question, owner: string, steps: Step[]): void {
+    const reached = this.#right(caller, question, owner, steps);
+    attempt(steps, "path", () => pathText(reached, question.permission));
+    if (question.permission === "read") return;
+    const { failure } = this.#deps.storage;
+    if (failure !== undefined) {
+      attempt(steps, "storage", () => {
+        throw new GroveError("STORAGE_FAILED", failure);
+      });
+    }
+    // What frees space works over the quota and on a full disk (D14).
+    if (question.permission === "write") this.#room(reached, question, steps);
+  }
+
+  /** The policy's part: whose it is, what gives access, and whether that is the right that is asked for. */
+  #right(caller: Caller, question: Question, owner: string, steps: Step[]): Reached {
+    const { access } = this.#deps;
+    const { root, path, permission } = question;
+    if (owner === caller.identity.username) {
+      const reached = access.reach(caller.identity, root, path, permission);
+      steps.push({ check: "owner", passed: true, text: "the root is yours, and with it every right" });
+      for (const text of this.#othersThere(reached)) steps.push({ check: "grant", passed: true, text });
+      return reached;
+    }
+    steps.push({
+      check: "owner",
+      passed: true,
+      text: `this is the root of ${owner} and not yours, so it takes a share or a handing over`,
+    });
+    // First the right to look: who lacks it learns nothing more, whatever was asked (D1).
+    const seen = attempt<Reached>(
+      steps,
+      "grant",
+      () => {
+        const found = access.reach(caller.identity, root, path, "read");
+        if (found.heir !== undefined) {
+          const rights = found.heir.mayDelete ? "read, write and delete" : "read and write";
+          return [
+            found,
+            `an administrator has handed this root over to you, which gives ${rights} in all of it`,
+          ];
+        }
+        const depth = access.sharedSubtree(caller.identity, found);
+        const at = joinPath(found.names.slice(0, depth));
+        return [found, `${at} is shared with you, which gives read and write there and below`];
+      },
+      () => access.reach(caller.identity, root, path, permission),
+    );
+    if (permission === "read") return seen;
+    return attempt<Reached>(steps, "right", () => [
+      access.reach(caller.identity, root, path, permission),
+      `${seen.heir === undefined ? "a share" : "the handing over"} gives the right to ${permission}`,
+    ]);
+  }
+
+  /** For an owner: who else reaches the place and by which share, and who does not any more, in the order of users. */
+  #othersThere({ names, resolution: { chain } }: Reached): string[] {
+    const pathOf = new Map(chain.map(({ id }, depth) => [id, joinPath(names.slice(0, depth))]));
+    const decided = new Map<string, { readonly by: string; readonly isExcluded: boolean }>();
+    for (const { inodeId, username, isExcluded } of this.#deps.storage.shares.at([...pathOf.keys()])) {
+      decided.set(username, { by: pathOf.get(inodeId) ?? "/", isExcluded });
+    }
+    const users = [...decided].toSorted(([a], [b]) => (a < b ? -1 : 1));
+    const told = users
+      .slice(0, EXPLAINED_USERS_MAX)
+      .map(([user, { by, isExcluded }]) =>
+        isExcluded
+          ? `${user} is kept out, taken out of shares at ${by}`
+          : `${user} may read and write it, since ${by} is shared with them`,
+      );
+    const more = users.length - told.length;
+    return more === 0
+      ? told
+      : [...told, `${more} more are let in or kept out; 'grove share --list' shows all`];
+  }
+
+  /** The ledger's part, on a holding that is let go at once. */
+  #room(reached: Reached, question: Question, steps: Step[]): void {
+    const { root } = reached.resolution;
+    const holding = this.#deps.ledger.open({ owner: root.owner, usage: root.usage });
+    const whose = reached.isOwner ? "your quota" : `the quota of ${root.owner}, who pays,`;
+    const bytes = question.addBytes === 0n ? "it" : formatBytes(question.addBytes);
+    try {
+      if (makesEntry(reached)) holding.claimInodes({ creates: 1 }, { requestedBytes: question.addBytes });
+      holding.reserve(question.addBytes);
+      steps.push({ check: "quota", passed: true, text: `${whose} has room for ${bytes}` });
+      steps.push({
+        check: "reserve",
+        passed: true,
+        text: `the disk has room for ${bytes} above its reserve`,
+      });
+    } catch (error) {
+      if (isGroveError(error, "QUOTA_EXCEEDED")) {
+        steps.push({ check: "quota", passed: false, text: `${whose} has no room for ${bytes}` });
+      } else if (isGroveError(error, "INODE_LIMIT")) {
+        steps.push({
+          check: "quota",
+          passed: false,
+          text: `${whose} has no room for another file or folder`,
+        });
+      } else if (isGroveError(error, "DISK_RESERVE")) {
+        steps.push({ check: "quota", passed: true, text: `${whose} has room for ${bytes}` });
+        steps.push({
+          check: "reserve",
+          passed: false,
+          text: `the disk has no room for ${bytes} above its reserve`,
+        });
+      }
+      throw error;
+    } finally {
+      holding.release();
+    }
+  }
+}
+
+/** True when a write would make a new file or directory: at a path that is missing, or in a directory. */
+function makesEntry(reached: Reached): boolean {
+  return reached.resolution.missing.length > 0 || reached.last.kind === "directory";
+}
+
+/** What lies at the path for the permission that is asked; throws what an operation would. */
+function pathText(reached: Reached, asked: Asked): [undefined, string] {
+  if (asked === "write" && reached.resolution.missing.length > 0) {
+    slotOf(reached, "PATH_EXISTS");
+    return [undefined, "nothing is there yet, and the folder for it is"];
+  }
+  const inode = existing(reached);
+  if (asked === "delete" && inode.parentId === undefined) {
+    throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be deleted");
+  }
+  // Reads of it are refused until it is replaced.
+  if (asked === "read" && inode.damaged) throw new GroveError("CORRUPT", damagedText);
+  return [undefined, inode.kind === "directory" ? "it is a folder" : "it is a file"];
+}
+
+/**
+ * Adds a step that passes with the text that `look` answers; when it throws a refusal, one that does not, with the refusal's own words.
+ * `refusal` throws what the operation itself would say, where that is another refusal.
+ */
+function attempt<T>(
+  steps: Step[],
+  check: Step["check"],
+  look: () => readonly [T, string],
+  refusal?: () => unknown,
+): T {
+  try {
+    const [found, text] = look();
+    steps.push({ check, passed: true, text });
+    return found;
+  } catch (error) {
+    if (!isGroveError(error)) throw error;
+    steps.push({ check, passed: false, text: error.message });
+    refusal?.();
+    throw error;
+  }
+}
+
+/** True for a refusal that a step has told; what fails before is the call's own fault. */
+function isAnswer(error: GroveError, steps: readonly Step[]): boolean {
+  return steps.at(-1)?.passed === false && error.code !== "WRONG_NODE";
+}

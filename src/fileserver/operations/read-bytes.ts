@@ -1,0 +1,46 @@
+// Makes the reply of ReadFile where it is sent from: megabytes are copied once, out of the blocks in which they were checked.
+import { BLOCK_BYTES } from "#base/limits.ts";
+import type { FileContent } from "#storage/contract/storage.ts";
+import { encodeAttr } from "#wire/proto/attr-encoder.ts";
+import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
+
+/** Fields of ReadFileResponse by number (proto/grove/v1/file_server.proto). */
+const DATA_FIELD = 1;
+const ATTR_FIELD = 2;
+const WIRE_BYTES = 2;
+
+/** The ReadFileResponse with the bytes from `offset` to `end`, behind `headBytes` bytes of room for whoever sends it. Throws CORRUPT. */
+export async function encodeRead(
+  content: FileContent,
+  { offset, end }: { readonly offset: number; readonly end: number },
+  attr: Attr,
+  headBytes: number,
+): Promise<Buffer> {
+  const dataBytes = Math.max(0, end - offset);
+  const attrBytes = encodeAttr(attr);
+  // Like every field that is empty, data is then left out.
+  const dataHead = dataBytes === 0 ? [] : headOf(DATA_FIELD, dataBytes);
+  const attrHead = headOf(ATTR_FIELD, attrBytes.length);
+  const dataAt = headBytes + dataHead.length;
+  const attrAt = dataAt + dataBytes;
+  const reply = Buffer.allocUnsafe(attrAt + attrHead.length + attrBytes.length);
+  reply.set(dataHead, headBytes);
+  reply.set(attrHead, attrAt);
+  reply.set(attrBytes, attrAt + attrHead.length);
+  await readInto(reply.subarray(dataAt, attrAt), content, offset);
+  return reply;
+}
+
+async function readInto(target: Buffer, content: FileContent, offset: number): Promise<void> {
+  const block = target.length > BLOCK_BYTES ? Buffer.allocUnsafeSlow(BLOCK_BYTES) : undefined;
+  for (let at = 0; at < target.length; ) at += (await content.readBlock(offset + at, block)).copy(target, at);
+}
+
+/** Tag and length of a field of bytes. */
+function headOf(field: number, length: number): number[] {
+  const head = [field * 8 + WIRE_BYTES];
+  let left = length;
+  for (; left > 127; left >>>= 7) head.push((left & 127) | 128);
+  head.push(left);
+  return head;
+}

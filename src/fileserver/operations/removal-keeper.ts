@@ -1,0 +1,212 @@
+// Takes away what a removed user leaves on this node once the grace is over: the files, the trash, the quota, and what others share with the address.
+import type { AuditSink } from "#base/audit-act.ts";
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { GRANTS_PER_INODE, LIST_PAGE_MAX, TRASH_PURGE_BATCH } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { joinPath, splitPath } from "#base/names.ts";
+import { isDue, type Removal } from "#base/removal.ts";
+import type { QuotaStore } from "#quota/quota-store.ts";
+import type { UserStateStore } from "#security/identity/user-state-store.ts";
+import type { Inode } from "#storage/contract/inode.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import type { Changes } from "./changes.ts";
+import { WallClockTrust } from "./wall-clock-trust.ts";
+
+/** How often a node looks whether a removed user's files are due... */
+const REMOVAL_LOOK_INTERVAL_MS = 60_000;
+/** ...from so long after its start on: its clock may be wrong until somebody has told it the time. */
+export const REMOVAL_SETTLE_MS = 10 * 60_000;
+
+/** What the keeper is made from. */
+export interface RemovalKeeperDeps {
+  readonly storage: Pick<
+    Storage,
+    "failure" | "list" | "oldestTrash" | "purgeTrash" | "remove" | "resolve" | "root" | "shares"
+  >;
+  readonly book: UserStateStore;
+  readonly quotas: Pick<QuotaStore, "set">;
+  readonly changes: Changes;
+  readonly clock: Clock;
+  readonly audit: AuditSink;
+  readonly log: Logger;
+}
+
+interface Gone {
+  files: number;
+  bytes: number;
+  shares: number;
+}
+
+/** Looks every minute. What came after the removal was due is somebody else's and stays, so that looking again does no harm. */
+export class RemovalKeeper {
+  readonly #deps: RemovalKeeperDeps;
+  readonly #stop: () => void;
+  readonly #wallClock: WallClockTrust;
+  readonly #startedAtMs: number;
+  /** The removals that this process has carried out, by user: when each was due. */
+  readonly #done = new Map<string, number>();
+  #running: Promise<void> | undefined;
+  #isStopped = false;
+
+  constructor(deps: RemovalKeeperDeps) {
+    this.#deps = deps;
+    const { book, clock, log } = deps;
+    this.#startedAtMs = clock.steadyMs();
+    this.#wallClock = new WallClockTrust(clock, (jumpedMs, distrustMs) =>
+      log.error("removal_clock_jumped", { jumped_ms: jumpedMs, no_removal_for_ms: distrustMs }),
+    );
+    this.#stop = clock.every(REMOVAL_LOOK_INTERVAL_MS, () => void this.sweep());
+    // An address that was released is waited for by whoever comes with it.
+    book.onNews((news) => {
+      if (news.some(({ removal }) => removal?.isReleased === true)) void this.sweep();
+    });
+    void this.sweep();
+  }
+
+  /** Throws USER_DISABLED while this node still holds something of whoever had a released address before. */
+  requireClear(username: string): void {
+    const removal = this.#deps.book.states.find(username)?.removal;
+    if (removal?.isReleased !== true || this.#isDone(username, removal)) return;
+    throw new GroveError(
+      "STARTING",
+      "the files of who had this address before are still being removed; try again in a minute",
+    );
+  }
+
+  /** Carries out what is due. While it runs, waits for that instead. Never rejects. */
+  async sweep(): Promise<void> {
+    const before = this.#running;
+    if (before !== undefined) await before;
+    if (this.#running !== undefined) return this.#running;
+    if (this.#isStopped || this.#deps.storage.failure !== undefined) return;
+    this.#running = this.#sweep()
+      .catch((error: unknown) => this.#deps.log.error("removal_failed", { error: errorText(error) }))
+      .finally(() => {
+        this.#running = undefined;
+      });
+    await this.#running;
+  }
+
+  /** Ends the looking; resolves when what runs has come to its next stop. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#stop();
+    await this.#running;
+  }
+
+  async #sweep(): Promise<void> {
+    const { book, clock } = this.#deps;
+    const isSettled =
+      this.#wallClock.isTrusted() && clock.steadyMs() - this.#startedAtMs >= REMOVAL_SETTLE_MS;
+    for (const { username, removal } of book.states.list()) {
+      if (this.#isStopped) return;
+      if (removal === undefined || this.#isDone(username, removal)) continue;
+      // Who released it has said by another clock that it was due.
+      if (!removal.isReleased && !(isSettled && isDue(removal, clock.wallMs()))) continue;
+      await this.#carryOut(username, removal);
+      if (!this.#isStopped) this.#done.set(username, removal.dueAtMs);
+    }
+  }
+
+  #isDone(username: string, { dueAtMs }: Removal): boolean {
+    return this.#done.get(username) === dueAtMs;
+  }
+
+  async #carryOut(username: string, removal: Removal): Promise<void> {
+    const gone: Gone = { files: 0, bytes: 0, shares: 0 };
+    // While nobody can come in by the address all of it is old, whatever clocks have said; afterwards what came later is somebody else's.
+    const untilMs = removal.isReleased ? removal.dueAtMs : Number.MAX_SAFE_INTEGER - 1;
+    await this.#removeFiles(username, untilMs, gone);
+    await this.#purgeTrash(username, untilMs, gone);
+    await this.#endShares(username, untilMs, gone);
+    // A quota that was set for whoever comes with a released address is theirs.
+    if (!removal.isReleased) await this.#deps.quotas.set(username, { quotaBytes: 0n, inodeLimit: 0 });
+    if (gone.files + gone.bytes + gone.shares === 0) return;
+    this.#deps.audit({ act: "user.gone", actor: "node", subject: username, detail: { ...gone } });
+    this.#deps.log.info("user_gone", { user: username, ...gone });
+  }
+
+  async #removeFiles(owner: string, untilMs: number, gone: Gone): Promise<void> {
+    const { storage, changes } = this.#deps;
+    for (const name of this.#oldEntries(owner, untilMs)) {
+      const root = storage.root(owner);
+      if (this.#isStopped || root === undefined) return;
+      const { last } = this.#at(owner, [name.name]) ?? {};
+      if (last?.id !== name.id) continue;
+      const done = await changes.runFor(root, () =>
+        storage.remove({ ...this.#context(owner), inodeId: name.id, recursive: true }),
+      );
+      gone.files += done.inodeCount;
+      gone.bytes += done.freedBytes;
+    }
+  }
+
+  /** What lies in the root directory and has not changed since a moment. */
+  #oldEntries(owner: string, untilMs: number): Inode[] {
+    const directory = this.#at(owner, [])?.last;
+    if (directory === undefined) return [];
+    const entries: Inode[] = [];
+    for (let pageToken: string | undefined = ""; pageToken !== undefined; ) {
+      const query = { limit: LIST_PAGE_MAX, pageToken, sort: "name" as const };
+      const page = this.#deps.storage.list(directory.id, query);
+      entries.push(...page.entries.filter(({ ctimeMs }) => ctimeMs <= untilMs));
+      pageToken = page.nextPageToken;
+    }
+    return entries;
+  }
+
+  async #purgeTrash(owner: string, untilMs: number, gone: Gone): Promise<void> {
+    const { storage, changes } = this.#deps;
+    for (;;) {
+      const root = storage.root(owner);
+      if (this.#isStopped || root === undefined) return;
+      const trashIds = storage.oldestTrash(owner, untilMs + 1, TRASH_PURGE_BATCH).map(({ id }) => id);
+      if (trashIds.length === 0) return;
+      const done = await changes.runFor(root, () => storage.purgeTrash({ owner, trashIds }));
+      gone.bytes += done.freedBytes;
+    }
+  }
+
+  /** Ends what others on this node have shared with the address up to a moment. */
+  async #endShares(username: string, untilMs: number, gone: Gone): Promise<void> {
+    const { storage, changes, audit } = this.#deps;
+    const grants = [...storage.shares.all()].flatMap(([owner, shares]) =>
+      shares.filter((share) => share.username === username).map(({ path }) => ({ owner, path })),
+    );
+    for (const { owner, path } of grants) {
+      const root = storage.root(owner);
+      const inodeId = this.#at(owner, splitPath(path))?.last.id;
+      if (this.#isStopped) return;
+      if (root === undefined || inodeId === undefined || this.#sharedAtMs(owner, path, username) > untilMs)
+        continue;
+      const done = await changes.runFor(root, () =>
+        storage.shares.revoke({ ...this.#context(owner), inodeId, username }),
+      );
+      if (done.affectedInodes === 0) continue;
+      gone.shares++;
+      const subject = `${owner}:${path}`;
+      audit({ act: "share.remove", actor: "node", subject, detail: { user: username, reason: "removed" } });
+    }
+  }
+
+  /** When a share was made; those at a path itself come before those below it. */
+  #sharedAtMs(owner: string, path: string, username: string): number {
+    const place = { path, after: { path: "", username: "" }, limit: GRANTS_PER_INODE };
+    const { shares } = this.#deps.storage.shares.listed(owner, place);
+    return shares.find((share) => share.path === path && share.username === username)?.atMs ?? 0;
+  }
+
+  #context(owner: string): { owner: string; accessVersion: undefined; by: string } {
+    return { owner, accessVersion: undefined, by: owner };
+  }
+
+  /** What a path leads to; undefined where there is nothing. */
+  #at(owner: string, names: readonly string[]): { readonly last: Inode } | undefined {
+    const { storage } = this.#deps;
+    if (storage.root(owner) === undefined) return undefined;
+    const { chain, missing } = storage.resolve(owner, splitPath(joinPath(names)));
+    const last = chain.at(-1);
+    return missing.length > 0 || last === undefined ? undefined : { last };
+  }
+}

@@ -1,0 +1,189 @@
+// BeginUpload, GetUpload and AbortUpload, and the end of uploads that nobody goes on with (D15).
+import type { Clock } from "#base/clock.ts";
+import { UPLOAD_IDLE_MS } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { joinPath } from "#base/names.ts";
+import type { Random } from "#base/random.ts";
+import { ulid } from "#base/ulid.ts";
+import type { QuotaLedger } from "#quota/ledger.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import type { StagingChange, StoredUpload } from "#storage/contract/upload-store.ts";
+import { noSuchUpload } from "#storage/writer/upload-commands.ts";
+import type { BeginUploadRequest, Upload } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { type Access, retryWhenStale } from "./access.ts";
+import type { Caller } from "./caller.ts";
+import { contextOf } from "./changes.ts";
+import type { OperationMeter } from "./operation-meter.ts";
+import type { RootUsage } from "./root-usage.ts";
+import type { UploadLease } from "./upload-lease.ts";
+import { makingOf, placeOfUpload, wishOfBegin } from "./upload-request.ts";
+
+/** How often expired uploads are looked for. */
+export const UPLOAD_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
+/** Expired uploads that are dropped in one look. */
+const UPLOAD_EXPIRY_BATCH = 256;
+
+/** What the operations are made from. */
+export interface ResumableDeps {
+  readonly storage: Storage;
+  readonly access: Access;
+  readonly ledger: QuotaLedger;
+  readonly usage: RootUsage;
+  readonly meter: OperationMeter;
+  readonly turns: UploadLease;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+type Reply = Omit<Upload, "$typeName" | "$unknown">;
+
+/** Resumable uploads. Each is seen by nobody but the user who began it. */
+export class ResumableOperations {
+  readonly #deps: ResumableDeps;
+  readonly #stopExpiry: () => void;
+  #isExpiring = false;
+
+  constructor(deps: ResumableDeps) {
+    this.#deps = deps;
+    this.#stopExpiry = deps.clock.every(UPLOAD_EXPIRY_INTERVAL_MS, () => {
+      if (this.#isExpiring) return;
+      this.#isExpiring = true;
+      void this.expire().finally(() => {
+        this.#isExpiring = false;
+      });
+    });
+  }
+
+  /**
+   * Begins an upload, after all checks that its first stream will pass through again: permission, path, quota, reserve. Nothing stays
+   * reserved between streams. Throws TOO_MANY_UPLOADS and what UploadFile throws for its header.
+   */
+  begin(caller: Caller, request: BeginUploadRequest): Promise<Reply> {
+    const { access, ledger, storage, clock, random } = this.#deps;
+    return this.#deps.meter.later("write", async () => {
+      const wish = wishOfBegin(request);
+      const uploadId = ulid(clock, random);
+      const stored = await retryWhenStale(() => {
+        const { reached, slot } = placeOfUpload(access, caller.identity, wish);
+        const { root } = reached.resolution;
+        const holding = ledger.open({ owner: root.owner, usage: root.usage });
+        try {
+          holding.claimInodes(makingOf(reached, slot), { requestedBytes: BigInt(wish.sizeBytes) });
+          holding.reserve(BigInt(wish.sizeBytes));
+        } finally {
+          holding.release();
+        }
+        const path = joinPath(reached.names);
+        return storage.uploads.create({ ...contextOf(caller, reached), ...wish, path, uploadId });
+      });
+      return replyOf(stored);
+    });
+  }
+
+  /** How far an upload has come on stable storage. Throws NO_SUCH_UPLOAD, also for somebody else's. */
+  get(caller: Caller, request: { readonly root: string; readonly uploadId: string }): Reply {
+    return this.#deps.meter.now("read", () => replyOf(this.own(caller, request)));
+  }
+
+  /** Ends an upload's stream and drops what it staged. Works over quota and on a full disk. Throws NO_SUCH_UPLOAD. */
+  abort(
+    caller: Caller,
+    request: { readonly root: string; readonly uploadId: string },
+  ): Promise<{ freedBytes: bigint }> {
+    return this.#deps.meter.later("write", async () => {
+      const { uploadId } = this.own(caller, request);
+      // Nobody takes over what is being dropped: whoever comes waits and finds nothing.
+      const dropped = await this.#deps.turns.take(uploadId, ignore, () => {
+        const stored = this.own(caller, request);
+        return this.drop(stored);
+      });
+      return { freedBytes: BigInt(-dropped.usedDeltaBytes) };
+    });
+  }
+
+  /** The caller's own upload in a root. Throws NO_SUCH_UPLOAD, and WRONG_NODE when the caller's root is elsewhere. */
+  own(caller: Caller, request: { readonly root: string; readonly uploadId: string }): StoredUpload {
+    const { access, storage } = this.#deps;
+    const owner = access.ownerOf(caller.identity, request.root);
+    const stored = storage.uploads.find(request.uploadId);
+    if (stored !== undefined && stored.owner === owner && stored.by === caller.identity.username)
+      return stored;
+    if (owner === caller.identity.username) access.reach(caller.identity, "", "/", "read");
+    throw noSuchUpload();
+  }
+
+  /**
+   * Drops uploads that were idle for 24 hours, and those of users with whom their place is not shared any more, since they count in its
+   * owner's quota; one with a stream is not idle, and ends by itself at its next chunk.
+   */
+  async expire(): Promise<void> {
+    const { uploads } = this.#deps.storage;
+    const untilMs = uploads.nowMs() - UPLOAD_IDLE_MS;
+    const isIdle = ({ touchedAtMs }: StoredUpload): boolean => touchedAtMs <= untilMs;
+    try {
+      await this.#dropIdle(uploads.untouchedSince(untilMs, UPLOAD_EXPIRY_BATCH), isIdle);
+      await this.#dropIdle(uploads.shutOut(UPLOAD_EXPIRY_BATCH), () => true);
+    } catch (error) {
+      this.#deps.log.warn("upload_expiry_failed", { error: errorText(error) });
+    }
+  }
+
+  /** Ends and drops what a user has begun, wherever, and says how many there were. */
+  async dropAllOf(username: string): Promise<number> {
+    const { storage, turns } = this.#deps;
+    let dropped = 0;
+    for (const { uploadId } of storage.uploads.ofUser(username, UPLOAD_EXPIRY_BATCH)) {
+      await turns.take(uploadId, ignore, async () => {
+        const stored = storage.uploads.find(uploadId);
+        if (stored === undefined) return;
+        await this.drop(stored);
+        dropped++;
+      });
+    }
+    return dropped;
+  }
+
+  async #dropIdle(found: readonly StoredUpload[], isStill: (stored: StoredUpload) => boolean): Promise<void> {
+    const { storage, turns, log } = this.#deps;
+    for (const { uploadId } of found) {
+      if (turns.isTaken(uploadId)) continue;
+      // While those before it were dropped, somebody may have gone on with it, or ended it.
+      const stored = storage.uploads.find(uploadId);
+      if (stored === undefined || !isStill(stored)) continue;
+      const dropped = await turns.take(uploadId, ignore, () => this.drop(stored));
+      log.info("upload_expired", { user: stored.by, freed_bytes: -dropped.usedDeltaBytes });
+    }
+  }
+
+  /** Ends what runs by the clock. */
+  stop(): void {
+    this.#stopExpiry();
+  }
+
+  /** Drops what an upload has staged; for whoever has its turn. */
+  async drop(stored: StoredUpload): Promise<StagingChange> {
+    const { storage, ledger, usage } = this.#deps;
+    const root = storage.root(stored.owner);
+    if (root === undefined) throw noSuchUpload();
+    const dropped = await ledger.change({ owner: stored.owner, usage: root.usage }, undefined, () =>
+      storage.uploads.drop(stored.uploadId),
+    );
+    usage.record(stored.owner, dropped.usage);
+    return dropped;
+  }
+}
+
+function ignore(): void {
+  // What runs here is as short as one entry in the database.
+}
+
+function replyOf(stored: StoredUpload): Reply {
+  return {
+    uploadId: stored.uploadId,
+    path: stored.path,
+    size: BigInt(stored.sizeBytes),
+    offset: BigInt(stored.stagedBytes),
+    expiresAtMs: BigInt(stored.touchedAtMs + UPLOAD_IDLE_MS),
+  };
+}

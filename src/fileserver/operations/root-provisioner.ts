@@ -1,0 +1,95 @@
+// Sees to it that a user who signs in has a root, here or elsewhere (D19).
+import { LRUCache } from "lru-cache";
+import { atMost } from "#base/at-most.ts";
+import type { Clock } from "#base/clock.ts";
+import type { Random } from "#base/random.ts";
+import { ulid } from "#base/ulid.ts";
+import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import type { RootUsage } from "./root-usage.ts";
+
+/** Users whose home node is remembered for WRONG_NODE answers (decision D19). */
+const HOME_ADDRESSES_KEPT = 20_000;
+
+/** Where a user's root lives, as the MetaServer has assigned it. */
+export interface RootClaim {
+  readonly rootId: string;
+  /** True when it was assigned to this node. */
+  readonly isHere: boolean;
+  /** The node that holds it. */
+  readonly address: string;
+  /** True where it takes the place of one that was lost here, which an operator has given up. */
+  readonly replacesLost?: boolean;
+}
+
+/** Who signs in, and who stands behind the address (D21). */
+export type RootUser = Pick<VerifiedIdentity, "username" | "issuer" | "subject">;
+
+/** Asks the MetaServer where a user's root lives. Throws STORE_UNAVAILABLE or OVERLOADED when nobody can say, TOKEN_REJECTED for another person. */
+export type ClaimRoot = (user: RootUser) => Promise<RootClaim>;
+
+/** What the keeper is made from. */
+export interface RootProvisionerDeps {
+  readonly storage: Pick<Storage, "root" | "createRoot">;
+  readonly usage: RootUsage;
+  /** Undefined on a node that stands alone: then it makes every root itself. */
+  readonly claimRoot: ClaimRoot | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Told of every root that was made. */
+  readonly onRootMade?: (owner: string) => void;
+  /** Told of every root that was made in the place of a lost one. */
+  readonly onLostReplaced?: (owner: string) => void;
+}
+
+/** Roots of this node and the addresses of those that are elsewhere. */
+export class RootProvisioner {
+  readonly #deps: RootProvisionerDeps;
+  /** Sign-ins of the same new user at the same time ask once; an entry lives as long as its question. */
+  readonly #asking = new Map<string, Promise<string>>();
+  readonly #homes = new LRUCache<string, string>(atMost(HOME_ADDRESSES_KEPT));
+
+  constructor(deps: RootProvisionerDeps) {
+    this.#deps = deps;
+  }
+
+  /** The id of the user's root on this node, made at the first sign-in; empty for a visitor whose root is elsewhere (D19). */
+  async ensure(user: RootUser): Promise<string> {
+    const { username } = user;
+    const present = this.#deps.storage.root(username);
+    if (present !== undefined) return present.rootId;
+    let asking = this.#asking.get(username);
+    if (asking === undefined) {
+      asking = this.#find(user).finally(() => this.#asking.delete(username));
+      this.#asking.set(username, asking);
+    }
+    return asking;
+  }
+
+  async #find(user: RootUser): Promise<string> {
+    const { claimRoot } = this.#deps;
+    const { username } = user;
+    if (claimRoot === undefined) return this.#make(username, ulid(this.#deps.clock, this.#deps.random));
+    const claim = await claimRoot(user);
+    if (claim.isHere) {
+      const rootId = await this.#make(username, claim.rootId);
+      if (claim.replacesLost === true) this.#deps.onLostReplaced?.(username);
+      return rootId;
+    }
+    this.#homes.set(username, claim.address);
+    return "";
+  }
+
+  /** The address of the node that holds a visitor's root, if it has been asked for. */
+  homeAddressOf(username: string): string | undefined {
+    return this.#homes.get(username);
+  }
+
+  async #make(owner: string, rootId: string): Promise<string> {
+    const root = await this.#deps.storage.createRoot({ owner, rootId });
+    this.#homes.delete(owner);
+    this.#deps.usage.record(owner, this.#deps.storage.root(owner)?.usage ?? root.usage);
+    this.#deps.onRootMade?.(owner);
+    return root.rootId;
+  }
+}

@@ -1,0 +1,174 @@
+// RegisterClient, EndSession, ListSessions: an ID token in exchange for a session, and what becomes of it (spec 5.3, D23).
+
+import type { AuditSink } from "#base/audit-act.ts";
+import { waiting } from "#base/call-waits.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
+import type { Logger } from "#base/log.ts";
+import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import { VERSION } from "#base/version.ts";
+import type { RateLimiter } from "#security/identity/rate-limiter.ts";
+import type { TokenVerifier, VerifiedToken } from "#security/identity/token-verifier.ts";
+import type { UserStates } from "#security/identity/user-states.ts";
+import type { SessionTable } from "#security/sessions/session-table.ts";
+import type {
+  EndSessionRequest,
+  ListSessionsResponse,
+  RegisterClientRequest,
+  RegisterClientResponse,
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import type { Caller } from "./caller.ts";
+import type { RootProvisioner } from "./root-provisioner.ts";
+
+/** What the operations are made from. */
+export interface SessionDeps {
+  readonly sessions: SessionTable;
+  readonly verifier: TokenVerifier;
+  /** Lets an identity pass, or refuses an e-mail address that comes with another subject (D21). */
+  readonly admit: (identity: VerifiedIdentity) => Promise<void>;
+  /** Who is locked out. */
+  readonly users: Pick<UserStates, "requireEntry">;
+  readonly roots: RootProvisioner;
+  /** Sign-ins of each user. */
+  readonly signIns: RateLimiter;
+  /** Refused ones of each address. */
+  readonly refusedSignIns: RateLimiter;
+  readonly audit: AuditSink;
+  readonly log: Logger;
+}
+
+type Plain<T> = Omit<T, "$typeName" | "$unknown">;
+
+/** The operations on sessions. */
+export class SessionOperations {
+  readonly #deps: SessionDeps;
+
+  constructor(deps: SessionDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Verifies the ID token, sees to the root, opens a session bound to the address (spec 5.3). Throws RATE_LIMITED, TOKEN_REJECTED,
+   * MOCK_TOKEN, USER_DISABLED, CLIENT_ID_UNSET, IDP_UNAVAILABLE, OVERLOADED, SESSION_TABLE_FULL, and what the MetaServer's absence brings for a new user.
+   */
+  async registerClient(
+    request: RegisterClientRequest,
+    credential: { readonly idToken: string | undefined; readonly address: string },
+  ): Promise<Plain<RegisterClientResponse>> {
+    const { refusedSignIns, signIns, roots, sessions, log } = this.#deps;
+    const { address } = credential;
+    requireRest(refusedSignIns.waitMs(address), "too many refused sign-ins from this address");
+    const { identity, issuedAtWallMs } = await this.#identityOf(credential);
+    requireRest(signIns.take(identity.username), "too many sign-ins of this user");
+    const rootId = await roots.ensure(identity);
+    // In the turn in which the session is made: it would not be among those that a lock ends.
+    this.#deps.users.requireEntry(identity, issuedAtWallMs);
+    this.#giveWay(request.replacedSessionToken, identity.username, address);
+    const created = sessions.create(identity, {
+      address,
+      clientId: request.clientId,
+      clientVersion: request.clientVersion,
+      deviceName: request.deviceName,
+    });
+    const { session } = created;
+    this.#deps.audit({
+      act: "session.open",
+      actor: identity.username,
+      subject: identity.username,
+      detail: { session: session.id, address: session.address, device: request.deviceName },
+    });
+    log.info("session_opened", { user: identity.username, session: session.id, address: session.address });
+    return {
+      sessionToken: created.token,
+      expiresAt: seconds(session.expiresAtWallMs),
+      username: identity.username,
+      rootId,
+      idleTimeoutSeconds: Math.floor(sessions.limits.idleTimeoutMs / 1_000),
+      sessionsOpen: created.openSessions,
+      evictedOldest: created.evictedOldest,
+      serverVersion: VERSION,
+      maxChunkBytes: UPLOAD_MESSAGE_MAX_BYTES,
+    };
+  }
+
+  /** Where one of the user's sessions has to go, it is the one that the caller gives up, and no other device's. */
+  #giveWay(token: string, username: string, address: string): void {
+    const { sessions } = this.#deps;
+    if (token === "" || sessions.list(username).length < sessions.limits.perUser) return;
+    try {
+      const session = sessions.check(token, address);
+      if (session.identity.username === username) sessions.end(session);
+    } catch (error) {
+      // One that is no session any more has no place to give.
+      if (!isGroveError(error)) throw error;
+    }
+  }
+
+  /** Who signs in. A refusal counts against the address, what the node or the provider cannot do does not. */
+  async #identityOf(credential: {
+    readonly idToken: string | undefined;
+    readonly address: string;
+  }): Promise<VerifiedToken> {
+    const { idToken, address } = credential;
+    try {
+      if (idToken === undefined) {
+        throw new GroveError("TOKEN_REJECTED", 'no ID token; send it as metadata "authorization: Bearer …"');
+      }
+      const token = await waiting("provider", this.#deps.verifier.verify(idToken, address));
+      this.#deps.users.requireEntry(token.identity, token.issuedAtWallMs);
+      await this.#deps.admit(token.identity);
+      return token;
+    } catch (error) {
+      if (isGroveError(error, "TOKEN_REJECTED", "MOCK_TOKEN", "USER_DISABLED"))
+        this.#deps.refusedSignIns.take(address);
+      throw error;
+    }
+  }
+
+  /** Ends the calling session, another one of the caller's, or all of them; says how many. */
+  endSession(
+    caller: Caller,
+    request: Pick<EndSessionRequest, "sessionId" | "everywhere">,
+  ): { ended: number } {
+    const { sessions, log } = this.#deps;
+    const { username } = caller.identity;
+    let ended: number;
+    if (request.everywhere) ended = sessions.endAll(username);
+    else {
+      const wanted = request.sessionId === "" ? caller.session.id : request.sessionId;
+      const found = sessions.list(username).filter((session) => session.id === wanted);
+      for (const session of found) sessions.end(session);
+      ended = found.length;
+    }
+    log.info("session_ended", { user: username, ended, everywhere: request.everywhere });
+    return { ended };
+  }
+
+  /** The caller's own sessions on this node. */
+  listSessions(caller: Caller): Plain<ListSessionsResponse> {
+    const sessions = this.#deps.sessions.list(caller.identity.username);
+    return {
+      sessions: sessions.map((session) => ({
+        $typeName: "grove.v1.Session",
+        sessionId: session.id,
+        clientId: session.clientId,
+        clientVersion: session.clientVersion,
+        deviceName: session.deviceName,
+        address: session.address,
+        createdAt: seconds(session.createdAtWallMs),
+        lastUsedAt: seconds(session.lastUsedWallMs),
+        expiresAt: seconds(session.expiresAtWallMs),
+        current: session.id === caller.session.id,
+      })),
+    };
+  }
+}
+
+const seconds = (wallMs: number): bigint => BigInt(Math.floor(wallMs / 1_000));
+
+function requireRest(waitMs: number, problem: string): void {
+  if (waitMs === 0) return;
+  throw new GroveError("RATE_LIMITED", `${problem}; try again in ${Math.ceil(waitMs / 1_000)} seconds`, {
+    metadata: { retry_after_ms: String(waitMs) },
+  });
+}

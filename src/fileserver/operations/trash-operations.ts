@@ -1,0 +1,238 @@
+// The trash over the wire: TrashFile, ShowTrash, RestoreFile, PurgeTrash; the owner's alone, at any quota and on a full disk (D14).
+import { GroveError } from "#base/errors.ts";
+import { LIST_PAGE_MAX, TRASH_PURGE_BATCH } from "#base/limits.ts";
+import { joinPath, splitPath } from "#base/names.ts";
+import type { Claim } from "#quota/ledger.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import type { ListedTrashItem } from "#storage/contract/trash.ts";
+import { type Attr, Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import type {
+  OperatorLook,
+  PurgeTrashResponse,
+  ShowTrashResponse,
+  TrashItem as TrashItemMessage,
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { existing, type Reached, retryWhenStale } from "./access.ts";
+import type { Caller } from "./caller.ts";
+import { attrAt, type NamespaceDeps, type Place } from "./namespace-operations.ts";
+import type { OperatorLooks } from "./operator-looks.ts";
+import { auditRestored, auditTrashed } from "./trash-acts.ts";
+
+/** What the operations are made from. */
+export interface TrashDeps extends NamespaceDeps {
+  /** How long what is in the trash is kept, in milliseconds; 0 means until space is needed. */
+  readonly retentionMs: number;
+  /** What administrators have seen of whose trash. */
+  readonly looks: Pick<OperatorLooks, "of">;
+}
+
+type Plain<T> = Omit<T, "$typeName" | "$unknown">;
+
+/** The operations on the trash of a root (spec 4.5). Errors are those of D1. */
+export class TrashOperations {
+  readonly #deps: TrashDeps;
+
+  constructor(deps: TrashDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Puts a file, or a folder with all that is in it, into the trash, in a time that does not depend on its size. Its shares are taken back.
+   * Throws NO_SUCH_PATH, NOT_OWNER, BAD_ARGUMENT for the root directory.
+   */
+  trashFile(caller: Caller, place: Place): Promise<{ item: TrashItemMessage }> {
+    return this.#deps.meter.later("write", () =>
+      retryWhenStale(async () => {
+        const reached = this.#deps.access.reach(caller.identity, place.root, place.path, "delete");
+        const inode = existing(reached);
+        if (inode.parentId === undefined) {
+          throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be put into the trash");
+        }
+        const { item } = await this.#deps.changes.run(caller, reached, undefined, (context) =>
+          this.#deps.storage.trash({ ...context, inodeId: inode.id }),
+        );
+        const act = { actor: caller.identity.username, owner: reached.owner };
+        auditTrashed(this.#deps.audit, act, item);
+        for (const { names, username } of item.formerShares) {
+          this.#deps.audit({
+            act: "share.remove",
+            actor: caller.identity.username,
+            subject: `${reached.owner}:${[item.originalPath, ...names].join("/")}`,
+            detail: { user: username, trash_id: item.id },
+          });
+        }
+        return { item: trashMessage({ ...item, parentExists: true }, this.#deps.retentionMs) };
+      }),
+    );
+  }
+
+  /** One page of the trash, the newest first, stable under change. Throws BAD_ARGUMENT for a page above 1000 or a foreign token. */
+  showTrash(
+    caller: Caller,
+    request: {
+      readonly root: string;
+      readonly pageSize: number;
+      readonly pageToken: string;
+      readonly trashId: string;
+      readonly originalPath: string;
+    },
+  ): Plain<ShowTrashResponse> {
+    return this.#deps.meter.now("read", () => {
+      const { pageSize, pageToken, trashId, originalPath } = request;
+      if (pageSize > LIST_PAGE_MAX) {
+        throw new GroveError("BAD_ARGUMENT", `a page has at most ${LIST_PAGE_MAX} items`, {
+          metadata: { limit: String(LIST_PAGE_MAX) },
+        });
+      }
+      const { owner } = this.#reachTrash(caller, request.root);
+      const page = this.#deps.storage.listTrash(owner, {
+        limit: pageSize === 0 ? LIST_PAGE_MAX : pageSize,
+        pageToken,
+        ...(trashId === "" ? {} : { id: trashId }),
+        ...(originalPath === "" ? {} : { originalPath: joinPath(splitPath(originalPath)) }),
+      });
+      return {
+        items: page.items.map((item) => trashMessage(item, this.#deps.retentionMs)),
+        nextPageToken: page.nextPageToken ?? "",
+        operatorLooks: pageToken === "" && trashId === "" && originalPath === "" ? this.#looksAt(owner) : [],
+      };
+    });
+  }
+
+  /**
+   * Puts an item back where it was, or to another path. The item needs no room: what is in the trash is counted already (D14). Folders that
+   * are missing on the way are made, by the rule for all that is made (spec 4.6.1). Throws NO_SUCH_PATH, PATH_EXISTS, NOT_DIRECTORY,
+   * IS_DIRECTORY, NOT_EMPTY, and for those folders QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE.
+   */
+  restoreFile(
+    caller: Caller,
+    request: {
+      readonly root: string;
+      readonly trashId: string;
+      readonly targetPath: string;
+      readonly onConflict: "fail" | "rename" | "replace";
+    },
+  ): Promise<Attr> {
+    return this.#deps.meter.later("write", () =>
+      retryWhenStale(async () => {
+        const { trashId, targetPath, onConflict } = request;
+        const reached = this.#reachTrash(caller, request.root);
+        const names = targetPath === "" ? undefined : splitPath(targetPath);
+        const claim = claimOfRestore(this.#deps.storage, reached.owner, trashId, names);
+        const done = await this.#deps.changes.run(caller, reached, claim, (context) =>
+          this.#deps.storage.restore({ ...context, trashId, names, onConflict }),
+        );
+        const act = { actor: caller.identity.username, owner: reached.owner };
+        auditRestored(this.#deps.audit, act, { trashId, path: joinPath(done.names) });
+        const there = this.#deps.access.reachNames(caller.identity, reached.owner, done.names, "read");
+        return attrAt(there, done.inode);
+      }),
+    );
+  }
+
+  /** Removes items for good: those named, or all that were trashed before a time. Each is audited. Throws NOT_OWNER. */
+  async purgeTrash(
+    caller: Caller,
+    request: {
+      readonly root: string;
+      readonly trashIds: readonly string[];
+      readonly trashedBeforeMs: bigint;
+    },
+  ): Promise<Plain<PurgeTrashResponse>> {
+    return this.#deps.meter.later("write", async () => {
+      const total = { purgedItems: 0n, freedBytes: 0n };
+      for (const trashIds of this.#batches(caller, request)) {
+        const reached = this.#reachTrash(caller, request.root);
+        const done = await this.#deps.changes.run(caller, reached, undefined, ({ owner }) =>
+          this.#deps.storage.purgeTrash({ owner, trashIds }),
+        );
+        for (const { originalPath, id, sizeBytes, inodeCount } of done.items) {
+          this.#deps.audit({
+            act: "trash.purge",
+            actor: caller.identity.username,
+            subject: `${reached.owner}:${originalPath}`,
+            detail: { trash_id: id, bytes: sizeBytes, inodes: inodeCount },
+          });
+        }
+        total.purgedItems += BigInt(done.items.length);
+        total.freedBytes += BigInt(done.freedBytes);
+      }
+      return total;
+    });
+  }
+
+  /** Ids to be purged, as many at a time as one transaction takes. What is trashed after the call has begun stays. */
+  *#batches(
+    caller: Caller,
+    request: {
+      readonly root: string;
+      readonly trashIds: readonly string[];
+      readonly trashedBeforeMs: bigint;
+    },
+  ): Generator<readonly string[]> {
+    const { trashIds, trashedBeforeMs } = request;
+    if (trashIds.length > 0) {
+      for (let at = 0; at < trashIds.length; at += TRASH_PURGE_BATCH)
+        yield trashIds.slice(at, at + TRASH_PURGE_BATCH);
+      return;
+    }
+    const { owner } = this.#reachTrash(caller, request.root);
+    const beforeMs = trashedBeforeMs === 0n ? this.#deps.clock.wallMs() + 1 : Number(trashedBeforeMs);
+    for (;;) {
+      const heads = this.#deps.storage.oldestTrash(owner, beforeMs, TRASH_PURGE_BATCH);
+      if (heads.length === 0) return;
+      yield heads.map(({ id }) => id);
+    }
+  }
+
+  #looksAt(owner: string): OperatorLook[] {
+    return this.#deps.looks.of(owner).map(({ at_ms, by, reason, restored_path }) => ({
+      $typeName: "grove.v1.OperatorLook",
+      atMs: BigInt(Math.trunc(at_ms)),
+      by,
+      reason,
+      restoredPath: restored_path,
+    }));
+  }
+
+  /** A root whose trash the caller may see and change: only its owner's (spec 4.5). */
+  #reachTrash(caller: Caller, root: string): Reached {
+    return this.#deps.access.reach(caller.identity, root, "/", "delete");
+  }
+}
+
+/** What the folders need that are missing above an item's new place; undefined when none is, or when storage will find nothing to restore. */
+export function claimOfRestore(
+  storage: Pick<Storage, "listTrash" | "resolve">,
+  owner: string,
+  id: string,
+  target: readonly string[] | undefined,
+): Claim | undefined {
+  const [item] = storage.listTrash(owner, { limit: 1, pageToken: "", id }).items;
+  if (item === undefined) return undefined;
+  const names = target ?? splitPath(item.originalPath);
+  const { chain, missing } = storage.resolve(owner, names.slice(0, -1));
+  if (missing.length === 0 || chain.at(-1)?.kind !== "directory") return undefined;
+  return { creates: missing.length, addsBytes: 0 };
+}
+
+/** An item as the wire has it. */
+export function trashMessage(item: ListedTrashItem, retentionMs: number): TrashItemMessage {
+  return {
+    $typeName: "grove.v1.TrashItem",
+    trashId: item.id,
+    originalPath: item.originalPath,
+    kind: item.kind === "file" ? Kind.FILE : Kind.DIRECTORY,
+    size: BigInt(item.sizeBytes),
+    inodeCount: BigInt(item.inodeCount),
+    trashedAtMs: BigInt(item.trashedAtMs),
+    expiresAtMs: retentionMs === 0 ? 0n : BigInt(item.trashedAtMs + retentionMs),
+    trashedBy: item.trashedBy,
+    parentExists: item.parentExists,
+    formerShares: item.formerShares.map(({ names, username }) => ({
+      $typeName: "grove.v1.FormerShare",
+      path: [item.originalPath, ...names].join("/"),
+      user: username,
+    })),
+  };
+}

@@ -1,0 +1,179 @@
+// Keeps the trash within its bounds: what has expired goes, and when the disk fills, the oldest of those who hold the most (D14).
+import type { AuditSink } from "#base/audit-act.ts";
+import type { Clock } from "#base/clock.ts";
+import { TRASH_PURGE_BATCH } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import type { TrashHead } from "#storage/contract/trash.ts";
+import type { Changes } from "./changes.ts";
+import type { RootUsage } from "./root-usage.ts";
+import { WallClockTrust } from "./wall-clock-trust.ts";
+
+/** How long what is in the trash is kept by default (decision D14): 30 days. */
+export const TRASH_RETENTION_MS: number = 30 * 24 * 3_600_000;
+/** The trash is never purged for space before this age (decision D14): 24 hours. */
+export const TRASH_MIN_AGE_MS: number = 24 * 3_600_000;
+/** The trash is purged when less than this is free above the reserve (decision D14): 5 GiB. */
+export const TRASH_SPACE_MARGIN_BYTES: bigint = 5_368_709_120n;
+/** Users above this share of their quota give up the oldest of their trash when space is needed (decision D14), in percent. */
+const TRASH_SPACE_QUOTA_PERCENT = 80;
+/** How often the trash is looked through for what has expired. */
+const TRASH_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
+/** How often free space is compared with what the trash must give way for. */
+const TRASH_SPACE_INTERVAL_MS = 5_000;
+
+/** What the keeper is made from. */
+export interface TrashReaperDeps {
+  readonly storage: Pick<Storage, "root" | "trashBefore" | "oldestTrash" | "purgeTrash" | "failure">;
+  readonly changes: Changes;
+  readonly usage: RootUsage;
+  readonly quotaBytes: (owner: string) => bigint;
+  readonly freeBytes: () => bigint;
+  readonly reserveBytes: bigint;
+  /** 0 means until space is needed. */
+  readonly retentionMs: number;
+  readonly clock: Clock;
+  readonly audit: AuditSink;
+  readonly log: Logger;
+}
+
+type Reason = "trash.expire" | "trash.space";
+
+/** After a purge for space the disk is given so long to show it; as long as free space grows, the time begins anew. */
+const SETTLE_MS = 15_000;
+/** Purges by the clock and by free space, one small transaction after another, so that nobody waits for it. */
+export class TrashReaper {
+  readonly #deps: TrashReaperDeps;
+  readonly #stops: readonly (() => void)[];
+  #running: Promise<void> | undefined;
+  #isStopped = false;
+  readonly #wallClock: WallClockTrust;
+  #freeBytesSeen = 0n;
+  #settlesAtMs = 0;
+
+  constructor(deps: TrashReaperDeps) {
+    this.#deps = deps;
+    const { clock, log } = deps;
+    this.#wallClock = new WallClockTrust(clock, (jumpedMs, distrustMs) =>
+      log.error("trash_clock_jumped", { jumped_ms: jumpedMs, no_purge_for_ms: distrustMs }),
+    );
+    this.#stops = [
+      clock.every(TRASH_EXPIRY_INTERVAL_MS, () => void this.expire()),
+      clock.every(TRASH_SPACE_INTERVAL_MS, () => void this.makeRoom()),
+    ];
+    void this.expire();
+  }
+
+  /** Purges what is older than the retention, of all roots. While another purge runs, waits for that one instead. */
+  expire(): Promise<void> {
+    return this.#alone(async () => {
+      await this.#expire();
+    });
+  }
+
+  /** Purges for space while less than reserve + 5 GiB is free: expired first, then the oldest of users above 80 % of their quota. */
+  makeRoom(): Promise<void> {
+    return this.#alone(() => this.#makeRoom());
+  }
+
+  /** Ends the watch; resolves when a purge that runs has come to its next stop. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    for (const stop of this.#stops) stop();
+    await this.#running;
+  }
+
+  async #alone(purge: () => Promise<void>): Promise<void> {
+    if (this.#running !== undefined) return this.#running;
+    if (this.#isStopped || this.#deps.storage.failure !== undefined) return;
+    this.#running = purge()
+      .catch((error: unknown) => {
+        this.#deps.log.error("trash_purge_failed", { error: errorText(error) });
+      })
+      .finally(() => {
+        this.#running = undefined;
+      });
+    await this.#running;
+  }
+
+  async #expire(neededBytes = Number.POSITIVE_INFINITY): Promise<number> {
+    const { retentionMs, clock, storage } = this.#deps;
+    if (retentionMs === 0 || !this.#wallClock.isTrusted()) return 0;
+    const beforeMs = clock.wallMs() - retentionMs;
+    let freedBytes = 0;
+    while (!this.#isStopped && freedBytes < neededBytes) {
+      const heads = storage.trashBefore(beforeMs, TRASH_PURGE_BATCH);
+      if (heads.length === 0) break;
+      for (const [owner, ids] of byOwner(heads)) freedBytes += await this.#purge(owner, ids, "trash.expire");
+    }
+    return freedBytes;
+  }
+
+  async #makeRoom(): Promise<void> {
+    const { clock, freeBytes, reserveBytes, log } = this.#deps;
+    const free = freeBytes();
+    const nowMs = clock.steadyMs();
+    if (free > this.#freeBytesSeen && this.#settlesAtMs > 0) this.#settlesAtMs = nowMs + SETTLE_MS;
+    this.#freeBytesSeen = free;
+    const wanted = reserveBytes + TRASH_SPACE_MARGIN_BYTES;
+    if (free >= wanted) {
+      this.#settlesAtMs = 0;
+      return;
+    }
+    if (nowMs < this.#settlesAtMs) return;
+    const neededBytes = Number(wanted - free);
+    let freedBytes = await this.#expire(neededBytes);
+    if (freedBytes < neededBytes) freedBytes += await this.#purgeOldest(neededBytes - freedBytes);
+    if (freedBytes === 0) return;
+    this.#settlesAtMs = clock.steadyMs() + SETTLE_MS;
+    log.warn("trash_purged_for_space", { free_bytes: free, wanted_bytes: wanted, freed_bytes: freedBytes });
+  }
+
+  /** The oldest item of all who are above their share, one after the other, until enough is freed or nobody is left. */
+  async #purgeOldest(neededBytes: number): Promise<number> {
+    if (!this.#wallClock.isTrusted()) return 0;
+    const heads = new Map<string, TrashHead>();
+    for (const [owner] of this.#deps.usage.entries()) this.#note(heads, owner);
+    let freedBytes = 0;
+    while (!this.#isStopped && freedBytes < neededBytes && heads.size > 0) {
+      const oldest = [...heads.values()].reduce((a, b) => (b.trashedAtMs < a.trashedAtMs ? b : a));
+      freedBytes += await this.#purge(oldest.owner, [oldest.id], "trash.space");
+      this.#note(heads, oldest.owner);
+    }
+    return freedBytes;
+  }
+
+  /** Notes the oldest item of a user that may go for space, or that there is none. */
+  #note(heads: Map<string, TrashHead>, owner: string): void {
+    const { storage, clock } = this.#deps;
+    const beforeMs = clock.wallMs() - TRASH_MIN_AGE_MS;
+    const [head] = this.#isAboveShare(owner) ? storage.oldestTrash(owner, beforeMs, 1) : [];
+    if (head === undefined) heads.delete(owner);
+    else heads.set(owner, head);
+  }
+
+  #isAboveShare(owner: string): boolean {
+    const usage = this.#deps.usage.of(owner);
+    if (usage === undefined || usage.trashBytes === 0) return false;
+    const usedBytes = BigInt(usage.liveBytes + usage.trashBytes + usage.stagingBytes);
+    return usedBytes * 100n > this.#deps.quotaBytes(owner) * BigInt(TRASH_SPACE_QUOTA_PERCENT);
+  }
+
+  async #purge(owner: string, trashIds: readonly string[], act: Reason): Promise<number> {
+    const { storage, changes, audit } = this.#deps;
+    const root = storage.root(owner);
+    if (root === undefined) return 0;
+    const done = await changes.runFor(root, () => storage.purgeTrash({ owner, trashIds }));
+    for (const { id, originalPath, sizeBytes, inodeCount } of done.items) {
+      const detail = { trash_id: id, bytes: sizeBytes, inodes: inodeCount };
+      audit({ act, actor: "node", subject: `${owner}:${originalPath}`, detail });
+    }
+    return done.freedBytes;
+  }
+}
+
+function byOwner(heads: readonly TrashHead[]): Map<string, string[]> {
+  const ids = new Map<string, string[]>();
+  for (const { owner, id } of heads) ids.set(owner, [...(ids.get(owner) ?? []), id]);
+  return ids;
+}

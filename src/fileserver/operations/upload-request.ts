@@ -1,0 +1,85 @@
+// What an upload is to become, as its header or its beginning says, and the place that it asks for (D15).
+import { GroveError } from "#base/errors.ts";
+import { FILE_MAX_BYTES } from "#base/limits.ts";
+import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import type { Making } from "#quota/ledger.ts";
+import type { StoredUpload } from "#storage/contract/upload-store.ts";
+import { OnExists } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import type { BeginUploadRequest, UploadHeader } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { type Access, type Reached, type Slot, slotOf } from "./access.ts";
+import { requireEtag, tooLarge } from "./content-operations.ts";
+import { timeOf } from "./time-of.ts";
+
+/** What is wanted of an upload. */
+export interface UploadRequest {
+  readonly root: string;
+  readonly path: string;
+  /** Undefined when it is not known before the end. */
+  readonly sizeBytes: number | undefined;
+  readonly onExists: "replace" | "fail";
+  /** Etag that the present file must have; undefined for any. */
+  readonly ifMatch: string | undefined;
+  /** 0 means the time of arrival. */
+  readonly mtimeMs: number;
+}
+
+/** The wish of a plain upload. Throws BAD_ARGUMENT. */
+export function wishOfHeader(header: UploadHeader): UploadRequest {
+  return wishOf(header, header.sizeKnown ? header.size : undefined);
+}
+
+/** The wish of a resumable upload. Throws BAD_ARGUMENT. */
+export function wishOfBegin(request: BeginUploadRequest): UploadRequest & { readonly sizeBytes: number } {
+  return { ...wishOf(request, request.size), sizeBytes: Number(request.size) };
+}
+
+/** The wish that a resumable upload was begun with. */
+export function wishOfStored(stored: StoredUpload): UploadRequest & { readonly sizeBytes: number } {
+  const { owner, path, sizeBytes, onExists, ifMatch, mtimeMs } = stored;
+  return { root: owner, path, sizeBytes, onExists, ifMatch, mtimeMs };
+}
+
+/** Permission, then path: where an upload may go now. Throws NOT_SHARED, NO_SUCH_PATH, IS_DIRECTORY, PATH_EXISTS, ETAG_MISMATCH. */
+export function placeOfUpload(
+  access: Access,
+  identity: VerifiedIdentity,
+  wish: UploadRequest,
+): { reached: Reached; slot: Slot } {
+  const reached = access.reach(identity, wish.root, wish.path, "write");
+  const slot = slotOf(reached, "IS_DIRECTORY");
+  const { present } = slot;
+  if (present?.kind === "directory") throw new GroveError("IS_DIRECTORY", "a directory has this name");
+  if (present !== undefined && wish.onExists === "fail") {
+    throw new GroveError("PATH_EXISTS", "this name is taken");
+  }
+  if (wish.ifMatch !== undefined) {
+    if (present === undefined) throw new GroveError("ETAG_MISMATCH", "there is no such file any more");
+    requireEtag(present, wish.ifMatch);
+  }
+  return { reached, slot };
+}
+
+/** What an upload makes when it comes to a place: a new file, or what the trash keeps of one that a sharee replaces (D13). */
+export function makingOf({ isOwner }: Reached, { present }: Slot): Making {
+  if (present === undefined) return { creates: 1 };
+  return { creates: 0, keeps: isOwner || present.sizeBytes === 0 ? 0 : 1 };
+}
+
+function wishOf(
+  fields: Pick<UploadHeader, "root" | "path" | "onExists" | "ifMatch" | "mtimeMs">,
+  size: bigint | undefined,
+): UploadRequest {
+  const { root, path, onExists, ifMatch, mtimeMs } = fields;
+  if (size !== undefined && size > BigInt(FILE_MAX_BYTES)) throw tooLarge();
+  if (onExists !== OnExists.REPLACE && onExists !== OnExists.FAIL) {
+    throw new GroveError("BAD_ARGUMENT", "on_exists has a value that this server does not know");
+  }
+  return {
+    root,
+    path,
+    sizeBytes: size === undefined ? undefined : Number(size),
+    onExists: onExists === OnExists.FAIL ? "fail" : "replace",
+    ifMatch: ifMatch === "" ? undefined : ifMatch,
+    mtimeMs: timeOf(mtimeMs),
+  };
+}

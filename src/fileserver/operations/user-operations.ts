@@ -1,0 +1,220 @@
+// SetUserState and ListUserStates, and what a decision about a user ends on this node: sessions, their streams, uploads that were begun.
+import type { AuditActName, AuditSink } from "#base/audit-act.ts";
+import type { Clock } from "#base/clock.ts";
+import { GroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
+import { USER_STATES_PER_MESSAGE } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { canonicalUsername } from "#base/names.ts";
+import { entryOf, firstOfMessage, type UserState } from "#base/user-state.ts";
+import type { UserStateStore } from "#security/identity/user-state-store.ts";
+import type { SessionTable } from "#security/sessions/session-table.ts";
+import type {
+  ListUserStatesRequest,
+  ListUserStatesResponse,
+  SetUserStateRequest,
+  SetUserStateResponse,
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { userStateMessage, wishedUserState } from "#wire/proto/user-state-message.ts";
+import { auditHandOvers } from "./hand-over-acts.ts";
+import type { AdminCredential, QuotaOperations } from "./quota-operations.ts";
+import type { ResumableOperations } from "./resumable-operations.ts";
+
+/** What the operations are made from. */
+export interface UserDeps {
+  readonly book: UserStateStore;
+  readonly sessions: SessionTable;
+  readonly resumable: Pick<ResumableOperations, "dropAllOf">;
+  readonly adminOf: QuotaOperations["adminOf"];
+  /** The person behind an address, where this node knows one (D21). */
+  readonly personOf: (username: string) => { readonly issuer: string; readonly subject: string } | undefined;
+  /** Told of a decision that was made here, so that the cluster hears of it at once. */
+  readonly onDecided?: (() => void) | undefined;
+  readonly clock: Pick<Clock, "wallMs">;
+  readonly audit: AuditSink;
+  readonly log: Logger;
+}
+
+/** A node's own decisions, and how it takes others in. */
+export interface KnownUserStates {
+  readonly digest: string;
+  list(): readonly UserState[];
+  /** Resolves when they hold here. */
+  learn(states: readonly UserState[]): Promise<void>;
+}
+
+type Plain<T> = Omit<T, "$typeName" | "$unknown">;
+
+/** What a decision has ended here. */
+interface Ended {
+  readonly sessions: number;
+  readonly uploads: Promise<number>;
+  /** The user's ID tokens of before open no session any more. */
+  readonly endsTokens: boolean;
+  readonly before: UserState | undefined;
+}
+
+const NOT_ADMIN = "permission denied: only cluster administrators can do that";
+
+/** The operations about who may come in. */
+export class UserOperations {
+  readonly #deps: UserDeps;
+  readonly #ended = new Map<string, Ended>();
+
+  constructor(deps: UserDeps) {
+    this.#deps = deps;
+    deps.book.onNews((news, before) => {
+      for (const state of news) this.#enforce(state, before.get(state.username));
+    });
+  }
+
+  /**
+   * Makes a decision about a user and answers when it holds here and is on stable storage. Throws NOT_ADMIN, BAD_ARGUMENT, what is wrong with
+   * a session that was presented, and STORAGE_FAILED: whoever was locked out stays so until the next start.
+   */
+  async setState(
+    request: Pick<SetUserStateRequest, "state">,
+    credential: AdminCredential,
+  ): Promise<Plain<SetUserStateResponse>> {
+    const { book, clock, audit, log, personOf } = this.#deps;
+    const by = await this.#requireRight(credential);
+    const wish = wishedUserState({
+      message: request.state,
+      setBy: by,
+      nowMs: clock.wallMs(),
+      known: (username) => book.states.find(username),
+    });
+    const { username } = wish;
+    if (wish.disabled && username === by) {
+      throw new GroveError(
+        "BAD_ARGUMENT",
+        "nobody locks themselves out; another administrator or the password can",
+      );
+    }
+    const person = wish.subject === "" ? personOf(username) : undefined;
+    const news = await book.merge([
+      person === undefined ? wish : { ...wish, issuer: person.issuer, subject: person.subject },
+    ]);
+    const state = book.states.find(username) ?? wish;
+    const ended = this.#ended.get(username);
+    this.#ended.delete(username);
+    const uploadsDropped = (await ended?.uploads) ?? 0;
+    const sessionsEnded = ended?.sessions ?? 0;
+    if (news.length > 0) {
+      const { reason, version } = state;
+      const facts = { reason, version, sessions_ended: sessionsEnded, uploads_dropped: uploadsDropped };
+      const detail = { ...facts, closes_shares: state.closesShares, address: credential.peer.address };
+      if (entryOf(state) !== entryOf(ended?.before)) {
+        audit({ act: actOf(state, ended), actor: by, subject: username, detail });
+      }
+      this.#auditHandOvers(state, ended, by);
+      log.info("user_state_set", { user: username, by, disabled: state.disabled, ...facts });
+      this.#deps.onDecided?.();
+    }
+    return {
+      state: userStateMessage(state),
+      applied: state.version === wish.version,
+      sessionsEnded,
+      uploadsDropped,
+    };
+  }
+
+  /** What is decided about users, a page of it. Throws NOT_ADMIN, BAD_ARGUMENT. */
+  async listStates(
+    request: Pick<ListUserStatesRequest, "after" | "username">,
+    credential: AdminCredential,
+  ): Promise<Plain<ListUserStatesResponse>> {
+    await this.#requireRight(credential);
+    const { book, sessions } = this.#deps;
+    if (request.username !== "") {
+      const username = canonicalUsername(request.username);
+      const state = book.states.find(username);
+      return {
+        states: state === undefined ? [] : [userStateMessage(state)],
+        more: false,
+        sessions: sessions.list(username).length,
+      };
+    }
+    const page = book.states.page(request.after, USER_STATES_PER_MESSAGE + 1);
+    const states = firstOfMessage(page).map(userStateMessage);
+    return { states, more: page.length > states.length, sessions: 0 };
+  }
+
+  /** Takes in what was decided elsewhere, and has it hold here. Throws what the book throws. */
+  async learn(states: readonly UserState[]): Promise<void> {
+    const { book, audit, log } = this.#deps;
+    for (const state of await book.merge(states)) {
+      const ended = this.#ended.get(state.username);
+      this.#ended.delete(state.username);
+      const facts = { version: state.version, sessions_ended: ended?.sessions ?? 0, via: "metaserver" };
+      if (entryOf(state) !== entryOf(ended?.before)) {
+        audit({
+          act: actOf(state, ended),
+          actor: state.setBy,
+          subject: state.username,
+          detail: { reason: state.reason, ...facts },
+        });
+      }
+      this.#auditHandOvers(state, ended);
+      log.info("user_state_learned", { user: state.username, disabled: state.disabled, ...facts });
+    }
+  }
+
+  /** Who has ended one elsewhere is not told with the decision. */
+  #auditHandOvers(state: UserState, ended: Ended | undefined, by?: string): void {
+    auditHandOvers(this.#deps.audit, {
+      state,
+      before: ended?.before,
+      endedBy: by ?? "administrator",
+      nowMs: this.#deps.clock.wallMs(),
+      detail: by === undefined ? { via: "metaserver" } : {},
+    });
+  }
+
+  async #requireRight(credential: AdminCredential): Promise<string> {
+    const right = await this.#deps.adminOf(credential);
+    if (!right.success) {
+      if (credential.passwordHash === undefined && credential.session() === undefined)
+        throw new GroveError("SESSION_MISSING", "no session token; sign in first");
+      throw new GroveError("NOT_ADMIN", right.error.replace(NOT_ADMIN_TEXT, NOT_ADMIN));
+    }
+    return right.by === "password" ? "administrator" : right.by;
+  }
+
+  /** Runs in the turn in which the decision begins to count, so that nothing that a session does comes between. */
+  #enforce(state: UserState, before: UserState | undefined): void {
+    const { book, sessions, resumable, log } = this.#deps;
+    const { username } = state;
+    let ended = 0;
+    if (state.disabled)
+      ended += sessions.endLockedOut((identity) => book.states.lockOf(identity) !== undefined);
+    const endsTokens = state.tokensFromMs > (before?.tokensFromMs ?? 0);
+    if (endsTokens) ended += sessions.endAll(username);
+    const uploads = state.disabled ? resumable.dropAllOf(username) : Promise.resolve(0);
+    const told = uploads.catch((error: unknown) => {
+      // They run out by themselves after a day, and nobody can go on with them.
+      log.warn("uploads_not_dropped", { user: username, error: errorText(error) });
+      return 0;
+    });
+    this.#ended.set(username, { sessions: ended, uploads: told, endsTokens, before });
+  }
+}
+
+function actOf({ disabled, removal }: UserState, ended: Ended | undefined): AuditActName {
+  const before = ended?.before?.removal;
+  if (removal?.isReleased === true && before?.isReleased !== true) return "user.release";
+  if (removal !== undefined && removal.dueAtMs !== before?.dueAtMs) return "user.remove";
+  if (removal === undefined && before !== undefined) return "user.restore";
+  if (disabled) return "user.disable";
+  return ended?.endsTokens === true ? "user.end_sessions" : "user.enable";
+}
+
+/** What the node gives and takes when it compares its decisions with the metadata store's. */
+export function knownUserStates({ states }: UserStateStore, users: UserOperations): KnownUserStates {
+  return {
+    get digest() {
+      return states.digest;
+    },
+    list: () => states.list(),
+    learn: (learnt) => users.learn(learnt),
+  };
+}

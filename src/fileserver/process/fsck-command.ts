@@ -1,0 +1,77 @@
+// `grove fsck`: recounts and verifies the data folder of a stopped storage node.
+import { Command } from "commander";
+import { formatBytes } from "#base/bytes.ts";
+import { stringify64 } from "#base/json64.ts";
+import { quotaFileProblem } from "#quota/quota-store.ts";
+import type { StorageReport } from "#storage/check/check-report.ts";
+import { checkStorage } from "#storage/check/check-storage.ts";
+
+interface Flags {
+  readonly data: string;
+  readonly repair: boolean;
+  readonly deep: boolean;
+  readonly json: boolean;
+}
+
+const HELP = `
+What is checked: the database, sizes of every directory up to its root, the quota counters, the chunk list against the
+chunk files, and quota_config.json. -deep also reads every stored byte and compares its checksum.
+
+What -repair does: it corrects counters and sizes, moves chunk files that belong to nothing to lost+found, and marks files
+whose bytes are missing or wrong as damaged. It never deletes. With -deep it also takes that mark away from files whose
+bytes are right again, so that a chunk file put back from a backup counts.
+
+Exit code: 0 only if nothing differs; 1 if something does, even when it was repaired: run it again to see 0. Nothing was
+checked: 3 when the folder is missing or no data folder, 8 when a running node holds it.
+
+Examples:
+  grove fsck -data /srv/grove
+  grove fsck -data /srv/grove -deep -repair`;
+
+/** The parser of `grove fsck`. */
+export function command(): Command {
+  return new Command("fsck")
+    .summary("Recount and verify the data of a stopped storage node")
+    .description("Recount and verify the data folder of a storage node that is not running.")
+    .requiredOption("--data <folder>", "the node's data folder")
+    .option("--repair", "put right what can be put right without deleting anything", false)
+    .option("--deep", "read every stored byte and check it", false)
+    .option("--json", "print the report as JSON", false)
+    .addHelpText("after", HELP)
+    .action(async (flags: Flags) => {
+      const report = withQuotaFile(checkStorage(flags.data, flags), await quotaFileProblem(flags.data));
+      process.stdout.write(flags.json ? `${stringify64(report, 2)}\n` : inWords(report, flags));
+      if (report.differenceCount > 0) process.exitCode = 1;
+    });
+}
+
+function withQuotaFile(report: StorageReport, problem: string | undefined): StorageReport {
+  if (problem === undefined) return report;
+  return {
+    ...report,
+    differences: [...report.differences, problem],
+    differenceCount: report.differenceCount + 1,
+  };
+}
+
+function inWords(report: StorageReport, flags: Flags): string {
+  const { rootCount, inodeCount, chunkCount, liveBytes, trashBytes, verifiedBytes } = report;
+  const { differences, differenceCount, repairedCount } = report;
+  const lines = [
+    `${flags.data}: ${rootCount} roots, ${inodeCount} inodes, ${chunkCount} chunks, ${formatBytes(liveBytes)} in files, ${formatBytes(trashBytes)} in the trash`,
+  ];
+  if (flags.deep) lines.push(`${formatBytes(verifiedBytes)} read and compared with their checksums`);
+  lines.push(...differences.map((text) => `  differs: ${text}`));
+  if (differenceCount > differences.length)
+    lines.push(`  ... and ${differenceCount - differences.length} more`);
+  lines.push(...report.notes.map((text) => `  note: ${text}`));
+  if (differenceCount === 0) lines.push("0 differences: everything is as it should be");
+  else {
+    const left = differenceCount - repairedCount;
+    lines.push(
+      `${differenceCount} differences, ${repairedCount} repaired` +
+        (left > 0 && !flags.repair ? "; -repair puts right what can be put right" : ""),
+    );
+  }
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,145 @@
+// Removed users at a node: what stays for 30 days, what goes then, what a newcomer with the address finds, and clocks that are wrong.
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { type TestContext, test } from "node:test";
+import { ManualClock } from "#base/clock.ts";
+import { DAY_MS } from "#base/duration.ts";
+import { REMOVAL_GRACE_MS } from "#base/limits.ts";
+import { REMOVAL_SETTLE_MS } from "#fileserver/operations/removal-keeper.ts";
+import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
+
+const HASH = createHash("sha256").update("correct horse").digest("hex");
+const BY_PASSWORD = { metadata: { "x-admin-password-hash": HASH } };
+const DAVE = "dave@example.com";
+const FRIEND = "friend@example.com";
+
+interface Rig {
+  readonly node: TestNode;
+  readonly clock: ManualClock;
+  readonly set: (more: object) => Promise<unknown>;
+}
+
+/** Dave has files and trash, shares with a friend, and the friend with him. */
+async function rig(t: TestContext, settledMs = REMOVAL_SETTLE_MS): Promise<Rig> {
+  const clock = new ManualClock();
+  const env = { SVC_ADMIN_EMAIL: "admin@example.com", ADMIN_PASSWORD_HASH: HASH };
+  const node = await startTestNode({ clock, env });
+  t.after(() => node.stop());
+  clock.advance(settledMs);
+  const dave = await node.signIn(DAVE);
+  await dave.call.createDirectory({ path: "/docs" });
+  await dave.call.createFile({ path: "/docs/a", data: Buffer.from("kept") });
+  await dave.call.createFile({ path: "/old", data: Buffer.from("old") });
+  await dave.call.trashFile({ path: "/old" });
+  await dave.call.share({ path: "/docs", user: FRIEND });
+  const friend = await node.signIn(FRIEND);
+  await friend.call.createDirectory({ path: "/ours" });
+  await friend.call.share({ path: "/ours", user: DAVE });
+  const set = (more: object) =>
+    node.anonymous.setUserState({ state: { username: DAVE, reason: "has left", ...more } }, BY_PASSWORD);
+  return { node, clock, set };
+}
+
+const removal = ({ clock }: Rig) => ({ removeAtMs: BigInt(Math.trunc(clock.wallMs()) + REMOVAL_GRACE_MS) });
+const usedBytes = ({ node }: Rig): number => {
+  const usage = node.node.storage.root(DAVE)?.usage;
+  return usage === undefined ? -1 : usage.liveBytes + usage.trashBytes;
+};
+const sharedWithDave = ({ node }: Rig): number =>
+  node.node.storage.shares.ofRoot(FRIEND).filter(({ username }) => username === DAVE).length;
+const sweep = ({ node }: Rig): Promise<void> => node.node.service.removals.sweep();
+const reasonOf = async (call: Promise<unknown>): Promise<string> => (await refusal(call)).reason;
+
+test("a removed user is refused in words, keeps all for 30 days, and comes back to it by undoing", async (t) => {
+  const it = await rig(t);
+  await it.set({ disabled: true, ...removal(it) });
+  const refused = await refusal(it.node.signIn(DAVE));
+  assert.equal(refused.reason, "USER_DISABLED");
+  assert.match(refused.message, /this address is retired: its user was removed/);
+  it.clock.sleep(29 * DAY_MS);
+  await sweep(it);
+  assert.deepEqual([usedBytes(it), sharedWithDave(it)], [7, 1]);
+  assert.equal(await reasonOf(it.set({ disabled: false, removeAtMs: 1n })), "BAD_ARGUMENT");
+  await it.set({ disabled: false });
+  it.clock.sleep(2 * DAY_MS);
+  await sweep(it);
+  assert.equal(sharedWithDave(it), 1);
+  const dave = await it.node.signIn(DAVE);
+  assert.equal((await dave.call.readFile({ path: "/docs/a" })).data.toString(), "kept");
+});
+
+test("after 30 days files, trash and shares are gone, and a newcomer with the released address inherits nothing", async (t) => {
+  const it = await rig(t);
+  const due = removal(it);
+  const handOvers = [{ to: FRIEND, reason: "reads on", untilMs: due.removeAtMs + BigInt(300 * DAY_MS) }];
+  await it.set({ disabled: true, ...due, handOvers });
+  const friend = await it.node.signIn(FRIEND);
+  await friend.call.createDirectory({ path: "/later" });
+  const share = await refusal(friend.call.share({ path: "/later", user: DAVE }));
+  assert.match(share.message, /was removed by an administrator, and nothing is shared with that address/);
+  const early = it.set({ disabled: false, ...due, released: true });
+  assert.match((await refusal(early)).message, /the files are still there: undo the removal/);
+  it.clock.sleep(REMOVAL_GRACE_MS + 1_000);
+  await sweep(it);
+  assert.deepEqual([usedBytes(it), sharedWithDave(it)], [0, 0]);
+  assert.equal(await reasonOf(it.node.signIn(DAVE)), "USER_DISABLED");
+  assert.match((await refusal(it.set({ disabled: false }))).message, /the files of this user are gone/);
+  // What was handed over of the root before is no hold on the newcomer's, also where it was left in the decision.
+  await it.set({ disabled: false, ...due, released: true, handOvers });
+  await sweep(it);
+  const newcomer = await it.node.signIn(DAVE);
+  assert.equal((await newcomer.call.listDir({ path: "/" })).entries.length, 0);
+  assert.equal((await newcomer.call.showTrash({})).items.length, 0);
+  await newcomer.call.createFile({ path: "/mine", data: Buffer.from("mine") });
+  const again = await it.node.signIn(FRIEND);
+  assert.equal(await reasonOf(again.call.readFile({ root: DAVE, path: "/mine" })), "NOT_SHARED");
+  await again.call.share({ path: "/later", user: DAVE });
+  await it.set({ disabled: false, tokensFromMs: 1n, ...due, released: true, handOvers });
+  await sweep(it);
+  assert.deepEqual([usedBytes(it), sharedWithDave(it)], [4, 1]);
+});
+
+test("a node that learns of a removal late takes away what was there before, and nothing that came after", async (t) => {
+  const it = await rig(t);
+  it.clock.sleep(2 * REMOVAL_GRACE_MS);
+  const dueAtMs = Math.trunc(it.clock.wallMs()) - DAY_MS;
+  const state = {
+    username: DAVE,
+    disabled: false,
+    closesShares: false,
+    version: Math.trunc(it.clock.wallMs()),
+    reason: "",
+    setBy: "administrator",
+    setAtMs: 1,
+    tokensFromMs: 0,
+    issuer: "",
+    subject: "",
+    removal: { dueAtMs, isReleased: true },
+  };
+  await it.node.node.service.users.learn([state]);
+  await sweep(it);
+  assert.deepEqual([usedBytes(it), sharedWithDave(it)], [0, 0]);
+  await it.node.signIn(DAVE);
+});
+
+test("a wall clock that jumps ahead deletes nothing for a day", async (t) => {
+  const it = await rig(t);
+  await it.set({ disabled: true, ...removal(it) });
+  it.clock.jumpWall(2 * REMOVAL_GRACE_MS);
+  await sweep(it);
+  assert.equal(usedBytes(it), 7);
+  it.clock.standStill(DAY_MS + 1);
+  await sweep(it);
+  assert.equal(usedBytes(it), 0);
+});
+
+test("a node that has just started deletes nothing, since its clock may not have been set yet", async (t) => {
+  const it = await rig(t, 0);
+  await it.set({ disabled: true, ...removal(it) });
+  it.clock.sleep(REMOVAL_GRACE_MS + 1_000);
+  await sweep(it);
+  assert.equal(usedBytes(it), 7);
+  it.clock.standStill(REMOVAL_SETTLE_MS);
+  await sweep(it);
+  assert.equal(usedBytes(it), 0);
+});

@@ -1,0 +1,172 @@
+// What the trash gives up by itself: what has expired, and for space the oldest of those who hold the most, never what is young (D14).
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { ManualClock } from "#base/clock.ts";
+import { DAY_MS } from "#base/duration.ts";
+import { DISK_RESERVE_BYTES } from "#base/limits.ts";
+import { TRASH_SPACE_MARGIN_BYTES } from "#fileserver/operations/trash-reaper.ts";
+import { AUDIT_FLUSH_INTERVAL_MS } from "#security/audit/audit-log.ts";
+import { startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
+
+const HOUR_MS = 3_600_000;
+const ENOUGH = DISK_RESERVE_BYTES + TRASH_SPACE_MARGIN_BYTES;
+
+interface Rig {
+  readonly node: TestNode;
+  readonly clock: ManualClock;
+}
+
+async function rig(t: TestContext, trashRetentionMs: number): Promise<Rig> {
+  const clock = new ManualClock();
+  const node = await startTestNode({
+    clock,
+    options: { trashRetentionMs },
+    env: { SVC_ADMIN_EMAIL: "admin@example.com" },
+  });
+  t.after(() => node.stop());
+  return { node, clock };
+}
+
+async function trashed(user: TestUser, name: string, bytes = 1_000): Promise<void> {
+  await user.call.createFile({ path: `/${name}`, data: Buffer.alloc(bytes, name) });
+  await user.call.trashFile({ path: `/${name}` });
+}
+
+/** Sessions end meanwhile, so the trash is read where it lies. */
+const left = ({ node }: Rig, ...owners: string[]): string[] =>
+  owners
+    .flatMap((owner) =>
+      node.node.storage
+        .listTrash(owner, { limit: 1_000, pageToken: "" })
+        .items.map(({ originalPath }) => `${owner.split("@")[0]}${originalPath}`),
+    )
+    .toSorted();
+
+/** Acts of a kind in the audit log: who did it, and to what. */
+/** The lines of one kind of act, once there are so many: what came while others were being written waits for the next turn. */
+async function audited({ node, clock }: Rig, act: string, lines = 1): Promise<string[]> {
+  for (;;) {
+    clock.advance(AUDIT_FLUSH_INTERVAL_MS);
+    const reply = await fetch(`http://127.0.0.1:${node.node.metricsPort}/audit`);
+    const { entries } = (await reply.json()) as {
+      entries: { act: string; actor: string; subject: string }[];
+    };
+    const found = entries.filter((entry) => entry.act === act);
+    if (found.length >= lines) return found.map(({ actor, subject }) => `${actor} ${subject}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+async function setQuota({ node }: Rig, username: string, quotaBytes: bigint): Promise<void> {
+  const admin = await node.signIn("admin@example.com");
+  assert.ok((await admin.call.setQuota({ username, quotaBytes })).success);
+}
+
+test("what has been in the trash for the retention goes, on both sides of the hour, and is audited (D14)", async (t) => {
+  const it = await rig(t, 30 * DAY_MS);
+  const user = await it.node.signIn("a@example.com");
+  await trashed(user, "old");
+  it.clock.sleep(HOUR_MS / 2);
+  await trashed(await it.node.signIn("a@example.com"), "young");
+  // Nothing is due a moment before.
+  it.clock.sleep(30 * DAY_MS - HOUR_MS);
+  await it.node.node.service.trashReaper.expire();
+  assert.deepEqual(left(it, "a@example.com"), ["a/old", "a/young"]);
+  it.clock.sleep(HOUR_MS / 2 + 1);
+  await it.node.node.service.trashReaper.expire();
+  assert.deepEqual(left(it, "a@example.com"), ["a/young"]);
+  assert.equal(it.node.node.service.usage.of("a@example.com")?.trashBytes, 1_000);
+  it.clock.advance(1_000);
+  assert.deepEqual(await audited(it, "trash.expire"), ["node a@example.com:/old"]);
+});
+
+test("a retention of 0 keeps everything while there is space (D14)", async (t) => {
+  const it = await rig(t, 0);
+  await trashed(await it.node.signIn("a@example.com"), "f");
+  it.clock.sleep(400 * DAY_MS);
+  await it.node.node.service.trashReaper.expire();
+  await it.node.node.service.trashReaper.makeRoom();
+  assert.deepEqual(left(it, "a@example.com"), ["a/f"]);
+});
+
+test("space is made from what has expired, then from the oldest of users above 80 % of their quota, until there is enough (D14)", async (t) => {
+  const it = await rig(t, 0);
+  const [a, b, c] = await Promise.all(
+    ["a@example.com", "b@example.com", "c@example.com"].map((email) => it.node.signIn(email)),
+  );
+  assert.ok(a && b && c);
+  await trashed(a, "1");
+  it.clock.sleep(HOUR_MS / 30);
+  await trashed(b, "2");
+  it.clock.sleep(HOUR_MS / 30);
+  await trashed(c, "3");
+  it.clock.sleep(HOUR_MS / 30);
+  await trashed(a, "4");
+  await setQuota(it, "a@example.com", 2_400n);
+  await setQuota(it, "b@example.com", 1_100n);
+  it.clock.sleep(23 * HOUR_MS);
+  const keeper = it.node.node.service.trashReaper;
+  it.node.disk.freeBytes = ENOUGH - 1n;
+  await keeper.makeRoom();
+  // Nothing is a day old yet.
+  assert.deepEqual(left(it, "a@example.com", "b@example.com", "c@example.com"), ["a/1", "a/4", "b/2", "c/3"]);
+  it.clock.sleep(2 * HOUR_MS);
+  it.node.disk.freeBytes = ENOUGH;
+  await keeper.makeRoom();
+  assert.deepEqual(left(it, "a@example.com").length, 2);
+  it.node.disk.freeBytes = ENOUGH - 500n;
+  await keeper.makeRoom();
+  // The oldest, a's, is enough; c is below its share, and a now too.
+  assert.deepEqual(left(it, "a@example.com", "b@example.com", "c@example.com"), ["a/4", "b/2", "c/3"]);
+  await keeper.makeRoom();
+  // The disk has its time to show what was freed.
+  assert.deepEqual(left(it, "b@example.com"), ["b/2"]);
+  it.clock.advance(60_000);
+  // What the timers have begun ends first.
+  await new Promise(setImmediate);
+  await keeper.makeRoom();
+  assert.deepEqual(left(it, "a@example.com", "b@example.com", "c@example.com"), ["a/4", "c/3"]);
+  it.clock.advance(1_000);
+  assert.deepEqual(await audited(it, "trash.space", 2), ["node a@example.com:/1", "node b@example.com:/2"]);
+  it.clock.advance(60_000);
+  // What the timers have begun ends first.
+  await new Promise(setImmediate);
+  it.node.disk.freeBytes = 0n;
+  await keeper.makeRoom();
+  // Who holds little of a quota is left alone, however full the disk.
+  assert.deepEqual(left(it, "a@example.com", "c@example.com"), ["a/4", "c/3"]);
+});
+
+test("for space what has expired goes first, from users who hold little too (D14)", async (t) => {
+  const it = await rig(t, 2 * DAY_MS);
+  const a = await it.node.signIn("a@example.com");
+  await trashed(a, "expired");
+  await setQuota(it, "a@example.com", 10_000n);
+  it.clock.sleep(2 * DAY_MS - HOUR_MS);
+  const b = await it.node.signIn("b@example.com");
+  await trashed(b, "full");
+  await setQuota(it, "b@example.com", 1_000n);
+  it.node.disk.freeBytes = ENOUGH - 1n;
+  // Past the retention of the first; the second is above its share and too young.
+  it.clock.sleep(2 * HOUR_MS);
+  await it.node.node.service.trashReaper.makeRoom();
+  assert.deepEqual(left(it, "a@example.com", "b@example.com"), ["b/full"]);
+});
+
+test("a wall clock that jumps ahead purges nothing for a day (D14)", async (t) => {
+  const it = await rig(t, 30 * DAY_MS);
+  await trashed(await it.node.signIn("a@example.com"), "f");
+  it.clock.jumpWall(365 * DAY_MS);
+  const keeper = it.node.node.service.trashReaper;
+  await keeper.expire();
+  it.clock.sleep(23 * HOUR_MS);
+  await keeper.expire();
+  assert.deepEqual(left(it, "a@example.com"), ["a/f"]);
+  it.clock.jumpWall(-365 * DAY_MS);
+  it.clock.sleep(2 * HOUR_MS);
+  await keeper.expire();
+  assert.deepEqual(left(it, "a@example.com"), ["a/f"]);
+  it.clock.sleep(30 * DAY_MS);
+  await keeper.expire();
+  assert.deepEqual(left(it, "a@example.com"), []);
+});

@@ -1,0 +1,85 @@
+// Who is an administrator to a MetaServer: by the password where one is set for it, or by an ID token of SVC_ADMIN_EMAIL (spec 5.5, T9).
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { ADMIN_HASH_FAILURE_WINDOW_MS, ADMIN_HASH_FAILURES_PER_WINDOW } from "#base/limits.ts";
+import { createAdminPassword } from "#security/identity/admin-password.ts";
+import { PasswordPath, type PasswordPathDeps } from "#security/identity/password-path.ts";
+import { RateLimiter } from "#security/identity/rate-limiter.ts";
+import type { IdentitySettings } from "#security/identity/settings.ts";
+import type { TokenVerifier } from "#security/identity/token-verifier.ts";
+import type { CallContext } from "#wire/grpc/handler.ts";
+import type { SubjectGate } from "./subject-gate.ts";
+import type { UserStateGate } from "./user-state-gate.ts";
+
+/** Metadata that carries the administrator's password hash (spec 4.3, 5.5). */
+const PASSWORD_HASH_HEADER = "x-admin-password-hash";
+const BEARER = /^bearer +(\S+)$/i;
+
+/** Who may act as an administrator. */
+export interface Administrators {
+  /** Undefined unless a password was set for this MetaServer: the built-in default opens nothing here. */
+  readonly passwordPath: PasswordPath | undefined;
+  readonly adminUsername: string | undefined;
+}
+
+/** What the rule needs. */
+export interface AdministratorDeps {
+  /** Undefined: nobody. */
+  readonly administrators?: Administrators | undefined;
+  readonly tokenVerifier: TokenVerifier;
+  readonly subjects: SubjectGate;
+  readonly userStates: UserStateGate;
+}
+
+/** The name under which an administrator acts. Throws NOT_ADMIN, and what is wrong with an ID token that came. */
+export async function requireAdministrator(
+  { metadata, peer }: Pick<CallContext, "metadata" | "peer">,
+  deps: AdministratorDeps,
+): Promise<string> {
+  const { tokenVerifier, subjects, userStates } = deps;
+  const { passwordPath, adminUsername } = deps.administrators ?? {};
+  const verdict = await passwordPath?.judge(metadata.get(PASSWORD_HASH_HEADER), peer);
+  if (verdict?.isRight === true) return "administrator";
+  const token = BEARER.exec(metadata.get("authorization") ?? "")?.[1];
+  if (token !== undefined && adminUsername !== undefined) {
+    const { identity, issuedAtWallMs } = await tokenVerifier.verify(token, peer.address);
+    if (identity.username === adminUsername) {
+      userStates.requireEntry(identity, issuedAtWallMs);
+      await subjects.admit(identity);
+      return identity.username;
+    }
+  }
+  const isUnset = passwordPath === undefined && adminUsername === undefined;
+  const reason =
+    verdict?.obstacle ??
+    (isUnset
+      ? "this metaserver knows none: set ADMIN_PASSWORD_HASH or SVC_ADMIN_EMAIL for it too"
+      : undefined);
+  throw new GroveError(
+    "NOT_ADMIN",
+    `permission denied: only cluster administrators can do that${reason === undefined ? "" : `; ${reason}`}`,
+  );
+}
+
+/** Who may act as an administrator by a MetaServer's settings. Throws BAD_ARGUMENT for a hash that is none. */
+export function administratorsOf(
+  settings: Pick<IdentitySettings, "adminEmail" | "adminPassword" | "adminPasswordHash">,
+  { clock, ...world }: Pick<PasswordPathDeps, "log" | "onSecurityEvent"> & { readonly clock: Clock },
+): Administrators {
+  const { adminEmail, adminPassword, adminPasswordHash } = settings;
+  const isSet = adminPasswordHash !== undefined || adminPassword !== undefined;
+  const passwordFailures = new RateLimiter(clock, {
+    count: ADMIN_HASH_FAILURES_PER_WINDOW,
+    windowMs: ADMIN_HASH_FAILURE_WINDOW_MS,
+  });
+  const password = createAdminPassword({
+    ADMIN_PASSWORD_HASH: adminPasswordHash,
+    ADMIN_PASSWORD: adminPassword,
+  });
+  return {
+    adminUsername: adminEmail,
+    passwordPath: isSet
+      ? new PasswordPath({ adminPassword: password, passwordFailures, ...world })
+      : undefined,
+  };
+}

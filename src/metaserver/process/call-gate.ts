@@ -1,0 +1,86 @@
+// Judges the callers of a MetaServer by the headers of their calls: a node's certificate, a known ID token, or nothing (spec 5.6, D19).
+import { GroveError } from "#base/errors.ts";
+import { RECEIVE_MESSAGE_MAX_BYTES } from "#base/limits.ts";
+import { networkOf } from "#base/network.ts";
+import { REQUEST_ID_HEADER, requestIdFrom } from "#base/request-scope.ts";
+import type { TokenVerifier } from "#security/identity/token-verifier.ts";
+import type { ReceiveLimits } from "#wire/framing/limits.ts";
+import type { CallGate, CallHead } from "#wire/grpc/call-gate.ts";
+import { type Standing, unproven } from "#wire/grpc/standing.ts";
+import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import { mayControl, type NodeSpeakerDeps, requireCertificate } from "./node-speaker.ts";
+
+/** Methods that users call with an ID token. */
+const USER_METHODS: ReadonlySet<string> = new Set(["GetRoots", "Navigate"]);
+/** Methods that administrators call, with a credential that the operation itself judges. */
+const ADMINISTRATORS_METHODS: ReadonlySet<string> = new Set([
+  "GetUserStates",
+  "KeepUserState",
+  "ListFileServers",
+]);
+/** The method that brings a join token in its body. */
+const JOIN_METHOD = "JoinNode";
+
+/** Names of users and nodes, one path of at most 4,096 bytes, or a page token that holds one. */
+const NAMES: ReceiveLimits = { receiveMessageBytes: 16 * 1_024, receiveFields: 128 };
+
+/** What bounds a request of each method; a registration lists all roots of a node. */
+export const REQUEST_LIMITS = {
+  getRoots: NAMES,
+  navigate: NAMES,
+  joinNode: NAMES,
+  getUserStates: NAMES,
+  keepUserState: NAMES,
+  listFileServers: NAMES,
+  exchangeUserStates: { receiveMessageBytes: RECEIVE_MESSAGE_MAX_BYTES, receiveFields: 8_192 },
+  registerFileServer: { receiveMessageBytes: RECEIVE_MESSAGE_MAX_BYTES, receiveFields: 1_000_000 },
+} as const;
+
+/** What bounds those that are not named. */
+export const USUAL_REQUEST: ReceiveLimits = { receiveMessageBytes: 64 * 1_024, receiveFields: 1_024 };
+
+/** What the gate works with. */
+export interface MetaServerGateDeps extends NodeSpeakerDeps {
+  readonly tokenVerifier: Pick<TokenVerifier, "known">;
+  /** Hears of calls that were refused by their headers. */
+  readonly onRefused: (head: CallHead, error: unknown) => void;
+}
+
+/** Makes the gate. A method that it does not know is a control call, and needs a node's certificate. */
+export function metaServerGate(deps: MetaServerGateDeps): CallGate {
+  const judge = (head: CallHead): Standing => {
+    const network = networkOf(head.peer.address);
+    const { service, name } = head.method;
+    if (service !== MetaServer.typeName || name === JOIN_METHOD || ADMINISTRATORS_METHODS.has(name)) {
+      return unproven(network);
+    }
+    if (USER_METHODS.has(name)) return userStanding(head, network, deps);
+    // Nobody proves anything in mock mode (spec 5.6).
+    if (deps.mock) return { kind: "user", party: network };
+    const { nodeId, keyFingerprint } = requireCertificate(head, deps);
+    return { kind: "node", party: nodeId ?? keyFingerprint };
+  };
+  return {
+    judge,
+    refused(head, error) {
+      deps.onRefused(head, error);
+      return [REQUEST_ID_HEADER, requestIdFrom(head.metadata.get(REQUEST_ID_HEADER))];
+    },
+    isNode: (peer) => mayControl(peer, deps),
+  };
+}
+
+/** The ID token of a user's call, which travels only as bearer metadata (D19). Throws TOKEN_REJECTED where there is none. */
+export function idTokenOf({ metadata }: Pick<CallHead, "metadata">): string {
+  const token = /^bearer +(\S+)$/i.exec(metadata.get("authorization") ?? "")?.[1];
+  if (token === undefined) {
+    throw new GroveError("TOKEN_REJECTED", "this call needs an ID token: authorization: Bearer …");
+  }
+  return token;
+}
+
+/** A token that has not been verified yet proves nothing: the verification itself is what must not cost others. */
+function userStanding(head: CallHead, network: string, { tokenVerifier }: MetaServerGateDeps): Standing {
+  const known = tokenVerifier.known(idTokenOf(head));
+  return known === undefined ? unproven(network) : { kind: "user", party: known.identity.username };
+}

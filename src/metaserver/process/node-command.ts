@@ -1,0 +1,204 @@
+// `grove node`: brings new machines into the cluster, with one-time tokens instead of keys that are copied by hand (D20).
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import { Command, InvalidArgumentError } from "commander";
+import { systemClock } from "#base/clock.ts";
+import { parseDuration } from "#base/duration.ts";
+import { GroveError } from "#base/errors.ts";
+import { JOIN_TOKEN_LIFETIME_MAX_MS, METASERVER_PORT } from "#base/limits.ts";
+import { errorText } from "#base/log.ts";
+import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
+import { openAuthority } from "#security/authority/authority.ts";
+import { JoinTokens } from "#security/authority/join-tokens.ts";
+import { collect } from "./flag-values.ts";
+import { joinCluster } from "./join-cluster.ts";
+import { addLostVerb } from "./lost-node-command.ts";
+import { addLostRootVerb } from "./lost-root-command.ts";
+import { addRemoveVerb } from "./remove-node-command.ts";
+import { addSshVerbs } from "./ssh-node-command.ts";
+import { readTokenText } from "./token-input.ts";
+
+/** Default life of a join token: one hour (decision D20). */
+const JOIN_TOKEN_LIFETIME_MS = 3_600_000;
+
+interface TokenFlags {
+  readonly caDir: string;
+  readonly id?: string;
+  readonly ttl: number;
+  readonly host?: readonly string[];
+  readonly json: boolean;
+}
+
+interface JoinFlags {
+  readonly metaserver: string[];
+  readonly data: string;
+  readonly token?: string;
+  readonly tokenFile?: string;
+  readonly id?: string;
+  readonly advertise?: string;
+  readonly host?: readonly string[];
+  readonly again: boolean;
+  readonly json: boolean;
+}
+
+const EXAMPLES = `
+Examples:
+  On the MetaServer's host:
+    grove node token -ca_dir /etc/grove/ca -id n1 > n1.token
+
+  On the new machine, with the token on standard input:
+    grove node join -metaserver meta.example.net:50050 -data /srv/grove -advertise n1.example.net:50051 < n1.token
+    grove fileserver -data /srv/grove
+
+  On the MetaServer's host, so that the console may run actions on the machine:
+    grove node add n1 grove@n1.example.net -meta sqlite:/srv/grove-meta/metadata.db
+    grove node list -meta sqlite:/srv/grove-meta/metadata.db
+
+  A node that is stopped for good and holds no roots (without them: -abandon_roots):
+    grove node remove n3 -meta sqlite:/srv/grove-meta/metadata.db
+    grove ca revoke n3 -ca_dir /etc/grove/ca
+
+  When a node does not come back after the metadata store was lost, or a restored one lacks somebody's root:
+    grove node lost n3 -meta sqlite:/srv/grove-meta/metadata.db
+    grove node lost-root dave@example.com -meta sqlite:/srv/grove-meta/metadata.db
+
+The token is good for one node and one hour, and carries the authority's fingerprint: the node proves that it speaks with the
+right MetaServer before it sends anything. The node's private key is made in its data folder and never leaves it.`;
+
+/** The parser of `grove node`. */
+export function command(): Command {
+  const root = new Command("node")
+    .summary("Bring a machine into the cluster, or take it out")
+    .description("Bring a new machine into the cluster, or take one out.")
+    .addHelpText("after", EXAMPLES);
+  root
+    .command("token")
+    .description(
+      "Make a one-time token for a node that is to join; runs on the host that has the authority's folder.",
+    )
+    .option("--ca-dir <folder>", "the authority's folder", "grove-ca")
+    .option(
+      "--id <id>",
+      "the only node that it is for (default: the node chooses an id that is free)",
+      checkedId,
+    )
+    .option(
+      "--host <name>",
+      "DNS name or address that the node's certificate may have; may be repeated (default: the node says which)",
+      collect,
+    )
+    .option("--ttl <time>", "how long it is good: 30m, 1h, 7d at most", parseTtl, JOIN_TOKEN_LIFETIME_MS)
+    .option("--json", "print JSON", false)
+    .action(makeToken);
+  root
+    .command("join")
+    .description(
+      "Get this machine's first certificate with a token, and remember the cluster in the data folder.",
+    )
+    .requiredOption(
+      "--metaserver <host:port,...>",
+      "the MetaServers; the first one that answers signs",
+      parseList,
+    )
+    .requiredOption("--data <folder>", "the node's data folder; made when missing")
+    .option("--token-file <file>", "file with the token (default: standard input)")
+    .option(
+      "--token <token>",
+      "the token itself; other users of this machine can see it, so better use a file",
+    )
+    .option("--id <id>", "the node's id (default: the token's, else this machine's name)", checkedId)
+    .option(
+      "--advertise <host:port>",
+      "address that clients will be sent to; its host goes into the certificate",
+      parseAdvertise,
+    )
+    .option("--host <name>", "further DNS name or address for the certificate; may be repeated", collect)
+    .option("--again", "join again although this folder has a certificate that is still good", false)
+    .option("--json", "print JSON", false)
+    .action(join);
+  addSshVerbs(root);
+  addRemoveVerb(root);
+  addLostVerb(root);
+  addLostRootVerb(root);
+  return root;
+}
+
+async function makeToken(flags: TokenFlags): Promise<void> {
+  const authority = await openAuthority(resolve(flags.caDir), { clock: systemClock });
+  const tokens = new JoinTokens(authority.folder, systemClock);
+  const ends = new Date(systemClock.wallMs() + flags.ttl).toISOString();
+  const token = await tokens.make({
+    fingerprint: authority.fingerprint,
+    id: flags.id,
+    hosts: flags.host,
+    lifetimeMs: flags.ttl,
+  });
+  if (flags.json) {
+    process.stdout.write(`${JSON.stringify({ token, id: flags.id ?? null, ends }, null, 2)}\n`);
+    return;
+  }
+  // The token alone on standard output, so that it goes into a file or a pipe as it is.
+  process.stdout.write(`${token}\n`);
+  process.stderr.write(
+    `good once, until ${ends}${flags.id === undefined ? "" : `, for ${flags.id}`}. On the new machine: grove node join -metaserver HOST:PORT -data FOLDER\n`,
+  );
+}
+
+async function join(flags: JoinFlags): Promise<void> {
+  const token = await readTokenText(flags);
+  const joined = await joinCluster({
+    dataFolder: resolve(flags.data),
+    metaservers: flags.metaserver,
+    token,
+    id: flags.id,
+    fallbackId: hostname().split(".", 1)[0]?.toLowerCase() ?? "",
+    advertise: flags.advertise,
+    hosts: flags.host ?? [],
+    again: flags.again,
+    clock: systemClock,
+  });
+  const ends = new Date(joined.endsWallMs).toISOString();
+  if (flags.json) {
+    process.stdout.write(`${JSON.stringify({ id: joined.id, ...joined.paths, ends }, null, 2)}\n`);
+    return;
+  }
+  process.stdout.write(
+    `${joined.id} has joined: its certificate is good until ${ends.slice(0, 10)} and is renewed by itself.\n` +
+      `Start it: grove fileserver -data ${flags.data}${flags.advertise === undefined ? " -advertise HOST:PORT" : ""}\n`,
+  );
+}
+
+function checkedId(text: string): string {
+  return checked(() => checkedNodeId(text));
+}
+
+function parseAdvertise(text: string): string {
+  return checked(() => checkedFileServerAddress(text));
+}
+
+function parseList(text: string): string[] {
+  return checked(() =>
+    text.split(",").map((item) => {
+      const address = item.trim();
+      return formatHostPort(
+        parseHostPort(/^[^:]+$/.test(address) ? `${address}:${METASERVER_PORT}` : address),
+      );
+    }),
+  );
+}
+
+function parseTtl(text: string): number {
+  const ttlMs = parseDuration(text) ?? 0;
+  if (ttlMs > 0 && ttlMs <= JOIN_TOKEN_LIFETIME_MAX_MS) return ttlMs;
+  throw new InvalidArgumentError("write a time such as 30m, 2h or 1d, at most 7d.");
+}
+
+/** What is wrong with a value, the way the parser of the command line tells it. */
+function checked<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof GroveError) throw new InvalidArgumentError(`${errorText(error)}.`);
+    throw error;
+  }
+}

@@ -1,0 +1,229 @@
+// `grove user rebind|remap`: which person of an identity provider stands behind an address, once the provider or an account was changed (D21).
+import { readFile } from "node:fs/promises";
+import { createInterface } from "node:readline/promises";
+import { type Command, InvalidArgumentError } from "commander";
+import { GroveError } from "#base/errors.ts";
+import { ISSUER_MAX_LENGTH, SUBJECTS_LISTED_MAX } from "#base/limits.ts";
+import { errorText } from "#base/log.ts";
+import { canonicalUsername } from "#base/names.ts";
+import { bareIssuer } from "#base/verified-identity.ts";
+import type { NodeStore } from "#metaserver/directory/directory.ts";
+import type { SubjectRecord } from "#metaserver/directory/subject.ts";
+import { print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
+import {
+  isSubject,
+  parseDomains,
+  parsePairs,
+  planRemap,
+  type RemapBy,
+  type RemapPlan,
+} from "./subject-remap.ts";
+
+interface RebindFlags extends StoreFlags {
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+interface RemapFlags extends StoreFlags {
+  readonly fromIssuer: string;
+  readonly toIssuer: string;
+  readonly by?: string;
+  readonly domains?: string;
+  readonly pairs?: string;
+  readonly administrators?: string;
+  readonly apply: boolean;
+}
+
+/** Adds the verbs to `grove user`. */
+export function addRebindVerbs(group: Command): void {
+  withStore(
+    group
+      .command("rebind")
+      .description(
+        "Put another account of an identity provider behind one address, on the host of the metadata store: the user keeps the files and " +
+          "is signed out everywhere.",
+      )
+      .argument("<email>", "the address", parseEmail),
+  )
+    .requiredOption("--issuer <url>", "the identity provider, as its tokens name it", parseIssuer)
+    .requiredOption("--subject <sub>", "the account there: claim sub of its tokens", parseSubject)
+    .action(rebind);
+  withStore(
+    group
+      .command("remap")
+      .description(
+        "Move users over to another identity provider, on the host of the metadata store. Shows who would, and changes nothing without -apply. " +
+          "Administrators and disabled users stay: 'grove user rebind' moves one.",
+      ),
+  )
+    .requiredOption("--from-issuer <url>", "the provider before, as its tokens name it", parseIssuer)
+    .requiredOption("--to-issuer <url>", "the provider from now on", parseIssuer)
+    .option("--pairs <file>", "confirmed pairs, a line each: OLD_SUBJECT,NEW_SUBJECT")
+    .option(
+      "--by <what>",
+      "'email': the first who comes from the new provider with the address; needs -domains",
+    )
+    .option("--domains <list>", "domains whose addresses are the new provider's own, with commas")
+    .option("--administrators <list>", "addresses of administrators, or 'none' (default: SVC_ADMIN_EMAIL)")
+    .option("--apply", "do it; asks for the number of users", false)
+    .action(remap);
+}
+
+async function rebind(email: string, flags: RebindFlags): Promise<void> {
+  await withNodes(flags, async (store) => {
+    const known = await store.findSubject(email);
+    if (known === undefined)
+      throw bad(
+        `${email} is nobody's yet: whoever signs in with it first has it, and nothing needs to be changed`,
+      );
+    const to = { issuer: bareIssuer(flags.issuer), subject: flags.subject };
+    if (known.issuer === to.issuer && known.subject === to.subject)
+      throw bad(`${email} is that account's already`);
+    await store.rebindSubjects([{ username: email, from: known, to }]);
+    const away = await nodesAway(store);
+    if (flags.json) return print({ username: email, before: shown(known), now: to, nodes_away: away });
+    process.stdout.write(
+      `${email} is the account ${to.subject} of ${to.issuer} from now on, and no longer ${accountOf(known)}.\n${heardBy(away)}\n`,
+    );
+  });
+}
+
+async function remap(flags: RemapFlags): Promise<void> {
+  if (bareIssuer(flags.fromIssuer) === bareIssuer(flags.toIssuer))
+    throw bad("both providers are the same one");
+  const how = await howOf(flags);
+  const administrators = administratorsOf(flags);
+  await withNodes(flags, async (store) => {
+    const users = await usersOf(store, bareIssuer(flags.fromIssuer));
+    const disabled = new Set(
+      (await store.userStates()).filter((state) => state.disabled).map(({ username }) => username),
+    );
+    const request = { toIssuer: flags.toIssuer, how, administrators, disabled };
+    const plan = planRemap(users, request);
+    if (!flags.json) process.stdout.write(`${[...linesOf(plan)].join("\n")}\n`);
+    if (!flags.apply) {
+      if (flags.json) print(documentOf(plan, false));
+      else process.stdout.write("Nothing was changed. To do it, type the same with -apply.\n");
+      return;
+    }
+    if (plan.matched.length === 0) throw bad("no user would go over; nothing was changed");
+    await confirm(plan.matched.length);
+    await store.rebindSubjects(plan.matched);
+    if (flags.json) return print(documentOf(plan, true));
+    process.stdout.write(`${counted(plan.matched.length)} went over.\n${heardBy(await nodesAway(store))}\n`);
+  });
+}
+
+async function howOf({ pairs, by, domains }: RemapFlags): Promise<RemapBy> {
+  if ((pairs === undefined) === (by === undefined))
+    throw bad("say how users are matched: -pairs FILE, or -by email");
+  if (pairs !== undefined) {
+    if (domains !== undefined) throw bad("-domains goes with -by email");
+    return { by: "pairs", subjects: parsePairs(await readFile(pairs, "utf8")) };
+  }
+  if (by !== "email") throw bad("-by is 'email'");
+  if (domains === undefined) {
+    throw bad(
+      "-by email needs -domains: whose addresses nobody but the new provider gives out, such as example.com",
+    );
+  }
+  return { by: "email", domains: parseDomains(domains) };
+}
+
+/** Whoever does not say who administrators are must not hand one of them over by mistake. */
+function administratorsOf({ administrators }: RemapFlags): Set<string> {
+  const text = administrators ?? process.env["SVC_ADMIN_EMAIL"] ?? "";
+  if (text === "")
+    throw bad("say who administrators are: -administrators a@example.com,b@example.com, or 'none'");
+  if (text === "none") return new Set();
+  return new Set(text.split(",").map((email) => canonicalUsername(email.trim())));
+}
+
+async function usersOf(store: NodeStore, issuer: string): Promise<SubjectRecord[]> {
+  const users: SubjectRecord[] = [];
+  for (;;) {
+    const page = await store.subjectsOf(issuer, users.at(-1)?.username);
+    users.push(...page);
+    if (page.length < SUBJECTS_LISTED_MAX) return users;
+  }
+}
+
+function* linesOf({ matched, left }: RemapPlan): Generator<string> {
+  for (const { username, from, to } of matched) {
+    const account =
+      to.subject === "" ? `the first who comes from ${to.issuer} with this address` : accountOf(to);
+    yield `  ${username}  ${from.subject} -> ${account}`;
+  }
+  for (const { username, why } of left) yield `  ${username}  stays: ${why}`;
+  const stay = left.length === 1 ? "1 stays" : `${left.length} stay`;
+  yield `${counted(matched.length)} would go over, ${stay}.`;
+}
+
+function documentOf({ matched, left }: RemapPlan, applied: boolean): Record<string, unknown> {
+  const users = matched.map(({ username, from, to }) => ({ username, before: shown(from), now: shown(to) }));
+  return { applied, matched: users, left };
+}
+
+/** Has whoever types it say how many users go over. Throws BAD_ARGUMENT for another number, with nothing changed. */
+async function confirm(count: number): Promise<void> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const typed = await new Promise<string>((resolve) => {
+      lines.once("close", () => resolve(""));
+      lines
+        .question("They are signed out everywhere. Type their number to go on: ")
+        .then(resolve, () => resolve(""));
+    });
+    if (typed.trim() === String(count)) return;
+  } finally {
+    lines.close();
+  }
+  throw bad("that is not their number; nothing was changed");
+}
+
+async function nodesAway(store: NodeStore): Promise<string[]> {
+  return (await store.nodes()).filter(({ live }) => !live).map(({ fsId }) => fsId);
+}
+
+function heardBy(away: readonly string[]): string {
+  const others =
+    away.length === 0
+      ? ""
+      : ` Not running: ${away.join(", ")}; they hear of it when they reach a MetaServer, and know the account before until then.`;
+  return `FileServers that run hear of it within 5 s, end the sessions, and take the new account.${others}`;
+}
+
+const shown = ({ issuer, subject }: { readonly issuer: string; readonly subject: string }): object => ({
+  issuer,
+  subject: subject === "" ? null : subject,
+});
+
+function accountOf({ issuer, subject }: { readonly issuer: string; readonly subject: string }): string {
+  return `the account ${subject} of ${issuer}`;
+}
+
+function counted(count: number): string {
+  return count === 1 ? "1 user" : `${count} users`;
+}
+
+function parseEmail(text: string): string {
+  try {
+    return canonicalUsername(text);
+  } catch (error) {
+    throw new InvalidArgumentError(`${errorText(error)}.`);
+  }
+}
+
+function parseIssuer(text: string): string {
+  if (/^[\u0021-\u007e]+$/.test(text) && text.length <= ISSUER_MAX_LENGTH) return text;
+  throw new InvalidArgumentError("write it as the provider's tokens do.");
+}
+
+function parseSubject(text: string): string {
+  if (isSubject(text)) return text;
+  throw new InvalidArgumentError("write it as the provider's tokens do.");
+}
+
+function bad(message: string): GroveError {
+  return new GroveError("BAD_ARGUMENT", message);
+}

@@ -1,0 +1,87 @@
+// The routes about who may come in: administrators decide, nodes exchange what they know with the store.
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { USER_STATES_PER_MESSAGE } from "#base/limits.ts";
+import type { Logger } from "#base/log.ts";
+import { canonicalUsername } from "#base/names.ts";
+import { firstOfMessage } from "#base/user-state.ts";
+import type { Directory } from "#metaserver/directory/directory.ts";
+import type { ServiceHandlers } from "#wire/grpc/handler.ts";
+import type { UserState as UserStateMessage } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import { userStateMessage, userStateOf, wishedUserState } from "#wire/proto/user-state-message.ts";
+import { type AdministratorDeps, requireAdministrator } from "./administrator.ts";
+import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
+
+/** What the routes are made from. */
+export interface UserStateRoutesDeps extends AdministratorDeps, NodeSpeakerDeps {
+  readonly directory: Pick<Directory, "nodes">;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The handlers. */
+export type UserStateRoutes = Pick<
+  ServiceHandlers<typeof MetaServer>,
+  "exchangeUserStates" | "getUserStates" | "keepUserState" | "listFileServers"
+>;
+
+/** Makes the handlers. */
+export function userStateRoutes(deps: UserStateRoutesDeps): UserStateRoutes {
+  const { userStates, directory, clock, log } = deps;
+  const { states } = userStates;
+  return {
+    async exchangeUserStates(request, context) {
+      speakerFor(request.fsId, context, deps);
+      if (request.states.length > USER_STATES_PER_MESSAGE) {
+        throw new GroveError("BAD_ARGUMENT", `at most ${USER_STATES_PER_MESSAGE} decisions in one message`);
+      }
+      const told = states.news(request.states.map(userStateOf));
+      await userStates.merge(told);
+      for (const { username, disabled, version } of told) {
+        log.info("user_state_learned", { user: username, disabled, version, node: request.fsId });
+      }
+      return pageOf(request.after);
+    },
+
+    async listFileServers(_request, context) {
+      await requireAdministrator(context, deps);
+      const nodes = await directory.nodes();
+      return { servers: nodes.map(({ fsId, name, address, live }) => ({ fsId, name, address, live })) };
+    },
+
+    async keepUserState(request, context) {
+      const setBy = await requireAdministrator(context, deps);
+      const wish = wishedUserState({
+        message: request.state,
+        setBy,
+        nowMs: clock.wallMs(),
+        known: (username) => states.find(username),
+      });
+      if (wish.disabled && wish.username === setBy) {
+        throw new GroveError(
+          "BAD_ARGUMENT",
+          "nobody locks themselves out; another administrator or the password can",
+        );
+      }
+      await userStates.merge([wish]);
+      const state = states.find(wish.username) ?? wish;
+      const { username, disabled, version, reason } = state;
+      log.info("user_state_set", { user: username, by: setBy, disabled, version, reason });
+      return { state: userStateMessage(state), applied: version === wish.version };
+    },
+
+    async getUserStates(request, context) {
+      await requireAdministrator(context, deps);
+      if (request.username === "") return pageOf(request.after);
+      const state = states.find(canonicalUsername(request.username));
+      return { states: state === undefined ? [] : [userStateMessage(state)], more: false };
+    },
+  };
+
+  function pageOf(after: string): { states: UserStateMessage[]; more: boolean } {
+    const page = states.page(after, USER_STATES_PER_MESSAGE + 1);
+    const first = firstOfMessage(page);
+    return { states: first.map(userStateMessage), more: page.length > first.length };
+  }
+}

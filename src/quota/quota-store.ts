@@ -1,0 +1,195 @@
+// The book of quotas and inode limits: `quota_config.json` in the data folder (spec 2.1), replaced as a whole and never guessed at (A-10).
+import { rename } from "node:fs/promises";
+import { join } from "node:path";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { DEFAULT_INODE_LIMIT, DEFAULT_QUOTA_BYTES, IDS_PER_ROOT, U64_MAX } from "#base/limits.ts";
+import { errorText } from "#base/log.ts";
+import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { formatQuotas, NO_ENTRIES, type QuotaEntries, readGeneration } from "./quota-file.ts";
+
+/** SetQuota calls that may wait for the file to be written; more are answered OVERLOADED. */
+export const QUOTA_SETS_WAITING = 256;
+
+/** Name of the file in the data folder (spec 2.1). */
+export const QUOTA_FILE = "quota_config.json";
+
+/** A user's quota and where it comes from (T23). */
+export interface QuotaInForce {
+  readonly bytes: bigint;
+  readonly source: "explicit" | "default";
+}
+
+/** A user's inode limit and where it comes from. */
+export interface InodeLimitInForce {
+  /** Files and directories, those in the trash included. */
+  readonly inodes: number;
+  readonly source: "explicit" | "default";
+}
+
+/** What is set for a user; what is undefined stays as it is. */
+export interface QuotaChange {
+  /** 0 to 2^64 - 1; 0 removes the entry. */
+  readonly quotaBytes?: bigint | undefined;
+  /** 0 to 2^32 - 1; 0 removes the entry. */
+  readonly inodeLimit?: number | undefined;
+}
+
+/** How a file is replaced; tests put failures here. */
+export type ReplaceFile = (path: string, content: string) => Promise<void>;
+
+/** What the book is opened with. */
+export interface QuotaStoreDeps {
+  readonly dataFolder: string;
+  /** The inode limit of users without an entry; 10,000,000 unless told otherwise. */
+  readonly defaultInodeLimit?: number;
+  /** Told when the file was missing or damaged and the generation before it is in force. */
+  readonly onRecovered?: (reason: string) => void;
+  readonly replaceFile?: ReplaceFile;
+}
+
+/** All explicit quotas and inode limits of a FileServer. Reads are in memory; a change is in force once it is on stable storage (D6). */
+export class QuotaStore {
+  readonly #path: string;
+  readonly #replaceFile: ReplaceFile;
+  readonly #defaultInodeLimit: number;
+  #entries: QuotaEntries;
+  #lastSet: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+  #failure: string | undefined;
+
+  private constructor(path: string, entries: QuotaEntries, deps: QuotaStoreDeps) {
+    this.#path = path;
+    this.#entries = entries;
+    this.#defaultInodeLimit = deps.defaultInodeLimit ?? DEFAULT_INODE_LIMIT;
+    this.#replaceFile =
+      deps.replaceFile ?? ((file, content) => writeFileAtomic(file, content, { keepPrevious: true }));
+  }
+
+  /**
+   * Reads the book, an absent one as empty. A damaged file gives way to the generation before it; when that is missing or damaged too,
+   * throws CORRUPT: a silent fall back to the default would change everyone's quota (A-10). Throws BAD_ARGUMENT for a newer schema.
+   */
+  static async open(deps: QuotaStoreDeps): Promise<QuotaStore> {
+    const path = join(deps.dataFolder, QUOTA_FILE);
+    await removeLeftovers(path);
+    const current = await readGeneration(path);
+    if (current.entries !== undefined) return new QuotaStore(path, current.entries, deps);
+    const previous = await readGeneration(previousGeneration(path));
+    if (previous.entries !== undefined) {
+      deps.onRecovered?.(current.problem ?? "the file is missing");
+      // Set aside first: the next change would otherwise keep the damaged file as the generation before.
+      if (current.problem !== undefined) await rename(path, `${path}.corrupt`);
+      await writeFileAtomic(path, formatQuotas(previous.entries));
+      return new QuotaStore(path, previous.entries, deps);
+    }
+    if (current.problem === undefined && previous.problem === undefined) {
+      return new QuotaStore(path, NO_ENTRIES, deps);
+    }
+    throw new GroveError(
+      "CORRUPT",
+      `${path} cannot be read (${current.problem ?? "missing"}) and neither can ${previousGeneration(path)} ` +
+        `(${previous.problem ?? "missing"}). Put a good copy in its place, or {"quotas":{}} to give everybody the default.`,
+    );
+  }
+
+  /** The quota in force for a user; without an entry 16 GiB (spec 2.1). */
+  quotaOf(username: string): QuotaInForce {
+    const bytes = this.#entries.quotas.get(username);
+    return bytes === undefined ? DEFAULT_IN_FORCE : { bytes, source: "explicit" };
+  }
+
+  /** The same in bytes alone. */
+  quotaBytes(username: string): bigint {
+    return this.#entries.quotas.get(username) ?? DEFAULT_QUOTA_BYTES;
+  }
+
+  /** How many files and directories a user's root may hold, those in its trash included. */
+  inodeLimitOf(username: string): InodeLimitInForce {
+    const inodes = this.#entries.inodeLimits.get(username);
+    return inodes === undefined
+      ? { inodes: this.#defaultInodeLimit, source: "default" }
+      : { inodes, source: "explicit" };
+  }
+
+  /** The same as a number alone. */
+  inodeLimit(username: string): number {
+    return this.#entries.inodeLimits.get(username) ?? this.#defaultInodeLimit;
+  }
+
+  /** Every explicit quota. */
+  entries(): IterableIterator<[username: string, quotaBytes: bigint]> {
+    return this.#entries.quotas.entries();
+  }
+
+  /**
+   * Sets a user's quota, inode limit or both; 0 removes the entry (spec 2.1, T23). Resolves when that is on stable storage, and only then it
+   * is in force. Sets run one after another. Throws BAD_ARGUMENT, OVERLOADED, or STORAGE_FAILED when the file cannot be replaced.
+   */
+  async set(username: string, change: QuotaChange): Promise<void> {
+    const { quotaBytes = 0n, inodeLimit = 0 } = change;
+    if (quotaBytes < 0n || quotaBytes > U64_MAX) {
+      throw new GroveError("BAD_ARGUMENT", "a quota is an integer from 0 to 18446744073709551615");
+    }
+    if (!Number.isInteger(inodeLimit) || inodeLimit < 0 || inodeLimit > IDS_PER_ROOT) {
+      throw new GroveError("BAD_ARGUMENT", `an inode limit is an integer from 0 to ${IDS_PER_ROOT}`);
+    }
+    if (this.#waiting >= QUOTA_SETS_WAITING) {
+      throw new GroveError("OVERLOADED", "too many quota changes at once; try again");
+    }
+    this.#waiting++;
+    const mine = this.#lastSet.then(() => this.#replace(username, change));
+    this.#lastSet = mine.catch(() => undefined);
+    try {
+      await mine;
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  async #replace(username: string, { quotaBytes, inodeLimit }: QuotaChange): Promise<void> {
+    if (this.#failure !== undefined) throw new GroveError("STORAGE_FAILED", this.#failure);
+    const next: QuotaEntries = {
+      quotas: withEntry(this.#entries.quotas, username, quotaBytes),
+      inodeLimits: withEntry(this.#entries.inodeLimits, username, inodeLimit),
+    };
+    try {
+      await this.#replaceFile(this.#path, formatQuotas(next));
+    } catch (error) {
+      // Most failures leave the old file, so that the next set may find room. After a failed flush nobody knows what a power
+      // cut would leave, and a flush is never tried again: a restart reads the file anew.
+      if (isGroveError(error, "STORAGE_FAILED")) {
+        this.#failure = `quotas cannot be changed until a restart: ${errorText(error)}`;
+      }
+      throw new GroveError(
+        "STORAGE_FAILED",
+        "the quota could not be written to disk; the old one stays in force",
+        {
+          cause: error,
+        },
+      );
+    }
+    this.#entries = next;
+  }
+}
+
+const DEFAULT_IN_FORCE: QuotaInForce = { bytes: DEFAULT_QUOTA_BYTES, source: "default" };
+
+/** A map with one entry set, or without it when it is zero; undefined changes nothing. */
+function withEntry<V extends number | bigint>(
+  map: ReadonlyMap<string, V>,
+  username: string,
+  value: V | undefined,
+): ReadonlyMap<string, V> {
+  if (value === undefined) return map;
+  const next = new Map(map);
+  if (value > 0) next.set(username, value);
+  else next.delete(username);
+  return next;
+}
+
+/** What is wrong with the quota file of a folder, without changing it; undefined when it is sound or absent. Throws like open. */
+export async function quotaFileProblem(dataFolder: string): Promise<string | undefined> {
+  const path = join(dataFolder, QUOTA_FILE);
+  const { problem } = await readGeneration(path);
+  return problem === undefined ? undefined : `${path} is damaged: ${problem}`;
+}

@@ -1,0 +1,265 @@
+// Files that change under a running server: good ones are taken, bad ones change nothing, and renewal comes in time.
+import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { ManualClock } from "#base/clock.ts";
+import { DAY_MS } from "#base/duration.ts";
+import { type Logger, silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { type Authority, createAuthority } from "./authority.ts";
+import { CertificateRenewer } from "./certificate-renewer.ts";
+import { CERTIFICATE_CHECK_INTERVAL_MS } from "./file-stamp.ts";
+import { NODE_CERTIFICATE_LIFETIME_MS } from "./issued-certificates.ts";
+import { signAgain } from "./sign-again.ts";
+import type { TlsMaterial, TlsPaths } from "./tls-material.ts";
+
+interface Rig {
+  readonly clock: ManualClock;
+  readonly authority: Authority;
+  readonly paths: TlsPaths;
+  readonly keeper: CertificateRenewer;
+  /** What the users of the certificate were given, in turn. */
+  readonly given: TlsMaterial[];
+  readonly events: string[];
+  /** Replaces what renewal does. */
+  renewBy(work: ((current: TlsMaterial) => Promise<string>) | undefined): void;
+  readonly renewals: () => number;
+}
+
+async function setUp(t: TestContext, withRenewal = true): Promise<Rig> {
+  const folder = scratchFolder("keeper-");
+  const clock = new ManualClock();
+  const authority = await createAuthority(join(folder, "ca"), { clock });
+  const paths = { cert: join(folder, "n.crt"), key: join(folder, "n.key"), ca: authority.certificatePath };
+  const issued = await authority.issueNodeCertificate({ id: "n", addresses: ["127.0.0.1"] });
+  await writeFile(paths.cert, issued.certificatePem);
+  await writeFile(paths.key, issued.keyPem, { mode: 0o600 });
+  const given: TlsMaterial[] = [];
+  const events: string[] = [];
+  const keep = (event: string): number => events.push(event);
+  const log: Logger = { ...silentLogger, info: keep, warn: keep, error: keep };
+  let renewals = 0;
+  let work: ((current: TlsMaterial) => Promise<string>) | undefined = (current) =>
+    signAgain(authority, current.cert);
+  const keeper = await CertificateRenewer.open({
+    paths,
+    clock,
+    random: () => 0,
+    log,
+    onChange: (material) => given.push(material),
+    renew: withRenewal
+      ? async (current) => {
+          renewals++;
+          assert.ok(work);
+          return work(current);
+        }
+      : undefined,
+  });
+  t.after(() => keeper.close());
+  return {
+    clock,
+    authority,
+    paths,
+    keeper,
+    given,
+    events,
+    renewals: () => renewals,
+    renewBy(next) {
+      work = next;
+    },
+  };
+}
+
+const serialOf = (pem: string): string => new X509Certificate(pem).serialNumber;
+
+test("new files are taken when they are whole and match, and the old ones stay in use until then", async (t) => {
+  const { keeper, paths, authority, given, events } = await setUp(t);
+  const first = keeper.material;
+  const next = await authority.issueNodeCertificate({ id: "n", addresses: ["127.0.0.1"] });
+  // The key alone is there: it is not the certificate's.
+  await writeFile(paths.key, next.keyPem);
+  await keeper.check();
+  assert.equal(keeper.material, first);
+  // Half of the certificate.
+  await writeFile(paths.cert, next.certificatePem);
+  await truncate(paths.cert, next.certificatePem.length / 2);
+  await keeper.check();
+  assert.equal(keeper.material, first);
+  await rm(paths.cert);
+  await keeper.check();
+  assert.equal(keeper.material, first);
+  assert.equal(given.length, 0);
+  assert.ok(events.includes("certificate_files_unusable"));
+  await writeFile(paths.cert, next.certificatePem);
+  await keeper.check();
+  assert.deepEqual(given, [{ cert: next.certificatePem, key: next.keyPem, ca: first.ca }]);
+  await keeper.check();
+  assert.equal(given.length, 1);
+});
+
+test("a certificate of another authority, an expired one and one for later are not taken", async (t) => {
+  const { keeper, paths, authority, given, clock } = await setUp(t);
+  const folder = scratchFolder("keeper-other-");
+  const other = await createAuthority(join(folder, "ca"), { clock });
+  const put = async (issuer: Authority, atMs: number): Promise<void> => {
+    clock.jumpWall(atMs);
+    const issued = await issuer.issueNodeCertificate({ id: "n" });
+    clock.jumpWall(-atMs);
+    await writeFile(paths.key, issued.keyPem);
+    await writeFile(paths.cert, issued.certificatePem);
+    await keeper.check();
+  };
+  await put(other, 0);
+  await put(authority, -NODE_CERTIFICATE_LIFETIME_MS - 1_000);
+  await put(authority, DAY_MS);
+  assert.equal(given.length, 0);
+  await put(authority, 0);
+  assert.equal(given.length, 1);
+});
+
+test("SIGHUP's reload reads the files at once", async (t) => {
+  const { keeper, paths, authority, given } = await setUp(t);
+  const again = await signAgain(authority, keeper.material.cert);
+  await writeFile(paths.cert, again);
+  await keeper.reload();
+  assert.equal(given[0]?.cert, again);
+  await keeper.reload();
+  assert.equal(given.length, 1);
+});
+
+test("it renews when a third of the life is left and not before, with the same key, and saves what it got", async (t) => {
+  const { keeper, paths, clock, given, renewals } = await setUp(t);
+  const first = keeper.material;
+  const { validFromDate, validToDate } = new X509Certificate(first.cert);
+  const dueMs = validToDate.getTime() - (validToDate.getTime() - validFromDate.getTime()) / 3;
+  clock.jumpWall(dueMs - clock.wallMs() - 1_000);
+  await keeper.check();
+  assert.equal(renewals(), 0);
+  clock.jumpWall(1_000);
+  await keeper.check();
+  assert.equal(renewals(), 1);
+  assert.notEqual(serialOf(keeper.material.cert), serialOf(first.cert));
+  assert.equal(keeper.material.key, first.key);
+  assert.equal(await readFile(paths.cert, "utf8"), keeper.material.cert);
+  assert.ok(keeper.daysLeft >= 89);
+  assert.equal(given.length, 1);
+  await keeper.check();
+  assert.equal(renewals(), 1);
+});
+
+test("a renewal that fails is tried again, never more often than a tenth of the time left allows, and the old certificate stays", async (t) => {
+  const { keeper, clock, renewals, renewBy, events } = await setUp(t);
+  const first = keeper.material;
+  renewBy(async () => Promise.reject(new Error("the metaserver is away")));
+  clock.jumpWall(80 * DAY_MS);
+  await keeper.check();
+  await keeper.check();
+  assert.equal(renewals(), 1);
+  clock.advance(3_600_000 - 1_000);
+  await keeper.check();
+  assert.equal(renewals(), 1);
+  clock.advance(1_000);
+  await keeper.check();
+  assert.equal(renewals(), 2);
+  assert.equal(keeper.material, first);
+  // What comes back is judged like a file: nonsense is not taken.
+  renewBy(async () => "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+  clock.advance(3_600_000);
+  await keeper.check();
+  assert.equal(keeper.material, first);
+  assert.ok(events.includes("certificate_not_renewed"));
+  assert.ok(events.includes("certificate_ends"));
+});
+
+test("from 14 days before the end on there is one line a day, and none before (B-11)", async (t) => {
+  const { keeper, clock, events } = await setUp(t, false);
+  const warnings = (): number => events.filter((event) => event === "certificate_ends").length;
+  const leftMs = new X509Certificate(keeper.material.cert).validToDate.getTime() - clock.wallMs();
+  clock.jumpWall(leftMs - 14 * DAY_MS);
+  await keeper.check();
+  assert.equal(keeper.daysLeft, 14);
+  assert.equal(warnings(), 0);
+  clock.jumpWall(1);
+  await keeper.check();
+  await keeper.check();
+  assert.equal(keeper.daysLeft, 13);
+  assert.equal(warnings(), 1);
+  clock.jumpWall(DAY_MS);
+  await keeper.check();
+  assert.equal(warnings(), 2);
+  clock.jumpWall(13 * DAY_MS);
+  await keeper.check();
+  assert.equal(keeper.daysLeft, -1);
+  assert.equal(warnings(), 3);
+});
+
+test("a renewed certificate that cannot be saved is used all the same, and not lost to the old file", async (t) => {
+  const { keeper, paths, clock, events } = await setUp(t);
+  const first = serialOf(keeper.material.cert);
+  // A folder in the file's place: nothing can be renamed over it.
+  await rm(paths.cert);
+  await writeFile(paths.cert, "x");
+  await rm(paths.cert);
+  const { mkdir } = await import("node:fs/promises");
+  await mkdir(join(paths.cert, "x"), { recursive: true });
+  clock.jumpWall(61 * DAY_MS);
+  await keeper.check();
+  assert.ok(events.includes("certificate_not_saved"));
+  const second = serialOf(keeper.material.cert);
+  assert.notEqual(second, first);
+  await keeper.check();
+  assert.equal(serialOf(keeper.material.cert), second);
+});
+
+test("it looks by itself, every five seconds", async (t) => {
+  const { keeper, paths, authority, clock, given } = await setUp(t, false);
+  await writeFile(paths.cert, await signAgain(authority, keeper.material.cert));
+  clock.advance(CERTIFICATE_CHECK_INTERVAL_MS);
+  // Its turn comes after the one that the timer has begun.
+  await keeper.check();
+  assert.equal(given.length, 1);
+});
+
+test("files that cannot be used do not start, and say why", async (t) => {
+  const { paths, clock, authority } = await setUp(t);
+  const open = (): Promise<unknown> =>
+    CertificateRenewer.open({
+      paths,
+      clock,
+      random: Math.random,
+      log: silentLogger,
+      onChange() {},
+      renew: undefined,
+    });
+  clock.jumpWall(NODE_CERTIFICATE_LIFETIME_MS + 1_000);
+  await assert.rejects(open(), /expired on .*grove ca renew/);
+  clock.jumpWall(-NODE_CERTIFICATE_LIFETIME_MS - 7_200_000);
+  await assert.rejects(open(), /valid from .* set the clock/);
+  clock.jumpWall(7_200_000);
+  const { keyPem } = await authority.issueNodeCertificate({ id: "other" });
+  await writeFile(paths.key, keyPem);
+  await assert.rejects(open(), /is not the key of the certificate/);
+  await writeFile(paths.key, "junk");
+  await assert.rejects(open(), /holds no PEM text/);
+});
+
+test("temporary files of a crash in the middle of a save are swept at the next start", async (t) => {
+  const { paths, clock } = await setUp(t);
+  await writeFile(`${paths.cert.replace(/n\.crt$/, "")}.n.crt.0123456789abcdef.tmp`, "half");
+  const keeper = await CertificateRenewer.open({
+    paths,
+    clock,
+    random: Math.random,
+    log: silentLogger,
+    onChange() {},
+    renew: undefined,
+  });
+  await keeper.close();
+  const names = await readdir(join(paths.cert, ".."));
+  assert.deepEqual(
+    names.filter((name) => name.endsWith(".tmp")),
+    [],
+  );
+});

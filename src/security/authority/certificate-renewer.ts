@@ -1,0 +1,200 @@
+// Keeps a running server's certificate fresh: follows its files, has it renewed in time, and never swaps a good one for a bad one.
+
+import { X509Certificate } from "node:crypto";
+import type { Clock } from "#base/clock.ts";
+import { DAY_MS } from "#base/duration.ts";
+import { CERTIFICATE_WARNING_DAYS } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { CERTIFICATE_CHECK_INTERVAL_MS, fileStamp } from "./file-stamp.ts";
+import { checkTlsMaterial, readTlsMaterial, type TlsMaterial, type TlsPaths } from "./tls-material.ts";
+
+/** Renewal begins when this part of a certificate's life is left. */
+const RENEW_AT_PART_LEFT = 1 / 3;
+/** The moment of renewal is earlier by up to this part of the life, so that nodes made together do not renew together. */
+const JITTER = 0.05;
+/** Between attempts to renew: a tenth of the time left, within these. */
+const RETRY_MIN_MS = 1_000;
+const RETRY_MAX_MS = 3_600_000;
+/** Short-lived certificates are looked at more often: this many times in a life. */
+const CHECKS_PER_LIFE = 60;
+const CHECK_MIN_MS = 100;
+
+/** What a keeper works with. */
+export interface CertificateRenewerDeps {
+  readonly paths: TlsPaths;
+  /**
+   * Asks the authority for a new certificate for the same key, as PEM. It rejects when nobody can renew it. Undefined where renewal is
+   * somebody else's affair: then the files are followed and nothing more.
+   */
+  readonly renew: ((current: TlsMaterial) => Promise<string>) | undefined;
+  /** Told of every change, for the server and for the connections that it makes. */
+  readonly onChange: (material: TlsMaterial) => void;
+  readonly clock: Clock;
+  /** Between 0 and 1. */
+  readonly random: () => number;
+  readonly log: Logger;
+}
+
+/** A certificate in use. The old one stays while new files are half-written, do not match, or are not in date. */
+export class CertificateRenewer {
+  readonly #deps: CertificateRenewerDeps;
+  #current: TlsMaterial;
+  #seen: string;
+  #lifeMs = 0;
+  #endMs = 0;
+  #renewFromMs = 0;
+  #retryFromSteadyMs = 0;
+  #problem: string | undefined;
+  #warnedDay: number | undefined;
+  #working: Promise<void> = Promise.resolve();
+  #cancel: (() => void) | undefined;
+  #isClosed = false;
+
+  private constructor(deps: CertificateRenewerDeps, material: TlsMaterial, seen: string) {
+    this.#deps = deps;
+    this.#current = material;
+    this.#seen = seen;
+    this.#measure();
+  }
+
+  /** Reads the files and follows them from now on. Throws BAD_ARGUMENT when they cannot be used. */
+  static async open(deps: CertificateRenewerDeps): Promise<CertificateRenewer> {
+    await removeLeftovers(deps.paths.cert).catch(() => {});
+    const seen = await stampOf(deps.paths);
+    const keeper = new CertificateRenewer(deps, await readTlsMaterial(deps.paths, deps.clock), seen);
+    keeper.#schedule();
+    return keeper;
+  }
+
+  /** What is in use. */
+  get material(): TlsMaterial {
+    return this.#current;
+  }
+
+  /** Whole days until the certificate ends; negative after it (D12). */
+  get daysLeft(): number {
+    return Math.floor((this.#endMs - this.#deps.clock.wallMs()) / DAY_MS);
+  }
+
+  /** Reads the files again now, changed or not; for SIGHUP. */
+  reload(): Promise<void> {
+    this.#seen = "";
+    return this.#inTurn(() => this.#follow());
+  }
+
+  /** Looks after files and renewal once; the keeper does it by itself every few seconds. */
+  check(): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#follow();
+      await this.#renewInTime();
+      this.#warn();
+    });
+  }
+
+  /** Stops; resolves when nothing is under way. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancel?.();
+    await this.#working;
+  }
+
+  #schedule(): void {
+    if (this.#isClosed) return;
+    const everyMs = Math.max(
+      CHECK_MIN_MS,
+      Math.min(CERTIFICATE_CHECK_INTERVAL_MS, this.#lifeMs / CHECKS_PER_LIFE),
+    );
+    this.#cancel = this.#deps.clock.after(everyMs, () => void this.check().finally(() => this.#schedule()));
+  }
+
+  /** One thing after another; a failure is told and does not reach the next. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    this.#working = this.#working.then(work).catch((error: unknown) => {
+      this.#deps.log.error("certificate_check_failed", { error: errorText(error) });
+    });
+    return this.#working;
+  }
+
+  async #follow(): Promise<void> {
+    const { paths, clock, log } = this.#deps;
+    const stamp = await stampOf(paths);
+    if (stamp === this.#seen) return;
+    try {
+      const material = await readTlsMaterial(paths, clock);
+      // What was written while it was read is read again.
+      if ((await stampOf(paths)) !== stamp) return;
+      this.#seen = stamp;
+      this.#problem = undefined;
+      if (!isSame(material, this.#current)) this.#use(material, "files");
+    } catch (error) {
+      // The one in use is not touched; it is told once for each state of the files.
+      const problem = errorText(error);
+      if (problem !== this.#problem) log.error("certificate_files_unusable", { error: problem });
+      this.#problem = problem;
+    }
+  }
+
+  async #renewInTime(): Promise<void> {
+    const { renew, clock, log, paths } = this.#deps;
+    if (renew === undefined || this.#isClosed || clock.wallMs() < this.#renewFromMs) return;
+    if (clock.steadyMs() < this.#retryFromSteadyMs) return;
+    try {
+      const material = { ...this.#current, cert: await renew(this.#current) };
+      checkTlsMaterial(material, paths, clock.wallMs());
+      // The key stays, so that one rename brings certificate and key from one good state to the next.
+      await writeFileAtomic(paths.cert, material.cert, { mode: 0o644 }).catch((error: unknown) => {
+        log.error("certificate_not_saved", { error: errorText(error) });
+      });
+      this.#seen = await stampOf(paths);
+      this.#use(material, "renewed");
+    } catch (error) {
+      const leftMs = this.#endMs - clock.wallMs();
+      const retryMs = Math.min(RETRY_MAX_MS, Math.max(RETRY_MIN_MS, leftMs / 10));
+      this.#retryFromSteadyMs = clock.steadyMs() + retryMs;
+      log.warn("certificate_not_renewed", {
+        days_left: this.daysLeft,
+        retry_ms: Math.round(retryMs),
+        error: errorText(error),
+      });
+    }
+  }
+
+  #use(material: TlsMaterial, why: "files" | "renewed"): void {
+    this.#current = material;
+    this.#measure();
+    this.#deps.onChange(material);
+    this.#deps.log.info("certificate_changed", { why, days_left: this.daysLeft });
+  }
+
+  #measure(): void {
+    const { validFromDate, validToDate } = new X509Certificate(this.#current.cert);
+    this.#endMs = validToDate.getTime();
+    this.#lifeMs = this.#endMs - validFromDate.getTime();
+    const partLeft = RENEW_AT_PART_LEFT + JITTER * this.#deps.random();
+    this.#renewFromMs = this.#endMs - this.#lifeMs * partLeft;
+    this.#retryFromSteadyMs = 0;
+    this.#warnedDay = undefined;
+  }
+
+  /** One line a day from a fortnight before the end (B-11). */
+  #warn(): void {
+    const days = this.daysLeft;
+    const isShortLived = this.#lifeMs <= 2 * CERTIFICATE_WARNING_DAYS * DAY_MS;
+    if (days >= CERTIFICATE_WARNING_DAYS || days === this.#warnedDay) return;
+    if (isShortLived && this.#deps.clock.wallMs() < this.#endMs) return;
+    this.#warnedDay = days;
+    this.#deps.log[days < 3 ? "error" : "warn"]("certificate_ends", {
+      days_left: days,
+      text: days < 0 ? "the certificate has ended: nobody can connect any more" : "the certificate ends soon",
+    });
+  }
+}
+
+function isSame(a: TlsMaterial, b: TlsMaterial): boolean {
+  return a.cert === b.cert && a.key === b.key && a.ca === b.ca;
+}
+
+async function stampOf({ cert, key, ca }: TlsPaths): Promise<string> {
+  return (await Promise.all([cert, key, ca].map(fileStamp))).join(" ");
+}

@@ -1,0 +1,171 @@
+// Makes a data directory out of a backup, on an empty folder: checked on the way, and of an identity of its own.
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import type { Random } from "#base/random.ts";
+import { ulid } from "#base/ulid.ts";
+import { writeFileAtomic } from "#os/atomic-file.ts";
+import { BACKUPS_FOLDER, FILES_FOLDER, poolPath } from "#storage/chunks/backup-layout.ts";
+import { CHUNK_DIRECTORIES, CHUNKS_DIRECTORY, chunkPath } from "#storage/chunks/chunk-names.ts";
+import { IDENTITY_FILE, IDENTITY_SCHEMA, syncDirectoryNow } from "#storage/metadata/data-directory.ts";
+import { closeWriter, DATABASE_FILE, FLAG_DAMAGED, openWriter } from "#storage/metadata/schema.ts";
+import type { BackupProgress } from "./backup-create.ts";
+import { chunkFileProblem, copyWhole } from "./backup-files.ts";
+import {
+  chosenBackup,
+  neededChunks,
+  neededTotals,
+  openBackupDatabase,
+  requireApart,
+  requireBackupFolder,
+} from "./backup-folder.ts";
+import { fileProblems, readManifest } from "./backup-manifest.ts";
+
+/** What is restored, and where to. */
+export interface RestoreOrder {
+  readonly folder: string;
+  /** Undefined for the newest. */
+  readonly id: string | undefined;
+  /** Must be missing or empty. */
+  readonly target: string;
+  readonly clock: Pick<Clock, "wallMs">;
+  readonly random: Random;
+  readonly progress: (done: BackupProgress) => void;
+  /** Called when everything but the identity is there: what it writes belongs to the restored folder. */
+  readonly onFilled?: (from: { readonly backup: string; readonly takenAtMs: number }) => Promise<void>;
+}
+
+/** What a restore did. */
+export interface RestoreReport {
+  readonly id: string;
+  readonly takenAtMs: number;
+  readonly dataId: string;
+  readonly inodes: number;
+  readonly chunks: number;
+  readonly bytes: number;
+  /** Chunks that are damaged or missing in the backup; the files that use them are marked. */
+  readonly problems: readonly string[];
+  /** Files that are marked as damaged in the restored directory. */
+  readonly damagedFiles: number;
+}
+
+/**
+ * Restores one backup. The identity comes last, so that what was interrupted is refused by whoever would serve it. It is a new one: while
+ * the old directory lives it is that, and not its copy, that speaks for its roots (D19). Throws BAD_ARGUMENT for a folder that is not empty,
+ * NO_SUCH_PATH when there is no such backup, CORRUPT when its database cannot be trusted.
+ */
+export async function restoreBackup(order: RestoreOrder): Promise<RestoreReport> {
+  const { folder, target } = order;
+  requireBackupFolder(folder);
+  requireApart(folder, target);
+  const id = chosenBackup(folder, order.id);
+  const manifest = readManifest(folder, id);
+  const [problem] = fileProblems(folder, manifest);
+  if (problem !== undefined) throw new GroveError("CORRUPT", `backup ${id}: ${problem}; restore another one`);
+  if (existsSync(target) && readdirSync(target).length > 0) {
+    throw new GroveError("BAD_ARGUMENT", `${target} is not empty; name a folder that is missing or empty`);
+  }
+  mkdirSync(target, { recursive: true, mode: 0o700 });
+  const source = join(folder, BACKUPS_FOLDER, id);
+  const db = openBackupDatabase(source);
+  let copied: CopiedChunks;
+  try {
+    copied = copyChunks(order, db);
+  } finally {
+    db.close();
+  }
+  copyWhole(join(source, DATABASE_FILE), join(target, DATABASE_FILE));
+  for (const { path } of manifest.files) {
+    if (!path.startsWith(`${FILES_FOLDER}/`)) continue;
+    const to = join(target, path.slice(FILES_FOLDER.length + 1));
+    if (to === join(target, IDENTITY_FILE)) continue;
+    mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+    copyWhole(join(source, path), to);
+    syncDirectoryNow(dirname(to));
+  }
+  const dataId = ulid(order.clock, order.random);
+  const damagedFiles = makeOwn(join(target, DATABASE_FILE), dataId, copied.damaged, order.clock.wallMs());
+  syncDirectoryNow(target);
+  await order.onFilled?.({ backup: id, takenAtMs: manifest.taken_at_ms });
+  const identity = {
+    schema: IDENTITY_SCHEMA,
+    data_id: dataId,
+    created_at_ms: order.clock.wallMs(),
+    restored_from: { backup: id, data_id: manifest.data_id, taken_at_ms: manifest.taken_at_ms },
+  };
+  await writeFileAtomic(join(target, IDENTITY_FILE), `${JSON.stringify(identity)}\n`);
+  return {
+    id,
+    takenAtMs: manifest.taken_at_ms,
+    dataId,
+    inodes: manifest.inode_count,
+    chunks: manifest.chunk_count,
+    bytes: copied.bytes,
+    problems: copied.damaged.map(({ name, problem: what }) => `chunk ${name} ${what}`),
+    damagedFiles,
+  };
+}
+
+interface DamagedChunk {
+  readonly id: number;
+  readonly name: string;
+  readonly problem: string;
+}
+
+interface CopiedChunks {
+  readonly bytes: number;
+  readonly damaged: readonly DamagedChunk[];
+}
+
+/** Copies, never links: what is served must not share its disk blocks' names with what it was saved from. */
+function copyChunks({ folder, target, progress }: RestoreOrder, db: DatabaseSync): CopiedChunks {
+  const chunks = join(target, CHUNKS_DIRECTORY);
+  mkdirSync(chunks, { mode: 0o700 });
+  for (const name of CHUNK_DIRECTORIES) mkdirSync(join(chunks, name), { mode: 0o700 });
+  const totalBytes = neededTotals(db).bytes;
+  const damaged: DamagedChunk[] = [];
+  let bytes = 0;
+  let doneBytes = 0;
+  for (const chunk of neededChunks(db)) {
+    const from = poolPath(folder, chunk.name);
+    const problem = existsSync(from) ? chunkFileProblem(from, chunk) : "has no file";
+    if (problem === undefined) {
+      copyWhole(from, chunkPath(target, chunk.name));
+      bytes += chunk.length;
+    } else {
+      damaged.push({ id: chunk.id, name: chunk.name, problem });
+    }
+    doneBytes += chunk.length;
+    progress({ doneBytes, totalBytes });
+  }
+  for (const name of CHUNK_DIRECTORIES) syncDirectoryNow(join(chunks, name));
+  syncDirectoryNow(chunks);
+  return { bytes, damaged };
+}
+
+/** Gives the database its new identity, and marks as damaged what is, and nothing else of what is made of chunks. */
+function makeOwn(path: string, dataId: string, damaged: readonly DamagedChunk[], nowMs: number): number {
+  const db = openWriter(path);
+  try {
+    db.exec("BEGIN IMMEDIATE");
+    db.prepare("UPDATE meta SET value = ? WHERE key = 'data_id'").run(dataId);
+    // What the MetaServer was told of shares after the backup was of a higher version: only a time is surely higher than that (M-03).
+    db.prepare("UPDATE root SET access_version = max(access_version + 1, ?)").run(Math.trunc(nowMs));
+    // Everything lies on another disk now, so everything is to be read again.
+    db.exec("DELETE FROM meta WHERE key = 'scrub'; DELETE FROM damaged_chunk");
+    db.exec(
+      `UPDATE inode SET flags = flags & ~${FLAG_DAMAGED} WHERE (flags & ${FLAG_DAMAGED}) <> 0 AND content_id IS NOT NULL`,
+    );
+    const insert = db.prepare("INSERT INTO damaged_chunk (chunk_id, found_at_ms, problem) VALUES (?, ?, ?)");
+    for (const { id, problem } of damaged) insert.run(id, nowMs, problem);
+    db.exec(`UPDATE inode SET flags = flags | ${FLAG_DAMAGED} WHERE content_id IN
+      (SELECT content_id FROM file_chunk JOIN damaged_chunk USING (chunk_id))`);
+    db.exec("COMMIT");
+    const row = db.prepare(`SELECT count(*) AS count FROM inode WHERE (flags & ${FLAG_DAMAGED}) <> 0`).get();
+    return (row as { count: number }).count;
+  } finally {
+    closeWriter(db);
+  }
+}

@@ -1,0 +1,286 @@
+// Compares chunk lists, chunk rows and chunk files with one another, and on request every stored byte with its checksum.
+
+import { existsSync, mkdirSync, readdirSync, renameSync } from "node:fs";
+import { join } from "node:path";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { systemClock } from "#base/clock.ts";
+import { CHUNK_BYTES } from "#base/limits.ts";
+import { crc32 } from "#os/crc32.ts";
+import { bytesProblem, checksumProblem, lengthProblem } from "#storage/chunks/chunk-check.ts";
+import {
+  CHUNK_DIRECTORIES,
+  CHUNKS_DIRECTORY,
+  chunkPath,
+  directoryOfChunk,
+  isChunkName,
+} from "#storage/chunks/chunk-names.ts";
+import { ListChecksum, type ListedChunk } from "#storage/chunks/list-checksum.ts";
+import { syncDirectoryNow } from "#storage/metadata/data-directory.ts";
+import { FLAG_DAMAGED, KIND_FILE } from "#storage/metadata/schema.ts";
+import type { Findings } from "./check-report.ts";
+import { describeInode } from "./check-tree-path.ts";
+import { checkUploads } from "./check-uploads.ts";
+
+const LOST_AND_FOUND = "lost+found";
+const SLICE_ROWS = 1_000;
+
+/** What a check of content works on. A transaction must be open when it repairs. */
+export interface ContentCheck {
+  readonly db: DatabaseSync;
+  readonly directory: string;
+  readonly findings: Findings;
+  readonly repair: boolean;
+  readonly deep: boolean;
+}
+
+/** What a check found wrong: inodes whose bytes are damaged, and chunks. */
+interface Damage {
+  readonly inodes: Set<number>;
+  readonly chunks: Set<number>;
+}
+
+interface ChunkRow {
+  readonly id: number;
+  readonly name: string;
+  readonly length: number;
+  readonly crc32: number;
+  readonly blockCrcs: Uint8Array;
+  readonly refs: number;
+  readonly uses: number;
+  readonly isGarbage: number;
+}
+
+/** Checks all content; returns how many bytes were verified against their checksums. */
+export function checkContent(check: ContentCheck): number {
+  const damage: Damage = { inodes: new Set(), chunks: new Set() };
+  checkLists(check);
+  let verifiedBytes = checkChunks(check, damage);
+  checkOrphanFiles(check);
+  checkFileChecksums(check);
+  checkUploads(check.db, check.findings, check.repair);
+  if (check.deep) verifiedBytes += checkInline(check, damage);
+  checkMarks(check, damage);
+  return verifiedBytes;
+}
+
+/** Every list belongs to one file, upload or purge, and no chunk lies behind its file's end. */
+function checkLists({ db, findings }: ContentCheck): void {
+  const orphans = db.prepare(
+    `SELECT DISTINCT content_id AS id FROM file_chunk
+     WHERE content_id NOT IN (SELECT content_id FROM inode WHERE content_id IS NOT NULL UNION ALL SELECT content_id FROM staging
+       UNION ALL SELECT content_id FROM upload UNION ALL SELECT content_id FROM purging WHERE content_id IS NOT NULL)`,
+  );
+  for (const { id } of orphans.all() as { id: number }[])
+    findings.difference(`chunk list ${id} belongs to nothing`);
+  const shared = db.prepare(
+    "SELECT content_id AS id FROM inode WHERE content_id IS NOT NULL GROUP BY content_id HAVING count(*) > 1",
+  );
+  for (const { id } of shared.all() as { id: number }[])
+    findings.difference(`chunk list ${id} belongs to two files`);
+  const tooLong = db.prepare(
+    `SELECT DISTINCT inode.id FROM inode JOIN file_chunk USING (content_id) JOIN chunk ON chunk.id = chunk_id
+     WHERE position < 0 OR length > ${CHUNK_BYTES} OR position * ${CHUNK_BYTES} + length > size`,
+  );
+  for (const { id } of tooLong.all() as { id: number }[]) {
+    findings.difference(`${describeInode(db, id)}: its chunks reach behind its end`);
+  }
+}
+
+/** A slice at a time: what is found is put right in between, and a node may hold millions. */
+function* inSlices(rows: StatementSync): Generator<ChunkRow> {
+  for (let after = -1; ; ) {
+    const slice = rows.all(after) as unknown as ChunkRow[];
+    yield* slice;
+    if (slice.length < SLICE_ROWS) return;
+    after = slice.at(-1)?.id ?? after;
+  }
+}
+
+function checkChunks(check: ContentCheck, damage: Damage): number {
+  const { db, findings, repair } = check;
+  const rows = db.prepare(
+    `SELECT id, name, length, crc32, block_crcs AS blockCrcs, refs,
+       (SELECT count(*) FROM file_chunk WHERE chunk_id = chunk.id) AS uses,
+       EXISTS (SELECT 1 FROM garbage WHERE chunk_id = chunk.id) AS isGarbage
+     FROM chunk WHERE id > ? ORDER BY id LIMIT ${SLICE_ROWS}`,
+  );
+  const setRefs = db.prepare("UPDATE chunk SET refs = ? WHERE id = ?");
+  const keep = db.prepare("DELETE FROM garbage WHERE chunk_id = ?");
+  const drop = db.prepare("DELETE FROM chunk WHERE id = ?");
+  const markChunk = db.prepare(
+    "INSERT INTO damaged_chunk (chunk_id, found_at_ms, problem) VALUES (?, ?, ?) ON CONFLICT (chunk_id) DO NOTHING",
+  );
+  let verifiedBytes = 0;
+  for (const chunk of inSlices(rows)) {
+    if (chunk.refs !== chunk.uses) {
+      if (repair) setRefs.run(chunk.uses, chunk.id);
+      findings.difference(`chunk ${chunk.name} says ${chunk.refs} uses; there are ${chunk.uses}`, repair);
+    }
+    if (chunk.uses > 0 && chunk.isGarbage === 1) {
+      if (repair) keep.run(chunk.id);
+      findings.difference(`chunk ${chunk.name} is in use and marked for removal`, repair);
+    }
+    if (chunk.uses === 0 && chunk.isGarbage === 0) {
+      if (repair) {
+        setAside(check, chunk.name);
+        drop.run(chunk.id);
+      }
+      findings.difference(`chunk ${chunk.name} is used by no file`, repair);
+    }
+    if (chunk.uses === 0) continue;
+    const problem = chunkProblem(check, chunk);
+    if (problem === undefined) {
+      if (check.deep) verifiedBytes += chunk.length;
+      continue;
+    }
+    const files = db.prepare(
+      "SELECT DISTINCT inode.id, flags FROM inode JOIN file_chunk USING (content_id) WHERE chunk_id = ?",
+    );
+    damage.chunks.add(chunk.id);
+    if (repair) markChunk.run(chunk.id, systemClock.wallMs(), problem);
+    for (const { id, flags } of files.all(chunk.id) as { id: number; flags: number }[]) {
+      damage.inodes.add(id);
+      markDamaged(check, id, flags);
+      findings.difference(`${describeInode(db, id)}: chunk ${chunk.name} ${problem}`);
+    }
+  }
+  return verifiedBytes;
+}
+
+/** What is wrong with a chunk's file or checksums, in words. */
+function chunkProblem({ directory, deep }: ContentCheck, chunk: ChunkRow): string | undefined {
+  const path = chunkPath(directory, chunk.name);
+  const problem = checksumProblem(chunk) ?? lengthProblem(path, chunk.length);
+  return problem ?? (deep ? bytesProblem(path, chunk) : undefined);
+}
+
+/** Files without rows: what a crash left in the directories that the next start sweeps, or what should not be there. */
+function checkOrphanFiles(check: ContentCheck): void {
+  const { db, directory, findings, repair } = check;
+  const open = new Set(
+    (db.prepare("SELECT name FROM open_directory").all() as { name: string }[]).map(({ name }) => name),
+  );
+  const known = db.prepare("SELECT 1 FROM chunk WHERE name = ?");
+  let leftovers = 0;
+  const chunks = join(directory, CHUNKS_DIRECTORY);
+  for (const entry of readdirSync(chunks, { withFileTypes: true })) {
+    if (!CHUNK_DIRECTORIES.includes(entry.name)) {
+      findings.difference(`${join(chunks, entry.name)} does not belong there`);
+      continue;
+    }
+    for (const name of readdirSync(join(chunks, entry.name))) {
+      const isOurs = isChunkName(name) && directoryOfChunk(name) === entry.name;
+      if (isOurs && known.get(name) !== undefined) continue;
+      if (isOurs && open.has(entry.name)) {
+        leftovers++;
+        continue;
+      }
+      if (repair) setAside(check, join(entry.name, name));
+      findings.difference(`${join(chunks, entry.name, name)} belongs to no file`, repair);
+    }
+  }
+  if (leftovers > 0)
+    findings.note(`${leftovers} chunk files of interrupted uploads; the next start removes them`);
+}
+
+/** The checksum of each large file must follow from those of its chunks and holes. */
+function checkFileChecksums({ db, findings }: ContentCheck): void {
+  const files = db.prepare(
+    `SELECT id, size, crc32, content_id AS contentId FROM inode WHERE kind = ${KIND_FILE} AND content_id IS NOT NULL`,
+  );
+  const positions = db.prepare(
+    "SELECT position, length, crc32 FROM file_chunk JOIN chunk ON chunk.id = chunk_id WHERE content_id = ? ORDER BY position",
+  );
+  for (const file of files.iterate() as Iterable<{
+    id: number;
+    size: number;
+    crc32: number;
+    contentId: number;
+  }>) {
+    const list = new ListChecksum();
+    for (const chunk of positions.iterate(file.contentId) as Iterable<unknown> as Iterable<ListedChunk>) {
+      list.add(chunk);
+    }
+    if (list.endBytes > file.size || list.crcOf(file.size) === file.crc32) continue;
+    findings.difference(`${describeInode(db, file.id)}: its checksum is not that of its chunks`);
+  }
+}
+
+function checkInline(check: ContentCheck, damage: Damage): number {
+  const { db, findings } = check;
+  const rows = db.prepare(
+    "SELECT id, crc32, flags, data FROM inode JOIN inline_content ON inode_id = inode.id",
+  );
+  let verifiedBytes = 0;
+  const damaged: { id: number; flags: number }[] = [];
+  for (const row of rows.iterate() as Iterable<{
+    id: number;
+    crc32: number;
+    flags: number;
+    data: Uint8Array;
+  }>) {
+    if (crc32(row.data) === row.crc32) verifiedBytes += row.data.length;
+    else damaged.push(row);
+  }
+  for (const { id, flags } of damaged) {
+    damage.inodes.add(id);
+    markDamaged(check, id, flags);
+    findings.difference(`${describeInode(db, id)}: its bytes do not match its checksum`);
+  }
+  return verifiedBytes;
+}
+
+/**
+ * Marks of damage against what was found. A deep check that repairs takes away the marks of what is right again, which is how a chunk
+ * file that was put back from a backup comes to count.
+ */
+function checkMarks({ db, findings, repair, deep }: ContentCheck, damage: Damage): void {
+  const unmarked = db.prepare(
+    `SELECT DISTINCT inode.id, flags FROM damaged_chunk JOIN file_chunk USING (chunk_id) JOIN inode USING (content_id)
+     WHERE (flags & ${FLAG_DAMAGED}) = 0`,
+  );
+  const setFlags = db.prepare("UPDATE inode SET flags = ? WHERE id = ?");
+  for (const { id, flags } of unmarked.all() as { id: number; flags: number }[]) {
+    if (repair) setFlags.run(flags | FLAG_DAMAGED, id);
+    findings.difference(
+      `${describeInode(db, id)}: uses a damaged chunk and is not marked as damaged`,
+      repair,
+    );
+  }
+  const marked = db.prepare(`SELECT id, flags FROM inode WHERE (flags & ${FLAG_DAMAGED}) <> 0`);
+  const files = marked.all() as { id: number; flags: number }[];
+  if (!deep) {
+    if (files.length > 0)
+      findings.note(`${files.length} files are marked as damaged; -deep says what is wrong with them`);
+    return;
+  }
+  for (const { id, flags } of files) {
+    if (damage.inodes.has(id)) continue;
+    if (repair) setFlags.run(flags & ~FLAG_DAMAGED, id);
+    findings.difference(
+      `${describeInode(db, id)}: is marked as damaged, and all its bytes are right`,
+      repair,
+    );
+  }
+  const unmark = db.prepare("DELETE FROM damaged_chunk WHERE chunk_id = ?");
+  for (const { id } of db.prepare("SELECT chunk_id AS id FROM damaged_chunk").all() as { id: number }[]) {
+    if (repair && !damage.chunks.has(id)) unmark.run(id);
+  }
+}
+
+function markDamaged({ db, repair }: ContentCheck, id: number, flags: number): void {
+  if (repair) db.prepare("UPDATE inode SET flags = ? WHERE id = ?").run(flags | FLAG_DAMAGED, id);
+}
+
+/** Moves a file out of chunks/ and keeps it: a check never destroys what may be somebody's bytes. */
+function setAside({ directory }: ContentCheck, name: string): void {
+  const path = isChunkName(name) ? chunkPath(directory, name) : join(directory, CHUNKS_DIRECTORY, name);
+  if (!existsSync(path)) return;
+  const target = join(directory, LOST_AND_FOUND);
+  mkdirSync(target, { recursive: true, mode: 0o700 });
+  const kept = join(target, name.replaceAll("/", "-"));
+  let free = kept;
+  for (let number = 2; existsSync(free); number++) free = `${kept}-${number}`;
+  renameSync(path, free);
+  syncDirectoryNow(target);
+}

@@ -1,0 +1,140 @@
+// Checks a data directory that no process serves: recounts what is counted, compares rows with files, repairs on request (A-17).
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { GroveError } from "#base/errors.ts";
+import { lockDataDirectory, readIdentity } from "#storage/metadata/data-directory.ts";
+import {
+  DATABASE_FILE,
+  openReader,
+  openWriter,
+  refuseForeignSchema,
+  SCHEMA_VERSION,
+  schemaVersionOf,
+} from "#storage/metadata/schema.ts";
+import { isBrokenDatabase } from "#storage/metadata/sqlite-errors.ts";
+import { checkContent } from "./check-content.ts";
+import { Findings, type StorageReport } from "./check-report.ts";
+import { checkTree } from "./check-tree.ts";
+
+/**
+ * Recounts and verifies everything in a data directory. `repair` corrects counters in one transaction, moves chunk files that belong to
+ * nothing to `lost+found/` and marks files with missing or wrong bytes as damaged; it never deletes. `deep` also reads every stored
+ * byte. Throws DATA_IN_USE when another process holds the directory and NO_SUCH_PATH when it is no data directory.
+ */
+export function checkStorage(directory: string, options: { repair: boolean; deep: boolean }): StorageReport {
+  const databasePath = join(directory, DATABASE_FILE);
+  if (!existsSync(directory)) throw new GroveError("NO_SUCH_PATH", `${directory} does not exist`);
+  const dataId = readIdentity(directory);
+  if (dataId === undefined || !existsSync(databasePath)) {
+    throw new GroveError(
+      "NO_SUCH_PATH",
+      `${directory} is no data directory, or its identity or database is missing`,
+    );
+  }
+  const release = lockDataDirectory(directory);
+  try {
+    const db = options.repair ? openWriter(databasePath) : openReader(databasePath);
+    try {
+      return checkDatabase(db, { directory, databasePath, dataId, ...options });
+    } finally {
+      db.close();
+    }
+  } finally {
+    release();
+  }
+}
+
+interface Check {
+  readonly directory: string;
+  readonly databasePath: string;
+  readonly dataId: string;
+  readonly repair: boolean;
+  readonly deep: boolean;
+}
+
+function checkDatabase(db: DatabaseSync, check: Check): StorageReport {
+  const { directory, databasePath, dataId, repair, deep } = check;
+  refuseForeignSchema(db, databasePath);
+  if (schemaVersionOf(db) !== SCHEMA_VERSION) {
+    throw new GroveError(
+      "STORAGE_FAILED",
+      `${databasePath} has an older schema; start the node once, which migrates it`,
+    );
+  }
+  const findings = new Findings();
+  let verifiedBytes = 0;
+  if (isIntact(db, findings)) {
+    checkIdentity(db, dataId, findings);
+    db.exec(repair ? "BEGIN IMMEDIATE" : "BEGIN");
+    try {
+      verifiedBytes = checkContent({ db, directory, findings, repair, deep });
+      checkTree(db, findings, repair);
+      noteLeftovers(db, findings);
+      db.exec("COMMIT");
+    } catch (error) {
+      if (db.isTransaction) db.exec("ROLLBACK");
+      throw error;
+    }
+  }
+  return { dataId, ...totals(db), verifiedBytes, ...findings.result };
+}
+
+/** The database's own checks; nothing else can be trusted when they fail. */
+function isIntact(db: DatabaseSync, findings: Findings): boolean {
+  try {
+    const rows = db.prepare("PRAGMA integrity_check(100)").all() as { integrity_check: string }[];
+    const problems = rows.filter((row) => row.integrity_check !== "ok");
+    for (const row of problems) findings.difference(`the database is damaged: ${row.integrity_check}`);
+    const broken = db.prepare("PRAGMA foreign_key_check").all() as { table: string; rowid: number | null }[];
+    for (const { table, rowid } of broken) {
+      findings.difference(`row ${rowid ?? "(unnamed)"} of ${table} refers to a row that is missing`);
+    }
+    return problems.length === 0;
+  } catch (error) {
+    if (!isBrokenDatabase(error)) throw error;
+    findings.difference(`the database is damaged: ${String(error)}; restore it from a backup`);
+    return false;
+  }
+}
+
+function checkIdentity(db: DatabaseSync, dataId: string, findings: Findings): void {
+  const row = db.prepare("SELECT value FROM meta WHERE key = 'data_id'").get() as
+    | { value: string }
+    | undefined;
+  if (row?.value !== dataId) {
+    findings.difference(
+      `the database belongs to data ${row?.value ?? "(none)"}, identity.json says ${dataId}`,
+    );
+  }
+}
+
+function noteLeftovers(db: DatabaseSync, findings: Findings): void {
+  for (const [table, what] of [
+    ["staging", "interrupted uploads"],
+    ["copying", "interrupted copies"],
+    ["upload", "unfinished uploads that their senders may go on with"],
+    ["purging", "removed trees or contents that are not purged yet"],
+    ["garbage", "chunks that wait for their removal"],
+  ] as const) {
+    const { count } = db.prepare(`SELECT count(*) AS count FROM ${table}`).get() as { count: number };
+    if (count > 0) findings.note(`${count} ${what}; the next start goes on with them`);
+  }
+}
+
+function totals(
+  db: DatabaseSync,
+): Pick<StorageReport, "rootCount" | "inodeCount" | "chunkCount" | "liveBytes" | "trashBytes"> {
+  try {
+    return db
+      .prepare(
+        `SELECT (SELECT count(*) FROM root) AS rootCount, (SELECT count(*) FROM inode) AS inodeCount,
+           (SELECT count(*) FROM chunk WHERE refs > 0) AS chunkCount, (SELECT coalesce(sum(live_bytes), 0) FROM root) AS liveBytes,
+           (SELECT coalesce(sum(trash_bytes), 0) FROM root) AS trashBytes`,
+      )
+      .get() as unknown as StorageReport;
+  } catch (error) {
+    if (!isBrokenDatabase(error)) throw error;
+    return { rootCount: 0, inodeCount: 0, chunkCount: 0, liveBytes: 0, trashBytes: 0 };
+  }
+}

@@ -1,0 +1,70 @@
+// Tests of the thread that brings the log into the database: the log stays bounded, and a flush that fails there is as final as any (A-06).
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { WAL_CHECKPOINT_BYTES } from "#storage/writer/writer.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { assertSound, OWNER, openTestStorage } from "./store.fixture.ts";
+
+const hasStrace = spawnSync("strace", ["-V"]).status === 0;
+const needsStrace = hasStrace ? {} : { skip: "strace is not installed" };
+const program = fileURLToPath(new URL("./long-log.fixture.ts", import.meta.url));
+
+test(
+  "a failed flush of the database in the checkpoint's thread ends all changes, is not repeated, and loses nothing",
+  needsStrace,
+  async (context) => {
+    const directory = temporaryDirectory(context);
+    await (await openTestStorage(directory)).close();
+    const trace = join(temporaryDirectory(context), "trace");
+    const database = join(directory, "inodes.db");
+    // The first of each thread passes: that of the start is the main thread's.
+    const inject = "inject=fsync,fdatasync:error=EIO:when=2";
+    const args = [
+      "-f",
+      "-y",
+      "--seccomp-bpf",
+      "-o",
+      trace,
+      "-P",
+      database,
+      "-e",
+      "trace=fsync,fdatasync",
+      "-e",
+      inject,
+    ];
+    const { stdout, status } = spawnSync("strace", [...args, process.execPath, program, directory], {
+      encoding: "utf8",
+    });
+    assert.equal(status, 0);
+    const { made, failure } = JSON.parse(stdout) as { made: number; failure: string | null };
+    const lines = readFileSync(trace, "utf8")
+      .split("\n")
+      .filter((line) => line.includes(`<${database}>`));
+    const failed = lines.findIndex((line) => line.includes("(INJECTED)"));
+    assert.ok(failed >= 0, "nothing was injected");
+    assert.equal(lines.length, failed + 1, `flushed again: ${lines.slice(failed).join("; ")}`);
+    assert.match(failure ?? "", /disk I\/O error/);
+    const storage = await openTestStorage(directory);
+    context.after(() => storage.close());
+    assert.ok((storage.root(OWNER)?.usage.fileCount ?? 0) >= made);
+    await storage.close();
+    assertSound(directory);
+  },
+);
+
+test("however much is written, the log stays within a few times its limit", async (context) => {
+  const directory = temporaryDirectory(context);
+  const { stdout, status } = spawnSync(process.execPath, [program, directory], { encoding: "utf8" });
+  assert.equal(status, 0);
+  const { made, logBytes } = JSON.parse(stdout) as { made: number; logBytes: number };
+  assert.equal(made, 40_000);
+  assert.ok(logBytes < 5 * WAL_CHECKPOINT_BYTES, `the log was ${logBytes} bytes long`);
+  // Closed, it is in the database as a whole, and more was written than fits into it.
+  assert.ok(statSync(join(directory, "inodes.db")).size > 4 * WAL_CHECKPOINT_BYTES);
+  assert.equal(statSync(join(directory, "inodes.db-wal"), { throwIfNoEntry: false })?.size ?? 0, 0);
+  assertSound(directory);
+});

@@ -1,0 +1,64 @@
+// Tests of the way out of the trash on a disk without one free byte (A-07, D14).
+import assert from "node:assert/strict";
+import { appendFileSync, rmSync, statfsSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { GroveError } from "#base/errors.ts";
+import { onSmallDisk } from "./small-disk.fixture.ts";
+import {
+  assertSound,
+  BY_OWNER,
+  inodeAt,
+  OWNER,
+  openTestStorage,
+  patterned,
+  refusal,
+  upload,
+} from "./store.fixture.ts";
+
+test("an item comes out of the trash on a full disk, however often it goes to and fro; only one that needs a folder is refused (A-07, D14)", async (context) => {
+  await onSmallDisk(context, { mebibytes: 64 }, restoreOnFullDisk);
+});
+
+async function restoreOnFullDisk(directory: string): Promise<void> {
+  const ballastBytes = 2_097_152;
+  const storage = await openTestStorage(directory, { ballastBytes });
+  const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  const { inode } = await storage.createDirectory({ ...BY_OWNER, parentId, name: "d" });
+  for (let at = 0; at < 20; at++) {
+    await upload(storage, { parentId: inode.id, name: `f${at}`, bytes: patterned(70_000) });
+  }
+  const put = async (): Promise<string> =>
+    (await storage.trash({ ...BY_OWNER, inodeId: inodeAt(storage, "d").id })).item.id;
+  const restore = (trashId: string, maxInodes: number, names?: string[]): Promise<unknown> =>
+    storage.restore({ ...BY_OWNER, maxInodes, trashId, names, onConflict: "fail" });
+  let trashId = await put();
+  const filler = join(directory, "filler");
+  try {
+    // To the last byte, what is kept for this aside.
+    for (let size = 1_048_576; size >= 4_096; size /= 2) {
+      const { bavail, bsize } = statfsSync(directory);
+      appendFileSync(filler, Buffer.alloc(Math.floor((bavail * bsize) / size) * size));
+    }
+    // A file of its own size each: whatever room the log had is used up, and the space that is kept is given up.
+    for (let at = 0; ; at++) {
+      const file = { ...BY_OWNER, parentId, name: `more${at}`, data: patterned(60_000), mtimeMs: 0 };
+      const made = await storage.createFile(file).catch((error: unknown) => error);
+      if (!(made instanceof GroveError)) continue;
+      assert.ok(refusal("DISK_RESERVE")(made));
+      break;
+    }
+    await assert.rejects(restore(trashId, 1, ["new", "d"]), refusal("DISK_RESERVE"));
+    for (let times = 0; times < 500; times++) {
+      await restore(trashId, 0);
+      assert.equal(inodeAt(storage, "d").childCount, 20);
+      trashId = await put();
+    }
+    await restore(trashId, 0);
+    await storage.remove({ ...BY_OWNER, inodeId: inodeAt(storage, "d").id, recursive: true });
+  } finally {
+    rmSync(filler, { force: true });
+    await storage.close();
+  }
+  assertSound(directory);
+}

@@ -1,0 +1,135 @@
+// Unlinks chunk files that nothing refers to: rows first, files afterwards, never while somebody reads them.
+import { errorText, type Logger } from "#base/log.ts";
+import type { LockProbe } from "#os/file-lock.ts";
+import type { ChunkPins } from "#storage/chunks/chunk-pins.ts";
+import type { ChunkStore } from "#storage/chunks/chunk-store.ts";
+import { FairSlots } from "#storage/chunks/fair-slots.ts";
+import type { OpenChunkFiles } from "#storage/chunks/open-chunk-files.ts";
+import { GARBAGE_BATCH_CHUNKS } from "#storage/metadata/content-rows.ts";
+import type { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
+import type { WriteQueue } from "#storage/writer/write-queue.ts";
+
+const UNLINKS_AT_ONCE = 2;
+const LEASE_CHECK_MS = 1_000;
+
+interface Garbage {
+  readonly id: number;
+  readonly name: string;
+}
+
+/** What collecting needs of the store. */
+export interface GarbageCollectorDeps {
+  readonly reader: SnapshotReader;
+  readonly store: ChunkStore;
+  readonly files: OpenChunkFiles;
+  readonly pins: ChunkPins;
+  readonly queue: WriteQueue;
+  readonly logger: Logger;
+  /** Held by a backup as long as it needs every chunk of its snapshot. */
+  readonly lease: LockProbe;
+}
+
+/** Works through the garbage table in the background, a batch at a time. */
+export class GarbageCollector {
+  readonly #deps: GarbageCollectorDeps;
+  readonly #unlinks = new FairSlots({ what: "unlinks", slots: UNLINKS_AT_ONCE });
+  /** Garbage that was pinned when its turn came; at most what is pinned. */
+  readonly #deferred = new Map<number, Garbage>();
+  #released: Garbage[] = [];
+  #afterSequence = 0;
+  #isWanted = false;
+  #isStopped = false;
+  #running: Promise<void> | undefined;
+  #waiting: NodeJS.Timeout | undefined;
+
+  constructor(deps: GarbageCollectorDeps) {
+    this.#deps = deps;
+    deps.pins.onReleased((chunkIds) => this.#release(chunkIds));
+  }
+
+  /** There may be garbage: looks through the table from where it last ended. */
+  wake(): void {
+    this.#isWanted = true;
+    if (this.#waiting !== undefined) return;
+    if (this.#isStopped || this.#running !== undefined || this.#deps.queue.failure !== undefined) return;
+    this.#running = this.#collect()
+      // The store knows by now that its database cannot be read; that is no reason to end.
+      .catch((error: unknown) => this.#deps.logger.warn("storage.garbage_kept", { error: errorText(error) }))
+      .finally(() => {
+        this.#running = undefined;
+        // A reader let go between the last look and here.
+        if (this.#isWanted) this.wake();
+      });
+  }
+
+  /** Ends after the batch in hand; what is left is found at the next start. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#waiting);
+    await this.#running;
+  }
+
+  #release(chunkIds: readonly number[]): void {
+    if (this.#deferred.size === 0) return;
+    for (const id of chunkIds) {
+      const garbage = this.#deferred.get(id);
+      if (garbage === undefined) continue;
+      this.#deferred.delete(id);
+      this.#released.push(garbage);
+    }
+    if (this.#released.length > 0) this.wake();
+  }
+
+  async #collect(): Promise<void> {
+    while (this.#isWanted && !this.#isStopped && this.#deps.queue.failure === undefined) {
+      this.#isWanted = false;
+      for (let batch = this.#nextBatch(); batch.length > 0; batch = this.#nextBatch()) {
+        // Looked for after the rows were read: whoever takes the lease from now on has a snapshot in which these chunks are garbage.
+        if (this.#deps.lease.isHeld()) {
+          this.#released.push(...batch);
+          this.#wait();
+          return;
+        }
+        const kept = batch.filter(({ id }) => this.#deps.pins.isPinned(id));
+        for (const garbage of kept) this.#deferred.set(garbage.id, garbage);
+        const free = batch.filter(({ id }) => !this.#deps.pins.isPinned(id));
+        if (free.length > 0) await this.#unlink(free);
+        if (this.#isStopped || this.#deps.queue.failure !== undefined) return;
+      }
+    }
+  }
+
+  #nextBatch(): Garbage[] {
+    if (this.#released.length > 0) return this.#released.splice(0, GARBAGE_BATCH_CHUNKS);
+    const rows = this.#deps.reader.garbage(this.#afterSequence, GARBAGE_BATCH_CHUNKS);
+    this.#afterSequence = rows.at(-1)?.sequence ?? this.#afterSequence;
+    return rows;
+  }
+
+  /** A backup copies: nothing is unlinked until it has ended, however it does. */
+  #wait(): void {
+    this.#waiting ??= setTimeout(() => {
+      this.#waiting = undefined;
+      this.wake();
+    }, LEASE_CHECK_MS).unref();
+  }
+
+  async #unlink(garbage: readonly Garbage[]): Promise<void> {
+    const { store, files, queue, logger } = this.#deps;
+    try {
+      await Promise.all(
+        garbage.map(({ name }) =>
+          this.#unlinks.run("", () => {
+            files.forget(name);
+            return store.unlink(name);
+          }),
+        ),
+      );
+      // A row must not go before its file, or a crash would leave a file that nobody knows.
+      await store.flushDirectoriesOf(garbage.map(({ name }) => name));
+      await queue.submit({ op: "dropGarbage", chunkIds: garbage.map(({ id }) => id) });
+    } catch (error) {
+      logger.warn("storage.garbage_kept", { chunks: garbage.length, error: errorText(error) });
+    }
+  }
+}

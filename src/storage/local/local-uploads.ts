@@ -1,0 +1,154 @@
+// Resumable uploads on one machine: rows in the database, chunks beside it, one sink per stream (decision D15).
+import type { StatementSync } from "node:sqlite";
+import type { Clock } from "#base/clock.ts";
+import { UPLOAD_IDLE_MS } from "#base/limits.ts";
+import type { Counted } from "#storage/contract/inode.ts";
+import type {
+  NewUpload,
+  ResumableSink,
+  StagingChange,
+  StoredUpload,
+  UploadStore,
+} from "#storage/contract/upload-store.ts";
+import type { SnapshotTables } from "#storage/metadata/snapshot-reader.ts";
+import { noSuchUpload } from "#storage/writer/upload-commands.ts";
+import type { WriteQueue } from "#storage/writer/write-queue.ts";
+import type { ResumePoint } from "./upload-sink.ts";
+
+/** After a start no upload expires before this, since the clock may have been set while the machine was off. */
+export const UPLOAD_RESTART_GRACE_MS: number = 60 * 60_000;
+
+const COLUMNS = `upload_id, root.owner, upload.username, path, size, replaces, if_match, mtime_ms, staged_bytes, touched_at_ms, content_id, crc32
+  FROM upload JOIN root ON root.number = root_number`;
+type Row = [
+  string,
+  string,
+  string,
+  string,
+  number,
+  number,
+  string | null,
+  number,
+  number,
+  number,
+  number,
+  number,
+];
+
+/** What the store of uploads is made from. */
+export interface LocalUploadsDeps {
+  readonly queue: WriteQueue;
+  readonly tables: SnapshotTables;
+  readonly clock: Clock;
+  /** Makes the sink of one stream. */
+  readonly openSink: (
+    upload: StoredUpload,
+    point: ResumePoint,
+    onStaged: (change: StagingChange) => void,
+  ) => ResumableSink;
+}
+
+/** See UploadStore. */
+export class LocalUploads implements UploadStore {
+  readonly #deps: LocalUploadsDeps;
+  readonly #one: StatementSync;
+  readonly #untouched: StatementSync;
+  readonly #shutOut: StatementSync;
+  readonly #ofUser: StatementSync;
+  readonly #wallAtStartMs: number;
+  readonly #steadyAtStartMs: number;
+
+  constructor(deps: LocalUploadsDeps) {
+    this.#deps = deps;
+    const { tables } = deps;
+    this.#one = tables.prepare(`SELECT ${COLUMNS} WHERE upload_id = ?`);
+    this.#untouched = tables.prepare(
+      `SELECT ${COLUMNS} WHERE touched_at_ms <= ? ORDER BY touched_at_ms LIMIT ?`,
+    );
+    this.#shutOut = tables.prepare(
+      `SELECT ${COLUMNS} WHERE username <> owner AND coalesce((SELECT held.excluded FROM share_grant AS held
+       WHERE held.username = upload.username AND held.owner = root.owner
+         AND (held.path IN ('/', upload.path) OR substr(upload.path, 1, length(held.path) + 1) = held.path || '/')
+       ORDER BY length(held.path) DESC LIMIT 1), 1) = 1 LIMIT ?`,
+    );
+    this.#ofUser = tables.prepare(`SELECT ${COLUMNS} WHERE upload.username = ? LIMIT ?`);
+    this.#wallAtStartMs = Math.trunc(deps.clock.wallMs());
+    this.#steadyAtStartMs = deps.clock.steadyMs();
+  }
+
+  /**
+   * Nobody knows how long the machine was off, since its clock may have been wrong then or be so now: at a start no upload is in the
+   * future, and none is so old that it expires before its client has had time to come back.
+   */
+  async boundTimes(): Promise<void> {
+    const latestMs = this.nowMs();
+    const earliestMs = latestMs - UPLOAD_IDLE_MS + UPLOAD_RESTART_GRACE_MS;
+    await this.#deps.queue.submit({ op: "boundUploadTimes", earliestMs, latestMs });
+  }
+
+  nowMs(): number {
+    return this.#wallAtStartMs + Math.trunc(this.#deps.clock.steadyMs() - this.#steadyAtStartMs);
+  }
+
+  async create(upload: NewUpload): Promise<StoredUpload> {
+    const { accessVersion, ...rest } = upload;
+    const nowMs = this.nowMs();
+    await this.#deps.queue.submit({ op: "createUpload", accessVersion, ...rest, nowMs });
+    return { ...rest, stagedBytes: 0, touchedAtMs: nowMs };
+  }
+
+  find(uploadId: string): StoredUpload | undefined {
+    return this.#find(uploadId)?.upload;
+  }
+
+  open(uploadId: string, onStaged: (change: StagingChange) => void): ResumableSink {
+    const found = this.#find(uploadId);
+    if (found === undefined) throw noSuchUpload();
+    return this.#deps.openSink(found.upload, found.point, onStaged);
+  }
+
+  drop(uploadId: string): Promise<Counted<StagingChange>> {
+    return this.#deps.queue.submit({ op: "dropUpload", uploadId });
+  }
+
+  untouchedSince(timeMs: number, limit: number): StoredUpload[] {
+    return this.#deps.tables.read(() => toUploads(this.#untouched.all(timeMs, limit)));
+  }
+
+  shutOut(limit: number): StoredUpload[] {
+    return this.#deps.tables.read(() => toUploads(this.#shutOut.all(limit)));
+  }
+
+  ofUser(username: string, limit: number): StoredUpload[] {
+    return this.#deps.tables.read(() => toUploads(this.#ofUser.all(username, limit)));
+  }
+
+  #find(uploadId: string): { upload: StoredUpload; point: ResumePoint } | undefined {
+    const row = this.#deps.tables.read(() => this.#one.get(uploadId) as Row | undefined);
+    return row === undefined ? undefined : toUpload(row);
+  }
+}
+
+function toUploads(rows: unknown): StoredUpload[] {
+  return (rows as Row[]).map((row) => toUpload(row).upload);
+}
+
+function toUpload(row: Row): { upload: StoredUpload; point: ResumePoint } {
+  const [uploadId, owner, by, path, sizeBytes, replaces, ifMatch, mtimeMs, offsetBytes, touchedAtMs] = row;
+  const onExists = replaces === 1 ? "replace" : "fail";
+  return {
+    upload: {
+      uploadId,
+      owner,
+      by,
+      path,
+      sizeBytes,
+      onExists,
+      ifMatch: ifMatch ?? undefined,
+      mtimeMs,
+      stagedBytes: offsetBytes,
+      touchedAtMs,
+    },
+    point: { contentId: row[10], offsetBytes, crc32: row[11] },
+  };
+}

@@ -1,0 +1,60 @@
+// Opens a data directory as Storage: SQLite and chunk files behind one writer, synchronous reads, and a failure that is final.
+import { join } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import { openDataDirectory } from "#storage/metadata/data-directory.ts";
+import { LocalStorage } from "./local-storage.ts";
+
+/** Space kept free for removals on a full disk. */
+const STORAGE_BALLAST_BYTES = 16_777_216;
+
+/** What storage is opened with. */
+export interface OpenStorageOptions {
+  /** The data directory; made with mode 0700 when it is missing. */
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** Space kept back for removals on a full disk; default STORAGE_BALLAST_BYTES, 0 for none. */
+  readonly ballastBytes?: number;
+}
+
+/**
+ * Locks the data directory, recovers what a crash left, and serves it. Throws STORAGE_FAILED with a text that says what to do when the
+ * directory is in use, damaged, or of another version (A-19, A-20).
+ */
+export async function openStorage(options: OpenStorageOptions): Promise<Storage> {
+  const { directory, logger } = options;
+  const data = await openDataDirectory(directory, options).catch((error: unknown) => {
+    throw notOpened(directory, error);
+  });
+  try {
+    const { sweptChunkFiles, droppedUploads, firstDirectory } = data.recovery;
+    if (sweptChunkFiles > 0 || droppedUploads > 0) {
+      logger.info("storage.swept_leftovers", { chunkFiles: sweptChunkFiles, uploads: droppedUploads });
+    }
+    const storage = new LocalStorage({
+      ...options,
+      data,
+      firstDirectory,
+      ballastPath: join(directory, "ballast"),
+      ballastBytes: options.ballastBytes ?? STORAGE_BALLAST_BYTES,
+    });
+    await storage.ready();
+    return storage;
+  } catch (error) {
+    data.release();
+    logger.error("storage.not_opened", { error: errorText(error) });
+    throw notOpened(directory, error);
+  }
+}
+
+function notOpened(directory: string, error: unknown): GroveError {
+  if (error instanceof GroveError) return error;
+  return new GroveError("STORAGE_FAILED", `${directory} cannot be opened: ${errorText(error)}`, {
+    cause: error,
+  });
+}

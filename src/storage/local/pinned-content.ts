@@ -1,0 +1,283 @@
+// Reads one version of a file block by block; what does not match its checksum is never given out.
+
+import { read } from "node:fs";
+import { promisify } from "node:util";
+import { crc32Combine } from "#base/crc32-combine.ts";
+import { GroveError } from "#base/errors.ts";
+import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
+import { crc32 } from "#os/crc32.ts";
+import { type ChunkList, type ChunkPins, chunkIdAt } from "#storage/chunks/chunk-pins.ts";
+import { crcWithZeros, ListChecksum } from "#storage/chunks/list-checksum.ts";
+import type { OpenChunkFiles } from "#storage/chunks/open-chunk-files.ts";
+import type { Inode } from "#storage/contract/inode.ts";
+import type { FileContent } from "#storage/contract/storage.ts";
+import { damagedText } from "#storage/metadata/damage-rows.ts";
+import type { ChunkRecord, ContentRecord, SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
+import { harmlessFileError } from "#storage/metadata/sqlite-errors.ts";
+
+/** Chunks of a file whose list is checked against the file's checksum before it is read: 1 GB in a millisecond of the main thread. */
+const LIST_CHECK_CHUNKS = 256;
+
+const readBytes = promisify(read);
+
+/** What reading needs of the store. */
+export interface ContentDeps {
+  readonly reader: SnapshotReader;
+  readonly files: OpenChunkFiles;
+  readonly pins: ChunkPins;
+  /** Told when stored bytes do not match their checksum; of which chunk, unless they lie in the database. */
+  readonly damaged: (inode: Inode, problem: string, chunkId: number | undefined) => void;
+}
+
+/** A range of the content: one block of one chunk, or of a hole. */
+interface Block {
+  readonly chunk: ChunkRecord | undefined;
+  /** Of the block within the chunk. */
+  readonly start: number;
+  readonly length: number;
+  /** How much of it is stored; the rest is zeros. */
+  readonly storedLength: number;
+  readonly storedCrc: number;
+}
+
+/** See FileContent. */
+export class PinnedContent implements FileContent {
+  readonly inode: Inode;
+  readonly #deps: ContentDeps;
+  readonly #pinned: ChunkList | undefined;
+  #inline: Buffer | undefined;
+  #isInlineChecked = false;
+  #isClosed = false;
+  #isReported = false;
+  #lastChunk: ChunkRecord | undefined;
+
+  constructor(deps: ContentDeps, { inode, contentId }: ContentRecord) {
+    this.inode = inode;
+    this.#deps = deps;
+    if (contentId === undefined) {
+      const bytes = inode.sizeBytes === 0 ? new Uint8Array(0) : deps.reader.inline(inode.id);
+      this.#inline = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      return;
+    }
+    // A ranged write changes a list in place, and the trash may give a list to another inode, whose versions count anew.
+    const key = `${inode.id}-${inode.version}`;
+    this.#pinned = deps.pins.pin(key, () => deps.reader.chunkList(contentId));
+  }
+
+  async readBlock(offset: number, into?: Buffer): Promise<Buffer> {
+    this.#refuseOutside(offset, 0);
+    this.#refuseDamaged();
+    if (offset >= this.inode.sizeBytes)
+      throw new GroveError("BAD_ARGUMENT", "the offset is behind the file's end");
+    if (this.#inline !== undefined) return this.#checkedInline().subarray(offset);
+    this.#checkList();
+    const block = this.#blockAt(offset);
+    const bytes = await this.#read(block, into);
+    return bytes.subarray((offset % CHUNK_BYTES) - block.start);
+  }
+
+  /** Puts what is stored of a chunk, or of a small file, at the front of a buffer, verified, by one read. For whoever rewrites it. */
+  async readChunk(position: number, into: Buffer): Promise<void> {
+    this.#refuseDamaged();
+    if (this.#inline !== undefined) {
+      this.#checkedInline().copy(into);
+      return;
+    }
+    this.#checkList();
+    const chunk = this.#chunkAt(position);
+    if (chunk === undefined) return;
+    const stored = into.subarray(0, chunk.length);
+    await this.#fill(stored, chunk, 0);
+    for (let index = 0; index * BLOCK_BYTES < stored.length; index++) {
+      const block = stored.subarray(index * BLOCK_BYTES, (index + 1) * BLOCK_BYTES);
+      this.#verify(block, this.#blockCrc(chunk, index), chunk);
+    }
+  }
+
+  rangeCrc32(offset: number, length: number): number | Promise<number> {
+    this.#refuseOutside(offset, length);
+    this.#refuseDamaged();
+    if (this.#inline !== undefined) {
+      const bytes = this.#checkedInline();
+      return length === bytes.length ? this.inode.crc32 : crc32(bytes.subarray(offset, offset + length));
+    }
+    this.#checkList();
+    if (offset === 0 && length === this.inode.sizeBytes) return this.inode.crc32;
+    let crc: number | Promise<number> = 0;
+    for (let at = offset; at < offset + length; ) {
+      const part = this.#crcFrom(at, offset + length);
+      crc = joinCrcs(crc, part.crc, part.length);
+      at += part.length;
+    }
+    return crc;
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#inline = undefined;
+    this.#lastChunk = undefined;
+    if (this.#pinned !== undefined) this.#deps.pins.unpin(this.#pinned);
+  }
+
+  /** Stored bytes of a chunk and its checksum as it is, without the zeros behind; nothing for a hole. For whoever rewrites it. */
+  storedChunk(position: number): ChunkRecord | undefined {
+    return this.#chunkAt(position);
+  }
+
+  /** CRC-32 from an offset on, up to the end of its chunk or block or of the range. */
+  #crcFrom(offset: number, end: number): { crc: number | Promise<number>; length: number } {
+    const within = offset % CHUNK_BYTES;
+    const chunkLength = Math.min(CHUNK_BYTES, this.inode.sizeBytes - (offset - within));
+    if (within === 0 && end - offset >= chunkLength) {
+      const chunk = this.#chunkAt(Math.floor(offset / CHUNK_BYTES));
+      return {
+        crc: crcWithZeros(chunk?.crc32 ?? 0, chunkLength - (chunk?.length ?? 0)),
+        length: chunkLength,
+      };
+    }
+    const block = this.#blockAt(offset);
+    const from = within - block.start;
+    const length = Math.min(block.length - from, end - offset);
+    if (length === block.length) {
+      return { crc: crcWithZeros(block.storedCrc, block.length - block.storedLength), length };
+    }
+    const crc = this.#read(block).then((bytes) => crc32(bytes.subarray(from, from + length)));
+    return { crc, length };
+  }
+
+  #blockAt(offset: number): Block {
+    const position = Math.floor(offset / CHUNK_BYTES);
+    const within = offset - position * CHUNK_BYTES;
+    const index = Math.floor(within / BLOCK_BYTES);
+    const start = index * BLOCK_BYTES;
+    const chunkLength = Math.min(CHUNK_BYTES, this.inode.sizeBytes - position * CHUNK_BYTES);
+    const length = Math.min(BLOCK_BYTES, chunkLength - start);
+    const chunk = this.#chunkAt(position);
+    const storedLength = Math.max(0, Math.min(length, (chunk?.length ?? 0) - start));
+    return {
+      chunk,
+      start,
+      length,
+      storedLength,
+      storedCrc: storedLength === 0 ? 0 : this.#blockCrc(chunk, index),
+    };
+  }
+
+  #chunkAt(position: number): ChunkRecord | undefined {
+    if (this.#isClosed) throw new GroveError("BAD_ARGUMENT", "the content was closed");
+    const id = this.#pinned === undefined ? undefined : chunkIdAt(this.#pinned, position);
+    if (id === undefined) return undefined;
+    if (this.#lastChunk?.id === id) return this.#lastChunk;
+    const chunk = this.#deps.reader.chunk(id);
+    if (chunk === undefined) throw this.#corrupt("a chunk has no row");
+    this.#lastChunk = chunk;
+    return chunk;
+  }
+
+  #blockCrc(chunk: ChunkRecord | undefined, index: number): number {
+    const crcs = chunk?.blockCrcs;
+    if (crcs === undefined || crcs.byteLength < (index + 1) * 4)
+      throw this.#corrupt("a checksum is missing", chunk);
+    return new DataView(crcs.buffer, crcs.byteOffset).getUint32(index * 4, true);
+  }
+
+  async #read(block: Block, into?: Buffer): Promise<Buffer> {
+    const { chunk, storedLength } = block;
+    if (chunk === undefined || storedLength === 0) return Buffer.alloc(block.length);
+    const bytes =
+      storedLength === block.length
+        ? (into?.subarray(0, block.length) ?? Buffer.allocUnsafeSlow(block.length))
+        : Buffer.alloc(block.length);
+    const stored = storedLength === block.length ? bytes : bytes.subarray(0, storedLength);
+    await this.#fill(stored, chunk, block.start);
+    this.#verify(stored, block.storedCrc, chunk);
+    return bytes;
+  }
+
+  /** Reads stored bytes of a chunk, from an offset within it. */
+  async #fill(bytes: Buffer, chunk: ChunkRecord, start: number): Promise<void> {
+    let got: number;
+    try {
+      got = await this.#deps.files.use(chunk.name, (descriptor) => readFully(descriptor, bytes, start));
+    } catch (error) {
+      throw harmlessFileError(error) ?? this.#corrupt("a chunk file cannot be read", chunk, error);
+    }
+    if (got < bytes.length) throw this.#corrupt("a chunk file is too short", chunk);
+  }
+
+  #verify(block: Buffer, blockCrc: number, chunk: ChunkRecord): void {
+    if (crc32(block) !== blockCrc) throw this.#corrupt("a block does not match its checksum", chunk);
+  }
+
+  #checkedInline(): Buffer {
+    const bytes = this.#inline;
+    if (bytes === undefined) throw new GroveError("BAD_ARGUMENT", "the content was closed");
+    if (!this.#isInlineChecked) {
+      if (bytes.length !== this.inode.sizeBytes || crc32(bytes) !== this.inode.crc32) {
+        throw this.#corrupt("a small file does not match its checksum");
+      }
+      this.#isInlineChecked = true;
+    }
+    return bytes;
+  }
+
+  /**
+   * Each chunk may be right and yet belong to another file: a list that lost or exchanged chunks does not give the file's checksum. That
+   * of a very long list is left to the scrub and to who reads the whole.
+   */
+  #checkList(): void {
+    const list = this.#pinned;
+    if (list === undefined || list.isChecked === true || list.positions.length > LIST_CHECK_CHUNKS) return;
+    const checksum = new ListChecksum();
+    for (const position of list.positions) {
+      const chunk = this.#chunkAt(position);
+      if (chunk !== undefined) checksum.add({ position, length: chunk.length, crc32: chunk.crc32 });
+    }
+    const { sizeBytes, crc32: whole } = this.inode;
+    if (checksum.endBytes > sizeBytes || checksum.crcOf(sizeBytes) !== whole) {
+      throw this.#corrupt("a large file's chunks do not give its checksum");
+    }
+    list.isChecked = true;
+  }
+
+  #refuseOutside(offset: number, length: number): void {
+    const isInside = offset >= 0 && length >= 0 && offset + length <= this.inode.sizeBytes;
+    if (!Number.isSafeInteger(offset) || !Number.isSafeInteger(length) || !isInside) {
+      throw new GroveError("BAD_ARGUMENT", "the range is not within the file");
+    }
+  }
+
+  /** What was found damaged once is not given out again, not even the parts that are right: whoever reads shall know at once. */
+  #refuseDamaged(): void {
+    if (this.inode.damaged) throw new GroveError("CORRUPT", damagedText);
+  }
+
+  #corrupt(problem: string, chunk?: ChunkRecord, cause?: unknown): GroveError {
+    if (!this.#isReported) {
+      this.#isReported = true;
+      this.#deps.damaged(this.inode, problem, chunk?.id);
+    }
+    return new GroveError("CORRUPT", damagedText, { cause: cause ?? new Error(problem) });
+  }
+}
+
+function joinCrcs(
+  first: number | Promise<number>,
+  second: number | Promise<number>,
+  secondLength: number,
+): number | Promise<number> {
+  if (typeof first === "number" && typeof second === "number")
+    return crc32Combine(first, second, secondLength);
+  return Promise.all([first, second]).then(([before, after]) => crc32Combine(before, after, secondLength));
+}
+
+async function readFully(descriptor: number, bytes: Buffer, position: number): Promise<number> {
+  let got = 0;
+  while (got < bytes.length) {
+    const { bytesRead } = await readBytes(descriptor, bytes, got, bytes.length - got, position + got);
+    if (bytesRead === 0) break;
+    got += bytesRead;
+  }
+  return got;
+}

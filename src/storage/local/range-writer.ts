@@ -1,0 +1,319 @@
+// Writes a range of a file by copy: chunks that it touches are made anew, so that a crash leaves the old bytes (D15).
+
+import { crc32Replace } from "#base/crc32-combine.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES, STALE_ACCESS_RETRIES } from "#base/limits.ts";
+import type { ChunkStore } from "#storage/chunks/chunk-store.ts";
+import { ChunkWriter, finishChunks, type NewChunk } from "#storage/chunks/chunk-writer.ts";
+import { ContentChecksums } from "#storage/chunks/content-checksums.ts";
+import { FairSlots } from "#storage/chunks/fair-slots.ts";
+import { crcWithZeros } from "#storage/chunks/list-checksum.ts";
+import {
+  type ChangeContext,
+  type Counted,
+  etagOf,
+  type Inode,
+  type InodeId,
+} from "#storage/contract/inode.ts";
+import type { ChangeReply } from "#storage/metadata/change-messages.ts";
+import { orOvertaken } from "#storage/metadata/followed-path.ts";
+import type { ContentRecord } from "#storage/metadata/snapshot-reader.ts";
+import { harmlessFileError, storageFailed } from "#storage/metadata/sqlite-errors.ts";
+import type { WriteInlineCommand } from "#storage/writer/write-commands.ts";
+import type { WriteQueue } from "#storage/writer/write-queue.ts";
+import { type ContentDeps, PinnedContent } from "./pinned-content.ts";
+import { RANGE_WRITES_WAITING, RANGE_WRITES_WAITING_PER_USER, RangeLines } from "./range-lines.ts";
+import { cutContent } from "./truncation.ts";
+
+/** Ranged writes that make chunks at once; each holds up to three of them in memory. */
+export const RANGE_WRITES_AT_ONCE = 4;
+/** Those of one user, so that another's begins at once. */
+export const RANGE_WRITES_AT_ONCE_PER_USER = 3;
+
+/** One ranged write. */
+export interface RangeWrite extends ChangeContext {
+  readonly fileId: InodeId;
+  readonly offset: number;
+  readonly data: Uint8Array;
+  readonly ifMatch: string | undefined;
+}
+
+/** What ranged writes need of the store. */
+export interface RangeWriterDeps {
+  readonly content: ContentDeps;
+  readonly store: ChunkStore;
+  readonly queue: WriteQueue;
+  /** Ends all writing. */
+  readonly failed: (reason: string) => void;
+  readonly nowMs: () => number;
+}
+
+interface NewContentOfRange {
+  readonly chunks: readonly NewChunk[];
+  readonly sizeBytes: number;
+  readonly crc32: number;
+}
+
+/** Ranged writes of one file run one after the other, those of several files side by side. */
+export class RangeWriter {
+  readonly #deps: RangeWriterDeps;
+  readonly #lines = new RangeLines();
+  readonly #slots = new FairSlots({
+    what: "writes",
+    slots: RANGE_WRITES_AT_ONCE,
+    slotsPerUser: RANGE_WRITES_AT_ONCE_PER_USER,
+    waiting: RANGE_WRITES_WAITING,
+    waitingPerUser: RANGE_WRITES_WAITING_PER_USER,
+  });
+
+  constructor(deps: RangeWriterDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws what Storage.writeRange throws. */
+  async write(write: RangeWrite): Promise<Counted<ChangeReply>> {
+    const { by, offset, data, fileId } = write;
+    if (!Number.isSafeInteger(offset) || offset < 0 || offset + data.length > FILE_MAX_BYTES) {
+      throw new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`, {
+        metadata: { limit_bytes: String(FILE_MAX_BYTES) },
+      });
+    }
+    return this.#lines.run(by, fileId, () => this.#writeInTurn(write));
+  }
+
+  /** Throws what Storage.setSize throws. */
+  async setSize(
+    change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
+  ): Promise<Counted<ChangeReply>> {
+    const { by, sizeBytes, fileId } = change;
+    if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0 || sizeBytes > FILE_MAX_BYTES) {
+      throw new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`);
+    }
+    return this.#lines.run(by, fileId, () => this.#setSizeInTurn(change));
+  }
+
+  async #setSizeInTurn(
+    change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
+  ): Promise<Counted<ChangeReply>> {
+    const { sizeBytes, ifMatch, fileId } = change;
+    for (let attempt = 0; attempt <= STALE_ACCESS_RETRIES; attempt++) {
+      const record = this.#record(change);
+      requireEtag(record, ifMatch);
+      const etag = etagOf(record.inode);
+      if (sizeBytes < record.inode.sizeBytes) {
+        const reply = await this.#slots.run(change.by, () => this.#cut(change));
+        if (reply !== undefined) return reply;
+        continue;
+      }
+      // Nothing written behind the end: the file grows by a hole.
+      const { owner, accessVersion, by, at } = change;
+      const data = new Uint8Array(0);
+      const grow = { owner, accessVersion, by, at, fileId, offset: sizeBytes, data, ifMatch: etag };
+      try {
+        return await this.#writeInTurn(grow);
+      } catch (error) {
+        if (!(error instanceof GroveError && error.code === "ETAG_MISMATCH")) throw error;
+      }
+    }
+    throw new GroveError("OVERLOADED", "the file is being replaced all the time; try again");
+  }
+
+  /** Undefined when the file is no longer one to be cut, or was replaced meanwhile. */
+  async #cut(
+    change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
+  ): Promise<Counted<ChangeReply> | undefined> {
+    const { owner, accessVersion, by, at, maxInodes, fileId, sizeBytes, ifMatch } = change;
+    const { store, queue, content: deps } = this.#deps;
+    // What was seen before the wait for a slot may be gone: the content is that of the row that is read with it.
+    const record = this.#record(change);
+    if (sizeBytes >= record.inode.sizeBytes) return undefined;
+    requireEtag(record, ifMatch);
+    const content = new PinnedContent(deps, record);
+    const writers: ChunkWriter[] = [];
+    let isCommitted = false;
+    try {
+      const left = await cutContent(content, sizeBytes, { store, writers, by }).catch((error: unknown) => {
+        throw error instanceof GroveError ? error : this.#fileError(error);
+      });
+      const fields = {
+        owner,
+        accessVersion,
+        by,
+        at,
+        maxInodes,
+        fileId,
+        sizeBytes,
+        nowMs: this.#deps.nowMs(),
+      };
+      const expectedVersion = record.inode.version;
+      const reply = await queue.submit({ op: "truncate", ...fields, expectedVersion, ...left });
+      isCommitted = reply !== undefined;
+      return reply;
+    } finally {
+      content.close();
+      await this.#settle(writers, isCommitted, store);
+    }
+  }
+
+  #record({ fileId, at }: ChangeContext & { readonly fileId: InodeId }): ContentRecord {
+    try {
+      return this.#deps.content.reader.file(fileId);
+    } catch (error) {
+      throw orOvertaken(error, at);
+    }
+  }
+
+  async #writeInTurn(write: RangeWrite): Promise<Counted<ChangeReply>> {
+    const { fileId, offset, data, ifMatch, owner, accessVersion, by, at } = write;
+    for (let attempt = 0; attempt <= STALE_ACCESS_RETRIES; attempt++) {
+      const nowMs = this.#deps.nowMs();
+      const change = { owner, accessVersion, by, at, nowMs, fileId };
+      const record = this.#record(write);
+      const reply = endsSmall(record, write)
+        ? await this.#writeInline({ op: "writeInline", ...change, offset, data, ifMatch }, record.inode)
+        : await this.#slots.run(by, () => this.#writeChunks(write, nowMs));
+      if (reply !== undefined) return reply;
+      // Somebody replaced the file meanwhile: the same write applies to what is there now.
+    }
+    throw new GroveError("OVERLOADED", "the file is being replaced all the time; try again");
+  }
+
+  async #writeInline(command: WriteInlineCommand, inode: Inode): Promise<Counted<ChangeReply> | undefined> {
+    const { queue, content } = this.#deps;
+    try {
+      return await queue.submit<"writeInline">(command);
+    } catch (error) {
+      if (isGroveError(error, "CORRUPT") && !inode.damaged)
+        content.damaged(inode, "a small file does not match its checksum", undefined);
+      throw error;
+    }
+  }
+
+  /** Undefined when the file has become small, or was replaced meanwhile. */
+  async #writeChunks(write: RangeWrite, nowMs: number): Promise<Counted<ChangeReply> | undefined> {
+    const { owner, accessVersion, by, at, fileId, ifMatch } = write;
+    const { store, queue, content: deps } = this.#deps;
+    const record = this.#record(write);
+    if (endsSmall(record, write)) return undefined;
+    requireEtag(record, ifMatch);
+    const content = new PinnedContent(deps, record);
+    const writers: ChunkWriter[] = [];
+    let isCommitted = false;
+    try {
+      const made = await this.#makeChunks(write, content, writers);
+      const expectedVersion = record.inode.version;
+      const change = { owner, accessVersion, by, at, nowMs, fileId, expectedVersion };
+      const reply = await queue.submit({ op: "writeChunks", ...change, ...made });
+      isCommitted = reply !== undefined;
+      return reply;
+    } finally {
+      content.close();
+      await this.#settle(writers, isCommitted, store);
+    }
+  }
+
+  async #makeChunks(
+    { offset, data, by }: RangeWrite,
+    content: PinnedContent,
+    writers: ChunkWriter[],
+  ): Promise<NewContentOfRange> {
+    const oldSize = content.inode.sizeBytes;
+    const sizeBytes = Math.max(oldSize, offset + data.length);
+    let crc = crcWithZeros(content.inode.crc32, sizeBytes - oldSize);
+    const chunks: NewChunk[] = [];
+    for (const position of touchedPositions(offset, data.length, oldSize)) {
+      const start = position * CHUNK_BYTES;
+      // Made while the old bytes are read.
+      const writer = new ChunkWriter(this.#deps.store, position, by);
+      writers.push(writer);
+      const bytes = await mergedChunk(content, position, offset, data);
+      const checksums = new ContentChecksums();
+      checksums.update(bytes);
+      const { crc32, blockCrcs } = checksums.endChunk();
+      const span = Math.min(CHUNK_BYTES, sizeBytes - start);
+      const old = storedPart(content, position);
+      crc = crc32Replace(
+        crc,
+        crcWithZeros(old.crc32, span - old.length),
+        crcWithZeros(crc32, span - bytes.length),
+        sizeBytes - start - span,
+      );
+      writer.append([bytes], bytes.length).catch(() => undefined);
+      chunks.push(writer.record(crc32, blockCrcs));
+    }
+    try {
+      await finishChunks(this.#deps.store, writers);
+    } catch (error) {
+      throw this.#fileError(error);
+    }
+    return { chunks, sizeBytes, crc32: crc };
+  }
+
+  #fileError(error: unknown): GroveError {
+    const harmless = harmlessFileError(error);
+    if (harmless === undefined) this.#deps.failed(`writing a chunk file failed: ${String(error)}`);
+    return harmless ?? storageFailed(this.#deps.queue.failure ?? String(error));
+  }
+
+  async #settle(writers: readonly ChunkWriter[], isCommitted: boolean, store: ChunkStore): Promise<void> {
+    if (!isCommitted) {
+      // What was handed to a writer that failed may be found committed at the next start.
+      const mayUnlink = this.#deps.queue.failure === undefined;
+      const results = await Promise.allSettled(writers.map((writer) => writer.discard(mayUnlink)));
+      if (!mayUnlink || results.some(({ status }) => status === "rejected")) return;
+    }
+    store.settle(writers.map(({ name }) => name));
+  }
+}
+
+/** Whether the file is still small with what is written. */
+function endsSmall({ inode }: ContentRecord, { offset, data }: RangeWrite): boolean {
+  return Math.max(inode.sizeBytes, offset + data.length) <= INLINE_FILE_MAX_BYTES;
+}
+
+/** Throws ETAG_MISMATCH unless the file is at the version that is wanted, if one is. */
+function requireEtag({ inode }: ContentRecord, ifMatch: string | undefined): void {
+  const etag = etagOf(inode);
+  if (ifMatch === undefined || ifMatch === etag) return;
+  throw new GroveError("ETAG_MISMATCH", "the file is not at the expected version any more", {
+    metadata: { etag },
+  });
+}
+
+/** Chunks that a write touches (none when it has no bytes and only grows the file), and the first one when a small file becomes a large one. */
+function touchedPositions(offset: number, length: number, oldSize: number): number[] {
+  const positions: number[] = [];
+  const first = Math.floor(offset / CHUNK_BYTES);
+  if (oldSize > 0 && oldSize <= INLINE_FILE_MAX_BYTES && (first > 0 || length === 0)) positions.push(0);
+  if (length === 0) return positions;
+  for (let position = first; position * CHUNK_BYTES < offset + length; position++) positions.push(position);
+  return positions;
+}
+
+/** What is stored of a chunk's span. */
+function storedPart(content: PinnedContent, position: number): { length: number; crc32: number } {
+  const { sizeBytes, crc32 } = content.inode;
+  if (sizeBytes <= INLINE_FILE_MAX_BYTES)
+    return position === 0 ? { length: sizeBytes, crc32 } : { length: 0, crc32: 0 };
+  return content.storedChunk(position) ?? { length: 0, crc32: 0 };
+}
+
+/** The chunk's bytes after the write, verified where they are old; as short as the last byte that is not a trailing hole. */
+async function mergedChunk(
+  content: PinnedContent,
+  position: number,
+  offset: number,
+  data: Uint8Array,
+): Promise<Buffer> {
+  const start = position * CHUNK_BYTES;
+  const from = Math.max(offset, start);
+  const to = Math.min(offset + data.length, start + CHUNK_BYTES);
+  const old = storedPart(content, position);
+  // The first chunk of what was a small file may lie before the range.
+  const writtenEnd = to > from ? to - start : 0;
+  const bytes = Buffer.alloc(Math.max(old.length, writtenEnd));
+  const isCovered = from === start && writtenEnd >= old.length;
+  if (!isCovered && old.length > 0) await content.readChunk(position, bytes);
+  if (writtenEnd > 0) bytes.set(data.subarray(from - offset, to - offset), from - start);
+  return bytes;
+}

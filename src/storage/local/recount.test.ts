@@ -1,0 +1,275 @@
+// Tests of the recount: it finds every counter that is planted wrong, never one that is right, and goes on where it was (D16, A-17).
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { type TestContext, test } from "node:test";
+import { ManualClock } from "#base/clock.ts";
+import { CHUNK_BYTES } from "#base/limits.ts";
+import { type Logger, silentLogger } from "#base/log.ts";
+import { checkStorage } from "#storage/check/check-storage.ts";
+import type { Drift, RecountSettings } from "#storage/contract/recount-types.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import { openReader } from "#storage/metadata/schema.ts";
+import { PASS_DUE_CHECK_MS } from "#storage/scrub/background-pass.ts";
+import { newRecountPass, RECOUNT_FOUND_LOGGED, readRecountRecord } from "#storage/scrub/recount.ts";
+import { RecountReader } from "#storage/scrub/recount-reader.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { until } from "#testing/until.ts";
+import {
+  assertSound,
+  BY_OWNER,
+  inodeAt,
+  OWNER,
+  openTestStorage,
+  patterned,
+  upload,
+} from "./store.fixture.ts";
+
+const FAST: RecountSettings = { rowsPerSecond: 2 ** 40, pauseMs: 3_600_000 };
+const NONE: Drift = {
+  bytes: 0,
+  counters: 0,
+  directoryBytes: 0,
+  liveBytes: 0,
+  trashBytes: 0,
+  stagingBytes: 0,
+};
+
+/** Counts everything once, on a store that is opened for it. */
+async function recounted(directory: string, logger: Logger = silentLogger): Promise<Drift | undefined> {
+  const storage = await openTestStorage(directory, { logger });
+  try {
+    await counted(storage);
+    return storage.recountState().drift;
+  } finally {
+    await storage.close();
+  }
+}
+
+async function counted(storage: Storage): Promise<void> {
+  const before = storage.recountState().lastEndedAtMs;
+  storage.startRecount(FAST);
+  await until(() => storage.recountState().lastEndedAtMs !== before && !storage.recountState().isRunning);
+}
+
+/** Two roots with folders, files, trash and an unfinished upload. */
+async function filled(context: TestContext): Promise<string> {
+  const directory = temporaryDirectory(context);
+  const storage = await openTestStorage(directory);
+  const { directoryId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  await storage.createRoot({ owner: "bob@example.com", rootId: "02ROOT" });
+  const { inode: a } = await storage.createDirectory({ ...BY_OWNER, parentId: directoryId, name: "a" });
+  const { inode: b } = await storage.createDirectory({ ...BY_OWNER, parentId: a.id, name: "b" });
+  const { inode: old } = await storage.createDirectory({ ...BY_OWNER, parentId: a.id, name: "old" });
+  await upload(storage, { parentId: b.id, name: "small", bytes: patterned(1_000) });
+  await upload(storage, { parentId: b.id, name: "large", bytes: patterned(700_000) });
+  await upload(storage, { parentId: old.id, name: "binned", bytes: patterned(5_000) });
+  await storage.trash({ ...BY_OWNER, inodeId: old.id });
+  const rest = { path: "/f", onExists: "replace", ifMatch: undefined, mtimeMs: 7 } as const;
+  await storage.uploads.create({ ...BY_OWNER, uploadId: "u1", sizeBytes: CHUNK_BYTES + 1, ...rest });
+  const sink = storage.uploads.open("u1", () => undefined);
+  sink.beginMessage();
+  await sink.write(patterned(CHUNK_BYTES));
+  sink.endMessage();
+  sink.acceptMessage();
+  await sink.suspend();
+  assert.equal(storage.root(OWNER)?.usage.stagingBytes, CHUNK_BYTES);
+  await storage.close();
+  assertSound(directory);
+  return directory;
+}
+
+function change(directory: string, sql: string): void {
+  const db = new DatabaseSync(join(directory, "inodes.db"), { enableForeignKeyConstraints: false });
+  db.exec(sql);
+  db.close();
+}
+
+const named = (name: string): string => `WHERE name = '${name}'`;
+
+const PLANTED: Readonly<Record<string, readonly [sql: string, drift: Partial<Drift>]>> = {
+  "a file's size": [
+    `UPDATE inode SET size = size + 7 ${named("large")}`,
+    { bytes: 7, counters: 1, directoryBytes: 7 },
+  ],
+  "a file's size in the trash": [
+    `UPDATE inode SET size = size - 7 ${named("binned")}`,
+    { bytes: 7, counters: 1, directoryBytes: 7 },
+  ],
+  "a directory's size": [
+    `UPDATE inode SET size = size + 7 ${named("b")}`,
+    { bytes: 7, counters: 2, directoryBytes: 14 },
+  ],
+  "the size of a root's directory": [
+    "UPDATE inode SET size = size + 7 WHERE id = (SELECT directory_id FROM root LIMIT 1)",
+    { bytes: 7, counters: 2, directoryBytes: 7, liveBytes: 7 },
+  ],
+  "a root's bytes": [
+    "UPDATE root SET live_bytes = live_bytes + 7 WHERE number = 1",
+    { bytes: 7, counters: 1, liveBytes: 7 },
+  ],
+  "the bytes of a root without a file": [
+    "UPDATE root SET live_bytes = live_bytes + 7 WHERE number = 2",
+    { bytes: 7, counters: 1, liveBytes: 7 },
+  ],
+  "a root's trash": [
+    "UPDATE root SET trash_bytes = trash_bytes - 7 WHERE number = 1",
+    { bytes: 7, counters: 1, trashBytes: 7 },
+  ],
+  "a root's staging": [
+    "UPDATE root SET staging_bytes = staging_bytes + 7 WHERE number = 1",
+    { bytes: 7, counters: 1, stagingBytes: 7 },
+  ],
+  "an upload's staging": [
+    "UPDATE upload SET staged_bytes = staged_bytes + 7",
+    { bytes: 7, counters: 2, stagingBytes: 14 },
+  ],
+  "the counter of the trash": [
+    "UPDATE counter SET value = value + 7 WHERE name = 'trash_bytes'",
+    { bytes: 7, counters: 1, trashBytes: 7 },
+  ],
+  "the counter of inodes": ["UPDATE counter SET value = value + 7 WHERE name = 'inodes'", { counters: 1 }],
+  "the counter of chunks": ["UPDATE counter SET value = value + 7 WHERE name = 'chunks'", { counters: 1 }],
+  "a root's files": ["UPDATE root SET file_count = file_count + 7 WHERE number = 1", { counters: 1 }],
+  "a root's grants": ["UPDATE root SET grant_count = 7 WHERE number = 1", { counters: 1 }],
+  "a directory's entries": [`UPDATE inode SET child_count = 9 ${named("b")}`, { counters: 1 }],
+  "a directory's inodes": [`UPDATE inode SET tree_inodes = tree_inodes + 1 ${named("b")}`, { counters: 2 }],
+  "the inodes of a root's directory": [
+    "UPDATE inode SET tree_inodes = tree_inodes + 1 WHERE id = (SELECT directory_id FROM root LIMIT 1)",
+    { counters: 2 },
+  ],
+  "a root's inodes": ["UPDATE root SET live_inodes = live_inodes + 7 WHERE number = 1", { counters: 1 }],
+  "the inodes in a root's trash": [
+    "UPDATE root SET trash_inodes = trash_inodes - 1 WHERE number = 1",
+    { counters: 1 },
+  ],
+  "a directory's levels": [`UPDATE inode SET height = height + 1 ${named("b")}`, { counters: 2 }],
+  "the levels of a directory in the trash": [
+    "UPDATE inode SET height = 0 WHERE id = (SELECT inode_id FROM trash)",
+    { counters: 1 },
+  ],
+  "a directory's files": [`UPDATE inode SET tree_files = tree_files + 1 ${named("b")}`, { counters: 2 }],
+  "two of them": [
+    `UPDATE root SET live_bytes = live_bytes + 7, trash_bytes = trash_bytes + 5 WHERE number = 1`,
+    { bytes: 12, counters: 2, liveBytes: 7, trashBytes: 5 },
+  ],
+};
+
+for (const [what, [sql, drift]] of Object.entries(PLANTED)) {
+  test(`a difference in ${what} is found while the node serves, and gone after a repair (D16, A-17)`, async (context) => {
+    const directory = await filled(context);
+    assert.deepEqual(await recounted(directory), NONE);
+    change(directory, `${sql}; DELETE FROM meta WHERE key = 'recount'`);
+    const told: string[] = [];
+    const logger = { ...silentLogger, error: (event: string) => told.push(event) };
+    assert.deepEqual(await recounted(directory, logger), { ...NONE, ...drift });
+    assert.ok(told.includes("quota_drift"), told.join());
+    checkStorage(directory, { repair: true, deep: false });
+    const storage = await openTestStorage(directory);
+    context.after(() => storage.close());
+    assert.equal(
+      storage.recountState().drift,
+      undefined,
+      "what was found before a repair is not said after it",
+    );
+    await counted(storage);
+    assert.deepEqual(storage.recountState().drift, NONE);
+  });
+}
+
+test("nothing is said to agree before it was counted; what is found counts at once, and until a later pass has ended", async (context) => {
+  const directory = await filled(context);
+  change(directory, "UPDATE root SET live_bytes = live_bytes + 7 WHERE number = 1");
+  const clock = new ManualClock();
+  const storage = await openTestStorage(directory, { clock });
+  context.after(() => storage.close());
+  assert.equal(storage.recountState().drift, undefined);
+  await counted(storage);
+  assert.equal(storage.recountState().drift?.bytes, 7);
+  const ended = storage.recountState().lastEndedAtMs ?? 0;
+  change(directory, "UPDATE root SET live_bytes = live_bytes - 7 WHERE number = 1");
+  clock.advance(FAST.pauseMs - PASS_DUE_CHECK_MS);
+  assert.equal(storage.recountState().isRunning, false);
+  assert.equal(storage.recountState().drift?.bytes, 7);
+  clock.advance(2 * PASS_DUE_CHECK_MS);
+  await until(() => storage.recountState().lastEndedAtMs !== ended);
+  assert.deepEqual(storage.recountState().drift, NONE);
+  assert.equal(storage.recountState().lastRoots, 2);
+});
+
+test("a pass that is cut off by a restart goes on where it was, and what it has counted it does not count again", async (context) => {
+  const directory = await filled(context);
+  change(directory, "UPDATE root SET live_bytes = live_bytes + 7 WHERE number = 1");
+  const storage = await openTestStorage(directory);
+  // The first root is done at once, and paid for with hours.
+  storage.startRecount({ ...FAST, rowsPerSecond: 0.001 });
+  await until(
+    () => storage.recountState().pass?.roots === 1 || (storage.recountState().pass?.position ?? 0) > 0,
+  );
+  await storage.close();
+  const again = await openTestStorage(directory);
+  context.after(() => again.close());
+  const { pass, isRunning, lastEndedAtMs } = again.recountState();
+  assert.deepEqual([isRunning, lastEndedAtMs, pass?.root], [false, undefined, 1]);
+  // All directories of the first root have been counted: what comes to be wrong in them now is for the next pass.
+  change(directory, `UPDATE inode SET child_count = 9 ${named("b")}`);
+  await counted(again);
+  const { drift, lastRoots } = again.recountState();
+  assert.deepEqual([drift, lastRoots], [{ ...NONE, bytes: 7, counters: 1, liveBytes: 7 }, 2]);
+});
+
+test("what was kept of a pass and cannot be understood is forgotten, and all is counted from the start", async (context) => {
+  const directory = await filled(context);
+  await recounted(directory);
+  const db = new DatabaseSync(join(directory, "inodes.db"), { readOnly: true });
+  const { value } = db.prepare("SELECT value FROM meta WHERE key = 'recount'").get() as { value: string };
+  db.close();
+  const record = readRecountRecord(value);
+  assert.equal(record.lastRoots, 2);
+  const never = readRecountRecord(undefined);
+  assert.equal(never.lastEndedAtMs, undefined);
+  const bad = ["", "{", "null", '{"pass":{}}', '{"pass":{"root":1}}', '{"lastDrift":{"bytes":"7"}}'];
+  for (const text of bad) assert.deepEqual(readRecountRecord(text), never, text);
+});
+
+test("of very many wrong counters so many are logged as the limit says, and all are counted", async (context) => {
+  const directory = temporaryDirectory(context);
+  const storage = await openTestStorage(directory);
+  const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  const made = Array.from({ length: RECOUNT_FOUND_LOGGED + 1 }, (_, index) =>
+    storage.createDirectory({ ...BY_OWNER, parentId, name: `d${index}` }),
+  );
+  await Promise.all(made);
+  await storage.close();
+  change(directory, "UPDATE inode SET child_count = 1 WHERE name LIKE 'd%'");
+  let told = 0;
+  const logger = { ...silentLogger, error: (event: string) => (told += event === "quota_drift" ? 1 : 0) };
+  assert.equal((await recounted(directory, logger))?.counters, RECOUNT_FOUND_LOGGED + 1);
+  assert.equal(told, RECOUNT_FOUND_LOGGED);
+});
+
+test("trees on their way in or out are no drift, for the recount and for the check (A-11)", async (context) => {
+  const directory = await filled(context);
+  const storage = await openTestStorage(directory);
+  const { id } = inodeAt(storage, "a", "b");
+  await storage.createDirectory({ ...BY_OWNER, parentId: id, name: "c" });
+  await storage.close();
+  // As a purge or a copy leaves it that has done half of its work.
+  change(
+    directory,
+    `UPDATE inode SET parent_id = NULL ${named("b")}; INSERT INTO copying (inode_id) VALUES (${id});
+     UPDATE inode SET size = 9, tree_inodes = 1, height = 3 ${named("b")};
+     UPDATE inode SET child_count = 2, height = 2 ${named("c")};
+     UPDATE inode SET size = 0, child_count = 0, tree_inodes = 0, tree_files = 0, height = 0 ${named("a")};
+     UPDATE inode SET size = 0, tree_inodes = 1, tree_files = 0, height = 1 WHERE id = (SELECT directory_id FROM root LIMIT 1);
+     UPDATE root SET live_bytes = 0, file_count = 0, live_inodes = (number = 1); UPDATE counter SET value = 3 WHERE name = 'inodes'`,
+  );
+  const report = checkStorage(directory, { repair: false, deep: false });
+  assert.deepEqual(report.differences, []);
+  // A start would clear them away.
+  const db = openReader(join(directory, "inodes.db"));
+  let pass = newRecountPass(0);
+  for (const step of new RecountReader(db, pass).steps()) ({ pass } = step);
+  db.close();
+  assert.deepEqual([pass.drift, pass.roots], [NONE, 2]);
+});

@@ -1,0 +1,190 @@
+// Grants and exclusions on the main thread, read without a look at what they are about: what a user may reach, and what a root shares.
+import { GRANTS_PER_ROOT } from "#base/limits.ts";
+import type { InodeId } from "#storage/contract/inode.ts";
+import type {
+  GrantChange,
+  ListedShare,
+  OwnShare,
+  SharedPath,
+  ShareListPage,
+  ShareListPlace,
+  ShareStorage,
+  Sharing,
+  UserPaths,
+} from "#storage/contract/storage.ts";
+import { FLAG_HAS_GRANTS } from "#storage/metadata/schema.ts";
+import { atOrBelow } from "#storage/metadata/share-rows.ts";
+import type { SnapshotTables } from "#storage/metadata/snapshot-reader.ts";
+import { CHAIN_MAX } from "#storage/metadata/unit-of-work.ts";
+import type { WriteQueue } from "#storage/writer/write-queue.ts";
+
+/** Bytes of paths on one page of a user's shares, so that stock clients can take it. */
+const SHARE_PAGE_BYTES = 1_000_000;
+/** Pairs of owner and user whose shares the reads of a node keep in memory; beyond them all are read anew. */
+export const SHARED_PATHS_CACHED = 8_192;
+
+/** See ShareStorage. */
+export class LocalShares implements ShareStorage {
+  readonly #queue: WriteQueue;
+  readonly #nowMs: () => number;
+  readonly #callbacks: ((owners: readonly string[]) => void)[] = [];
+  readonly #tables: SnapshotTables;
+  readonly #pathsOfUser: ReturnType<SnapshotTables["prepare"]>;
+  readonly #ofRoot: ReturnType<SnapshotTables["prepare"]>;
+  readonly #all: ReturnType<SnapshotTables["prepare"]>;
+  readonly #listed: ReturnType<SnapshotTables["prepare"]>;
+
+  /**
+   * By owner, then user, until a grant of that owner changes. Whatever happens between a commit and the word of it, who is let in is decided
+   * on the inodes themselves.
+   */
+  readonly #known = new Map<string, Map<string, UserPaths>>();
+  #knownCount = 0;
+  readonly #place: ReturnType<SnapshotTables["prepare"]>;
+  readonly #atInode: ReturnType<SnapshotTables["prepare"]>;
+
+  constructor(deps: { tables: SnapshotTables; queue: WriteQueue; nowMs: () => number }) {
+    const { tables } = deps;
+    this.#queue = deps.queue;
+    this.#nowMs = deps.nowMs;
+    this.#tables = tables;
+    this.#place = tables.prepare("SELECT parent_id, name, flags FROM inode WHERE id = ?");
+    this.#atInode = tables.prepare(
+      "SELECT username, excluded FROM share_grant WHERE inode_id = ? ORDER BY username",
+    );
+    this.#pathsOfUser = tables.prepare(
+      "SELECT path, excluded FROM share_grant WHERE username = ? AND owner = ? ORDER BY path LIMIT ?",
+    );
+    this.#ofRoot = tables.prepare(
+      "SELECT path, username FROM share_grant WHERE owner = ? AND excluded = 0 ORDER BY path, username",
+    );
+    this.#all = tables.prepare(
+      "SELECT owner, path, username FROM share_grant WHERE excluded = 0 ORDER BY owner, path, username",
+    );
+    const columns = "path, username, excluded, granted_by, granted_at_ms";
+    this.#listed = tables.prepare(
+      `SELECT ${columns} FROM share_grant WHERE owner = ? AND (path = ? OR (path >= ? AND path < ?))
+         AND (path, username) > (?, ?) ORDER BY path, username LIMIT ?`,
+    );
+  }
+
+  /** Remembered, so that many shares with one user do not make each of that user's calls slow. */
+  pathsOf(owner: string, username: string): UserPaths {
+    const known = this.#known.get(owner)?.get(username);
+    if (known !== undefined) return known;
+    const rows = this.#tables.read(
+      () => this.#pathsOfUser.all(username, owner, GRANTS_PER_ROOT) as unknown as [string, number][],
+    );
+    const pathsWith = (flag: number): string[] =>
+      rows.flatMap(([path, excluded]) => (excluded === flag ? [path] : []));
+    const paths = { granted: pathsWith(0), excluded: pathsWith(1) };
+    if (++this.#knownCount > SHARED_PATHS_CACHED) this.#forgetAll();
+    const ofOwner = this.#known.get(owner);
+    if (ofOwner === undefined) this.#known.set(owner, new Map([[username, paths]]));
+    else ofOwner.set(username, paths);
+    return paths;
+  }
+
+  onChange(callback: (owners: readonly string[]) => void): void {
+    this.#callbacks.push(callback);
+  }
+
+  grant(change: GrantChange): Promise<Sharing> {
+    return this.#queue.submit({ op: "share", ...this.#command(change) });
+  }
+
+  revoke(change: GrantChange): Promise<Sharing> {
+    return this.#queue.submit({ op: "unshare", ...this.#command(change) });
+  }
+
+  /** Told by the writer that grants of these owners may have changed. */
+  changed(owners: readonly string[]): void {
+    for (const owner of owners) this.#known.delete(owner);
+    for (const callback of this.#callbacks) callback(owners);
+  }
+
+  #command(change: GrantChange): GrantChange & { nowMs: number } {
+    const { owner, accessVersion, by, at, inodeId, username } = change;
+    return { owner, accessVersion, by, at, inodeId, username, nowMs: this.#nowMs() };
+  }
+
+  #forgetAll(): void {
+    this.#known.clear();
+    this.#knownCount = 0;
+  }
+
+  usersOf(id: InodeId): string[] | undefined {
+    return this.#tables.read(() => {
+      const users = new Set<string>();
+      // The nearest row of a user decides.
+      const decided = new Set<string>();
+      let at = id;
+      for (let level = 0; level < CHAIN_MAX; level++) {
+        const row = this.#place.get(at) as [InodeId | null, string, number] | undefined;
+        if (row === undefined) return undefined;
+        const [parentId, name, flags] = row;
+        if ((flags & FLAG_HAS_GRANTS) !== 0) {
+          for (const [user, excluded] of this.#atInode.all(at) as unknown as [string, number][]) {
+            if (excluded === 0 && !decided.has(user)) users.add(user);
+            decided.add(user);
+          }
+        }
+        // Of all inodes without a parent only a root's own directory has no name.
+        if (parentId === null) return name === "" ? [...users].toSorted() : undefined;
+        at = parentId;
+      }
+      return undefined;
+    });
+  }
+
+  ofRoot(owner: string): SharedPath[] {
+    return this.#tables.read(() =>
+      (this.#ofRoot.all(owner) as unknown as [string, string][]).map(([path, username]) => ({
+        path,
+        username,
+      })),
+    );
+  }
+
+  listed(owner: string, { path, after, limit }: ShareListPlace): ShareListPage {
+    return this.#tables.read(() => {
+      const shares: ListedShare[] = [];
+      let bytes = 0;
+      const rows = this.#listed.iterate(...atOrBelow(owner, path), after.path, after.username, limit + 1);
+      // One by one, since moves may have made paths longer than any that can be named.
+      for (const row of rows as Iterable<unknown> as Iterable<[string, string, number, string, number]>) {
+        if (shares.length === limit || (bytes > SHARE_PAGE_BYTES && shares.length > 0)) {
+          return { shares, isLast: false };
+        }
+        const [at, username, excluded, by, atMs] = row;
+        bytes += Buffer.byteLength(at);
+        shares.push({ path: at, username, isExcluded: excluded === 1, by, atMs });
+      }
+      return { shares, isLast: true };
+    });
+  }
+
+  at(inodeIds: readonly InodeId[]): OwnShare[] {
+    return this.#tables.read(() =>
+      inodeIds.flatMap((inodeId) =>
+        (this.#atInode.all(inodeId) as unknown as [string, number][]).map(([username, excluded]) => ({
+          inodeId,
+          username,
+          isExcluded: excluded === 1,
+        })),
+      ),
+    );
+  }
+
+  all(): Map<string, SharedPath[]> {
+    return this.#tables.read(() => {
+      const byOwner = new Map<string, SharedPath[]>();
+      for (const [owner, path, username] of this.#all.all() as unknown as [string, string, string][]) {
+        const known = byOwner.get(owner);
+        if (known === undefined) byOwner.set(owner, [{ path, username }]);
+        else known.push({ path, username });
+      }
+      return byOwner;
+    });
+  }
+}

@@ -1,0 +1,367 @@
+// One upload on its way into the store: slices gathered, written while more arrive, checksummed once, made visible by its commit.
+import { GroveError } from "#base/errors.ts";
+import { CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import type { ChunkStore } from "#storage/chunks/chunk-store.ts";
+import { ChunkWriter, type NewChunk } from "#storage/chunks/chunk-writer.ts";
+import { ContentChecksums } from "#storage/chunks/content-checksums.ts";
+import type { UploadShare } from "#storage/chunks/upload-budget.ts";
+import type { Change, UploadTarget } from "#storage/contract/inode.ts";
+import type { ResumableSink } from "#storage/contract/upload-store.ts";
+import { harmlessFileError, storageFailed } from "#storage/metadata/sqlite-errors.ts";
+import type { NewContent } from "#storage/writer/write-commands.ts";
+
+/** Bytes of one upload that may be on their way to the disk before its sender has to wait. */
+const UPLOAD_IN_FLIGHT_BYTES = 8_388_608;
+/** Chunks of one upload that may be complete and still wait for their flush before its sender has to wait. */
+const UPLOAD_CHUNKS_FLUSHING = 4;
+/** Finished chunks of one upload that are handed to the database together before its commit. */
+export const UPLOAD_STAGED_CHUNKS = 256;
+
+/** Smaller slices are copied together, since each keeps the whole buffer it was cut from. */
+const COPIED_BELOW_BYTES = 8_192;
+const COPY_BUFFER_BYTES = 65_536;
+
+/** What a sink needs of the store. */
+export interface UploadSinkDeps {
+  readonly store: ChunkStore;
+  /** The user who uploads. */
+  readonly by: string;
+  readonly budget: UploadShare;
+  /** Why changes are refused for good. */
+  readonly failure: () => string | undefined;
+  /** Ends all writing. */
+  readonly failed: (reason: string) => void;
+  readonly stage: (contentId: number | undefined, chunks: readonly NewChunk[]) => Promise<number>;
+  /** Resolves when it is done, or start-up is to do it after a failure of the store. */
+  readonly dropStaged: (contentId: number) => Promise<void>;
+  readonly commit: (
+    target: UploadTarget,
+    content: { content: NewContent; sizeBytes: number; crc32: number },
+  ) => Promise<Change>;
+}
+
+/** Where the stream of a resumable upload goes on: behind whole chunks that are staged. */
+export interface ResumePoint {
+  readonly contentId: number;
+  readonly offsetBytes: number;
+  readonly crc32: number;
+}
+
+interface FinishedChunk {
+  /** Where it ends in the file. */
+  readonly endBytes: number;
+  readonly writer: ChunkWriter;
+  readonly record: NewChunk;
+  readonly durable: Promise<void>;
+}
+
+/** See UploadSink and ResumableSink. A commit that is refused (a taken name, a stale access version) may be repeated; otherwise call abort. */
+export class StagedUpload implements ResumableSink {
+  readonly #deps: UploadSinkDeps;
+  readonly #sizeBytes: number | undefined;
+  readonly #isResumable: boolean;
+  readonly #checksums: ContentChecksums;
+  #receivedBytes: number;
+  /** Resumable: what may be staged, since its sender's checksums were right. */
+  #acceptedBytes = 0;
+  #isStaging = false;
+  #slices: Buffer[] = [];
+  #sliceBytes = 0;
+  #copyBuffer: Buffer | undefined;
+  #copyUsed = 0;
+  #bytesInFlight = 0;
+  #writesInFlight = 0;
+  #chunksFlushing = 0;
+  #writer: ChunkWriter | undefined;
+  #nextPosition: number;
+  /** Chunks without rows yet. */
+  #finished: FinishedChunk[] = [];
+  #contentId: number | undefined;
+  #staging: Promise<void> = Promise.resolve();
+  #drained: PromiseWithResolvers<void> | undefined;
+  #error: Error | undefined;
+  #state: "receiving" | "committing" | "complete" | "committed" | "aborted" = "receiving";
+  #committing: Promise<unknown> | undefined;
+
+  constructor(deps: UploadSinkDeps, sizeBytes: number | undefined, resume?: ResumePoint) {
+    this.#deps = deps;
+    this.#sizeBytes = sizeBytes;
+    this.#isResumable = resume !== undefined;
+    this.#checksums = new ContentChecksums(resume?.crc32);
+    this.#receivedBytes = resume?.offsetBytes ?? 0;
+    this.#nextPosition = this.#receivedBytes / CHUNK_BYTES;
+    this.#contentId = resume?.contentId;
+    deps.budget.begin();
+  }
+
+  get receivedBytes(): number {
+    return this.#receivedBytes;
+  }
+
+  beginMessage(): void {
+    this.#checksums.beginMessage();
+  }
+
+  write(slice: Buffer): Promise<void> | undefined {
+    this.#refuseUnlessReceiving();
+    if (this.#receivedBytes + slice.length > FILE_MAX_BYTES) {
+      throw new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`, {
+        metadata: { limit_bytes: String(FILE_MAX_BYTES) },
+      });
+    }
+    for (let at = 0; at < slice.length; ) {
+      const length = Math.min(slice.length - at, CHUNK_BYTES - this.#checksums.chunkLength);
+      const piece = length === slice.length ? slice : slice.subarray(at, at + length);
+      this.#checksums.update(piece);
+      this.#receivedBytes += length;
+      this.#gather(piece);
+      at += length;
+      if (this.#checksums.chunkLength === CHUNK_BYTES) this.#endChunk();
+    }
+    if (this.#receivedBytes > INLINE_FILE_MAX_BYTES) {
+      const { gatherBytes } = this.#deps.budget;
+      // As long as no write of this upload runs, the next one need not be large.
+      const enough = this.#writesInFlight === 0 ? gatherBytes / 2 : gatherBytes;
+      if (this.#sliceBytes >= enough) this.#writeGathered();
+    }
+    return this.#isAhead() ? this.#untilDrained() : undefined;
+  }
+
+  endMessage(): number {
+    return this.#checksums.endMessage();
+  }
+
+  acceptMessage(): void {
+    this.#acceptedBytes = this.#receivedBytes;
+    // One after the other: what becomes complete meanwhile is staged together.
+    if (!this.#isStaging && this.#finished.length > 0) this.#stage();
+  }
+
+  async suspend(): Promise<void> {
+    if (!(await this.#stopReceiving())) return;
+    await this.#staging;
+    if (this.#error === undefined) {
+      this.#stage();
+      await this.#staging;
+    }
+    await this.#discardChunks();
+    if (this.#error !== undefined) throw this.#error;
+  }
+
+  async commit(target: UploadTarget): Promise<Change> {
+    if (this.#state !== "complete") this.#refuseUnlessReceiving();
+    const committing = this.#commit(target);
+    this.#committing = committing;
+    return committing;
+  }
+
+  async abort(): Promise<void> {
+    if (!(await this.#stopReceiving())) return;
+    await this.#staging.catch(() => undefined);
+    await this.#discardChunks();
+    if (this.#contentId !== undefined) await this.#deps.dropStaged(this.#contentId);
+  }
+
+  /** False when it has ended already: committed, or given up before. */
+  async #stopReceiving(): Promise<boolean> {
+    await this.#committing?.catch(() => undefined);
+    if (this.#state === "committed" || this.#state === "aborted") return false;
+    this.#state = "aborted";
+    this.#deps.budget.end();
+    this.#slices = [];
+    this.#copyBuffer = undefined;
+    this.#drained?.resolve();
+    return true;
+  }
+
+  async #commit(target: UploadTarget): Promise<Change> {
+    if (this.#state === "receiving") {
+      if (this.#sizeBytes !== undefined && this.#sizeBytes !== this.#receivedBytes) {
+        throw new GroveError("BAD_ARGUMENT", "the upload is not as long as it was announced");
+      }
+      this.#state = "committing";
+      if (this.#receivedBytes <= INLINE_FILE_MAX_BYTES) this.#checksums.endChunk();
+      else if (this.#checksums.chunkLength > 0) this.#endChunk();
+      await this.#untilDurable();
+      this.#state = "complete";
+    }
+    const content: NewContent =
+      this.#receivedBytes <= INLINE_FILE_MAX_BYTES
+        ? { inline: Buffer.concat(this.#slices) }
+        : { contentId: this.#contentId, chunks: this.#finished.map(({ record }) => record) };
+    const { fileCrc: crc32 } = this.#checksums;
+    const change = await this.#deps.commit(target, { content, sizeBytes: this.#receivedBytes, crc32 });
+    this.#state = "committed";
+    this.#deps.budget.end();
+    this.#deps.store.settle(this.#finished.map(({ record }) => record.name));
+    this.#finished = [];
+    this.#slices = [];
+    return change;
+  }
+
+  #refuseUnlessReceiving(): void {
+    if (this.#error !== undefined) throw this.#error;
+    const failure = this.#deps.failure();
+    if (failure !== undefined) throw storageFailed(failure);
+    if (this.#state !== "receiving") throw new GroveError("BAD_ARGUMENT", "the upload has ended");
+  }
+
+  #gather(piece: Buffer): void {
+    this.#sliceBytes += piece.length;
+    if (piece.length >= COPIED_BELOW_BYTES) {
+      this.#copyBuffer = undefined;
+      this.#slices.push(piece);
+      return;
+    }
+    for (let at = 0; at < piece.length; ) {
+      if (this.#copyBuffer === undefined || this.#copyUsed === COPY_BUFFER_BYTES) {
+        this.#copyBuffer = Buffer.allocUnsafeSlow(COPY_BUFFER_BYTES);
+        this.#copyUsed = 0;
+        this.#slices.push(this.#copyBuffer.subarray(0, 0));
+      }
+      const copied = piece.copy(this.#copyBuffer, this.#copyUsed, at);
+      const begin = this.#copyUsed - (this.#slices.at(-1)?.length ?? 0);
+      this.#copyUsed += copied;
+      at += copied;
+      this.#slices[this.#slices.length - 1] = this.#copyBuffer.subarray(begin, this.#copyUsed);
+    }
+  }
+
+  #writeGathered(): void {
+    if (this.#sliceBytes === 0) return;
+    this.#writer ??= new ChunkWriter(this.#deps.store, this.#nextPosition++, this.#deps.by);
+    const byteCount = this.#sliceBytes;
+    const write = this.#writer.append(this.#slices, byteCount);
+    this.#slices = [];
+    this.#sliceBytes = 0;
+    this.#copyBuffer = undefined;
+    this.#bytesInFlight += byteCount;
+    this.#writesInFlight++;
+    this.#deps.budget.take(byteCount);
+    const landed = (): void => {
+      this.#bytesInFlight -= byteCount;
+      this.#writesInFlight--;
+      this.#deps.budget.give(byteCount);
+      this.#wake();
+    };
+    write.then(landed, (error: unknown) => {
+      this.#fail(error);
+      landed();
+    });
+  }
+
+  #endChunk(): void {
+    this.#writeGathered();
+    const writer = this.#writer;
+    if (writer === undefined) return;
+    this.#writer = undefined;
+    const { crc32, blockCrcs } = this.#checksums.endChunk();
+    const durable = writer.finish();
+    this.#finished.push({
+      endBytes: this.#receivedBytes,
+      writer,
+      record: writer.record(crc32, blockCrcs),
+      durable,
+    });
+    this.#chunksFlushing++;
+    const landed = (): void => {
+      this.#chunksFlushing--;
+      this.#wake();
+    };
+    durable.then(landed, (error: unknown) => {
+      this.#fail(error);
+      landed();
+    });
+    if (!this.#isResumable && this.#finished.length >= UPLOAD_STAGED_CHUNKS) this.#stage();
+  }
+
+  /** Gives the finished chunks their rows early, so that the commit of a huge file is as short as that of a small one. */
+  #stage(): void {
+    const isReady = ({ endBytes }: FinishedChunk): boolean =>
+      !this.#isResumable || endBytes <= this.#acceptedBytes;
+    const chunks = this.#finished.filter(isReady);
+    if (chunks.length === 0) return;
+    this.#finished = this.#finished.filter((chunk) => !isReady(chunk));
+    this.#isStaging = true;
+    this.#staging = this.#staging.then(async () => {
+      try {
+        if (this.#error !== undefined) throw this.#error;
+        await Promise.all(chunks.map(({ durable }) => durable));
+        const names = chunks.map(({ record }) => record.name);
+        await this.#deps.store.flushDirectoriesOf(names);
+        const records = chunks.map(({ record }) => record);
+        this.#contentId = await this.#deps.stage(this.#contentId, records);
+        this.#deps.store.settle(names);
+      } catch (error) {
+        this.#finished.unshift(...chunks);
+        this.#fail(error);
+      } finally {
+        this.#isStaging = false;
+      }
+      // What has become complete meanwhile.
+      if (this.#isResumable && this.#state === "receiving" && this.#error === undefined) this.#stage();
+    });
+  }
+
+  async #untilDurable(): Promise<void> {
+    await this.#staging;
+    try {
+      await Promise.all(this.#finished.map(({ durable }) => durable));
+      if (this.#finished.length > 0) {
+        await this.#deps.store.flushDirectoriesOf(this.#finished.map(({ record }) => record.name));
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+    if (this.#error !== undefined) throw this.#error;
+  }
+
+  /** Removes the files that have no rows. */
+  async #discardChunks(): Promise<void> {
+    const writers = this.#finished.map(({ writer }) => writer);
+    if (this.#writer !== undefined) writers.push(this.#writer);
+    this.#finished = [];
+    this.#writer = undefined;
+    // A commit whose flush failed may be found done at the next start: then its files must be there.
+    const mayUnlink = this.#deps.failure() === undefined;
+    const results = await Promise.allSettled(writers.map((writer) => writer.discard(mayUnlink)));
+    const gone = writers.filter((_, index) => results[index]?.status === "fulfilled");
+    if (mayUnlink) this.#deps.store.settle(gone.map(({ name }) => name));
+  }
+
+  #isAhead(): boolean {
+    return (
+      this.#bytesInFlight > UPLOAD_IN_FLIGHT_BYTES ||
+      this.#chunksFlushing > UPLOAD_CHUNKS_FLUSHING ||
+      this.#deps.budget.isSpent
+    );
+  }
+
+  #untilDrained(): Promise<void> {
+    this.#drained ??= Promise.withResolvers<void>();
+    if (this.#deps.budget.isSpent) this.#deps.budget.whenFree(this.#wake);
+    return this.#drained.promise;
+  }
+
+  readonly #wake = (): void => {
+    if (this.#drained === undefined) return;
+    if (this.#error === undefined && this.#isAhead()) {
+      if (this.#deps.budget.isSpent) this.#deps.budget.whenFree(this.#wake);
+      return;
+    }
+    // An error is thrown by the next write.
+    this.#drained.resolve();
+    this.#drained = undefined;
+  };
+
+  #fail(error: unknown): void {
+    if (this.#error !== undefined) return;
+    if (error instanceof GroveError) {
+      this.#error = error;
+      return;
+    }
+    const harmless = harmlessFileError(error);
+    if (harmless === undefined) this.#deps.failed(`writing a chunk file failed: ${String(error)}`);
+    this.#error = harmless ?? storageFailed(this.#deps.failure() ?? String(error));
+  }
+}

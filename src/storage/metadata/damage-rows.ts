@@ -1,0 +1,76 @@
+// Which stored bytes were found damaged, in the database: chunks, and the files that use them (A-08).
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { InodeId } from "#storage/contract/inode.ts";
+import type { InodeRow, InodeRows } from "./inode-rows.ts";
+import { FLAG_DAMAGED } from "./schema.ts";
+
+/** Files that one command of the storage writer marks as damaged; further ones that share a chunk follow in the next. */
+export const DAMAGED_FILES_PER_COMMAND = 512;
+
+/** What a reader of a damaged file is told. */
+export const damagedText =
+  "the stored bytes of this file do not match their checksum; restore it from a backup, overwrite it or delete it";
+
+/** What was found damaged: a file at the version that was read, or a chunk. */
+export type DamageTarget =
+  | { readonly fileId: InodeId; readonly version: number }
+  | { readonly chunkId: number };
+
+/** What is to be marked, and when it was found. */
+export interface DamageMark {
+  readonly target: DamageTarget;
+  readonly problem: string;
+  readonly nowMs: number;
+}
+
+/** The marks of damage, as the writer sets and clears them. */
+export class DamageRows {
+  readonly #inodes: InodeRows;
+  readonly #isUsed: StatementSync;
+  readonly #insertChunk: StatementSync;
+  readonly #unmarkedFiles: StatementSync;
+  readonly #hasDamagedChunk: StatementSync;
+
+  constructor(db: DatabaseSync, inodes: InodeRows) {
+    this.#inodes = inodes;
+    this.#isUsed = db.prepare("SELECT 1 FROM chunk WHERE id = ? AND refs > 0");
+    this.#insertChunk = db.prepare(
+      "INSERT INTO damaged_chunk (chunk_id, found_at_ms, problem) VALUES (?, ?, ?) ON CONFLICT (chunk_id) DO NOTHING",
+    );
+    this.#unmarkedFiles = db.prepare(
+      `SELECT DISTINCT inode.id AS id, inode.flags AS flags FROM file_chunk JOIN inode ON inode.content_id = file_chunk.content_id
+       WHERE file_chunk.chunk_id = ? AND (inode.flags & ${FLAG_DAMAGED}) = 0 LIMIT ?`,
+    );
+    this.#hasDamagedChunk = db.prepare(
+      "SELECT 1 FROM file_chunk JOIN damaged_chunk USING (chunk_id) WHERE content_id = ? LIMIT 1",
+    );
+  }
+
+  /**
+   * Marks a file that still is at the version that was read, or a chunk that is still in use with every file that uses it, at most
+   * DAMAGED_FILES_PER_COMMAND of them at a time; answers how many files were marked. What has changed or gone since it was read is left alone.
+   */
+  mark({ target, problem, nowMs }: DamageMark): number {
+    if ("fileId" in target) {
+      const row = this.#inodes.byId(target.fileId);
+      if (row === undefined || row.version !== target.version || (row.flags & FLAG_DAMAGED) !== 0) return 0;
+      this.#inodes.setFlags(row.id, row.flags | FLAG_DAMAGED);
+      return 1;
+    }
+    if (this.#isUsed.get(target.chunkId) === undefined) return 0;
+    this.#insertChunk.run(target.chunkId, nowMs, problem);
+    const files = this.#unmarkedFiles.all(target.chunkId, DAMAGED_FILES_PER_COMMAND) as {
+      id: InodeId;
+      flags: number;
+    }[];
+    for (const { id, flags } of files) this.#inodes.setFlags(id, flags | FLAG_DAMAGED);
+    return files.length;
+  }
+
+  /** Flags of a file some of whose chunks were replaced: whole again once none of its chunks is damaged. */
+  flagsOfNewChunks(row: InodeRow, contentId: number): number {
+    if ((row.flags & FLAG_DAMAGED) === 0 || this.#hasDamagedChunk.get(contentId) !== undefined)
+      return row.flags;
+    return row.flags & ~FLAG_DAMAGED;
+  }
+}

@@ -1,0 +1,232 @@
+// A data directory: locked against a second process, recognised by its identity, refused when it is not what it should be.
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+} from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import type { Random } from "#base/random.ts";
+import { ulid } from "#base/ulid.ts";
+import { writeFileAtomic } from "#os/atomic-file.ts";
+import { holdAlone } from "#os/file-lock.ts";
+import { makePrivateFolder } from "#os/private-folder.ts";
+import { requireKnownSchema } from "#os/state-file.ts";
+import { CHUNK_DIRECTORIES, CHUNKS_DIRECTORY } from "#storage/chunks/chunk-names.ts";
+import { closeWriter, DATABASE_FILE, migrate, openWriter, refuseForeignSchema } from "./schema.ts";
+import { isBrokenDatabase } from "./sqlite-errors.ts";
+
+const LOCK_FILE = "grove.lock";
+/** File that says whose data a directory holds. */
+export const IDENTITY_FILE = "identity.json";
+/** Form of that file. */
+export const IDENTITY_SCHEMA = 1;
+const ULID_FORM = /^[0-9A-HJKMNP-TV-Z]{26}$/;
+
+import { type Recovery, recover } from "./start-recovery.ts";
+
+/** A data directory that this process alone holds. */
+export interface DataDirectory {
+  readonly path: string;
+  readonly databasePath: string;
+  /** ULID made when the directory was. */
+  readonly dataId: string;
+  /** What the start has found and done. */
+  readonly recovery: Recovery;
+  /** Lets go of the lock; the end of the process does the same. */
+  release(): void;
+}
+
+/**
+ * Locks and opens a data directory, making it when it is missing or empty. Throws STORAGE_FAILED with a text that says what to do when
+ * another process holds it (A-19), when identity or database is missing beside stored files, or when they do not belong together (A-20).
+ */
+export async function openDataDirectory(
+  path: string,
+  deps: { clock: Pick<Clock, "wallMs">; random: Random },
+): Promise<DataDirectory> {
+  makePrivateDirectory(path);
+  const release = lockDataDirectory(path);
+  try {
+    const identity = readIdentity(path);
+    if (identity === undefined) return await makeDataDirectory(path, deps, release);
+    const databasePath = join(path, DATABASE_FILE);
+    if (!existsSync(databasePath)) {
+      throw new GroveError(
+        "STORAGE_FAILED",
+        `${databasePath} is missing: ${path} belongs to data ${identity}, but its database is gone. Restore it from a backup, or name an empty directory`,
+      );
+    }
+    makeChunkDirectories(path);
+    const recovery = bringUpToDate(path, databasePath, identity);
+    return { path, databasePath, dataId: identity, recovery, release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** Takes the lock of a data directory that exists; returns how to let go. Throws DATA_IN_USE when another process holds it. */
+export function lockDataDirectory(path: string): () => void {
+  return holdAlone(
+    join(path, LOCK_FILE),
+    `${path} is in use by another Grove process; stop that one first, or name another directory`,
+  );
+}
+
+/** Reads the identity of a data directory; undefined when there is none. Throws STORAGE_FAILED when it cannot be understood. */
+export function readIdentity(path: string): string | undefined {
+  const identityPath = join(path, IDENTITY_FILE);
+  let text: string;
+  try {
+    // As bytes: asked for text, Node 26.10 aborts the process when the close fails.
+    text = readFileSync(identityPath).toString();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+  const identity = parseIdentity(text);
+  if (identity === undefined) {
+    throw new GroveError(
+      "STORAGE_FAILED",
+      `${identityPath} is damaged; restore it from a backup, the database knows the data id`,
+    );
+  }
+  requireKnownSchema(identityPath, identity.schema, IDENTITY_SCHEMA);
+  return identity.dataId;
+}
+
+function parseIdentity(text: string): { schema: number; dataId: string } | undefined {
+  try {
+    const { schema, data_id: dataId } = JSON.parse(text) as { schema?: unknown; data_id?: unknown };
+    if (typeof schema !== "number" || !Number.isSafeInteger(schema) || schema < 1) return undefined;
+    if (typeof dataId !== "string" || (schema === IDENTITY_SCHEMA && !ULID_FORM.test(dataId)))
+      return undefined;
+    return { schema, dataId };
+  } catch {
+    return undefined;
+  }
+}
+
+async function makeDataDirectory(
+  path: string,
+  deps: { clock: Pick<Clock, "wallMs">; random: Random },
+  release: () => void,
+): Promise<DataDirectory> {
+  const databasePath = join(path, DATABASE_FILE);
+  const interrupted = existsSync(databasePath) ? emptyDatabaseIdentity(databasePath) : undefined;
+  if (interrupted === "in use" || firstChunkFile(path) !== undefined) {
+    throw new GroveError(
+      "STORAGE_FAILED",
+      `${join(path, IDENTITY_FILE)} is missing although ${path} holds stored files. Put it back from a backup, or name an empty directory`,
+    );
+  }
+  const dataId = interrupted ?? ulid(deps.clock, deps.random);
+  makeChunkDirectories(path);
+  closeSync(openSync(databasePath, "a", 0o600));
+  const recovery = bringUpToDate(path, databasePath, dataId);
+  syncDirectoryNow(path);
+  // Last, so that its presence says that all the rest is there.
+  const identity = { schema: IDENTITY_SCHEMA, data_id: dataId, created_at_ms: deps.clock.wallMs() };
+  await writeFileAtomic(join(path, IDENTITY_FILE), `${JSON.stringify(identity)}\n`);
+  return { path, databasePath, dataId, recovery, release };
+}
+
+/** What a database without an identity file beside it is: the beginning of an interrupted set-up, or somebody's files. */
+function emptyDatabaseIdentity(databasePath: string): string | undefined {
+  const db = openWriter(databasePath);
+  try {
+    refuseForeignSchema(db, databasePath);
+    const tables = db.prepare("SELECT count(*) AS count FROM sqlite_schema").get() as { count: number };
+    if (tables.count === 0) return undefined;
+    if (db.prepare("SELECT 1 FROM root LIMIT 1").get() !== undefined) return "in use";
+    return databaseIdentity(db);
+  } finally {
+    db.close();
+  }
+}
+
+/** Migrates and recovers, before anything is served. */
+function bringUpToDate(path: string, databasePath: string, dataId: string): Recovery {
+  const db = openWriter(databasePath);
+  let recovery: Recovery;
+  try {
+    refuseForeignSchema(db, databasePath);
+    migrate(db, dataId);
+    const inside = databaseIdentity(db);
+    if (inside !== dataId) {
+      throw new GroveError(
+        "STORAGE_FAILED",
+        `${databasePath} belongs to data ${inside ?? "(none)"}, but ${IDENTITY_FILE} beside it says ${dataId}: they come from different data directories`,
+      );
+    }
+    recovery = recover(db, path);
+  } catch (error) {
+    // To close is to bring in the log: after a flush that failed it would be the same flush again (A-06). The end of the process closes it.
+    if (!isBrokenDatabase(error)) closeWriter(db);
+    throw error;
+  }
+  closeWriter(db);
+  makeLog(path, databasePath);
+  return recovery;
+}
+
+/** SQLite flushes the directory of a log that it makes, but does not tell when that fails (A-06). */
+function makeLog(path: string, databasePath: string): void {
+  closeSync(openSync(`${databasePath}-wal`, "a", 0o600));
+  syncDirectoryNow(path);
+}
+
+function databaseIdentity(db: DatabaseSync): string | undefined {
+  const row = db.prepare("SELECT value FROM meta WHERE key = 'data_id'").get() as
+    | { value: string }
+    | undefined;
+  return row?.value;
+}
+
+function makePrivateDirectory(path: string): void {
+  const firstMade = makePrivateFolder(path);
+  if ((statSync(path).mode & 0o777) !== 0o700) chmodSync(path, 0o700);
+  if (firstMade === undefined) return;
+  // What is stored below is worth nothing while a power cut can take the directory itself.
+  const top = dirname(resolve(firstMade));
+  for (let made = dirname(resolve(path)); ; made = dirname(made)) {
+    syncDirectoryNow(made);
+    if (made === top) break;
+  }
+}
+
+function makeChunkDirectories(path: string): void {
+  const chunks = join(path, CHUNKS_DIRECTORY);
+  mkdirSync(chunks, { recursive: true, mode: 0o700 });
+  const present = new Set(readdirSync(chunks));
+  const missing = CHUNK_DIRECTORIES.filter((name) => !present.has(name));
+  if (missing.length === 0) return;
+  for (const name of missing) mkdirSync(join(chunks, name), { mode: 0o700 });
+  syncDirectoryNow(chunks);
+  syncDirectoryNow(path);
+}
+
+function firstChunkFile(path: string): string | undefined {
+  const chunks = join(path, CHUNKS_DIRECTORY);
+  if (!existsSync(chunks)) return undefined;
+  return readdirSync(chunks, { recursive: true, withFileTypes: true }).find((entry) => entry.isFile())?.name;
+}
+
+/** Flushes a directory while nothing else is served: at start-up and in checks. */
+export function syncDirectoryNow(path: string): void {
+  const descriptor = openSync(path, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,236 @@
+// Rows of the trash as the writer makes and removes them: what leaves the tree, what is kept of a replaced file, the shares of both.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { type InodeId, inodeIdText, type KeptItem } from "#storage/contract/inode.ts";
+import { type FormerShare, type TrashItem, trashIdOf } from "#storage/contract/trash.ts";
+import type { ChangeFields } from "./change-messages.ts";
+import type { ContentRows } from "./content-rows.ts";
+import { type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
+import { FLAG_DAMAGED } from "./schema.ts";
+import { pathBelow, type ShareRows, shareLimit } from "./share-rows.ts";
+import { type DirectoryState, type Ledger, type Place, type RootState } from "./unit-of-work.ts";
+
+/** Former shares of one item of the trash that are listed; the rest is counted out. */
+const TRASH_FORMER_SHARES_LISTED = 100;
+
+/** A row of the trash. */
+export interface TrashRow {
+  readonly id: string;
+  readonly inodeId: InodeId;
+  readonly originalPath: string;
+  readonly trashedAtMs: number;
+}
+
+/** A row of trash_grant that is an exclusion. */
+interface Exclusion {
+  readonly inodeId: InodeId;
+  readonly username: string;
+  readonly path: string;
+}
+
+/** What hangs below an inode, itself included. */
+export interface Weight {
+  readonly bytes: number;
+  readonly inodes: number;
+  readonly files: number;
+}
+
+/** Statements on the trash; what they change in sizes and counts goes through the ledger. */
+export class TrashBin {
+  readonly #ledger: Ledger;
+  readonly #inodes: InodeRows;
+  readonly #content: ContentRows;
+  readonly #shares: ShareRows;
+  readonly #insert: StatementSync;
+  readonly #select: StatementSync;
+  readonly #delete: StatementSync;
+  readonly #keepGrant: StatementSync;
+  readonly #exclusions: StatementSync;
+  readonly #formerShares: StatementSync;
+  readonly #deleteFormerShares: StatementSync;
+  /** What the running command has put away without having been asked to. */
+  #kept: KeptItem | undefined;
+
+  constructor(
+    db: DatabaseSync,
+    rows: { ledger: Ledger; inodes: InodeRows; content: ContentRows; shares: ShareRows },
+  ) {
+    this.#ledger = rows.ledger;
+    this.#inodes = rows.inodes;
+    this.#content = rows.content;
+    this.#shares = rows.shares;
+    this.#insert = db.prepare(
+      `INSERT INTO trash (root_number, id, inode_id, original_path, trashed_at_ms, trashed_by) VALUES (?, ?, ?, ?, ?, ?)`,
+    );
+    this.#select = db.prepare(
+      `SELECT id, inode_id AS inodeId, original_path AS originalPath, trashed_at_ms AS trashedAtMs FROM trash
+       WHERE root_number = ? AND id = ?`,
+    );
+    this.#delete = db.prepare("DELETE FROM trash WHERE root_number = ? AND id = ?");
+    this.#keepGrant = db.prepare(
+      "INSERT INTO trash_grant (root_number, trash_id, inode_id, username, path, excluded) VALUES (?, ?, ?, ?, ?, ?)",
+    );
+    this.#exclusions = db.prepare(
+      `SELECT inode_id AS inodeId, username, path FROM trash_grant
+       WHERE root_number = ? AND trash_id = ? AND excluded = 1 ORDER BY path`,
+    );
+    this.#formerShares = db.prepare(FORMER_SHARES);
+    this.#deleteFormerShares = db.prepare("DELETE FROM trash_grant WHERE root_number = ? AND trash_id = ?");
+  }
+
+  /** Takes an entry out of its directory into the trash; the directory's own times are the caller's to move. */
+  put({ root, chain }: Place, row: InodeRow, change: ChangeFields): TrashItem {
+    const state = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
+    const { bytes, inodes, files } = weightOf(row, state);
+    this.#inodes.unhang(row.id);
+    if (state !== undefined) {
+      this.#ledger.touch(state);
+      state.parentId = null;
+    }
+    this.#ledger.count({ inodes: -inodes });
+    const delta = { bytes: -bytes, inodes: -inodes, files: -files };
+    this.#ledger.addToUsage(root, delta);
+    this.#ledger.addToChain(chain, delta);
+    this.#ledger.addToTrash(root, { bytes, inodes });
+    const item = this.#add({ root, chain }, row, { bytes, inodes }, change);
+    return { ...item, formerShares: this.#takeGrants({ root, chain }, row, item) };
+  }
+
+  /**
+   * Keeps what a file holds when somebody other than the owner is about to replace it (D13): a file of its own in the trash takes over the
+   * content, whose bytes the caller takes out of the live ones. Not for an empty file, of which there is nothing to keep. Returns the bytes that are kept.
+   */
+  keepContent(place: Place, old: InodeRow, change: ChangeFields): number {
+    const { root } = place;
+    const id = this.#ledger.takeId(root);
+    const { name, kind, size, crc32, mtimeMs, ctimeMs, contentId, createdBy } = old;
+    const kept = { id, parentId: null, name, kind, size, crc32, mtimeMs, ctimeMs, contentId, createdBy };
+    this.#inodes.insert(kept);
+    if ((old.flags & FLAG_DAMAGED) !== 0) this.#inodes.setFlags(id, FLAG_DAMAGED);
+    if (contentId === null) this.#content.moveInline(old.id, id);
+    // Only what is live is counted.
+    this.#ledger.count({ inodes: -1 });
+    this.#ledger.addToTrash(root, { bytes: size, inodes: 1 });
+    this.#kept = this.#add(place, { ...old, id }, { bytes: size, inodes: 1 }, change);
+    return size;
+  }
+
+  /** The same as `put`, of what somebody other than the owner is about to replace as a whole. */
+  keepEntry(place: Place, row: InodeRow, change: ChangeFields): void {
+    this.#kept = this.put(place, row, change);
+  }
+
+  /** What was kept of a replaced file since this was last asked; at most one for each command. */
+  takeKept(): KeptItem | undefined {
+    const kept = this.#kept;
+    this.#kept = undefined;
+    if (kept === undefined) return undefined;
+    const { id, originalPath, sizeBytes, inodeCount } = kept;
+    return { id, originalPath, sizeBytes, inodeCount };
+  }
+
+  /** An item of a root's trash; undefined when it is not there. */
+  find(root: RootState, id: string): TrashRow | undefined {
+    return this.#select.get(root.number, id) as TrashRow | undefined;
+  }
+
+  /** Shares that an item had. */
+  formerShares(root: RootState, item: Pick<TrashRow, "id" | "originalPath">): FormerShare[] {
+    return formerSharesOf(this.#formerShares, root.number, item);
+  }
+
+  /**
+   * Puts the exclusions of an item back, which hangs at a path now: what was kept from somebody stays so until it is shared again. Throws
+   * SHARE_LIMIT.
+   */
+  putBackExclusions(
+    root: RootState,
+    item: TrashRow,
+    to: { readonly path: string; readonly by: string; readonly nowMs: number },
+  ): void {
+    const kept = this.#exclusions.all(root.number, item.id) as unknown as Exclusion[];
+    for (const { inodeId, username, path } of kept) {
+      const passed = this.#shares.limitPassed(root, inodeId);
+      if (passed !== undefined) throw shareLimit(passed);
+      const place = `${to.path}${path.slice(item.originalPath.length)}`;
+      this.#shares.add(root, {
+        inodeId,
+        username,
+        grantedBy: to.by,
+        grantedAtMs: to.nowMs,
+        path: place,
+        excluded: 1,
+      });
+    }
+  }
+
+  /** Forgets an item; its inode is the caller's from then on. */
+  forget(root: RootState, id: string): void {
+    this.#deleteFormerShares.run(root.number, id);
+    this.#delete.run(root.number, id);
+  }
+
+  #add(
+    { root, chain }: Place,
+    row: InodeRow,
+    weight: Pick<Weight, "bytes" | "inodes">,
+    change: ChangeFields,
+  ): Omit<TrashItem, "formerShares"> {
+    const names = chain.map(({ name }) => name).toReversed();
+    const originalPath = `${names.join("/")}/${row.name}`;
+    const id = trashIdOf(change.nowMs, inodeIdText(row.id));
+    const by = change.by === change.owner ? null : change.by;
+    this.#insert.run(root.number, id, row.id, originalPath, change.nowMs, by);
+    return {
+      id,
+      kind: isDirectory(row) ? "directory" : "file",
+      originalPath,
+      sizeBytes: weight.bytes,
+      inodeCount: weight.inodes,
+      trashedAtMs: change.nowMs,
+      trashedBy: change.by,
+    };
+  }
+
+  /** Takes back every share and exclusion at or below an item and remembers it. The work grows with the shares below it and not with its files. */
+  #takeGrants(
+    { root, chain }: Place,
+    row: InodeRow,
+    item: Pick<TrashRow, "id" | "originalPath">,
+  ): FormerShare[] {
+    if (root.grantCount === 0) return [];
+    // Whoever was let in by a share, here or above, has to be asked for anew.
+    this.#ledger.touchRoot(root);
+    root.accessVersion++;
+    const taken = this.#shares.takeBelow(root, pathBelow(chain, row.name));
+    for (const { inodeId, username, path, excluded } of taken) {
+      this.#keepGrant.run(root.number, item.id, inodeId, username, path, excluded);
+    }
+    return taken.length === 0 ? [] : this.formerShares(root, item);
+  }
+}
+
+/** Reads the former shares of an item: the number of its root, its id, and how many at most. */
+export const FORMER_SHARES =
+  "SELECT path, username FROM trash_grant WHERE root_number = ? AND trash_id = ? AND excluded = 0 ORDER BY path, username LIMIT ?";
+
+/** Shares that an item had, each with its names below the item, by a statement of FORMER_SHARES. */
+export function formerSharesOf(
+  statement: StatementSync,
+  rootNumber: number,
+  item: { readonly id: string; readonly originalPath: string },
+): FormerShare[] {
+  const rows = statement.all(rootNumber, item.id, TRASH_FORMER_SHARES_LISTED) as {
+    path: string;
+    username: string;
+  }[];
+  return rows.map(({ path, username }) => ({
+    names: path.slice(item.originalPath.length).split("/").slice(1),
+    username,
+  }));
+}
+
+/** What hangs below an inode, itself included; `state` is that of a directory. */
+export function weightOf(row: InodeRow, state: DirectoryState | undefined): Weight {
+  if (state === undefined) return { bytes: row.size, inodes: 1, files: 1 };
+  return { bytes: state.size, inodes: 1 + state.treeInodes, files: state.treeFiles };
+}

@@ -1,0 +1,138 @@
+// The recount on the main thread: what a pass begins with, what is told of what it finds, and what is kept of it (D16, A-17).
+import type { Logger } from "#base/log.ts";
+import type {
+  Drift,
+  RecountFinding,
+  RecountPass,
+  RecountRecord,
+  RecountSettings,
+  RecountState,
+  RecountWorkerData,
+} from "#storage/contract/recount-types.ts";
+import { RECOUNT_KEY } from "#storage/contract/recount-types.ts";
+import { BackgroundPass, type PassDeps, readPassRecord } from "./background-pass.ts";
+
+/** Counters found wrong that one pass of the recount names in the log; all are counted. */
+export const RECOUNT_FOUND_LOGGED = 100;
+
+/** What the recount is made from. */
+export interface RecountDeps extends PassDeps {
+  readonly databasePath: string;
+  /** Text that was saved last; undefined when nothing was. */
+  readonly saved: string | undefined;
+}
+
+const NO_DRIFT: Drift = {
+  bytes: 0,
+  counters: 0,
+  directoryBytes: 0,
+  liveBytes: 0,
+  trashBytes: 0,
+  stagingBytes: 0,
+};
+
+const NEVER: RecountRecord = {
+  pass: undefined,
+  lastEndedAtMs: undefined,
+  lastRoots: 0,
+  lastRows: 0,
+  lastDrift: NO_DRIFT,
+};
+
+/** Counts everything again and again, with pauses. */
+export function startRecount(
+  deps: RecountDeps,
+  { rowsPerSecond, pauseMs }: RecountSettings,
+): BackgroundPass<RecountPass, readonly RecountFinding[], RecountRecord> {
+  const { databasePath, logger } = deps;
+  let logged = 0;
+  return new BackgroundPass<RecountPass, readonly RecountFinding[], RecountRecord>(deps, {
+    name: RECOUNT_KEY,
+    pauseMs,
+    record: readRecountRecord(deps.saved),
+    newPass(startedAtMs) {
+      logged = 0;
+      return newRecountPass(startedAtMs);
+    },
+    workerData: (pass) => ({ databasePath, rowsPerSecond, pass }) satisfies RecountWorkerData,
+    place: ({ root, position }) => ({ root, position }),
+    found(findings) {
+      for (const { owner, ...finding } of findings) {
+        if (logged++ < RECOUNT_FOUND_LOGGED) logger.error("quota_drift", { user: owner, ...finding });
+      }
+    },
+    ended: (pass, endedAtMs) => ended(pass, endedAtMs, logger),
+  });
+}
+
+function ended(
+  { startedAtMs, roots, rows, drift }: RecountPass,
+  endedAtMs: number,
+  logger: Logger,
+): RecountRecord {
+  const seconds = Math.round((endedAtMs - startedAtMs) / 1_000);
+  const { bytes, counters } = drift;
+  logger[counters > 0 ? "error" : "info"]("storage.recount_ended", { roots, rows, bytes, counters, seconds });
+  return {
+    pass: undefined,
+    lastEndedAtMs: endedAtMs,
+    lastRoots: roots,
+    lastRows: rows,
+    lastDrift: drift,
+  };
+}
+
+/** A pass from the start. */
+export function newRecountPass(startedAtMs: number): RecountPass {
+  return {
+    startedAtMs,
+    root: 0,
+    lastId: 0,
+    position: 0,
+    surplusBytes: 0,
+    deficitBytes: 0,
+    inodesOff: 0,
+    trashOff: 0,
+    roots: 0,
+    rows: 0,
+    drift: NO_DRIFT,
+  };
+}
+
+/** What was saved of recounts. */
+export function readRecountRecord(text: string | undefined): RecountRecord {
+  return readPassRecord(text, NEVER, ({ pass, lastRoots, lastRows, lastDrift }) => {
+    const last = [lastRoots, lastRows, ...numbersOf(lastDrift, NO_DRIFT)];
+    if (pass === undefined) return last;
+    const { drift, ...place } = pass;
+    const { drift: _, ...none } = newRecountPass(0);
+    return [...last, ...numbersOf(drift, NO_DRIFT), ...numbersOf(place, none)];
+  });
+}
+
+/** The values of all fields that there must be. */
+function numbersOf<T extends object>(values: T, names: T): unknown[] {
+  return Object.keys(names).map((name) => values[name as keyof T]);
+}
+
+/** A record as the rest of the process sees it. What a pass under way has found counts at once, what the last has found until the next ends. */
+export function recountState(record: RecountRecord & { readonly isRunning: boolean }): RecountState {
+  const { pass, lastDrift, lastEndedAtMs } = record;
+  const now = pass?.drift ?? NO_DRIFT;
+  if (lastEndedAtMs === undefined) return { ...record, drift: now.counters === 0 ? undefined : known(pass) };
+  const running = known(pass);
+  const drift = Object.fromEntries(
+    (Object.keys(NO_DRIFT) as (keyof Drift)[]).map((name) => [
+      name,
+      Math.max(lastDrift[name], running[name]),
+    ]),
+  ) as unknown as Drift;
+  return { ...record, drift };
+}
+
+/** What a pass has found up to now, with the root that is being counted. */
+function known(pass: RecountPass | undefined): Drift {
+  if (pass === undefined) return NO_DRIFT;
+  const { drift, surplusBytes, deficitBytes } = pass;
+  return { ...drift, bytes: drift.bytes + Math.max(surplusBytes, deficitBytes) };
+}

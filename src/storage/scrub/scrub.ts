@@ -1,0 +1,66 @@
+// The scrub on the main thread: what a pass begins with, what becomes of what it finds, and what is kept of it.
+import type { Logger } from "#base/log.ts";
+import type {
+  DamagedBytes,
+  ScrubPass,
+  ScrubRecord,
+  ScrubSettings,
+  ScrubWorkerData,
+} from "#storage/contract/scrub-types.ts";
+import { BackgroundPass, type PassDeps, readPassRecord } from "./background-pass.ts";
+import type { DamageReports } from "./damage-reports.ts";
+
+/** What the scrub is made from. */
+export interface ScrubDeps extends PassDeps {
+  readonly directory: string;
+  readonly databasePath: string;
+  readonly damage: Pick<DamageReports, "report">;
+  /** Number of the newest chunk. */
+  readonly lastChunk: () => number;
+  /** Text that was saved last; undefined when nothing was. */
+  readonly saved: string | undefined;
+}
+
+const NEVER: ScrubRecord = { pass: undefined, lastEndedAtMs: undefined, lastReadBytes: 0, lastFound: 0 };
+
+/** Reads everything again and again, with long pauses. */
+export function startScrub(
+  deps: ScrubDeps,
+  { bytesPerSecond, pauseMs }: ScrubSettings,
+): BackgroundPass<ScrubPass, DamagedBytes, ScrubRecord> {
+  const { directory, databasePath, damage, logger } = deps;
+  return new BackgroundPass<ScrubPass, DamagedBytes, ScrubRecord>(deps, {
+    name: "scrub",
+    pauseMs,
+    record: readScrubRecord(deps.saved),
+    newPass: (nowMs) => newPass(nowMs, deps.lastChunk()),
+    workerData: (pass) => ({ directory, databasePath, bytesPerSecond, pass }) satisfies ScrubWorkerData,
+    place: ({ part, position }) => ({ part, position }),
+    found(found) {
+      const { problem } = found;
+      if (found.kind === "chunk") void damage.report({ chunkId: found.chunkId }, problem);
+      else void damage.report({ fileId: found.fileId, version: found.version }, problem);
+    },
+    ended: (pass, endedAtMs) => ended(pass, endedAtMs, logger),
+  });
+}
+
+function ended({ readBytes, found, startedAtMs }: ScrubPass, endedAtMs: number, logger: Logger): ScrubRecord {
+  const seconds = Math.round((endedAtMs - startedAtMs) / 1_000);
+  logger[found > 0 ? "error" : "info"]("storage.scrub_ended", { bytes: readBytes, found, seconds });
+  return { pass: undefined, lastEndedAtMs: endedAtMs, lastReadBytes: readBytes, lastFound: found };
+}
+
+function newPass(startedAtMs: number, lastChunk: number): ScrubPass {
+  return { startedAtMs, part: "chunks", position: 0, lastChunk, readBytes: 0, found: 0 };
+}
+
+/** What was saved of scrubs. */
+export function readScrubRecord(text: string | undefined): ScrubRecord {
+  return readPassRecord(text, NEVER, ({ pass, lastReadBytes, lastFound }) => {
+    const last = [lastReadBytes, lastFound];
+    if (pass === undefined) return last;
+    const { startedAtMs, position, lastChunk, readBytes, found } = pass;
+    return [...last, startedAtMs, position, lastChunk, readBytes, found];
+  });
+}

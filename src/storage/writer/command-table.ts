@@ -1,0 +1,183 @@
+// Which part of the writer does which command; all of them work within the transaction that the writer has begun.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { type Counted, StaleAccessError } from "#storage/contract/inode.ts";
+import { ContentRows } from "#storage/metadata/content-rows.ts";
+import { DamageRows } from "#storage/metadata/damage-rows.ts";
+import { orOvertaken } from "#storage/metadata/followed-path.ts";
+import { InodeRows } from "#storage/metadata/inode-rows.ts";
+import { ShareRows } from "#storage/metadata/share-rows.ts";
+import { TrashBin } from "#storage/metadata/trash-bin.ts";
+import { TreeHeights } from "#storage/metadata/tree-heights.ts";
+import type { Ledger } from "#storage/metadata/unit-of-work.ts";
+import { ContentCommands } from "./content-commands.ts";
+import { CopyCommands } from "./copy-commands.ts";
+import { NamespaceCommands } from "./namespace-commands.ts";
+import { ShareCommands } from "./share-commands.ts";
+import { TrashCommands } from "./trash-commands.ts";
+import { UploadCommands } from "./upload-commands.ts";
+import type { Command, CommandReply } from "./write-commands.ts";
+
+type SilentOp =
+  | "boundUploadTimes"
+  | "closeChunkDirectory"
+  | "dropGarbage"
+  | "dropStaged"
+  | "openChunkDirectory"
+  | "savePass";
+
+/** Runs single commands. */
+export class CommandTable {
+  /** For the purge, which runs between commands. */
+  readonly contents: ContentCommands;
+  /** They know which owners' shares have changed. */
+  readonly shareRows: ShareRows;
+  readonly #ledger: Ledger;
+  readonly #bin: TrashBin;
+  readonly #content: ContentRows;
+  readonly #namespace: NamespaceCommands;
+  readonly #trash: TrashCommands;
+  readonly #shares: ShareCommands;
+  readonly #damage: DamageRows;
+  readonly #uploads: UploadCommands;
+  readonly #copies: CopyCommands;
+  readonly #openDirectory: StatementSync;
+  readonly #closeDirectory: StatementSync;
+  readonly #savePass: StatementSync;
+
+  constructor(db: DatabaseSync, ledger: Ledger) {
+    this.#ledger = ledger;
+    this.#content = new ContentRows(db, ledger);
+    const inodes = new InodeRows(db, ledger, this.#content);
+    this.shareRows = new ShareRows(db, ledger, inodes);
+    this.#shares = new ShareCommands(ledger, inodes, this.shareRows);
+    const heights = new TreeHeights(db, ledger);
+    const tables = { ledger, inodes, content: this.#content, shares: this.shareRows, heights };
+    const bin = new TrashBin(db, tables);
+    this.#bin = bin;
+    this.#uploads = new UploadCommands(db, tables);
+    this.#namespace = new NamespaceCommands(db, { ...tables, bin });
+    this.#damage = new DamageRows(db, inodes);
+    const rows = {
+      ...tables,
+      bin,
+      namespace: this.#namespace,
+      damage: this.#damage,
+      uploads: this.#uploads,
+    };
+    this.contents = new ContentCommands(db, rows);
+    this.#trash = new TrashCommands(rows);
+    this.#copies = new CopyCommands(db, rows);
+    this.#openDirectory = db.prepare(
+      "INSERT INTO open_directory (name) VALUES (?) ON CONFLICT (name) DO NOTHING",
+    );
+    this.#savePass = db.prepare(
+      "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    );
+    this.#closeDirectory = db.prepare("DELETE FROM open_directory WHERE name = ?");
+  }
+
+  /** Does a command and answers as ReplyOf says, counted. Throws its refusal, and StaleAccessError when it makes more inodes than it may. */
+  apply(command: Command): Counted<CommandReply> {
+    const before = this.#inodesOf(command);
+    this.#bin.takeKept();
+    const reply = this.#applyAt(command);
+    if (typeof reply !== "object" || !("usedDeltaBytes" in reply)) return reply;
+    const inodeDelta = this.#inodesOf(command) - before;
+    if ("maxInodes" in command && command.maxInodes !== undefined && inodeDelta > command.maxInodes) {
+      throw new StaleAccessError("more is to be made than was claimed; check again and repeat");
+    }
+    const kept = this.#bin.takeKept();
+    return kept === undefined ? { ...reply, inodeDelta } : { ...reply, inodeDelta, kept };
+  }
+
+  #inodesOf(command: Command): number {
+    const root = "owner" in command ? this.#ledger.findRoot(command.owner) : undefined;
+    return root === undefined ? 0 : root.liveInodes + root.trashInodes;
+  }
+
+  #applyAt(command: Command): CommandReply {
+    try {
+      return this.#apply(command);
+    } catch (error) {
+      throw "at" in command ? orOvertaken(error, command.at) : error;
+    }
+  }
+
+  #apply(command: Command): CommandReply {
+    switch (command.op) {
+      case "createFile":
+        return this.#namespace.createFile(command);
+      case "createDirectory":
+        return this.#namespace.createDirectory(command);
+      case "createRoot":
+        return this.#namespace.createRoot(command);
+      case "rename":
+        return this.#namespace.rename(command);
+      case "remove":
+        return this.#namespace.remove(command);
+      case "share":
+        return this.#shares.share(command);
+      case "unshare":
+        return this.#shares.unshare(command);
+      case "trash":
+        return this.#trash.trash(command);
+      case "restore":
+        return this.#trash.restore(command);
+      case "purgeTrash":
+        return this.#trash.purgeTrash(command);
+      case "commitUpload":
+        return this.contents.commitUpload(command);
+      case "writeInline":
+        return this.contents.writeInline(command);
+      case "truncate":
+        return this.contents.truncate(command);
+      case "writeChunks":
+        return this.contents.writeChunks(command);
+      case "stageChunks":
+        return this.contents.stageChunks(command);
+      case "markDamaged":
+        return this.#damage.mark(command);
+      case "createUpload":
+        return this.#uploads.create(command);
+      case "beginCopy":
+        return this.#copies.begin(command);
+      case "copySlice":
+        return this.#copies.slice(command);
+      case "finishCopy":
+        return this.#copies.finish(command);
+      case "dropCopy":
+        return this.#copies.drop(command);
+      case "stageUpload":
+        return this.#uploads.stage(command);
+      case "dropUpload":
+        return this.#uploads.drop(command);
+      default:
+        this.#applySilent(command);
+        return undefined;
+    }
+  }
+
+  /** The commands that are answered with nothing. */
+  #applySilent(command: Extract<Command, { op: SilentOp }>): void {
+    switch (command.op) {
+      case "dropStaged":
+        this.contents.dropStaged(command.contentId);
+        break;
+      case "dropGarbage":
+        this.#content.dropGarbage(command.chunkIds);
+        break;
+      case "boundUploadTimes":
+        this.#uploads.boundTimes(command);
+        break;
+      case "openChunkDirectory":
+        this.#openDirectory.run(command.directory);
+        break;
+      case "savePass":
+        this.#savePass.run(command.name, command.record);
+        break;
+      case "closeChunkDirectory":
+        this.#closeDirectory.run(command.directory);
+        break;
+    }
+  }
+}

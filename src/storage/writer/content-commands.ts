@@ -1,0 +1,320 @@
+// The changes of content: finished uploads, ranged writes, staged chunks, damage, and the slices in which removed trees go.
+
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { GroveError } from "#base/errors.ts";
+import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import { crc32 } from "#os/crc32.ts";
+import { etagOf, type InodeId } from "#storage/contract/inode.ts";
+import type { ChangeFields, ChangeReply } from "#storage/metadata/change-messages.ts";
+import { type ContentRows, PURGE_SLICE_ROWS } from "#storage/metadata/content-rows.ts";
+import { type DamageRows, damagedText } from "#storage/metadata/damage-rows.ts";
+import { holdToPath } from "#storage/metadata/followed-path.ts";
+import { fileReply, type InodeRow, type InodeRows, isDirectory } from "#storage/metadata/inode-rows.ts";
+import { FLAG_DAMAGED } from "#storage/metadata/schema.ts";
+import type { TrashBin } from "#storage/metadata/trash-bin.ts";
+import { type Ledger, noLongerThere, type Place, ROOT_STRIDE } from "#storage/metadata/unit-of-work.ts";
+import { authorOf, type NamespaceCommands, pathExists } from "./namespace-commands.ts";
+import type { UploadCommands } from "./upload-commands.ts";
+import type {
+  CommitUploadCommand,
+  NewContent,
+  StageChunksCommand,
+  TruncateCommand,
+  WriteChunksCommand,
+  WriteInlineCommand,
+} from "./write-commands.ts";
+
+/** Commands on content; run one at a time within a transaction. */
+export class ContentCommands {
+  readonly #ledger: Ledger;
+  readonly #inodes: InodeRows;
+  readonly #content: ContentRows;
+  readonly #namespace: NamespaceCommands;
+  readonly #bin: TrashBin;
+  readonly #damage: DamageRows;
+  readonly #uploads: UploadCommands;
+  readonly #nextPurge: StatementSync;
+  readonly #deletePurge: StatementSync;
+
+  constructor(
+    db: DatabaseSync,
+    rows: {
+      ledger: Ledger;
+      inodes: InodeRows;
+      content: ContentRows;
+      namespace: NamespaceCommands;
+      bin: TrashBin;
+      damage: DamageRows;
+      uploads: UploadCommands;
+    },
+  ) {
+    this.#ledger = rows.ledger;
+    this.#inodes = rows.inodes;
+    this.#content = rows.content;
+    this.#namespace = rows.namespace;
+    this.#bin = rows.bin;
+    this.#damage = rows.damage;
+    this.#uploads = rows.uploads;
+    // The newest first: what a slice detaches is removed before its siblings, so the table stays as small as the tree is deep.
+    this.#nextPurge = db.prepare(
+      "SELECT id, inode_id AS inodeId, content_id AS contentId FROM purging ORDER BY id DESC LIMIT 1",
+    );
+    this.#deletePurge = db.prepare("DELETE FROM purging WHERE id = ?");
+  }
+
+  commitUpload(command: CommitUploadCommand): ChangeReply {
+    const place = this.#namespace.place(command, command.parentId);
+    const existing = this.#inodes.byName(command.parentId, command.name);
+    if (existing !== undefined) {
+      // The same refusal, in the same order, as an upload gets that finds the directory before it begins.
+      if (isDirectory(existing)) throw new GroveError("IS_DIRECTORY", "a directory has this name");
+      if (command.onExists === "fail") throw pathExists();
+    }
+    checkEtag(existing, command.ifMatch);
+    const { contentId, unstagedBytes } = this.#takeContent(place, command.content);
+    const reply =
+      existing === undefined
+        ? this.#commitNew(place, command, contentId)
+        : this.#commitOver(place, command, contentId, existing);
+    return unstagedBytes === 0 ? reply : { ...reply, usedDeltaBytes: reply.usedDeltaBytes - unstagedBytes };
+  }
+
+  #commitNew(place: Place, command: CommitUploadCommand, contentId: number | null): ChangeReply {
+    const { name, nowMs, sizeBytes } = command;
+    const row = this.#namespace.insertFile(place, {
+      name,
+      size: sizeBytes,
+      crc32: command.crc32,
+      mtimeMs: command.mtimeMs === 0 ? nowMs : command.mtimeMs,
+      nowMs,
+      contentId,
+      createdBy: authorOf(command),
+    });
+    if (row === undefined) throw pathExists();
+    if ("inline" in command.content) this.#content.putInline(row.id, command.content.inline);
+    return fileReply(row, place.root, sizeBytes);
+  }
+
+  #commitOver(
+    place: Place,
+    command: CommitUploadCommand,
+    contentId: number | null,
+    old: InodeRow,
+  ): ChangeReply {
+    const keptBytes = this.#letGo(place, command, old);
+    if ("inline" in command.content) this.#content.putInline(old.id, command.content.inline);
+    const mtimeMs = command.mtimeMs === 0 ? command.nowMs : command.mtimeMs;
+    const reply = this.#updateFile(place, old, {
+      size: command.sizeBytes,
+      crc32: command.crc32,
+      mtimeMs,
+      nowMs: command.nowMs,
+      contentId,
+      flags: old.flags & ~FLAG_DAMAGED,
+    });
+    return keptBytes === 0 ? reply : { ...reply, usedDeltaBytes: reply.usedDeltaBytes + keptBytes };
+  }
+
+  /** What a file held is gone when its owner replaces it, and goes to the owner's trash when somebody else does (D13). */
+  #letGo(place: Place, change: ChangeFields, old: InodeRow): number {
+    if (change.by !== change.owner && old.size > 0) return this.#bin.keepContent(place, old, change);
+    this.#content.release(old);
+    return 0;
+  }
+
+  /** Writes into a small file; undefined when it is not small (any more): the caller then goes the way of chunks. */
+  writeInline(command: WriteInlineCommand): ChangeReply | undefined {
+    const { place, row } = this.#file(command, command.fileId);
+    checkEtag(row, command.ifMatch);
+    const { offset, data, nowMs } = command;
+    const size = Math.max(row.size, offset + data.length);
+    if (size > INLINE_FILE_MAX_BYTES) return undefined;
+    const bytes = new Uint8Array(size);
+    // What replaces everything need not know what was there, and makes a damaged file whole again.
+    const isWhole = offset === 0 && data.length >= row.size;
+    if (!isWhole) bytes.set(this.#soundInline(row));
+    bytes.set(data, offset);
+    this.#content.putInline(row.id, bytes);
+    const flags = isWhole ? row.flags & ~FLAG_DAMAGED : row.flags;
+    const update = { size, crc32: crc32(bytes), mtimeMs: nowMs, nowMs, contentId: null, flags };
+    return this.#updateFile(place, row, update);
+  }
+
+  /** Replaces chunks of a file; undefined when the file has changed since they were made. */
+  writeChunks(command: WriteChunksCommand): ChangeReply | undefined {
+    const { place, row } = this.#file(command, command.fileId);
+    if (row.version !== command.expectedVersion) return undefined;
+    let { contentId } = row;
+    if (contentId === null) {
+      this.#content.release(row);
+      contentId = this.#ledger.takeId(place.root);
+    } else {
+      for (const chunk of command.chunks) this.#content.releasePosition(contentId, chunk.position);
+    }
+    this.#content.addChunks(contentId, command.chunks);
+    return this.#updateFile(place, row, {
+      size: command.sizeBytes,
+      crc32: command.crc32,
+      mtimeMs: command.nowMs,
+      nowMs: command.nowMs,
+      contentId,
+      flags: this.#damage.flagsOfNewChunks(row, contentId),
+    });
+  }
+
+  /** Cuts a file to less than it holds; undefined when it has changed since what is left was made. */
+  truncate(command: TruncateCommand): ChangeReply | undefined {
+    const { place, row } = this.#file(command, command.fileId);
+    if (row.version !== command.expectedVersion) return undefined;
+    const { content, sizeBytes, nowMs } = command;
+    let contentId: number | null = null;
+    if ("chunks" in content && row.contentId !== null) {
+      contentId = this.#ledger.takeId(place.root);
+      const range = { after: -1, below: content.keptBelow, limit: Number.MAX_SAFE_INTEGER };
+      this.#content.shareChunks(row.contentId, contentId, range);
+      this.#content.addChunks(contentId, content.chunks);
+    }
+    // Before the old content goes, since its chunks tell what of the new one is damaged.
+    const flags =
+      contentId === null ? row.flags & ~FLAG_DAMAGED : this.#damage.flagsOfNewChunks(row, contentId);
+    const keptBytes = this.#letGo(place, command, row);
+    if ("inline" in content) this.#content.putInline(row.id, content.inline);
+    const update = { size: sizeBytes, crc32: command.crc32, mtimeMs: nowMs, nowMs, contentId, flags };
+    const reply = this.#updateFile(place, row, update);
+    return { ...reply, usedDeltaBytes: reply.usedDeltaBytes + keptBytes };
+  }
+
+  /** Keeps chunks of an upload that is under way; returns the id of their list. */
+  stageChunks({ owner, contentId, chunks }: StageChunksCommand): number {
+    const root = this.#ledger.root(owner);
+    let list = contentId;
+    if (list === undefined) {
+      list = this.#ledger.takeId(root);
+      this.#content.stage(list, root.number);
+    }
+    this.#content.addChunks(list, chunks);
+    return list;
+  }
+
+  dropStaged(contentId: number): void {
+    if (this.#content.unstage(contentId)) this.#content.purgeLater({ contentId });
+  }
+
+  /** True when something is detached and waits for its removal. */
+  hasDetached(): boolean {
+    return this.#nextPurge.get() !== undefined;
+  }
+
+  /** Removes a bounded part of what is detached; false when there is nothing left to remove. */
+  purgeSlice(): boolean {
+    const next = this.#nextPurge.get() as
+      | { id: number; inodeId: InodeId | null; contentId: number | null }
+      | undefined;
+    if (next === undefined) return false;
+    if (next.contentId !== null) {
+      if (!this.#content.releaseSlice(next.contentId)) this.#deletePurge.run(next.id);
+    } else if (next.inodeId !== null) {
+      this.#purgeDirectory(next.id, next.inodeId);
+    }
+    return true;
+  }
+
+  #purgeDirectory(purgeId: number, directoryId: InodeId): void {
+    const root = this.#ledger.rootOfId(directoryId);
+    // A file of the trash has none, and goes with its content.
+    const children = this.#inodes.children(directoryId, PURGE_SLICE_ROWS);
+    let rows = 0;
+    for (const child of children) {
+      if (rows >= PURGE_SLICE_ROWS) return;
+      if (!isDirectory(child)) {
+        rows += this.#inodes.delete(child, root);
+        continue;
+      }
+      const state = this.#ledger.directory(child.id);
+      if (state !== undefined) {
+        this.#ledger.touch(state);
+        state.parentId = null;
+      }
+      this.#inodes.detach(child.id);
+      rows += 2;
+    }
+    if (children.length > 0) return;
+    this.#deletePurge.run(purgeId);
+    const row = this.#inodes.byId(directoryId);
+    if (row !== undefined) this.#inodes.delete(row, root);
+  }
+
+  /** Bytes of a small file. Throws CORRUPT when they are not the ones that were stored. */
+  #soundInline(row: InodeRow): Uint8Array {
+    const bytes = this.#content.inline(row.id);
+    if ((row.flags & FLAG_DAMAGED) !== 0 || bytes.length !== row.size || crc32(bytes) !== row.crc32) {
+      throw new GroveError("CORRUPT", damagedText);
+    }
+    return bytes;
+  }
+
+  /** The file to be written, and where it lies. */
+  #file(change: ChangeFields, fileId: InodeId): { place: Place; row: InodeRow } {
+    const root = this.#ledger.root(change.owner, change.accessVersion);
+    const row = Math.floor(fileId / ROOT_STRIDE) === root.number ? this.#inodes.byId(fileId) : undefined;
+    if (row === undefined) throw noLongerThere();
+    if (isDirectory(row)) throw new GroveError("IS_DIRECTORY", "a directory has no content to write");
+    if (row.parentId === null) throw noLongerThere();
+    const chain = this.#ledger.chain(root, row.parentId);
+    holdToPath(change.at, chain, row.name);
+    return { place: { root, chain }, row };
+  }
+
+  /** The list of the file's chunks, and how many of its bytes were counted as staged until now. */
+  #takeContent(
+    { root }: Place,
+    content: NewContent,
+  ): { readonly contentId: number | null; readonly unstagedBytes: number } {
+    if ("inline" in content) {
+      if (content.uploadId !== undefined) this.#uploads.take(content.uploadId, root);
+      return { contentId: null, unstagedBytes: 0 };
+    }
+    if ("uploadId" in content) {
+      const taken = this.#uploads.take(content.uploadId, root);
+      this.#content.addChunks(taken.contentId, content.chunks);
+      return { contentId: taken.contentId, unstagedBytes: taken.stagedBytes };
+    }
+    let { contentId } = content;
+    if (contentId === undefined) contentId = this.#ledger.takeId(root);
+    else if (!this.#content.unstage(contentId))
+      throw new GroveError("INTERNAL", "the upload's staged chunks are gone");
+    this.#content.addChunks(contentId, content.chunks);
+    return { contentId, unstagedBytes: 0 };
+  }
+
+  #updateFile(
+    { root, chain }: Place,
+    old: InodeRow,
+    file: {
+      size: number;
+      crc32: number;
+      mtimeMs: number;
+      nowMs: number;
+      contentId: number | null;
+      flags: number;
+    },
+  ): ChangeReply {
+    const { nowMs, ...columns } = file;
+    const update = { ...columns, version: old.version + 1, ctimeMs: nowMs };
+    const bytes = file.size - old.size;
+    const delta = { bytes, inodes: 0, files: 0 };
+    this.#ledger.addToUsage(root, delta);
+    this.#ledger.addToChain(chain, delta);
+    this.#inodes.updateFile(old.id, update);
+    return fileReply({ ...old, ...update }, root, bytes);
+  }
+}
+
+function checkEtag(row: InodeRow | undefined, ifMatch: string | undefined): void {
+  if (ifMatch === undefined) return;
+  if (row === undefined || etagOf(row) !== ifMatch) {
+    throw new GroveError("ETAG_MISMATCH", "the file is not at the expected version any more", {
+      metadata: row === undefined ? {} : { etag: etagOf(row) },
+    });
+  }
+}

@@ -1,0 +1,386 @@
+// The changes of the namespace: make, move and remove, each with the sizes of every directory above it.
+
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { GroveError } from "#base/errors.ts";
+import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import { nameProblem } from "#base/names.ts";
+import { crc32 } from "#os/crc32.ts";
+import type { InodeId } from "#storage/contract/inode.ts";
+import type { ChangeFields, ChangeReply } from "#storage/metadata/change-messages.ts";
+import type { ContentRows } from "#storage/metadata/content-rows.ts";
+import { holdToPath } from "#storage/metadata/followed-path.ts";
+import { freeName } from "#storage/metadata/free-name.ts";
+import {
+  directoryReply,
+  fileReply,
+  type InodeRow,
+  type InodeRows,
+  isDirectory,
+  newDirectory,
+} from "#storage/metadata/inode-rows.ts";
+import { KIND_DIRECTORY, KIND_FILE } from "#storage/metadata/schema.ts";
+import { pathBelow, type ShareRows, sameGrantsAbove } from "#storage/metadata/share-rows.ts";
+import type { TrashBin } from "#storage/metadata/trash-bin.ts";
+import { requireDepth, type TreeHeights } from "#storage/metadata/tree-heights.ts";
+import type { Place } from "#storage/metadata/unit-of-work.ts";
+import {
+  type DirectoryState,
+  type Ledger,
+  noLongerThere,
+  ROOT_STRIDE,
+  type RootState,
+  usageOf,
+} from "#storage/metadata/unit-of-work.ts";
+import type {
+  CreateDirectoryCommand,
+  CreateFileCommand,
+  CreateRootCommand,
+  RemovalReply,
+  RemoveCommand,
+  RenameCommand,
+  RootReply,
+} from "./write-commands.ts";
+
+/** Roots that one data directory may ever hold; with IDS_PER_ROOT, ids stay below 2^53. */
+const ROOTS_PER_DATA_DIRECTORY: number = 2 ** 21 - 1;
+
+/** Commands on names; run one at a time within a transaction. */
+export class NamespaceCommands {
+  readonly #ledger: Ledger;
+  readonly #inodes: InodeRows;
+  readonly #content: ContentRows;
+  readonly #bin: TrashBin;
+  readonly #shares: ShareRows;
+  readonly #heights: TreeHeights;
+  readonly #insertRoot: StatementSync;
+  readonly #lastRoot: StatementSync;
+  readonly #rootById: StatementSync;
+
+  constructor(
+    db: DatabaseSync,
+    rows: {
+      ledger: Ledger;
+      inodes: InodeRows;
+      content: ContentRows;
+      bin: TrashBin;
+      shares: ShareRows;
+      heights: TreeHeights;
+    },
+  ) {
+    this.#ledger = rows.ledger;
+    this.#inodes = rows.inodes;
+    this.#content = rows.content;
+    this.#bin = rows.bin;
+    this.#shares = rows.shares;
+    this.#heights = rows.heights;
+    this.#insertRoot = db.prepare(
+      `INSERT INTO root (number, owner, root_id, directory_id, access_version, live_bytes, trash_bytes, staging_bytes, file_count,
+         next_id, grant_count)
+       VALUES (?, ?, ?, ?, 1, 0, 0, 0, 0, 2, 0)`,
+    );
+    this.#lastRoot = db.prepare("SELECT max(number) AS number FROM root");
+    this.#rootById = db.prepare("SELECT owner FROM root WHERE root_id = ?");
+  }
+
+  /** Makes a root, or finds it when the same call was made before. */
+  createRoot({ owner, rootId, nowMs }: CreateRootCommand): RootReply {
+    const present = this.#ledger.findRoot(owner);
+    if (present?.rootId === rootId) return rootReply(present);
+    if (present !== undefined || this.#rootById.get(rootId) !== undefined) {
+      throw new GroveError(
+        "PATH_EXISTS",
+        "this user's root, or a root with this id, is on this node already",
+      );
+    }
+    const { number: last } = this.#lastRoot.get() as { number: number | null };
+    const number = (last ?? 0) + 1;
+    if (number > ROOTS_PER_DATA_DIRECTORY) {
+      throw new GroveError("OVERLOADED", `a data directory holds at most ${ROOTS_PER_DATA_DIRECTORY} roots`, {
+        metadata: { limit: String(ROOTS_PER_DATA_DIRECTORY) },
+      });
+    }
+    const directoryId = number * ROOT_STRIDE + 1;
+    this.#inodes.insert({
+      id: directoryId,
+      parentId: null,
+      name: "",
+      kind: KIND_DIRECTORY,
+      size: 0,
+      crc32: 0,
+      mtimeMs: nowMs,
+      ctimeMs: nowMs,
+      contentId: null,
+      createdBy: null,
+    });
+    this.#insertRoot.run(number, owner, rootId, directoryId);
+    return rootReply(this.#ledger.root(owner));
+  }
+
+  createDirectory(command: CreateDirectoryCommand): ChangeReply {
+    const { root, chain } = this.place(command, command.parentId);
+    const { name, nowMs } = command;
+    const id = this.#ledger.takeId(root);
+    const parentId = chain[0].id;
+    const createdBy = authorOf(command);
+    const inode = {
+      id,
+      parentId,
+      name,
+      kind: KIND_DIRECTORY,
+      size: 0,
+      crc32: 0,
+      mtimeMs: nowMs,
+      ctimeMs: nowMs,
+    };
+    if (!this.#inodes.insert({ ...inode, contentId: null, createdBy })) throw pathExists();
+    const state = newDirectory({ id, parentId, name, nowMs, createdBy });
+    this.#ledger.addDirectory(state);
+    const delta = { bytes: 0, inodes: 1, files: 0 };
+    this.#ledger.addToUsage(root, delta);
+    this.#ledger.addToChain(chain, delta);
+    this.enter(chain, 0, nowMs);
+    return directoryReply(state, root, 0);
+  }
+
+  createFile(command: CreateFileCommand): ChangeReply {
+    const { data, name, nowMs } = command;
+    if (data.length > INLINE_FILE_MAX_BYTES) {
+      throw new GroveError("BAD_ARGUMENT", `content above ${INLINE_FILE_MAX_BYTES} bytes is uploaded`);
+    }
+    const place = this.place(command, command.parentId);
+    const row = this.insertFile(place, {
+      name,
+      size: data.length,
+      crc32: crc32(data),
+      mtimeMs: command.mtimeMs === 0 ? nowMs : command.mtimeMs,
+      nowMs,
+      contentId: null,
+      createdBy: authorOf(command),
+    });
+    if (row === undefined) throw pathExists();
+    this.#content.putInline(row.id, data);
+    return fileReply(row, place.root, data.length);
+  }
+
+  /** Inserts a file and counts it; undefined when the name is taken. */
+  insertFile(
+    { root, chain }: Place,
+    file: {
+      name: string;
+      size: number;
+      crc32: number;
+      mtimeMs: number;
+      nowMs: number;
+      contentId: number | null;
+      createdBy: string | null;
+    },
+  ): InodeRow | undefined {
+    const { nowMs, ...columns } = file;
+    const id = this.#ledger.takeId(root);
+    const row = { ...columns, id, parentId: chain[0].id, kind: KIND_FILE, ctimeMs: nowMs };
+    if (!this.#inodes.insert(row)) return undefined;
+    const delta = { bytes: file.size, inodes: 1, files: 1 };
+    this.#ledger.addToUsage(root, delta);
+    this.#ledger.addToChain(chain, delta);
+    this.enter(chain, 0, nowMs);
+    return { ...row, version: 1, flags: 0 };
+  }
+
+  remove(command: RemoveCommand): RemovalReply {
+    const root = this.#ledger.root(command.owner, command.accessVersion);
+    const row = this.entry(root, command.inodeId);
+    const chain = this.#ledger.chain(root, row.parentId);
+    holdToPath(command.at, chain, row.name);
+    const removed = this.#removeEntry({ root, chain }, row, command.recursive);
+    this.leave(chain, removed.height, command.nowMs);
+    return {
+      freedBytes: removed.bytes,
+      inodeCount: removed.inodes,
+      usage: usageOf(root),
+      usedDeltaBytes: removed.bytes === 0 ? 0 : -removed.bytes,
+    };
+  }
+
+  rename(command: RenameCommand): ChangeReply {
+    const root = this.#ledger.root(command.owner, command.accessVersion);
+    const row = this.entry(root, command.inodeId);
+    const moved = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
+    const from = this.#ledger.chain(root, row.parentId);
+    holdToPath(command.at, from, row.name);
+    const { chain: to } = this.place({ ...command, at: command.targetAt }, command.parentId);
+    if (to.some((state) => state.id === row.id)) {
+      throw new GroveError("BAD_ARGUMENT", "a directory cannot be moved into itself");
+    }
+    requireDepth(to, moved?.height ?? 0, from.length);
+    const parentId = to[0].id;
+    let { name } = command;
+    let freedBytes = 0;
+    const target = this.#inodes.byName(parentId, name);
+    if (target?.id === row.id) {
+      return moved === undefined ? fileReply(row, root, 0) : directoryReply(moved, root, 0);
+    }
+    if (target !== undefined) {
+      if (command.onConflict === "fail") throw pathExists();
+      if (command.onConflict === "rename") {
+        name = freeName(name, (candidate) => this.#inodes.byName(parentId, candidate) !== undefined);
+      } else {
+        freedBytes = this.replace({ root, chain: to }, target, row, command);
+      }
+    }
+    this.#move({ root, row, moved, from, to, name, nowMs: command.nowMs });
+    const usedDeltaBytes = freedBytes === 0 ? 0 : -freedBytes;
+    if (moved !== undefined) return directoryReply(moved, root, usedDeltaBytes);
+    const { nowMs } = command;
+    return fileReply(
+      { ...row, parentId, name, ctimeMs: nowMs, version: row.version + 1 },
+      root,
+      usedDeltaBytes,
+    );
+  }
+
+  /**
+   * Checks a change's root, the directory that it adds to and the name that it adds. Throws NO_SUCH_PATH, NOT_DIRECTORY, BAD_NAME, and
+   * BAD_ARGUMENT when the directory lies too deep.
+   */
+  place(change: ChangeFields & { readonly name: string }, parentId: InodeId): Place {
+    // Callers bring canonical names; one that is none would be out of everybody's reach.
+    const problem = nameProblem(change.name);
+    if (problem !== undefined) throw new GroveError("BAD_NAME", `bad name: ${problem}`);
+    const root = this.#ledger.root(change.owner, change.accessVersion);
+    if (Math.floor(parentId / ROOT_STRIDE) !== root.number) throw noLongerThere();
+    const chain = this.#ledger.chain(root, parentId);
+    requireDepth(chain, 0, 0);
+    holdToPath(change.at, chain, change.name);
+    return { root, chain };
+  }
+
+  /** An entry of this height has come into a chain's first directory, whose own times and version move. */
+  enter(chain: Place["chain"], entryHeight: number, nowMs: number): void {
+    this.#renew(chain[0], 1, nowMs);
+    this.#heights.came(chain, entryHeight);
+  }
+
+  /** An entry of this height has gone out of a chain's first directory, and its row is gone from there. */
+  leave(chain: Place["chain"], entryHeight: number, nowMs: number): void {
+    this.#renew(chain[0], -1, nowMs);
+    this.#heights.went(chain, entryHeight);
+  }
+
+  #renew(directory: DirectoryState, entries: number, nowMs: number): void {
+    this.#ledger.touch(directory);
+    directory.childCount += entries;
+    directory.mtimeMs = nowMs;
+    directory.ctimeMs = nowMs;
+    directory.version++;
+  }
+
+  /** The inode to move or remove. Throws NO_SUCH_PATH, and BAD_ARGUMENT for the root's own directory. */
+  entry(root: RootState, id: InodeId): InodeRow & { parentId: InodeId } {
+    if (id === root.directoryId) {
+      throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be moved or removed");
+    }
+    const row = Math.floor(id / ROOT_STRIDE) === root.number ? this.#inodes.byId(id) : undefined;
+    if (row === undefined || row.parentId === null) throw noLongerThere();
+    return { ...row, parentId: row.parentId };
+  }
+
+  #removeEntry(
+    { root, chain }: Place,
+    row: InodeRow,
+    recursive: boolean,
+  ): { bytes: number; inodes: number; height: number } {
+    const state = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
+    if (state !== undefined && state.childCount > 0 && !recursive) {
+      throw new GroveError("NOT_EMPTY", "the directory is not empty", {
+        metadata: { entries: String(state.childCount) },
+      });
+    }
+    const bytes = state?.size ?? row.size;
+    const inodes = 1 + (state?.treeInodes ?? 0);
+    const files = state === undefined ? 1 : state.treeFiles;
+    if (root.grantCount > 0) this.#shares.takeBelow(root, pathBelow(chain, row.name));
+    if (state !== undefined && state.childCount > 0) {
+      this.#ledger.touch(state);
+      state.parentId = null;
+      this.#inodes.detach(row.id);
+    } else {
+      this.#inodes.delete(row, root);
+    }
+    this.#ledger.count({ inodes: -inodes });
+    const delta = { bytes: -bytes, inodes: -inodes, files: -files };
+    this.#ledger.addToUsage(root, delta);
+    this.#ledger.addToChain(chain, delta);
+    return { bytes, inodes, height: state?.height ?? 0 };
+  }
+
+  /**
+   * Removes the target of a replacing move, for good when the owner does it, and into the trash when somebody else does (D13). Returns the
+   * bytes that this freed. Another entry takes its place in the same command, so that no height falls.
+   */
+  replace(place: Place, target: InodeRow, source: InodeRow, change: ChangeFields): number {
+    if (isDirectory(target) && !isDirectory(source)) {
+      throw new GroveError("IS_DIRECTORY", "a file cannot replace a directory");
+    }
+    if (!isDirectory(target) && isDirectory(source)) {
+      throw new GroveError("NOT_DIRECTORY", "a directory cannot replace a file");
+    }
+    const isKept = change.by !== change.owner && !isDirectory(target);
+    if (isKept) this.#bin.keepEntry(place, target, change);
+    const freedBytes = isKept ? 0 : this.#removeEntry(place, target, false).bytes;
+    this.#ledger.touch(place.chain[0]);
+    place.chain[0].childCount--;
+    return freedBytes;
+  }
+
+  #move(move: {
+    root: RootState;
+    row: InodeRow;
+    moved: DirectoryState | undefined;
+    from: Place["chain"];
+    to: Place["chain"];
+    name: string;
+    nowMs: number;
+  }): void {
+    const { root, row, moved, from, to, name, nowMs } = move;
+    const parentId = to[0].id;
+    const version = (moved?.version ?? row.version) + 1;
+    this.#shares.moved(root, pathBelow(from, row.name), pathBelow(to, name));
+    this.#inodes.rename(row.id, { parentId, name, ctimeMs: nowMs, version });
+    if (moved !== undefined) {
+      this.#ledger.touch(moved);
+      Object.assign(moved, { parentId, name, ctimeMs: nowMs, version });
+    }
+    if (from[0].id === parentId) {
+      this.#renew(from[0], 0, nowMs);
+      return;
+    }
+    const bytes = moved?.size ?? row.size;
+    const inodes = 1 + (moved?.treeInodes ?? 0);
+    const files = moved === undefined ? 1 : moved.treeFiles;
+    this.#ledger.addToChain(from, { bytes: -bytes, inodes: -inodes, files: -files });
+    this.#ledger.addToChain(to, { bytes, inodes, files });
+    const height = moved?.height ?? 0;
+    this.enter(to, height, nowMs);
+    this.leave(from, height, nowMs);
+    // Where the same shares hold as before, everybody who is let in stays so, and nobody else.
+    if (root.grantCount > 0 && !sameGrantsAbove(from, to)) {
+      this.#ledger.touchRoot(root);
+      root.accessVersion++;
+    }
+  }
+}
+
+/** Who made something, or null when it was the owner. */
+export function authorOf(change: ChangeFields): string | null {
+  return change.by === change.owner ? null : change.by;
+}
+
+/** The refusal of a name that is taken. */
+export function pathExists(): GroveError {
+  return new GroveError("PATH_EXISTS", "the name is taken already");
+}
+
+function rootReply(root: RootState): RootReply {
+  const { owner, rootId, directoryId, accessVersion } = root;
+  return { owner, rootId, directoryId, accessVersion, usage: usageOf(root) };
+}

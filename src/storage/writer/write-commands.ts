@@ -1,0 +1,323 @@
+// What the main thread asks of the writer's thread, and what comes back: plain values that survive the way between threads.
+import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
+import type { NewChunk } from "#storage/chunks/chunk-writer.ts";
+import { type Counted, type InodeId, StaleAccessError, type Usage } from "#storage/contract/inode.ts";
+import type { PassName } from "#storage/contract/pass-types.ts";
+import type { StorageFacts } from "#storage/contract/storage.ts";
+import type { FormerShare, Trashed, TrashPurge } from "#storage/contract/trash.ts";
+import type { StagingChange } from "#storage/contract/upload-store.ts";
+import type { ChangeFields, ChangeReply } from "#storage/metadata/change-messages.ts";
+import type {
+  BeginCopyCommand,
+  CopyReply,
+  CopySliceCommand,
+  DropCopyCommand,
+  FinishCopyCommand,
+} from "#storage/metadata/copy-messages.ts";
+import type { DamageMark } from "#storage/metadata/damage-rows.ts";
+import type {
+  BoundUploadTimesCommand,
+  CreateUploadCommand,
+  DropUploadCommand,
+  StageUploadCommand,
+} from "#storage/metadata/upload-messages.ts";
+
+/** Content of a file as a change brings it: within the database, or a list of chunks of which the first may be staged already. */
+export type NewContent =
+  | { readonly inline: Uint8Array; readonly uploadId?: string }
+  | { readonly uploadId: string; readonly chunks: readonly NewChunk[] }
+  | { readonly contentId: number | undefined; readonly chunks: readonly NewChunk[] };
+
+/** Puts a finished upload into the namespace. */
+export interface CommitUploadCommand extends ChangeFields {
+  readonly op: "commitUpload";
+  readonly parentId: InodeId;
+  readonly name: string;
+  readonly onExists: "replace" | "fail";
+  readonly ifMatch: string | undefined;
+  readonly mtimeMs: number;
+  readonly sizeBytes: number;
+  readonly crc32: number;
+  readonly content: NewContent;
+}
+
+/** Makes a small file. */
+export interface CreateFileCommand extends ChangeFields {
+  readonly op: "createFile";
+  readonly parentId: InodeId;
+  readonly name: string;
+  readonly data: Uint8Array;
+  readonly mtimeMs: number;
+}
+
+/** Makes a directory. */
+export interface CreateDirectoryCommand extends ChangeFields {
+  readonly op: "createDirectory";
+  readonly parentId: InodeId;
+  readonly name: string;
+}
+
+/** Writes into a file that is small before and after. */
+export interface WriteInlineCommand extends ChangeFields {
+  readonly op: "writeInline";
+  readonly fileId: InodeId;
+  readonly offset: number;
+  readonly data: Uint8Array;
+  readonly ifMatch: string | undefined;
+}
+
+/** Cuts a file that is still at the version for which what is left was made. */
+export interface TruncateCommand extends ChangeFields {
+  readonly op: "truncate";
+  readonly fileId: InodeId;
+  readonly expectedVersion: number;
+  readonly sizeBytes: number;
+  readonly crc32: number;
+  /** Chunks below a position stay; a new one takes the place of the one that is cut. */
+  readonly content:
+    | { readonly inline: Uint8Array }
+    | { readonly keptBelow: number; readonly chunks: readonly NewChunk[] };
+}
+
+/** Replaces chunks of a file that is still at the version for which they were made. */
+export interface WriteChunksCommand extends ChangeFields {
+  readonly op: "writeChunks";
+  readonly fileId: InodeId;
+  readonly expectedVersion: number;
+  readonly sizeBytes: number;
+  readonly crc32: number;
+  readonly chunks: readonly NewChunk[];
+}
+
+/** Moves or renames. */
+export interface RenameCommand extends ChangeFields {
+  readonly op: "rename";
+  readonly inodeId: InodeId;
+  readonly parentId: InodeId;
+  readonly name: string;
+  /** The path that was followed to the new place, as `at` is that to the old one. */
+  readonly targetAt?: string | undefined;
+  readonly onConflict: "fail" | "rename" | "replace";
+}
+
+/** Removes for good. */
+export interface RemoveCommand extends ChangeFields {
+  readonly op: "remove";
+  readonly inodeId: InodeId;
+  readonly recursive: boolean;
+}
+
+/** Lets a user reach an inode and everything below it. */
+export interface ShareCommand extends ChangeFields {
+  readonly op: "share";
+  readonly inodeId: InodeId;
+  readonly username: string;
+}
+
+/** Ends that, for everything below as well. */
+export interface UnshareCommand extends ChangeFields {
+  readonly op: "unshare";
+  readonly inodeId: InodeId;
+  readonly username: string;
+}
+
+/** Makes a root. */
+export interface CreateRootCommand {
+  readonly op: "createRoot";
+  readonly owner: string;
+  readonly rootId: string;
+  readonly nowMs: number;
+}
+
+/** Hands over chunks of an upload before its commit. */
+export interface StageChunksCommand {
+  readonly op: "stageChunks";
+  readonly owner: string;
+  readonly contentId: number | undefined;
+  readonly chunks: readonly NewChunk[];
+}
+
+/** Drops what an aborted upload staged. */
+export interface DropStagedCommand {
+  readonly op: "dropStaged";
+  readonly contentId: number;
+}
+
+/** Forgets garbage whose files are gone. */
+export interface DropGarbageCommand {
+  readonly op: "dropGarbage";
+  readonly chunkIds: readonly number[];
+}
+
+/** Remembers that files in a directory below chunks/ may lack rows after a crash. */
+export interface OpenChunkDirectoryCommand {
+  readonly op: "openChunkDirectory";
+  readonly directory: string;
+}
+
+/** Remembers that none do any more. */
+export interface CloseChunkDirectoryCommand {
+  readonly op: "closeChunkDirectory";
+  readonly directory: string;
+}
+
+/** Marks what was found damaged; see DamageRows. Answered with how many files were marked. */
+export interface MarkDamagedCommand extends DamageMark {
+  readonly op: "markDamaged";
+}
+
+/** Moves a file or a folder with all that is in it into the trash. */
+export interface TrashCommand extends ChangeFields {
+  readonly op: "trash";
+  readonly inodeId: InodeId;
+}
+
+/** Takes an item out of the trash. */
+export interface RestoreCommand extends ChangeFields {
+  readonly op: "restore";
+  readonly trashId: string;
+  /** Names from the root down to the item's new place; undefined for where it was. */
+  readonly names: readonly string[] | undefined;
+  readonly onConflict: "fail" | "rename" | "replace";
+}
+
+/** Removes items of the trash for good. */
+export interface PurgeTrashCommand {
+  readonly op: "purgeTrash";
+  readonly owner: string;
+  /** Those that are not there (any more) are passed over; at most TRASH_PURGE_BATCH. */
+  readonly trashIds: readonly string[];
+}
+
+/** Writes down how far a pass has come. */
+export interface SavePassCommand {
+  readonly op: "savePass";
+  readonly name: PassName;
+  /** Its record as JSON. */
+  readonly record: string;
+}
+
+/** Everything that changes the database. */
+export type Command =
+  | BeginCopyCommand
+  | BoundUploadTimesCommand
+  | CloseChunkDirectoryCommand
+  | CommitUploadCommand
+  | CreateDirectoryCommand
+  | CreateFileCommand
+  | CopySliceCommand
+  | CreateRootCommand
+  | CreateUploadCommand
+  | DropGarbageCommand
+  | DropCopyCommand
+  | DropStagedCommand
+  | DropUploadCommand
+  | FinishCopyCommand
+  | MarkDamagedCommand
+  | OpenChunkDirectoryCommand
+  | PurgeTrashCommand
+  | RemoveCommand
+  | RenameCommand
+  | RestoreCommand
+  | ShareCommand
+  | SavePassCommand
+  | StageChunksCommand
+  | TrashCommand
+  | UnshareCommand
+  | StageUploadCommand
+  | TruncateCommand
+  | WriteChunksCommand
+  | WriteInlineCommand;
+
+/** What a removal did. */
+export interface RemovalReply {
+  readonly freedBytes: number;
+  readonly inodeCount: number;
+  readonly usage: Usage;
+  readonly usedDeltaBytes: number;
+}
+
+/** What came out of it. */
+export interface RestoreReply extends ChangeReply {
+  readonly names: readonly string[];
+  readonly formerShares: readonly FormerShare[];
+}
+
+/** What a share or its end did. */
+export interface SharingReply {
+  readonly affectedInodes: number;
+  readonly usage: Usage;
+  readonly usedDeltaBytes: number;
+}
+
+/** A root as the writer tells of it. */
+export interface RootReply {
+  readonly owner: string;
+  readonly rootId: string;
+  readonly directoryId: InodeId;
+  readonly accessVersion: number;
+  readonly usage: Usage;
+}
+
+/** A refusal on its way between threads. */
+export interface RefusedReply {
+  readonly refused:
+    | { readonly code: ErrorCode; readonly message: string; readonly metadata: ErrorMetadata }
+    | "stale";
+}
+
+/** What a command is answered with, as the part of the writer that does it tells. */
+export type CommandReply =
+  | ChangeReply
+  | CopyReply
+  | TrashPurge
+  | RemovalReply
+  | RestoreReply
+  | RootReply
+  | SharingReply
+  | StagingChange
+  | Trashed
+  | number
+  | undefined;
+
+/** Answer to one command, by the number it came with. */
+export type Reply = readonly [number, Counted<CommandReply> | RefusedReply];
+
+/** From the main thread: commands with their numbers, or the request to end. */
+export type WriterRequest =
+  | {
+      readonly commands: readonly (readonly [number, Command])[];
+      /** Commands that a transaction may take. */
+      readonly atOnce: number;
+    }
+  | { readonly close: "checkpoint" | "leave" };
+
+/** From the writer: answers of one transaction, the reason for which it stopped, or that it has closed. */
+export interface WriterAnswer {
+  readonly replies: readonly Reply[];
+  readonly facts: StorageFacts;
+  /** True when rows were added to the garbage table. */
+  readonly hasGarbage: boolean;
+  /** Owners of roots whose grants, or the paths of them, may have changed. */
+  readonly sharesChanged: readonly string[];
+  readonly failure: string | undefined;
+  readonly closed: boolean;
+}
+
+/** Turns a refusal into plain values; undefined for what is no refusal. */
+export function packRefusal(error: unknown): RefusedReply | undefined {
+  if (error instanceof StaleAccessError) return { refused: "stale" };
+  return error instanceof GroveError ? packGroveError(error) : undefined;
+}
+
+/** The same for what is known to be a refusal with a code. */
+export function packGroveError({ code, message, metadata }: GroveError): RefusedReply {
+  return { refused: { code, message, metadata } };
+}
+
+/** Makes the error again. */
+export function unpackRefusal({ refused }: RefusedReply): Error {
+  if (refused === "stale")
+    return new StaleAccessError("who may reach what has changed; check again and repeat");
+  return new GroveError(refused.code, refused.message, { metadata: refused.metadata });
+}

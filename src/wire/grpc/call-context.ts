@@ -1,0 +1,63 @@
+// What a handler, an interceptor and the sliced form know of a call: its method, its metadata, its peer, its end.
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Metadata } from "#wire/framing/metadata.ts";
+import type { Standing } from "./standing.ts";
+
+/** A certificate that a peer showed, and whether it was signed by the authority we trust. */
+export interface PeerCertificate {
+  /** True only when the chain verified against the server's `ca`; a handler decides what follows from false. */
+  readonly authorized: boolean;
+  /** The TLS layer's code for why it did not verify, such as CERT_HAS_EXPIRED; undefined when it did. */
+  readonly problem: string | undefined;
+  /** As node:tls prints it; parse entry by entry, never by splitting on commas. */
+  readonly subjectAltName: string | undefined;
+  readonly fingerprint256: string;
+  /** The certificate in DER. */
+  readonly raw: Buffer;
+}
+
+/** The other end of a connection. */
+export interface Peer {
+  /** The address without ::ffff: and without a zone. */
+  readonly address: string;
+  readonly port: number;
+  readonly encrypted: boolean;
+  /** Undefined when the peer showed none, or one without a subject. */
+  readonly certificate: PeerCertificate | undefined;
+}
+
+/** The method that was called. */
+export interface CalledMethod {
+  /** Full name of the service, such as grpc.health.v1.Health. */
+  readonly service: string;
+  readonly name: string;
+  /** The request path: /service/name. */
+  readonly path: string;
+  readonly kind: DescMethod["methodKind"];
+  /** True when its handler has answered when it returns. */
+  readonly isInstant: boolean;
+}
+
+/** Everything that a handler and an interceptor know of a call. */
+export interface CallContext {
+  readonly method: CalledMethod;
+  readonly metadata: Metadata;
+  readonly peer: Peer;
+  /** On whose account it runs. */
+  readonly standing: Standing;
+  /** Aborts when the client cancels or goes away, when the deadline passes, and when the call has ended. */
+  readonly signal: AbortSignal;
+  /** Milliseconds that the client gave this call at its start; undefined without a deadline. */
+  readonly timeoutMs: number | undefined;
+  /** Sent before the first message; later additions are lost. */
+  readonly responseHeaders: Metadata;
+  /** Sent with the status. */
+  readonly trailers: Metadata;
+  /** Sends the headers now instead of with the first message; without effect once they are sent. */
+  sendHeaders(): void;
+  /** For interceptors to hand something on. */
+  readonly values: Map<symbol, unknown>;
+}
+
+/** A reply that may be ready at once: a synchronous return spares the hot path a promise. */
+export type MaybePromise<T> = T | Promise<T>;

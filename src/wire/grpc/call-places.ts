@@ -1,0 +1,114 @@
+// The calls that a server has in progress, by whose they are: everybody has a share, and nodes have places that nobody else takes.
+import {
+  ARRIVING_CALLS,
+  CALLS_OF_NODE,
+  MODEST_CALLS,
+  NODE_CALLS,
+  type ServerLimits,
+} from "#wire/framing/limits.ts";
+import { SharedBudget } from "#wire/framing/shared-budget.ts";
+import { Code, StatusError } from "#wire/framing/status.ts";
+import type { Standing } from "./standing.ts";
+
+/** A call as its place is counted. */
+export interface PlacedCall {
+  readonly standing: Standing;
+  /** Ends it: somebody else has its place. */
+  giveWay(reason: StatusError): void;
+}
+
+/**
+ * The places of one server. A call takes one when its request has arrived; while that is still coming it is counted apart, so that
+ * who sends slowly keeps nobody from being served. Those who have proven nothing have a few of their own for both.
+ */
+export class CallPlaces {
+  readonly #ofUsers: SharedBudget;
+  readonly #arriving: SharedBudget;
+  readonly #ofNodes: SharedBudget;
+  readonly #ofUnproven: UnprovenPlaces;
+
+  constructor(limits: ServerLimits) {
+    const { maxCalls, callsPerParty, spareCalls } = limits;
+    const shares = { perParty: callsPerParty, spare: spareCalls, modest: MODEST_CALLS };
+    this.#ofUsers = new SharedBudget({ ...shares, total: maxCalls });
+    this.#arriving = new SharedBudget({ ...shares, total: ARRIVING_CALLS });
+    this.#ofNodes = new SharedBudget({ ...shares, total: NODE_CALLS, perParty: CALLS_OF_NODE });
+    this.#ofUnproven = new UnprovenPlaces(limits);
+  }
+
+  /** Counts a call whose headers have come. Throws RESOURCE_EXHAUSTED. */
+  expect(call: PlacedCall): void {
+    const { kind, party } = call.standing;
+    if (kind === "unproven") this.#ofUnproven.take(call);
+    else if (!this.#arriving.take(party, 1)) throw tooManyCalls();
+  }
+
+  /** Gives a call whose request has arrived its place. Throws RESOURCE_EXHAUSTED; it then counts as before. */
+  begin(call: PlacedCall): void {
+    const { kind, party } = call.standing;
+    if (kind === "unproven") return;
+    if (!this.#budgetOf(kind).take(party, 1)) throw tooManyCalls();
+    this.#arriving.give(party, 1);
+  }
+
+  /** The call is gone; `hasBegun` says whether it had its place. */
+  leave(call: PlacedCall, hasBegun: boolean): void {
+    const { kind, party } = call.standing;
+    if (kind === "unproven") this.#ofUnproven.give(call);
+    else if (hasBegun) this.#budgetOf(kind).give(party, 1);
+    else this.#arriving.give(party, 1);
+  }
+
+  #budgetOf(kind: "user" | "node"): SharedBudget {
+    return kind === "node" ? this.#ofNodes : this.#ofUsers;
+  }
+}
+
+/** The places of callers who have proven nothing. When all are taken, the network with most of them gives one up. */
+class UnprovenPlaces {
+  readonly #limits: Pick<ServerLimits, "unprovenCalls" | "unprovenCallsPerNetwork">;
+  /** Oldest first. */
+  readonly #calls = new Map<string, Set<PlacedCall>>();
+  #count = 0;
+
+  constructor(limits: Pick<ServerLimits, "unprovenCalls" | "unprovenCallsPerNetwork">) {
+    this.#limits = limits;
+  }
+
+  take(call: PlacedCall): void {
+    const { party } = call.standing;
+    const { unprovenCalls, unprovenCallsPerNetwork } = this.#limits;
+    const ownCount = this.#calls.get(party)?.size ?? 0;
+    if (ownCount >= unprovenCallsPerNetwork) throw tooManyCalls();
+    if (this.#count >= unprovenCalls) this.#makeRoom(ownCount + 1);
+    const own = this.#calls.get(party);
+    if (own === undefined) this.#calls.set(party, new Set([call]));
+    else own.add(call);
+    this.#count++;
+  }
+
+  give(call: PlacedCall): void {
+    const { party } = call.standing;
+    const own = this.#calls.get(party);
+    if (own?.delete(call) !== true) return;
+    this.#count--;
+    if (own.size === 0) this.#calls.delete(party);
+  }
+
+  #makeRoom(moreThan: number): void {
+    let greediest: Set<PlacedCall> | undefined;
+    for (const own of this.#calls.values()) {
+      if (own.size > (greediest?.size ?? moreThan)) greediest = own;
+    }
+    const [oldest] = greediest ?? [];
+    if (oldest === undefined) throw tooManyCalls();
+    this.give(oldest);
+    oldest.giveWay(
+      new StatusError(Code.RESOURCE_EXHAUSTED, "too many calls from this address before signing in"),
+    );
+  }
+}
+
+function tooManyCalls(): StatusError {
+  return new StatusError(Code.RESOURCE_EXHAUSTED, "too many calls in progress");
+}

@@ -1,0 +1,118 @@
+// Which connections a server keeps: everybody's share of them, and who goes when there is no room.
+import { CONNECTIONS_OF_USER, NODE_CONNECTIONS, type ServerLimits } from "#wire/framing/limits.ts";
+import type { Standing } from "./standing.ts";
+
+/** On whose account a connection is kept. */
+export type ConnectionStanding = "unproven" | "node" | { readonly user: string };
+
+/** A connection as it is counted. */
+export interface KeptConnection {
+  readonly key: string;
+  readonly network: string;
+  standing: ConnectionStanding;
+}
+
+type Limits = Pick<ServerLimits, "maxConnections" | "maxConnectionsPerAddress" | "unprovenConnections">;
+
+/**
+ * The open connections. One that comes has proven nothing: it counts for its network, and it is the first to go, oldest first, of the
+ * network that has most of them. With the first call of a user it counts for that user; with a node's certificate for the nodes.
+ */
+export class ConnectionTable<C extends KeptConnection> {
+  readonly #limits: Limits;
+  /** False where callers prove nothing to anybody: then nobody gives way. */
+  readonly #isGated: boolean;
+  readonly #all = new Map<string, C>();
+  /** Those that have proven nothing, oldest first, by network. */
+  readonly #unproven = new Map<string, Set<C>>();
+  readonly #users = new Map<string, number>();
+  #unprovenCount = 0;
+  #nodeCount = 0;
+
+  constructor(limits: Limits, isGated: boolean) {
+    this.#limits = limits;
+    this.#isGated = isGated;
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  /**
+   * Takes a connection that has come. False where there is no room and nobody who has to make some; otherwise `evicted` is the
+   * connection that has to go for it, which counts no more.
+   */
+  add(connection: C): { readonly isTaken: boolean; readonly evicted?: C | undefined } {
+    const { maxConnections, maxConnectionsPerAddress, unprovenConnections } = this.#limits;
+    const own = this.#unproven.get(connection.network)?.size ?? 0;
+    const others = this.#all.size - this.#nodeCount;
+    const isFull = others >= maxConnections || (this.#isGated && this.#unprovenCount >= unprovenConnections);
+    let evicted: C | undefined;
+    if (own >= maxConnectionsPerAddress) return { isTaken: false };
+    if (isFull) {
+      evicted = this.#isGated ? this.#firstToGo() : undefined;
+      // A node is known by its handshake alone: some may come for it.
+      const mayBeNode = this.#isGated && others < maxConnections + NODE_CONNECTIONS - this.#nodeCount;
+      if (evicted === undefined && !mayBeNode) return { isTaken: false };
+    }
+    this.#all.set(connection.key, connection);
+    this.#addUnproven(connection);
+    if (evicted !== undefined) this.remove(evicted);
+    return { isTaken: true, evicted };
+  }
+
+  /** What the handshake has shown; false where there is no room for such a connection. */
+  greeted(connection: C, isNode: boolean): boolean {
+    if (!isNode) return this.#all.size - this.#nodeCount <= this.#limits.maxConnections;
+    if (this.#nodeCount >= NODE_CONNECTIONS) return true;
+    this.#removeUnproven(connection);
+    connection.standing = "node";
+    this.#nodeCount++;
+    return true;
+  }
+
+  /** A call on it has proven something. It then counts for the user, who has a share of connections too. */
+  proved(connection: C, { kind, party }: Standing): void {
+    if (!this.#isGated || connection.standing !== "unproven" || kind === "unproven") return;
+    const ofUser = this.#users.get(party) ?? 0;
+    if (ofUser >= CONNECTIONS_OF_USER) return;
+    this.#removeUnproven(connection);
+    this.#users.set(party, ofUser + 1);
+    connection.standing = { user: party };
+  }
+
+  remove(connection: C): void {
+    if (!this.#all.delete(connection.key)) return;
+    const { standing } = connection;
+    if (standing === "unproven") this.#removeUnproven(connection);
+    else if (standing === "node") this.#nodeCount--;
+    else {
+      const left = (this.#users.get(standing.user) ?? 1) - 1;
+      if (left === 0) this.#users.delete(standing.user);
+      else this.#users.set(standing.user, left);
+    }
+  }
+
+  #firstToGo(): C | undefined {
+    let greediest: Set<C> | undefined;
+    for (const own of this.#unproven.values()) {
+      if (own.size > (greediest?.size ?? 0)) greediest = own;
+    }
+    const [oldest] = greediest ?? [];
+    return oldest;
+  }
+
+  #addUnproven(connection: C): void {
+    const own = this.#unproven.get(connection.network);
+    if (own === undefined) this.#unproven.set(connection.network, new Set([connection]));
+    else own.add(connection);
+    this.#unprovenCount++;
+  }
+
+  #removeUnproven(connection: C): void {
+    const own = this.#unproven.get(connection.network);
+    if (own?.delete(connection) !== true) return;
+    this.#unprovenCount--;
+    if (own.size === 0) this.#unproven.delete(connection.network);
+  }
+}

@@ -1,0 +1,269 @@
+// One client's connection to the server: who it is, which calls it has, and whether it still lives.
+import type { ServerHttp2Session } from "node:http2";
+import { constants } from "node:http2";
+import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
+import { networkOf } from "#base/network.ts";
+import {
+  LINGER_MS,
+  REFUSAL_LOAD_BYTES,
+  REFUSALS_PER_CONNECTION,
+  type ServerLimits,
+  UNPROVEN_LOAD_OF_CONNECTION,
+} from "#wire/framing/limits.ts";
+import { outsideReading } from "#wire/framing/reset.ts";
+import type { Peer, PeerCertificate } from "./call-context.ts";
+import type { CallLane } from "./call-scheduler.ts";
+import { ConnectionPlaces } from "./connection-places.ts";
+import type { ConnectionStanding, ConnectionTable, KeptConnection } from "./connection-table.ts";
+import { FloodGauge } from "./flood-gauge.ts";
+import type { ReadLane, ReadScheduler } from "./read-scheduler.ts";
+import { ReplyScheduler } from "./reply-scheduler.ts";
+import type { ServerCall } from "./server-call.ts";
+import { readingOf, type SocketReading } from "./socket-reading.ts";
+import type { UnprovenLoad } from "./unproven-load.ts";
+
+/** An address as sessions are bound to it: without the ::ffff: of dual-stack sockets, without a zone. */
+export const normalAddress = (address: string): string => {
+  const bare = address.split("%", 1)[0] as string;
+  return /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(bare) ? bare.slice(7) : bare;
+};
+
+const certificateOf = (socket: TLSSocket): PeerCertificate | undefined => {
+  const certificate = socket.getPeerCertificate();
+  // An empty object means none; one without a subject can name nobody.
+  if (certificate.raw === undefined || Object.keys(certificate.subject ?? {}).length === 0) return undefined;
+  return {
+    authorized: socket.authorized,
+    problem: socket.authorized ? undefined : String(socket.authorizationError),
+    subjectAltName: certificate.subjectaltname,
+    fingerprint256: certificate.fingerprint256,
+    raw: certificate.raw,
+  };
+};
+
+/** The four numbers that make a TCP connection unique. */
+export const connectionKey = (socket: Socket): string =>
+  `${socket.remoteAddress}|${socket.remotePort}|${socket.localAddress}|${socket.localPort}`;
+
+/** What a connection is made with. */
+export interface ConnectionDeps {
+  readonly limits: ServerLimits;
+  /** Steady time. */
+  readonly nowMs: number;
+  /** Where it counts. */
+  readonly table: ConnectionTable<Connection>;
+  /** Where the work that it causes for nothing counts; undefined where callers prove nothing to anybody. */
+  readonly load: UnprovenLoad | undefined;
+  readonly readScheduler: ReadScheduler;
+}
+
+/** A connection and the calls in progress on it. */
+export class Connection implements KeptConnection {
+  readonly calls: Set<ServerCall> = new Set();
+  /** Large replies that the client has not taken yet. */
+  readonly held: { bytes: number } = { bytes: 0 };
+  readonly turns: ReplyScheduler = new ReplyScheduler();
+  readonly lane: CallLane & ReadLane;
+  readonly places: ConnectionPlaces;
+  readonly flood: FloodGauge;
+  readonly address: string;
+  /** What limits per address count: an IPv4 address, or the /64 of an IPv6 one. */
+  readonly network: string;
+  /** Tells this connection's sockets, raw and TLS, from all others. */
+  readonly key: string;
+  /** Steady time. */
+  readonly openedAtMs: number;
+  readonly table: ConnectionTable<Connection>;
+  readonly #socket: Socket;
+  readonly #limits: ServerLimits;
+  readonly #load: UnprovenLoad | undefined;
+  readonly #readScheduler: ReadScheduler;
+  #standing: ConnectionStanding = "unproven";
+  #refusals = 0;
+  #loadBytes = 0;
+  #usedAtMs: number;
+  #isRetired = false;
+  #endsAtMs: number | undefined;
+  #session: ServerHttp2Session | undefined;
+  #peer: Peer;
+  #hasSettings = false;
+  #isDraining = false;
+  #seenBytes = 0;
+  #heardAtMs: number;
+  #pingedAtMs: number | undefined;
+
+  constructor(socket: Socket, { limits, nowMs, table, load, readScheduler }: ConnectionDeps) {
+    this.#readScheduler = readScheduler;
+    this.#socket = socket;
+    this.#limits = limits;
+    this.#load = load;
+    this.table = table;
+    this.openedAtMs = nowMs;
+    this.#usedAtMs = nowMs;
+    this.#heardAtMs = nowMs;
+    this.address = normalAddress(socket.remoteAddress ?? "");
+    this.network = networkOf(this.address);
+    this.key = connectionKey(socket);
+    this.flood = new FloodGauge(nowMs);
+    this.places = new ConnectionPlaces(limits.maxConcurrentStreams);
+    this.lane = laneOf(readingOf(socket), load === undefined);
+    this.#peer = {
+      address: this.address,
+      port: socket.remotePort ?? 0,
+      encrypted: false,
+      certificate: undefined,
+    };
+  }
+
+  /** The HTTP/2 session that came up on the socket. */
+  attach(session: ServerHttp2Session): void {
+    this.#session = session;
+    const { socket } = session;
+    if (socket instanceof TLSSocket) {
+      this.#peer = { ...this.#peer, encrypted: true, certificate: certificateOf(socket) };
+    }
+    session.once("remoteSettings", () => {
+      this.#hasSettings = true;
+    });
+  }
+
+  get standing(): ConnectionStanding {
+    return this.#standing;
+  }
+
+  set standing(standing: ConnectionStanding) {
+    this.#standing = standing;
+    this.lane.isProven = standing !== "unproven";
+  }
+
+  /** Whether its client has proven who it is, or nobody asks for that here. */
+  get isProven(): boolean {
+    return this.lane.isProven;
+  }
+
+  /** Whether its client was told to go: calls that come now are not begun. */
+  get isRetired(): boolean {
+    return this.#isRetired;
+  }
+
+  get session(): ServerHttp2Session | undefined {
+    return this.#session;
+  }
+
+  /** The other end. */
+  get peer(): Peer {
+    return this.#peer;
+  }
+
+  /** Looks after the connection and its calls; called every second. */
+  check(nowMs: number): void {
+    for (const call of this.calls) call.checkProgress(nowMs);
+    if (this.#isOver(nowMs)) return this.destroy();
+    if (!this.#hasSettings) {
+      if (nowMs - this.openedAtMs > this.#limits.handshakeMs) this.destroy();
+      return;
+    }
+    const { bytesRead } = this.#socket;
+    if (bytesRead !== this.#seenBytes) {
+      this.#seenBytes = bytesRead;
+      this.#heardAtMs = nowMs;
+    }
+    // Only an answer counts once a ping is out: the trickle of a header that never ends must not look alive.
+    if (this.#pingedAtMs !== undefined) {
+      if (nowMs - this.#pingedAtMs > this.#limits.keepaliveTimeoutMs) this.destroy();
+    } else if (nowMs - this.#heardAtMs > this.#limits.keepaliveMs) {
+      this.#ping(nowMs);
+    }
+  }
+
+  /** A call was refused on it, by its headers, of so many bytes, or later, by what it brought. A client that proves nothing is told to go after some of them. */
+  refused(headersBytes: number): void {
+    if (this.isProven) return;
+    if (this.#charge(REFUSAL_LOAD_BYTES + headersBytes)) this.destroy(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    else if (++this.#refusals === REFUSALS_PER_CONNECTION) this.#retire();
+  }
+
+  /** Whether its client floods it. While it drains nobody can say: calls that were on their way are refused unseen, with all they bring. */
+  isFlooded(nowMs: number): boolean {
+    if (this.#isDraining) return false;
+    const { bytesRead, bytesWritten } = this.#socket;
+    let excessBytes = this.flood.excessBytes({ readBytes: bytesRead, writtenBytes: bytesWritten }, nowMs);
+    if (!this.isProven && this.#charge(this.flood.newBytes)) return true;
+    // What waits to be taken, behind a busy disk, is no flood; there is much of it seldom enough to be counted only then.
+    if (excessBytes > 0) excessBytes -= this.places.unreadBytes;
+    if (excessBytes > 0) for (const call of this.calls) excessBytes -= call.unreadBytes;
+    return excessBytes > 0;
+  }
+
+  arrived(bytes: number): void {
+    this.flood.took(bytes);
+    this.#readScheduler.took(this.lane, bytes);
+  }
+
+  /** What the client may send before it hears of a call's end, and what has come and is dropped with its stream, is no flood. */
+  expectLate(call: ServerCall): void {
+    this.flood.took(this.#limits.streamWindowBytes + call.unreadBytes);
+  }
+
+  /** Lets the calls in progress finish, takes no new ones, and closes: GOAWAY now, the end later. */
+  drain(): void {
+    this.#isDraining = true;
+    if (this.#session === undefined || this.#session.destroyed) this.#socket.destroy();
+    else if (!this.#session.closed) this.#session.close();
+  }
+
+  /** Closes without waiting for anything; calls in progress are cancelled. */
+  destroy(code: number = constants.NGHTTP2_NO_ERROR): void {
+    // Until then the loop would read it once more.
+    this.lane.pause();
+    outsideReading(() => {
+      this.#session?.destroy(undefined, code);
+      this.#socket.destroy();
+    });
+  }
+
+  /** True when nothing more is to be waited for: it was told to go, or has had no call for too long and has proven nothing. */
+  #isOver(nowMs: number): boolean {
+    if (this.calls.size > 0) this.#usedAtMs = nowMs;
+    if (!this.isProven && nowMs - this.#usedAtMs > this.#limits.unprovenIdleMs) this.#retire();
+    this.#endsAtMs ??= this.#isRetired ? nowMs + LINGER_MS : undefined;
+    return this.#endsAtMs !== undefined && nowMs >= this.#endsAtMs;
+  }
+
+  /** Tells the client to go, and closes soon, whatever it does. */
+  #retire(): void {
+    if (this.#isRetired) return;
+    this.#isRetired = true;
+    outsideReading(() => this.drain());
+  }
+
+  /** Counts work for nothing; true when its network has had too much of it and this client has a part in that. */
+  #charge(bytes: number): boolean {
+    if (this.#load === undefined || bytes === 0) return false;
+    this.#loadBytes += bytes;
+    return !this.#load.charge(this.network, bytes) && this.#loadBytes > UNPROVEN_LOAD_OF_CONNECTION;
+  }
+
+  #ping(nowMs: number): void {
+    const session = this.#session;
+    if (session === undefined || session.destroyed || session.closed) return;
+    this.#pingedAtMs = nowMs;
+    session.ping((error) => {
+      if (error === null) this.#pingedAtMs = undefined;
+    });
+  }
+}
+
+/** Two may have a connection wait, for its calls and for what it brings: it is read again when neither does. */
+function laneOf(reading: SocketReading, isProven: boolean): CallLane & ReadLane {
+  let holds = 0;
+  const hold = (): void => {
+    if (holds++ === 0) reading.pause();
+  };
+  const release = (): void => {
+    if (--holds === 0) reading.resume();
+  };
+  const calls = { pause: hold, resume: release, isProven, waiting: [], cost: 0, turn: 0 };
+  return { ...calls, hold, release, readBytes: 0, readTurn: 0 };
+}

@@ -1,0 +1,73 @@
+// The HTTP/2 server below gRPC: its settings, its certificates, and what it does with sockets that speak something else.
+import { constants as cryptoConstants } from "node:crypto";
+import { createSecureServer, createServer, type Http2SecureServer, type Http2Server } from "node:http2";
+import type { Socket } from "node:net";
+import type { SecureContextOptions } from "node:tls";
+import { TLS_LISTENER_POLICY } from "#base/tls-policy.ts";
+import {
+  FRAME_BYTES,
+  RESETS_AT_ONCE,
+  RESETS_PER_SECOND,
+  SESSION_MEMORY_MIB,
+  type ServerLimits,
+  STREAMS_PER_PLACE,
+} from "#wire/framing/limits.ts";
+
+/** Certificates of a server. Give `ca` whenever clients show certificates: without it the public roots would be trusted. */
+export interface ServerTls {
+  readonly cert: string | Buffer;
+  readonly key: string | Buffer;
+  readonly ca?: string | Buffer | readonly (string | Buffer)[];
+  /** Asks for a client certificate without requiring one: handlers see in `peer.certificate` what came. */
+  readonly requestClientCertificate?: boolean;
+}
+
+/** Makes the server, which gets its sockets by "connection" events and listens nowhere itself. */
+export function createHttp(
+  limits: ServerLimits,
+  tls: ServerTls | undefined,
+  onError: (error: unknown) => void,
+): Http2Server | Http2SecureServer {
+  const options = {
+    maxSessionMemory: SESSION_MEMORY_MIB,
+    streamResetBurst: RESETS_AT_ONCE,
+    streamResetRate: RESETS_PER_SECOND,
+    settings: {
+      enablePush: false,
+      initialWindowSize: limits.streamWindowBytes,
+      maxConcurrentStreams: limits.maxConcurrentStreams * STREAMS_PER_PLACE,
+      maxHeaderListSize: limits.maxHeaderListBytes,
+      maxFrameSize: FRAME_BYTES,
+    },
+  };
+  const http =
+    tls === undefined
+      ? createServer(options)
+      : createSecureServer({
+          ...options,
+          ...contextOf(tls),
+          allowHTTP1: false,
+          handshakeTimeout: limits.handshakeMs,
+          requestCert: tls.requestClientCertificate === true,
+          rejectUnauthorized: false,
+        });
+  http.on("sessionError", onError);
+  http.on("tlsClientError", (error: Error, socket: Socket) => {
+    socket.destroy();
+    onError(error);
+  });
+  http.on("unknownProtocol", (socket: Socket) => socket.destroy());
+  return http;
+}
+
+/** What new connections are shown. setSecureContext, unlike the constructor, trusts the public roots when `ca` is left out. */
+export function contextOf(tls: ServerTls): SecureContextOptions {
+  return {
+    cert: tls.cert,
+    key: tls.key,
+    ...(tls.ca === undefined ? {} : { ca: tls.ca as string | Buffer }),
+    ...TLS_LISTENER_POLICY,
+    // A resumed session would keep the first verdict on a client's certificate.
+    secureOptions: cryptoConstants.SSL_OP_NO_TICKET,
+  };
+}

@@ -1,0 +1,400 @@
+// One call on the server, from its request headers to its status.
+import type { ServerHttp2Stream } from "node:http2";
+import type { Decompressor } from "#wire/framing/gzip.ts";
+import { type Inbox, MessageInbox } from "#wire/framing/inbox.ts";
+import { FRAME_COST_BYTES } from "#wire/framing/limits.ts";
+import type { Metadata } from "#wire/framing/metadata.ts";
+import type { RequestHeaders } from "#wire/framing/request-headers.ts";
+import { PartyBytes, type SharedBudget } from "#wire/framing/shared-budget.ts";
+import { SingleMessage } from "#wire/framing/single-message.ts";
+import { Code, StatusError } from "#wire/framing/status.ts";
+import type { ServerStreamListener } from "#wire/framing/stream-events.ts";
+import { ArrivalRate } from "./arrival-rate.ts";
+import type { CallContext, CalledMethod, Peer } from "./call-context.ts";
+import type { CallPlaces, PlacedCall } from "./call-places.ts";
+import { HandlerRun, type HandlerRunDeps } from "./handler-run.ts";
+import type { ReplyScheduler } from "./reply-scheduler.ts";
+import { isStreaming, type ServedMethod } from "./served-method.ts";
+import { type ReplyDeps, ServerReply } from "./server-reply.ts";
+import { SlicedInbox } from "./sliced.ts";
+import type { Standing } from "./standing.ts";
+
+/** What every call of a server shares. */
+export interface ServerCallDeps extends ReplyDeps, HandlerRunDeps {
+  readonly unfolder: Decompressor;
+  readonly places: CallPlaces;
+  readonly requestBytes: SharedBudget;
+  readonly replyBytes: SharedBudget;
+  /** Called once, when the stream is closed and the handler has returned. */
+  readonly onGone: (call: ServerCall) => void;
+}
+
+/** The connection that a call is on. */
+export interface CallConnection {
+  readonly peer: Peer;
+  readonly calls: Set<ServerCall>;
+  readonly held: { bytes: number };
+  arrived(bytes: number): void;
+  readonly turns: ReplyScheduler;
+  expectLate(call: ServerCall): void;
+  /** A call was refused, with so many bytes of headers. */
+  refused(headersBytes: number): void;
+}
+
+/** A request that becomes a call. */
+export interface CallRequest {
+  readonly stream: ServerHttp2Stream;
+  readonly served: ServedMethod;
+  readonly headers: RequestHeaders;
+  readonly metadata: Metadata;
+  readonly connection: CallConnection;
+  readonly standing: Standing;
+}
+
+/** A call in progress. It hears its stream's events, runs the handler, and ends when both have. */
+export class ServerCall implements CallContext, ServerStreamListener, PlacedCall {
+  readonly method: CalledMethod;
+  readonly metadata: Metadata;
+  readonly standing: Standing;
+  readonly timeoutMs: number | undefined;
+  readonly #deps: ServerCallDeps;
+  readonly #stream: ServerHttp2Stream;
+  readonly #served: ServedMethod;
+  readonly #encoding: string;
+  readonly #connection: CallConnection;
+  readonly #reply: ServerReply;
+  /** A request stream's messages; undefined where there is one request. */
+  readonly #inbox: Inbox<unknown> | undefined;
+  readonly #single: SingleMessage | undefined;
+  readonly #arrivals: ArrivalRate;
+  readonly #handlerRun: HandlerRun;
+  #arrivingMs = 0;
+  #lookedAtMs: number;
+  #hasBegun = false;
+  #values: Map<symbol, unknown> | undefined;
+  #abort: AbortController | undefined;
+  #cancelDeadline: (() => void) | undefined;
+  /** What ended the call from outside: the handler's own outcome no longer counts. */
+  #cancelled: StatusError | undefined;
+  #isRunning = false;
+  #hasTurn = false;
+  #isClosed = false;
+  #wasGivenUp = false;
+  #inputEnded = false;
+  #isInputDropped = false;
+
+  constructor(deps: ServerCallDeps, request: CallRequest) {
+    const { stream, served, headers, connection, standing } = request;
+    this.#deps = deps;
+    this.#stream = stream;
+    this.#served = served;
+    this.#encoding = headers.encoding;
+    this.#connection = connection;
+    this.method = served.called;
+    this.metadata = request.metadata;
+    this.standing = standing;
+    this.timeoutMs = headers.timeoutMs;
+    this.#arrivals = new ArrivalRate(deps.limits, deps.sweptAtMs);
+    this.#lookedAtMs = deps.sweptAtMs;
+    const { requestBytes, replyBytes, unfolder } = deps;
+    const { party } = standing;
+    this.#reply = new ServerReply(deps, stream, headers, connection.held, new PartyBytes(replyBytes, party));
+    this.#handlerRun = new HandlerRun(deps, this, served, this.#reply);
+    const messages = { limits: served.limits, budget: new PartyBytes(requestBytes, party), unfolder };
+    if (isStreaming(served.called.kind, "requests")) {
+      const inboxDeps = { ...messages, stream, encoding: headers.encoding };
+      this.#inbox =
+        served.slicedRequests === undefined
+          ? new MessageInbox(served.input, inboxDeps)
+          : new SlicedInbox(served.input, served.slicedRequests, inboxDeps);
+    } else {
+      this.#single = new SingleMessage(messages, {
+        pause: () => this.#pause(),
+        resume: () => stream.resume(),
+      });
+    }
+  }
+
+  get peer(): Peer {
+    return this.#connection.peer;
+  }
+
+  get responseHeaders(): Metadata {
+    return this.#reply.headers;
+  }
+
+  get trailers(): Metadata {
+    return this.#reply.trailers;
+  }
+
+  get values(): Map<symbol, unknown> {
+    this.#values ??= new Map();
+    return this.#values;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.#cancelled !== undefined) this.#abort.abort(this.#cancelled);
+    }
+    return this.#abort.signal;
+  }
+
+  get mayPause(): boolean {
+    return this.#inbox !== undefined;
+  }
+
+  /** True while the client may still send, and its bytes count against the receive windows. */
+  get isReceiving(): boolean {
+    return !this.#inputEnded && !this.#isClosed;
+  }
+
+  /** What ended the call from outside. */
+  get cancelled(): StatusError | undefined {
+    return this.#cancelled;
+  }
+
+  /** True when the client ended it before it was answered. */
+  get wasGivenUp(): boolean {
+    return this.#wasGivenUp;
+  }
+
+  /** Bytes that have come and wait to be taken. */
+  get unreadBytes(): number {
+    return this.#stream.readableLength;
+  }
+
+  sendHeaders(): void {
+    this.#reply.sendHeaders();
+  }
+
+  giveWay(reason: StatusError): void {
+    this.cancel(reason);
+  }
+
+  /** Starts the deadline and, for request streams, the handler. */
+  start(): void {
+    if (this.timeoutMs !== undefined) {
+      this.#cancelDeadline = this.#deps.clock.after(this.timeoutMs, () =>
+        this.cancel(new StatusError(Code.DEADLINE_EXCEEDED, "deadline exceeded")),
+      );
+    }
+    if (this.#inbox !== undefined) this.#begin(() => this.#run(this.#inbox));
+    // A request of no bytes may have ended while it waited for its turn: nothing tells of that again.
+    if (this.#stream.readableEnded) this.onEnd();
+  }
+
+  /** The stream's next slice. */
+  onData(chunk: Buffer): void {
+    this.#arrivals.arrived(chunk.length);
+    this.#connection.arrived(chunk.length + FRAME_COST_BYTES);
+    if (this.#reply.isFinished) return;
+    try {
+      if (this.#inbox !== undefined) this.#inbox.push(chunk);
+      else this.#single?.push(chunk);
+    } catch (error) {
+      this.#breakOff(error);
+    }
+  }
+
+  /** The client has sent everything. */
+  onEnd(): void {
+    this.#inputEnded = true;
+    if (this.#reply.isFinished) return;
+    try {
+      if (this.#inbox !== undefined) this.#inbox.end();
+      else if (this.#single !== undefined) this.#startSingle(this.#single);
+    } catch (error) {
+      this.#breakOff(error);
+    }
+  }
+
+  /** Takes the call's place, which it has from now on. */
+  #begin(run: () => void): void {
+    try {
+      this.#deps.places.begin(this);
+    } catch (error) {
+      return this.cancel(error as StatusError);
+    }
+    this.#hasBegun = true;
+    return run();
+  }
+
+  /** Has the client wait: there is no room for its request. A paused stream may be aborted long before it closes. */
+  #pause(): void {
+    this.#stream.pause();
+    this.#stream.once("aborted", () => this.onClose());
+  }
+
+  /** The stream is gone, well or not. */
+  onClose(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#connection.calls.delete(this);
+    if (!this.#reply.isFinished) {
+      this.#wasGivenUp = true;
+      this.cancel(new StatusError(Code.CANCELLED, "the client went away"));
+    }
+    this.#reply.release();
+    if (!this.#isRunning) this.#goneForGood();
+  }
+
+  /** The last message is out; the status follows. */
+  onWantTrailers(): void {
+    this.#reply.sendTrailers();
+  }
+
+  /** Ends the call from outside: the handler's signal aborts, and the client is told unless it is gone. */
+  cancel(reason: StatusError): void {
+    if (this.#reply.isFinished) return;
+    this.#cancelled = reason;
+    this.#countRefusal(reason);
+    this.#inbox?.fail(reason);
+    this.#reply.cancel(reason);
+    this.#inputNoLongerMatters();
+    this.#abort?.abort(reason);
+  }
+
+  /** Looks whether bytes still move; called every second. */
+  checkProgress(nowMs: number): void {
+    if (this.#reply.isFinished) {
+      if (this.#reply.endIfLingering(nowMs)) this.#connection.expectLate(this);
+      return;
+    }
+    if (this.#reply.isStalled()) {
+      this.cancel(new StatusError(Code.CANCELLED, "the client does not read"));
+      this.#reply.abandon();
+      return;
+    }
+    const owesBytes =
+      this.#inbox === undefined
+        ? !this.#inputEnded && this.#single?.isWaiting !== true
+        : this.#inbox.isInsideMessage && !this.#inbox.isPaused;
+    if (this.#inbox === undefined && this.#isOverdue(owesBytes, nowMs)) {
+      this.cancel(new StatusError(Code.DEADLINE_EXCEEDED, "the request has not arrived in time"));
+    }
+    if (this.#arrivals.isTooSlow(owesBytes, nowMs)) {
+      this.cancel(new StatusError(Code.DEADLINE_EXCEEDED, "the request arrives too slowly"));
+    }
+  }
+
+  /** Whether a request has taken too long to arrive; the time in which it waited for room does not count. */
+  #isOverdue(owesBytes: boolean, nowMs: number): boolean {
+    const { requestMs, unprovenRequestMs } = this.#deps.limits;
+    if (owesBytes) this.#arrivingMs += nowMs - this.#lookedAtMs;
+    this.#lookedAtMs = nowMs;
+    return this.#arrivingMs > (this.standing.kind === "unproven" ? unprovenRequestMs : requestMs);
+  }
+
+  #startSingle(single: SingleMessage): void {
+    this.#begin(() => this.#takeSingle(single));
+  }
+
+  #takeSingle(single: SingleMessage): void {
+    const request = single.take(this.#served.input, this.#encoding);
+    if (request instanceof Promise) {
+      request.then(
+        (decoded) => {
+          if (!this.#reply.isFinished) this.#runInTurn(decoded);
+        },
+        (error: unknown) => this.#breakOff(error),
+      );
+    } else {
+      this.#runInTurn(request);
+    }
+  }
+
+  #runInTurn(request: unknown): void {
+    if (!this.#served.isBulky) return this.#run(request);
+    const { turns } = this.#connection;
+    return turns.take(() => {
+      if (this.#reply.isFinished || this.#stream.closed || this.#stream.destroyed) return turns.give();
+      this.#hasTurn = true;
+      return this.#run(request);
+    });
+  }
+
+  /** A fault of the request itself: a running handler learns of it through its requests and its signal. */
+  #breakOff(error: unknown): void {
+    this.cancel(this.#deps.toStatus(error, this));
+  }
+
+  #run(input: unknown): void {
+    this.#isRunning = true;
+    try {
+      const outcome = this.#handlerRun.start(input);
+      if (outcome instanceof Promise) {
+        outcome.then(
+          () => this.#succeed(),
+          (error: unknown) => this.#end(this.#deps.toStatus(error, this)),
+        );
+      } else {
+        this.#succeed();
+      }
+    } catch (error) {
+      this.#end(this.#deps.toStatus(error, this));
+    }
+  }
+
+  /** The handler is done: sends its one message, if there is one, and OK. */
+  #succeed(): void {
+    if (this.#reply.isFinished || isStreaming(this.method.kind, "replies")) return this.#end(undefined);
+    try {
+      const framed = this.#reply.frame(this.#served.output, this.#handlerRun.result);
+      if (framed instanceof Promise) {
+        framed.then(
+          (later) => this.#sendOnly(later),
+          (error: unknown) => this.#end(this.#deps.toStatus(error, this)),
+        );
+      } else {
+        this.#sendOnly(framed);
+      }
+    } catch (error) {
+      this.#end(this.#deps.toStatus(error, this));
+    }
+    return undefined;
+  }
+
+  #sendOnly(framed: Buffer): void {
+    try {
+      if (!this.#isClosed) this.#reply.hold(framed);
+    } catch (error) {
+      this.#end(this.#deps.toStatus(error, this));
+      return;
+    }
+    this.#end(undefined, framed);
+  }
+
+  /** The handler is done: the status goes out unless one did already. */
+  #end(error: StatusError | undefined, framed?: Buffer): void {
+    this.#countRefusal(error);
+    this.#reply.finish(error, framed);
+    this.#inputNoLongerMatters();
+    this.#isRunning = false;
+    // Whatever the handler left running on behalf of this call has nothing to do any more.
+    this.#abort?.abort(this.#cancelled ?? new StatusError(Code.CANCELLED, "the call has ended"));
+    if (this.#isClosed) this.#goneForGood();
+  }
+
+  #countRefusal(error: StatusError | undefined): void {
+    if (error !== undefined && !this.#reply.isFinished && !this.#wasGivenUp) this.#connection.refused(0);
+  }
+
+  /** The stream is closed and the handler has returned. Not before is the turn given on: to who reads nothing, or gives up, it would come for nothing. */
+  #goneForGood(): void {
+    if (this.#hasTurn) this.#connection.turns.give();
+    this.#deps.places.leave(this, this.#hasBegun);
+    this.#deps.onGone(this);
+  }
+
+  /** Stops the clock, and drops what the client still sends: a reset right behind the status would reach it as an error. */
+  #inputNoLongerMatters(): void {
+    this.#cancelDeadline?.();
+    this.#cancelDeadline = undefined;
+    this.#single?.release();
+    if (this.#inputEnded || this.#isInputDropped) return;
+    this.#isInputDropped = true;
+    this.#connection.expectLate(this);
+    if (!this.#stream.destroyed) this.#stream.resume();
+  }
+}

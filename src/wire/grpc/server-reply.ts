@@ -1,0 +1,236 @@
+// The reply to one call: headers, messages, status, and how they leave the server.
+import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import type { Clock } from "#base/clock.ts";
+import { EncodedReply } from "#wire/framing/encoded-reply.ts";
+import { FRAME_HEADER_BYTES, frame, frameInPlace, type MessageBytes } from "#wire/framing/frames.ts";
+import { compress } from "#wire/framing/gzip.ts";
+import {
+  LINGER_MS,
+  SEND_WINDOW_BYTES,
+  type ServerLimits,
+  SMALL_MESSAGE_BYTES,
+} from "#wire/framing/limits.ts";
+import { Metadata } from "#wire/framing/metadata.ts";
+import type { RequestHeaders } from "#wire/framing/request-headers.ts";
+import { resetStream } from "#wire/framing/reset.ts";
+import { SendQueue } from "#wire/framing/send-queue.ts";
+import { Code, StatusError, statusHeaders } from "#wire/framing/status.ts";
+
+/** What every reply of a server shares. */
+export interface ReplyDeps {
+  readonly limits: ServerLimits;
+  readonly clock: Clock;
+  /** Steady time of the last sweep, near enough for what is counted in seconds. */
+  sweptAtMs: number;
+}
+
+// node:http2 leaves these lists as they are, so that all replies share them.
+const OK_HEADERS: readonly string[] = [":status", "200", "content-type", "application/grpc"];
+const OK_TRAILERS: OutgoingHttpHeaders = { "grpc-status": "0" };
+const WITH_TRAILERS = { waitForTrailers: true, sendDate: false };
+const TRAILERS_ONLY = { endStream: true, sendDate: false };
+/** Replies below this size are not worth compressing. */
+const COMPRESS_MIN_BYTES = 256;
+
+const toObject = (raw: readonly string[]): OutgoingHttpHeaders => {
+  const headers: Record<string, string | string[]> = {};
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] as string;
+    const value = raw[i + 1] as string;
+    const before = headers[name];
+    if (before === undefined) headers[name] = value;
+    else if (typeof before === "string") headers[name] = [before, value];
+    else before.push(value);
+  }
+  return headers;
+};
+
+/** Answers one call. It is finished once, with or without a status error; what comes later is dropped. */
+export class ServerReply {
+  readonly #deps: ReplyDeps;
+  readonly #stream: ServerHttp2Stream;
+  readonly #onConnection: { bytes: number };
+  readonly #budget: MessageBytes;
+  readonly #usesGzip: boolean;
+  #headers: Metadata | undefined;
+  #trailers: Metadata | undefined;
+  #outlet: SendQueue | undefined;
+  #trailersToSend: OutgoingHttpHeaders = OK_TRAILERS;
+  #heldBytes = 0;
+  #isFinished = false;
+  #finishedAtMs = 0;
+  #failure: StatusError | undefined;
+
+  constructor(
+    deps: ReplyDeps,
+    stream: ServerHttp2Stream,
+    request: RequestHeaders,
+    onConnection: { bytes: number },
+    budget: MessageBytes,
+  ) {
+    this.#budget = budget;
+    this.#deps = deps;
+    this.#onConnection = onConnection;
+    this.#stream = stream;
+    // What came with gzip is answered with gzip.
+    this.#usesGzip = request.encoding === "gzip" && request.acceptsGzip;
+  }
+
+  get headers(): Metadata {
+    this.#headers ??= new Metadata();
+    return this.#headers;
+  }
+
+  get trailers(): Metadata {
+    this.#trailers ??= new Metadata();
+    return this.#trailers;
+  }
+
+  get isFinished(): boolean {
+    return this.#isFinished;
+  }
+
+  /** The way out for messages of a stream. */
+  get outlet(): SendQueue {
+    if (this.#outlet === undefined) {
+      this.#outlet = new SendQueue(this.#stream, this.#deps.clock);
+      if (this.#failure !== undefined) this.#outlet.fail(this.#failure);
+    }
+    return this.#outlet;
+  }
+
+  /** Encodes and frames a message, compressed where that is agreed and gains something. RESOURCE_EXHAUSTED above the limit. */
+  frame(desc: DescMessage, message: unknown): Buffer | Promise<Buffer> {
+    const encoded = message instanceof EncodedReply ? message.bytes : undefined;
+    const body =
+      encoded?.subarray(FRAME_HEADER_BYTES) ??
+      toBinary(desc, create(desc, message as MessageInitShape<DescMessage>));
+    const { sendMessageBytes } = this.#deps.limits;
+    if (body.length > sendMessageBytes) {
+      throw new StatusError(
+        Code.RESOURCE_EXHAUSTED,
+        `reply of ${body.length} bytes is larger than the limit of ${sendMessageBytes}`,
+      );
+    }
+    if (!this.#usesGzip || body.length < COMPRESS_MIN_BYTES) {
+      return encoded === undefined ? frame(body, false) : frameInPlace(encoded);
+    }
+    return compress(body).then((compressed) => frame(compressed, true));
+  }
+
+  /** Counts a large message against what the server may hold; throws RESOURCE_EXHAUSTED. One at a time. */
+  hold(framed: Buffer): void {
+    this.release();
+    if (framed.length <= SMALL_MESSAGE_BYTES) return;
+    const { limits } = this.#deps;
+    if (this.#onConnection.bytes + framed.length > limits.heldPerConnectionBytes)
+      throw new StatusError(Code.RESOURCE_EXHAUSTED, "too many large replies wait on this connection");
+    this.#budget.take(framed.length);
+    this.#onConnection.bytes += framed.length;
+    this.#heldBytes = framed.length;
+  }
+
+  /** The message held is out, or given up. */
+  release(): void {
+    this.#budget.give(this.#heldBytes);
+    this.#onConnection.bytes -= this.#heldBytes;
+    this.#heldBytes = 0;
+  }
+
+  /** Sends the headers unless they are sent. */
+  sendHeaders(): void {
+    const stream = this.#stream;
+    if (stream.headersSent || stream.destroyed || stream.closed) return;
+    let headers = OK_HEADERS;
+    if (this.#usesGzip || this.#headers !== undefined) {
+      const list = OK_HEADERS.slice();
+      if (this.#usesGzip) list.push("grpc-encoding", "gzip");
+      this.#headers?.appendTo(list);
+      headers = list;
+    }
+    stream.respond(headers, WITH_TRAILERS);
+  }
+
+  /** The call was ended from outside: writers learn of it, and the client gets the status unless it is gone. */
+  cancel(reason: StatusError): void {
+    this.#failure ??= reason;
+    this.#outlet?.fail(reason);
+    this.finish(reason);
+  }
+
+  /** Sends what is left to send: the one message of a unary reply, and the status, undefined for OK. */
+  finish(error: StatusError | undefined, framed?: Buffer): void {
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    this.#finishedAtMs = this.#deps.sweptAtMs;
+    if (this.#stream.destroyed || this.#stream.closed) return;
+    try {
+      // Headers of the handler's own keep their place before the status, so then the reply is not one block.
+      if (error !== undefined && !this.#stream.headersSent && this.#headers === undefined) {
+        const headers = OK_HEADERS.concat(statusHeaders(error));
+        this.#trailers?.appendTo(headers);
+        this.#stream.respond(headers, TRAILERS_ONLY);
+        return;
+      }
+      if (error !== undefined || this.#trailers !== undefined) {
+        const raw = error === undefined ? ["grpc-status", "0"] : statusHeaders(error);
+        this.#trailers?.appendTo(raw);
+        this.#trailersToSend = toObject(raw);
+      }
+      this.sendHeaders();
+      this.#end(framed);
+    } catch {
+      // Metadata that HTTP/2 refuses, such as two values of a header that may have one: the client must not wait for ever.
+      resetStream(this.#stream);
+    }
+  }
+
+  /** The last message is out; the status follows. */
+  sendTrailers(): void {
+    if (this.#stream.destroyed || this.#stream.closed) return;
+    try {
+      this.#stream.sendTrailers(this.#trailersToSend);
+    } catch {
+      resetStream(this.#stream);
+    }
+  }
+
+  /** True when the client has taken nothing for longer than it may. */
+  isStalled(): boolean {
+    return (this.#outlet?.stalledMs ?? 0) > this.#deps.limits.sendStallMs;
+  }
+
+  /** Ends the stream of a finished call by force when it does not end by itself; true when it did. */
+  endIfLingering(nowMs: number): boolean {
+    const isOut = this.#stream.writableFinished;
+    // A reply that still moves may take its time; one that does not is given up, and so is a client that only sends.
+    const idleMs = this.#outlet?.isWaiting === true ? this.#outlet.stalledMs : nowMs - this.#finishedAtMs;
+    if (idleMs <= (isOut ? LINGER_MS : this.#deps.limits.sendStallMs)) return false;
+    if (isOut) {
+      this.#stream.close(constants.NGHTTP2_NO_ERROR);
+      this.#stream.destroy();
+    } else {
+      this.abandon();
+    }
+    return true;
+  }
+
+  /** Resets the stream, without waiting until the client takes what lies before. */
+  abandon(): void {
+    resetStream(this.#stream);
+  }
+
+  #end(framed: Buffer | undefined): void {
+    if (framed === undefined) {
+      this.#stream.end();
+    } else if (framed.length <= SEND_WINDOW_BYTES) {
+      this.#stream.end(framed);
+    } else {
+      void Promise.resolve(this.outlet.write(framed)).then(
+        () => this.#stream.end(),
+        () => this.abandon(),
+      );
+    }
+  }
+}

@@ -1,0 +1,382 @@
+// The gRPC server: listening, connections and their limits, services, draining, certificates.
+import type { Http2SecureServer, Http2Server, ServerHttp2Session } from "node:http2";
+import { createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
+import type { DescService } from "@bufbuild/protobuf";
+import { AwakeClock } from "#base/awake-clock.ts";
+import { type Clock, systemClock } from "#base/clock.ts";
+import { waitAtMost } from "#base/waiting.ts";
+import { Decompressor } from "#wire/framing/gzip.ts";
+import {
+  DEFAULT_SERVER_LIMITS,
+  REFUSAL_LOAD_BYTES,
+  type ReceiveLimits,
+  SESSION_WINDOW_BYTES,
+  type ServerLimits,
+  STREAM_WINDOW_MIN_BYTES,
+  SWEEP_MS,
+} from "#wire/framing/limits.ts";
+import { messageBytes, SharedBudget } from "#wire/framing/shared-budget.ts";
+import { Code, MalformedMessageError, StatusError } from "#wire/framing/status.ts";
+import type { CallContext, CalledMethod, Peer } from "./call-context.ts";
+import { CallEntrance } from "./call-entrance.ts";
+import type { CallGate } from "./call-gate.ts";
+import { CallPlaces } from "./call-places.ts";
+import { CallScheduler } from "./call-scheduler.ts";
+import { Connection, connectionKey } from "./connection.ts";
+import { ConnectionTable } from "./connection-table.ts";
+import { FloodWatch } from "./flood-watch.ts";
+import type { ServerInterceptor, ServiceHandlers } from "./handler.ts";
+import { HandshakeLimiter } from "./handshake-limiter.ts";
+import { contextOf, createHttp, type ServerTls } from "./http-server.ts";
+import { ReadScheduler } from "./read-scheduler.ts";
+import { type ServedMethod, serve } from "./served-method.ts";
+import type { ServerCallDeps } from "./server-call.ts";
+import { SessionKeeper } from "./session-keeper.ts";
+import type { Standing } from "./standing.ts";
+import { UnprovenLoad } from "./unproven-load.ts";
+
+const OVERLOAD_TOLD_MS = 60_000;
+
+/** Something that nobody asked for and somebody should see. */
+export interface ServerErrorEvent {
+  /** "overload": connections were turned away, or closed for others; told once a minute at most. */
+  readonly kind: "handler" | "connection" | "listener" | "overload";
+  readonly error: unknown;
+  readonly method?: CalledMethod;
+  readonly peer?: Peer;
+}
+
+/** What a server is made of; without tls it speaks plain HTTP/2. */
+export interface GrpcServerOptions {
+  readonly tls?: ServerTls;
+  readonly limits?: Partial<ServerLimits>;
+  /** Judges callers by their headers; without it every caller is trusted, by the name of its network. */
+  readonly gate?: CallGate;
+  readonly interceptors?: readonly ServerInterceptor[];
+  readonly clock?: Clock;
+  /** Hears of handlers that threw something unexpected, and of broken connections. */
+  readonly onError?: (event: ServerErrorEvent) => void;
+  /** Translates the product's own errors; what stays undefined is answered UNKNOWN without its text. */
+  readonly mapError?: (error: unknown) => StatusError | undefined;
+}
+
+/** Where a server listens. Port 0 takes a free one. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** How a service is added. */
+export interface ServiceOptions<S extends DescService> {
+  /** Another full name to serve it under. */
+  readonly name?: string;
+  /** What bounds a request message of each method; the server's own limits where nothing is said. */
+  readonly requests?: Partial<Record<keyof S["method"], Partial<ReceiveLimits>>>;
+  /** For methods that `requests` leaves out. */
+  readonly otherRequests?: Partial<ReceiveLimits>;
+  /** Of methods whose calls take the loop for longer than most: how many usual calls one counts as (`call-turns.ts`). */
+  readonly costs?: Partial<Record<keyof S["method"], number>>;
+}
+
+/** A gRPC server. Make it, add services, listen; drain or close it in the end. */
+export class GrpcServer {
+  readonly #limits: ServerLimits;
+  /** What clients are judged by. */
+  readonly #clock: AwakeClock;
+  readonly #options: GrpcServerOptions;
+  readonly #http: Http2Server | Http2SecureServer;
+  readonly #listeners = new Set<NetServer>();
+  /** The connections that anybody may make, and those that come to a listener for nodes alone. */
+  readonly #public: ConnectionTable<Connection>;
+  readonly #control: ConnectionTable<Connection>;
+  /** Both, by what tells a connection's sockets from all others. */
+  readonly #connections = new Map<string, Connection>();
+  readonly #methods = new Map<string, ServedMethod>();
+  readonly #callDeps: ServerCallDeps;
+  readonly #entrance: CallEntrance;
+  readonly #keeper = new SessionKeeper();
+  readonly #readScheduler = new ReadScheduler();
+  readonly #load: UnprovenLoad;
+  readonly #handshakes: HandshakeLimiter;
+  readonly #controlHandshakes: HandshakeLimiter;
+  readonly #floods: FloodWatch;
+  #callCount = 0;
+  #turnedAway = 0;
+  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #windowBytes: number;
+  #stopSweep: (() => void) | undefined;
+  #isDraining = false;
+  #whenEmpty: (() => void)[] = [];
+  readonly #whenDraining: (() => void)[] = [];
+
+  constructor(options: GrpcServerOptions = {}) {
+    const limits = { ...DEFAULT_SERVER_LIMITS, ...options.limits };
+    const clock = new AwakeClock(options.clock ?? systemClock, SWEEP_MS);
+    this.#options = options;
+    this.#limits = limits;
+    this.#clock = clock;
+    this.#windowBytes = limits.streamWindowBytes;
+    this.#public = new ConnectionTable(limits, options.gate !== undefined);
+    this.#control = new ConnectionTable(limits, options.gate !== undefined);
+    this.#load = new UnprovenLoad(clock);
+    this.#handshakes = new HandshakeLimiter(clock, options.tls !== undefined);
+    this.#controlHandshakes = new HandshakeLimiter(clock, options.tls !== undefined);
+    const places = new CallPlaces(limits);
+    this.#callDeps = {
+      limits,
+      clock,
+      places,
+      requestBytes: new SharedBudget(messageBytes(limits.heldRequestBytes)),
+      replyBytes: new SharedBudget(messageBytes(limits.heldReplyBytes)),
+      unfolder: new Decompressor(limits),
+      interceptors: options.interceptors ?? [],
+      toStatus: (error, call) => this.#toStatus(error, call),
+      onGone: (call) => {
+        this.#callCount--;
+        const { kind, party } = call.standing;
+        if (call.wasGivenUp && kind === "unproven") this.#load.charge(party, REFUSAL_LOAD_BYTES);
+      },
+      sweptAtMs: clock.steadyMs(),
+    };
+    this.#entrance = new CallEntrance({
+      limits,
+      gate: options.gate,
+      methods: this.#methods,
+      turns: new CallScheduler(),
+      places,
+      callDeps: this.#callDeps,
+      onCall: () => {
+        this.#callCount++;
+      },
+      onProof: (connection, standing) => this.#proved(connection, standing),
+    });
+    this.#floods = new FloodWatch({
+      clock,
+      connections: () => this.#connections.values(),
+      onFlood: (error) => this.#report({ kind: "connection", error }),
+    });
+    this.#http = createHttp(limits, options.tls, (error) => this.#report({ kind: "connection", error }));
+    this.#http.on("session", (session: ServerHttp2Session) => this.#adopt(session));
+  }
+
+  /** Adds a service. A method without a handler answers UNIMPLEMENTED. */
+  addService<S extends DescService>(
+    service: S,
+    handlers: Partial<ServiceHandlers<S>>,
+    { name = service.typeName, requests = {}, otherRequests, costs = {} }: ServiceOptions<S> = {},
+  ): void {
+    const { receiveMessageBytes, receiveFields } = this.#limits;
+    const ofMethods: Readonly<Record<string, Partial<ReceiveLimits> | undefined>> = requests;
+    const costOf: Readonly<Record<string, number | undefined>> = costs;
+    for (const method of service.methods) {
+      const handler = (handlers as Record<string, Parameters<typeof serve>[1]>)[method.localName];
+      const own = ofMethods[method.localName] ?? otherRequests;
+      const served = serve(method, handler, name, {
+        limits: { receiveMessageBytes, receiveFields, ...own },
+        cost: costOf[method.localName],
+      });
+      if (this.#methods.has(served.called.path))
+        throw new TypeError(`${served.called.path} is served already`);
+      this.#methods.set(served.called.path, served);
+    }
+  }
+
+  /**
+   * Listens, and resolves to the address with the port that was taken. May be called for several addresses; on one for nodes alone
+   * every connection without a node's certificate is closed after its handshake.
+   */
+  async listen(address: ListenAddress, { nodesOnly = false } = {}): Promise<ListenAddress> {
+    const listener = createNetServer({ noDelay: true }, (socket) => this.#accept(socket, nodesOnly));
+    await new Promise<void>((resolve, reject) => {
+      listener.once("error", reject);
+      listener.listen(address.port, address.host, () => {
+        listener.removeListener("error", reject);
+        resolve();
+      });
+    });
+    listener.on("error", (error) => this.#report({ kind: "listener", error }));
+    this.#listeners.add(listener);
+    this.#stopSweep ??= this.#clock.every(SWEEP_MS, () => this.#clock.look((nowMs) => this.#sweep(nowMs)));
+    const bound = listener.address();
+    return {
+      host: address.host,
+      port: typeof bound === "object" && bound !== null ? bound.port : address.port,
+    };
+  }
+
+  /** Open connections. */
+  connectionCount(): number {
+    return this.#connections.size;
+  }
+
+  /** Calls in progress, those included whose client is gone and whose handler still runs. */
+  callCount(): number {
+    return this.#callCount;
+  }
+
+  /** Uses new certificates for every connection from now on; open ones keep theirs and drop no stream. */
+  updateTls(tls: ServerTls): void {
+    if (!("setSecureContext" in this.#http)) throw new TypeError("the server was made without TLS");
+    // setSecureContext, unlike the constructor, trusts the public roots when ca is left out, so all of it goes in again.
+    this.#http.setSecureContext(contextOf(tls));
+  }
+
+  /** Has something done when draining begins, such as the end of calls that would otherwise last as long as their client. */
+  onDrain(callback: () => void): void {
+    this.#whenDraining.push(callback);
+  }
+
+  /** Stops listening, tells clients to go elsewhere, lets running calls finish for graceMs, then closes everything. */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    for (const listener of this.#listeners) listener.close();
+    this.#listeners.clear();
+    for (const connection of this.#connections.values()) connection.drain();
+    for (const callback of this.#whenDraining) callback();
+    if (this.#connections.size > 0 && graceMs > 0) {
+      const empty = Promise.withResolvers<void>();
+      this.#whenEmpty.push(empty.resolve);
+      await waitAtMost(this.#clock, graceMs, empty.promise);
+    }
+    const closed = Promise.withResolvers<void>();
+    this.#whenEmpty.push(closed.resolve);
+    for (const connection of this.#connections.values()) connection.destroy();
+    if (this.#connections.size > 0) await closed.promise;
+    this.#stopSweep?.();
+    this.#stopSweep = undefined;
+    this.#floods.close();
+    this.#keeper.close();
+  }
+
+  /** Closes everything at once; running calls are cancelled. */
+  close(): Promise<void> {
+    return this.drain(0);
+  }
+
+  #accept(socket: Socket, nodesOnly: boolean): void {
+    const { gate } = this.#options;
+    const table = nodesOnly ? this.#control : this.#public;
+    const limiter = nodesOnly ? this.#controlHandshakes : this.#handshakes;
+    const connection = new Connection(socket, {
+      limits: this.#limits,
+      nowMs: this.#clock.steadyMs(),
+      table,
+      load: gate === undefined ? undefined : this.#load,
+      readScheduler: this.#readScheduler,
+    });
+    const { network } = connection;
+    socket.on("error", (error) => this.#report({ kind: "connection", error }));
+    const mayCome =
+      !this.#isDraining &&
+      socket.remoteAddress !== undefined &&
+      (gate === undefined || (limiter.mayBegin(connection) && this.#isWelcome(limiter, network)));
+    const { isTaken, evicted } = mayCome ? table.add(connection) : { isTaken: false, evicted: undefined };
+    if (!isTaken || evicted !== undefined) this.#turnedAway++;
+    if (!isTaken) {
+      socket.destroy();
+      return;
+    }
+    evicted?.destroy();
+    this.#connections.set(connection.key, connection);
+    socket.once("close", () => this.#dropped(connection));
+    this.#floods.opened();
+    this.#http.emit("connection", socket);
+  }
+
+  /** Whether connections of a network are taken although its callers cost too much: not all who share it need be such. */
+  #isWelcome(limiter: HandshakeLimiter, network: string): boolean {
+    return limiter.isProven(network) || !this.#load.isOver(network);
+  }
+
+  #dropped(connection: Connection): void {
+    this.#connections.delete(connection.key);
+    connection.table.remove(connection);
+    for (const call of connection.calls) call.onClose();
+    if (this.#connections.size === 0) {
+      for (const resolve of this.#whenEmpty.splice(0)) resolve();
+    }
+  }
+
+  #adopt(session: ServerHttp2Session): void {
+    const connection = this.#connections.get(connectionKey(session.socket));
+    if (connection === undefined) {
+      session.destroy();
+      return;
+    }
+    this.#keeper.watch(session);
+    connection.attach(session);
+    const isNode = this.#options.gate?.isNode(connection.peer) === true;
+    const isMisplaced = connection.table === this.#control && !isNode;
+    if (isMisplaced || !connection.table.greeted(connection, isNode)) {
+      connection.destroy();
+      return;
+    }
+    session.setLocalWindowSize(SESSION_WINDOW_BYTES);
+    if (this.#windowBytes !== this.#limits.streamWindowBytes) {
+      session.settings({ initialWindowSize: this.#windowBytes });
+    }
+    session.on("stream", (stream, headers, _flags, raw: string[]) =>
+      this.#entrance.take(connection, stream, headers, raw),
+    );
+    session.on("error", (error) => this.#report({ kind: "connection", error }));
+    if (this.#isDraining) connection.drain();
+  }
+
+  #proved(connection: Connection, standing: Standing): void {
+    if (standing.kind === "unproven" || this.#options.gate === undefined) return;
+    connection.table.proved(connection, standing);
+    if (connection.isProven) this.#handshakes.proved(connection.network);
+  }
+
+  #toStatus(error: unknown, call: Pick<CallContext, "method" | "peer">): StatusError {
+    if (error instanceof MalformedMessageError) return error.asAnswer();
+    if (error instanceof StatusError) return error;
+    const mapped = this.#options.mapError?.(error);
+    if (mapped !== undefined) return mapped;
+    this.#report({ kind: "handler", error, method: call.method, peer: call.peer });
+    return new StatusError(Code.UNKNOWN, "internal error", { cause: error });
+  }
+
+  #report(event: ServerErrorEvent): void {
+    this.#options.onError?.(event);
+  }
+
+  #sweep(nowMs: number): void {
+    this.#callDeps.sweptAtMs = nowMs;
+    let receiving = 0;
+    for (const connection of this.#connections.values()) {
+      connection.check(nowMs);
+      receiving += connection.places.waitingCount;
+      for (const call of connection.calls) if (call.isReceiving) receiving++;
+    }
+    this.#fitWindows(receiving);
+    this.#floods.look();
+    this.#tellOverload(nowMs);
+  }
+
+  #tellOverload(nowMs: number): void {
+    if (this.#turnedAway === 0 || nowMs - this.#toldAtMs < OVERLOAD_TOLD_MS) return;
+    this.#report({
+      kind: "overload",
+      error: new Error(`${this.#turnedAway} connections were turned away, or closed to make room for others`),
+    });
+    this.#toldAtMs = nowMs;
+    this.#turnedAway = 0;
+  }
+
+  /** Halves or doubles the receive window of streams so that all of them together stay within their total. */
+  #fitWindows(receiving: number): void {
+    const { streamWindowBytes, streamWindowsTotalBytes } = this.#limits;
+    let windowBytes = streamWindowBytes;
+    while (windowBytes > STREAM_WINDOW_MIN_BYTES && windowBytes * receiving > streamWindowsTotalBytes) {
+      windowBytes = Math.max(STREAM_WINDOW_MIN_BYTES, windowBytes / 2);
+    }
+    if (windowBytes === this.#windowBytes) return;
+    this.#windowBytes = windowBytes;
+    for (const { session } of this.#connections.values()) {
+      if (session !== undefined && !session.destroyed && !session.closed) {
+        session.settings({ initialWindowSize: windowBytes });
+      }
+    }
+  }
+}

@@ -1,0 +1,299 @@
+// The streaming-bytes form: messages that end in a bytes field, whose payload passes slice by slice, never joined.
+import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import { Deframer, WholeBodies } from "#wire/framing/frames.ts";
+import {
+  decodeBody,
+  Inbox,
+  type InboxDeps,
+  MESSAGE_OVERHEAD_BYTES,
+  type WaitingBody,
+} from "#wire/framing/inbox.ts";
+import type { SendQueue } from "#wire/framing/send-queue.ts";
+import type { Scan, SlicedField } from "#wire/framing/sliced-field.ts";
+import { Code, MalformedMessageError, StatusError } from "#wire/framing/status.ts";
+import type { CallContext, MaybePromise } from "./call-context.ts";
+
+/** Hands out the payload of one message. */
+export interface SlicePuller {
+  /**
+   * The next slice as it came off the socket, null after the last; a promise only when none has arrived. Throws or rejects
+   * with the StatusError that ended the call. A slice is part of a larger buffer: copy what is to be kept for long.
+   */
+  read(): Buffer | null | Promise<Buffer | null>;
+}
+
+/** One message of which the payload is still on its way. */
+export interface SlicedMessage<D extends DescMessage> {
+  /** The message with its bytes field empty. */
+  readonly message: MessageShape<D>;
+  readonly payloadBytes: number;
+  readonly payload: SlicePuller;
+}
+
+/** A stream of sliced messages. Asking for the next one drops what is unread of the one before. */
+export interface SlicedSource<D extends DescMessage> extends AsyncIterable<SlicedMessage<D>> {
+  /** The next message, null after the last; a promise only when none has arrived. */
+  next(): SlicedMessage<D> | null | Promise<SlicedMessage<D> | null>;
+}
+
+/** Sends messages whose payload follows slice by slice. */
+export interface SlicedWriter<D extends DescMessage> {
+  /** True while a write would not have to wait: a good time to read from the disk. */
+  readonly isWritable: boolean;
+  /** For how long the peer has taken nothing although bytes wait for it; 0 when none wait. */
+  readonly stalledMs: number;
+  /** Resolves to true once a write would not wait, to false after timeoutMs without room. Rejects when the call has ended. */
+  whenWritable(timeoutMs?: number): Promise<boolean>;
+  /** Begins a message, with the bytes field left out; exactly payloadBytes of slices must follow. Await a promise before going on. */
+  message(init: MessageInitShape<D>, payloadBytes: number): true | Promise<void>;
+  /** Sends the next slice, which is not copied: leave it alone afterwards. Await a promise before going on. */
+  slice(buffer: Uint8Array): true | Promise<void>;
+}
+
+/** A client-stream handler in the sliced form. */
+export interface SlicedClientStream<I extends DescMessage, O extends DescMessage> {
+  readonly sliced: "requests";
+  readonly fieldPath: string;
+  readonly handler: (requests: SlicedSource<I>, context: CallContext) => MaybePromise<MessageInitShape<O>>;
+}
+
+/** A server-stream handler in the sliced form; the call ends when it returns. */
+export interface SlicedServerStream<I extends DescMessage, O extends DescMessage> {
+  readonly sliced: "responses";
+  readonly fieldPath: string;
+  readonly handler: (
+    request: MessageShape<I>,
+    context: CallContext,
+    writer: SlicedWriter<O>,
+  ) => Promise<void>;
+}
+
+/** Declares a client-stream method whose requests end in the bytes field `fieldPath`, such as "chunk.data". */
+export const slicedClientStream = <I extends DescMessage, O extends DescMessage>(
+  fieldPath: string,
+  handler: SlicedClientStream<I, O>["handler"],
+): SlicedClientStream<I, O> => ({ sliced: "requests", fieldPath, handler });
+
+/** Declares a server-stream method whose responses end in the bytes field `fieldPath`. */
+export const slicedServerStream = <I extends DescMessage, O extends DescMessage>(
+  fieldPath: string,
+  handler: SlicedServerStream<I, O>["handler"],
+): SlicedServerStream<I, O> => ({ sliced: "responses", fieldPath, handler });
+
+interface Payload {
+  slices: Buffer[];
+  isWhole: boolean;
+}
+
+interface WaitingPart<D extends DescMessage> {
+  readonly message: MessageShape<D>;
+  readonly payloadBytes: number;
+  readonly payload: Payload;
+}
+
+/** The inbox of the sliced form. Messages that do not end in the field, or are compressed, come whole with one slice. */
+export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> implements SlicedSource<D> {
+  readonly #desc: D;
+  readonly #field: SlicedField<D>;
+  readonly #deframer: Deframer;
+  readonly #wholes: WholeBodies;
+  readonly #waiting: (WaitingPart<D> | WaitingBody)[] = [];
+  /** The payload that slices go into now; undefined while the beginning of a message is still looked at. */
+  #filling: Payload | undefined;
+  /** The payload that the consumer reads, dropped when it asks for the next message. */
+  #reading: Payload | undefined;
+  #mode: "prefix" | "payload" | "whole" = "prefix";
+  #bodyBytes = 0;
+  #prefix: Buffer | undefined;
+
+  constructor(desc: D, field: SlicedField<D>, deps: InboxDeps) {
+    super(deps);
+    this.#desc = desc;
+    this.#field = field;
+    this.#wholes = new WholeBodies(deps.budget, (body, compressed) => {
+      this.holdBody(body);
+      this.#waiting.push({ body, compressed });
+      this.wake();
+    });
+    const receiver = {
+      begin: (bodyBytes: number, compressed: boolean): void => this.#begin(bodyBytes, compressed),
+      part: (slice: Buffer, last: boolean): void => this.#part(slice, last),
+    };
+    this.#deframer = new Deframer(receiver, deps.limits.receiveMessageBytes);
+  }
+
+  override get isInsideMessage(): boolean {
+    return this.#deframer.isInsideMessage;
+  }
+
+  override push(chunk: Buffer): void {
+    this.#deframer.push(chunk);
+  }
+
+  override next(): SlicedMessage<D> | null | Promise<SlicedMessage<D> | null> {
+    this.throwIfFailed();
+    if (this.#reading !== undefined && !this.#discard(this.#reading) && !this.hasEnded()) {
+      return this.changed().then(() => this.next());
+    }
+    this.#reading = undefined;
+    const first = this.#waiting.shift();
+    if (first === undefined) return this.hasEnded() ? null : this.changed().then(() => this.next());
+    if ("payload" in first) {
+      this.letGo(MESSAGE_OVERHEAD_BYTES);
+      return this.#hand(first.message, first.payloadBytes, first.payload);
+    }
+    this.letGoBody(first.body);
+    const decoded = decodeBody(this.#desc, first, this.deps.encoding, this.deps);
+    return decoded instanceof Promise
+      ? decoded.then((message) => this.#whole(message))
+      : this.#whole(decoded);
+  }
+
+  protected override drop(): void {
+    for (const one of this.#waiting.splice(0)) if ("body" in one) this.letGoBody(one.body);
+    if (this.#reading !== undefined) this.#reading.slices = [];
+    this.#wholes.release();
+  }
+
+  #whole(message: MessageShape<D>): SlicedMessage<D> {
+    const bytes = this.#field.takePayload(message);
+    const slice = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.hold(slice.length);
+    return this.#hand(message, slice.length, { slices: slice.length === 0 ? [] : [slice], isWhole: true });
+  }
+
+  #hand(message: MessageShape<D>, payloadBytes: number, payload: Payload): SlicedMessage<D> {
+    this.#reading = payload;
+    return { message, payloadBytes, payload: { read: () => this.#read(payload) } };
+  }
+
+  #read(payload: Payload): Buffer | null | Promise<Buffer | null> {
+    this.throwIfFailed();
+    const slice = payload.slices.shift();
+    if (slice !== undefined) {
+      this.letGo(slice.length);
+      return slice;
+    }
+    if (payload.isWhole || payload !== this.#reading || this.hasEnded()) return null;
+    return this.changed().then(() => this.#read(payload));
+  }
+
+  /** Drops what has arrived of a payload; true when that was the rest of it. */
+  #discard(payload: Payload): boolean {
+    for (const slice of payload.slices) this.letGo(slice.length);
+    payload.slices = [];
+    return payload.isWhole;
+  }
+
+  #begin(bodyBytes: number, compressed: boolean): void {
+    this.#bodyBytes = bodyBytes;
+    this.#mode = compressed ? "whole" : "prefix";
+    if (compressed) this.#wholes.begin(bodyBytes, true);
+  }
+
+  #part(slice: Buffer, last: boolean): void {
+    if (this.#mode === "payload") this.#fill(slice, last);
+    else if (this.#mode === "whole") this.#wholes.part(slice, last);
+    else this.#look(slice, last);
+  }
+
+  #look(slice: Buffer, last: boolean): void {
+    const bytes = this.#prefix === undefined ? slice : Buffer.concat([this.#prefix, slice]);
+    const found: Scan = this.#field.scan(bytes, this.#bodyBytes);
+    if (found === "more" && !last) {
+      this.#prefix = bytes;
+      return;
+    }
+    this.#prefix = undefined;
+    if (typeof found === "string") {
+      this.#mode = "whole";
+      this.#wholes.begin(this.#bodyBytes, false);
+      this.#wholes.part(bytes, last);
+      return;
+    }
+    this.#mode = "payload";
+    this.#filling = { slices: [], isWhole: false };
+    const message = this.#decode(bytes, found.cuts);
+    const payloadBytes = this.#bodyBytes - found.payloadAt;
+    this.#waiting.push({ message, payloadBytes, payload: this.#filling });
+    this.hold(MESSAGE_OVERHEAD_BYTES);
+    this.#fill(bytes.subarray(found.payloadAt), last);
+  }
+
+  #decode(bytes: Buffer, cuts: readonly number[]): MessageShape<D> {
+    try {
+      return this.#field.decode(bytes, cuts);
+    } catch (cause) {
+      throw new MalformedMessageError(`not a valid ${this.#desc.typeName}`, { cause });
+    }
+  }
+
+  #fill(slice: Buffer, last: boolean): void {
+    const payload = this.#filling as Payload;
+    if (slice.length > 0) {
+      payload.slices.push(slice);
+      this.hold(slice.length);
+    }
+    payload.isWhole = last;
+    this.wake();
+  }
+}
+
+/** The sending half of the sliced form. It keeps count, so that a message never has more or fewer bytes than it said. */
+export class SlicedSendQueue<D extends DescMessage> implements SlicedWriter<D> {
+  readonly #field: SlicedField<D>;
+  readonly #outlet: SendQueue;
+  readonly #maxBytes: number;
+  readonly #beforeFirst: () => void;
+  #leftBytes = 0;
+  #begun = false;
+
+  /** `beforeFirst` runs once, before the first byte, to send the headers. */
+  constructor(field: SlicedField<D>, outlet: SendQueue, maxBytes: number, beforeFirst: () => void) {
+    this.#field = field;
+    this.#outlet = outlet;
+    this.#maxBytes = maxBytes;
+    this.#beforeFirst = beforeFirst;
+  }
+
+  get isWritable(): boolean {
+    return this.#outlet.isWritable;
+  }
+
+  get stalledMs(): number {
+    return this.#outlet.stalledMs;
+  }
+
+  whenWritable(timeoutMs?: number): Promise<boolean> {
+    return this.#outlet.whenWritable(timeoutMs);
+  }
+
+  message(init: MessageInitShape<D>, payloadBytes: number): true | Promise<void> {
+    this.finish();
+    const head = this.#field.encode(init, payloadBytes);
+    if (head.length + payloadBytes > this.#maxBytes) {
+      throw new StatusError(
+        Code.RESOURCE_EXHAUSTED,
+        `message is larger than the limit of ${this.#maxBytes} bytes`,
+      );
+    }
+    if (!this.#begun) {
+      this.#begun = true;
+      this.#beforeFirst();
+    }
+    this.#leftBytes = payloadBytes;
+    return this.#outlet.write(head);
+  }
+
+  slice(buffer: Uint8Array): true | Promise<void> {
+    if (buffer.length > this.#leftBytes) throw new RangeError("more payload than the message announced");
+    this.#leftBytes -= buffer.length;
+    return this.#outlet.write(buffer);
+  }
+
+  /** Throws RangeError when the last message is not complete: the stream cannot end well then. */
+  finish(): void {
+    if (this.#leftBytes > 0)
+      throw new RangeError(`${this.#leftBytes} payload bytes of the message are missing`);
+  }
+}

@@ -1,0 +1,195 @@
+// One connection of a channel to a server.
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
+import type { DescMethod } from "@bufbuild/protobuf";
+import { AwakeClock } from "#base/awake-clock.ts";
+import type { Clock } from "#base/clock.ts";
+import { TLS_POLICY } from "#base/tls-policy.ts";
+import {
+  type ChannelKeepalive,
+  type ChannelLimits,
+  FRAME_BYTES,
+  SESSION_MEMORY_MIB,
+  SESSION_WINDOW_BYTES,
+} from "#wire/framing/limits.ts";
+import { outsideReading } from "#wire/framing/reset.ts";
+import { Code, StatusError } from "#wire/framing/status.ts";
+import { connectFailure } from "./connect-failure.ts";
+
+/** Certificates of a channel. */
+export interface ChannelTls {
+  /** The authorities to trust; the public ones when left out. */
+  readonly ca?: string | Buffer | readonly (string | Buffer)[];
+  /** A certificate of our own to show, with its key. */
+  readonly cert?: string | Buffer;
+  readonly key?: string | Buffer;
+  /** The name that the server's certificate must have, when it is not the host in the address. */
+  readonly serverName?: string;
+}
+
+/** What a connection needs of its channel. */
+export interface TransportDeps {
+  readonly tls: ChannelTls | undefined;
+  readonly limits: ChannelLimits;
+  readonly keepalive: ChannelKeepalive | undefined;
+  readonly clock: Clock;
+  /** Called once when the connection can take no more calls; those in progress may go on. */
+  readonly onUnusable: (transport: Transport) => void;
+  /** Called once when it is gone. */
+  readonly onClosed: (transport: Transport) => void;
+}
+
+/** A connection that is up. */
+export class Transport {
+  readonly address: string;
+  readonly #session: ClientHttp2Session;
+  readonly #deps: TransportDeps;
+  readonly #headers = new Map<DescMethod, readonly string[]>();
+  #isUsable = true;
+  #stopKeepalive: (() => void) | undefined;
+  #pingedAtMs: number | undefined;
+  #seenBytes = 0;
+  #heardAtMs = 0;
+
+  private constructor(address: string, session: ClientHttp2Session, deps: TransportDeps) {
+    this.address = address;
+    this.#session = session;
+    this.#deps = deps;
+    session.on("goaway", () => this.retire());
+    session.on("close", () => {
+      this.retire();
+      deps.onClosed(this);
+    });
+    this.#startKeepalive();
+  }
+
+  /** Connects, and waits for the server's settings. Rejects with UNAVAILABLE. The function that `started` gets gives up. */
+  static connect(
+    address: string,
+    deps: TransportDeps,
+    started: (giveUp: () => void) => void,
+  ): Promise<Transport> {
+    const { tls, limits } = deps;
+    return new Promise<Transport>((resolve, reject) => {
+      const session = connect(`${tls === undefined ? "http" : "https"}://${address}`, {
+        maxSessionMemory: SESSION_MEMORY_MIB,
+        settings: {
+          enablePush: false,
+          initialWindowSize: limits.streamWindowBytes,
+          maxHeaderListSize: limits.maxHeaderListBytes,
+          maxFrameSize: FRAME_BYTES,
+        },
+        ...(tls === undefined ? {} : tlsOptions(tls)),
+      });
+      let timedOut = false;
+      const failed = (error?: Error): void => {
+        cancel();
+        session.destroy();
+        const cause = connectFailure(error, { isTls: tls !== undefined, timedOut });
+        reject(
+          new StatusError(Code.UNAVAILABLE, `cannot connect to ${address}: ${cause.message}`, { cause }),
+        );
+      };
+      const cancel = deps.clock.after(limits.connectMs, () => {
+        timedOut = true;
+        failed();
+      });
+      started(() => failed(new Error("given up")));
+      session.on("error", failed);
+      session.once("close", failed);
+      session.once("remoteSettings", () => {
+        cancel();
+        session.removeListener("error", failed);
+        session.removeListener("close", failed);
+        // What breaks later also closes, which is what counts.
+        session.on("error", () => undefined);
+        session.setLocalWindowSize(SESSION_WINDOW_BYTES);
+        resolve(new Transport(address, session, deps));
+      });
+    });
+  }
+
+  /** True while new calls may go over it. */
+  get isUsable(): boolean {
+    return this.#isUsable && !this.#session.closed && !this.#session.destroyed;
+  }
+
+  /** The headers that every call of a method has here, made once: node:http2 leaves the list as it is. */
+  headersOf(method: DescMethod): readonly string[] {
+    let headers = this.#headers.get(method);
+    if (headers === undefined) {
+      headers = [
+        ":method",
+        "POST",
+        ":scheme",
+        this.#deps.tls === undefined ? "http" : "https",
+        ":authority",
+        this.#deps.tls?.serverName ?? this.address,
+        ":path",
+        `/${method.parent.typeName}/${method.name}`,
+        "te",
+        "trailers",
+        "content-type",
+        "application/grpc",
+      ];
+      this.#headers.set(method, headers);
+    }
+    return headers;
+  }
+
+  request(headers: readonly string[]): ClientHttp2Stream {
+    return this.#session.request(headers, { endStream: false });
+  }
+
+  /** Closes without waiting for anything; calls in progress fail. */
+  destroy(): void {
+    this.retire();
+    outsideReading(() => this.#session.destroy(undefined, constants.NGHTTP2_CANCEL));
+  }
+
+  /** Takes no more calls; those in progress finish, then it closes. */
+  retire(): void {
+    if (!this.#isUsable) return;
+    this.#isUsable = false;
+    this.#stopKeepalive?.();
+    // Finishes the calls that the server still answers, then closes.
+    if (!this.#session.closed && !this.#session.destroyed) this.#session.close();
+    this.#deps.onUnusable(this);
+  }
+
+  #startKeepalive(): void {
+    const { keepalive, clock } = this.#deps;
+    if (keepalive === undefined) return;
+    const everyMs = Math.max(Math.min(keepalive.intervalMs, keepalive.timeoutMs) / 2, 10);
+    const awake = new AwakeClock(clock, everyMs);
+    this.#heardAtMs = awake.steadyMs();
+    this.#stopKeepalive = clock.every(everyMs, () =>
+      awake.look((nowMs) => this.#checkAlive(keepalive, nowMs)),
+    );
+  }
+
+  #checkAlive(keepalive: ChannelKeepalive, nowMs: number): void {
+    // It may have ended while what had come was read.
+    if (!this.#isUsable) return;
+    const bytesRead = this.#session.socket?.bytesRead ?? 0;
+    if (bytesRead !== this.#seenBytes) {
+      this.#seenBytes = bytesRead;
+      this.#heardAtMs = nowMs;
+    }
+    if (this.#pingedAtMs !== undefined) {
+      if (nowMs - this.#pingedAtMs > keepalive.timeoutMs) this.destroy();
+    } else if (nowMs - this.#heardAtMs >= keepalive.intervalMs) {
+      this.#pingedAtMs = nowMs;
+      this.#session.ping((error) => {
+        if (error === null) this.#pingedAtMs = undefined;
+      });
+    }
+  }
+}
+
+const tlsOptions = (tls: ChannelTls): Record<string, unknown> => ({
+  ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+  ...(tls.cert === undefined ? {} : { cert: tls.cert }),
+  ...(tls.key === undefined ? {} : { key: tls.key }),
+  ...(tls.serverName === undefined ? {} : { servername: tls.serverName }),
+  ...TLS_POLICY,
+});

@@ -1,0 +1,54 @@
+// Replies that the handler encodes or the caller decodes: the bytes are those of the message, and failures come as always.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { EncodedReply } from "#wire/framing/encoded-reply.ts";
+import { EchoResponseSchema, EchoService } from "#wire/framing/gen/echo_pb.ts";
+import { Code } from "#wire/framing/status.ts";
+import { createClient, GrpcChannel } from "./client.ts";
+import { echoHandlers } from "./echo-service.ts";
+import { GrpcServer } from "./server.ts";
+
+for (const compress of [false, true]) {
+  test(`the bytes of a reply decode to it${compress ? ", also when it came compressed" : ""}`, {
+    timeout: 20_000,
+  }, async (t) => {
+    const server = new GrpcServer();
+    server.addService(EchoService, echoHandlers());
+    const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+    const channel = new GrpcChannel({ addresses: [`127.0.0.1:${port}`] });
+    t.after(async () => {
+      channel.close();
+      await server.close();
+    });
+    const text = "all of it ".repeat(1_000);
+    const bytes = await channel.unaryBytes(EchoService.method.unary, { text }, { compress });
+    assert.equal(fromBinary(EchoResponseSchema, bytes).text, text);
+    const refused = channel.unaryBytes(EchoService.method.unary, { failCode: Code.NOT_FOUND }, { compress });
+    await assert.rejects(refused, { code: Code.NOT_FOUND });
+  });
+}
+
+test("what a handler has encoded is the reply, within the same limit of size", {
+  timeout: 20_000,
+}, async (t) => {
+  const server = new GrpcServer({ limits: { sendMessageBytes: 1_000 } });
+  server.addService(EchoService, {
+    unary: ({ count }) =>
+      new EncodedReply(
+        Buffer.concat([
+          Buffer.alloc(EncodedReply.HEAD_BYTES),
+          toBinary(EchoResponseSchema, create(EchoResponseSchema, { text: "x".repeat(count) })),
+        ]),
+      ),
+  });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  const channel = new GrpcChannel({ addresses: [`127.0.0.1:${port}`] });
+  t.after(async () => {
+    channel.close();
+    await server.close();
+  });
+  const client = createClient(EchoService, channel);
+  assert.equal((await client.unary({ count: 900 })).text, "x".repeat(900));
+  await assert.rejects(client.unary({ count: 1_000 }), { code: Code.RESOURCE_EXHAUSTED });
+});

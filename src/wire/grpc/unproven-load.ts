@@ -1,0 +1,31 @@
+// What callers who have proven nothing make the server do for nothing: refusals, frames of no call, calls given up.
+import type { Clock } from "#base/clock.ts";
+import { TokenBuckets } from "#base/token-buckets.ts";
+import { UNPROVEN_LOAD_OF_ALL, UNPROVEN_LOAD_OF_NETWORK } from "#wire/framing/limits.ts";
+
+const ALL = "";
+/** While all together are over their budget, a network may use this part of its own. */
+const SCARCE = 0.5;
+
+/** The account of a server, in bytes: work that moves none counts as some. */
+export class UnprovenLoad {
+  readonly #ofNetwork: TokenBuckets;
+  readonly #ofAll: TokenBuckets;
+
+  constructor(clock: Clock) {
+    this.#ofNetwork = new TokenBuckets(clock, UNPROVEN_LOAD_OF_NETWORK);
+    this.#ofAll = new TokenBuckets(clock, UNPROVEN_LOAD_OF_ALL);
+  }
+
+  /** Counts work for a network; false when it has had more than it may. */
+  charge(network: string, bytes: number): boolean {
+    this.#ofNetwork.charge(network, bytes);
+    this.#ofAll.charge(ALL, bytes);
+    return !this.isOver(network);
+  }
+
+  /** True while a network is over its budget, or half over it while all together are over theirs. */
+  isOver(network: string): boolean {
+    return this.#ofNetwork.level(network) <= (this.#ofAll.level(ALL) <= 0 ? SCARCE : 0);
+  }
+}
