@@ -42,13 +42,13 @@ function withTraces(value: string): string[] {
 
 test("a usual build has the code that asks a provider, and one with USE_IDP_AUTH=0 has none", () => {
   assert.deepEqual(withTraces("1"), [
-    "client/code-exchange.js",
+    "client/signin/code-exchange.js",
     "devcluster/provider-library.js",
     "doctor/provider-checks.js",
-    "identity/code-flow.js",
-    "identity/issuer-keys.js",
-    "identity/provider-discovery.js",
-    "identity/tokeninfo.js",
+    "security/identity/code-flow.js",
+    "security/identity/issuer-keys.js",
+    "security/identity/provider-discovery.js",
+    "security/identity/tokeninfo.js",
   ]);
   assert.deepEqual(withTraces("0"), []);
 });

@@ -8,16 +8,16 @@ import { fileURLToPath } from "node:url";
 const WEB = fileURLToPath(new URL("../web/", import.meta.url));
 const IMPORT = /(?:from|import\(|import)\s*"([^"]+)"/g;
 /** `base` has no I/O, so it runs in a browser; only types may come from `webapi`, whose schemas nobody needs there. */
-const TYPE_IMPORT = /import type [^;]*from "#webapi\/|import type [^;]*from "zod"/;
+const TYPE_IMPORT = /import type [^;]*from "#wire\/webapi\/|import type [^;]*from "zod"/;
 
 function violations(path: string, text: string): string[] {
   const found: string[] = [];
   for (const statement of text.matchAll(/^import [^;]*;|import\([^)]*\)/gm)) {
     const [words] = statement;
     for (const [, name = ""] of words.matchAll(IMPORT)) {
-      if (/^#webapi\/|^zod$/.test(name) && !TYPE_IMPORT.test(words))
+      if (/^#wire\/webapi\/|^zod$/.test(name) && !TYPE_IMPORT.test(words))
         found.push(`${path} imports ${name} for more than types`);
-      else if (name.startsWith("#") && !/^#(?:webapi|base)\//.test(name))
+      else if (name.startsWith("#") && !/^#(?:wire\/webapi|base)\//.test(name))
         found.push(`${path} imports ${name}`);
       else if (name.startsWith("node:")) found.push(`${path} imports ${name}`);
       else if (/\.\.\/(?:\.\.\/)*(?:src|tools|bench|tests)\//.test(name))
