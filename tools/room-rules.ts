@@ -2,7 +2,14 @@
 import { readdir, readFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { join, posix } from "node:path";
-import { GENERATED, MAX_FILE_LINES, MAX_ROOM_LEVELS, type Room, SENSITIVE_BUILTINS } from "./rooms.ts";
+import {
+  GENERATED,
+  MAX_FILE_LINES,
+  MAX_ROOM_FILES,
+  MAX_ROOM_LEVELS,
+  type Room,
+  SENSITIVE_BUILTINS,
+} from "./rooms.ts";
 import { type ImportSite, readSource, type SourceFile } from "./source-file.ts";
 
 /** What may be broken; each has a test that shows it passing here and failing on a planted fault. */
@@ -18,6 +25,7 @@ export type Rule =
   | "package"
   | "parent path"
   | "room import"
+  | "room size"
   | "syntax"
   | "unknown room"
   | "unused grant";
@@ -34,8 +42,6 @@ export interface Violation {
 export interface Plan {
   readonly rooms: Readonly<Record<string, Room>>;
   readonly longFiles: Readonly<Record<string, string>>;
-  /** Rooms that may have more levels than MAX_ROOM_LEVELS, each with what becomes of it. */
-  readonly deepRooms: Readonly<Record<string, string>>;
   /** Floors of the folders of web/; the files beside them are above all. */
   readonly pageFloors: Readonly<Record<string, number>>;
 }
@@ -59,7 +65,7 @@ export async function checkHouse(root: string, plan: Plan): Promise<Violation[]>
   for (const file of files) {
     violations.push(...styleViolations(file, plan), ...importViolations(file, plan));
   }
-  violations.push(...staleExceptions(files, plan), ...circles(files));
+  violations.push(...staleExceptions(files, plan), ...circles(files), ...tooLarge(files, plan));
   violations.push(...unusedGrants(files, plan), ...depths(files, plan));
   return violations;
 }
@@ -247,12 +253,21 @@ function depths(files: readonly SourceFile[], plan: Plan): Violation[] {
   }
   return Object.keys(plan.rooms).flatMap((where): Violation[] => {
     const chain = deepest.get(where) ?? [];
-    const [isDeep, isListed] = [chain.length > MAX_ROOM_LEVELS, Object.hasOwn(plan.deepRooms, where)];
-    if (isDeep === isListed) return [];
-    const what = isDeep
-      ? `has ${chain.length} levels: ${chain.join(" -> ")}`
-      : "is listed as deep and is not; take it off the list";
+    if (chain.length <= MAX_ROOM_LEVELS) return [];
+    const what = `has ${chain.length} levels: ${chain.join(" -> ")}`;
     return [{ rule: "depth", where, what }];
+  });
+}
+
+/** Rooms with more files than one walks through. */
+function tooLarge(files: readonly SourceFile[], plan: Plan): Violation[] {
+  const rooms = files
+    .filter(({ path }) => path.startsWith("src/") && !isTestFile(path))
+    .map(({ path }) => roomAt(path.slice("src/".length), plan));
+  return Object.keys(plan.rooms).flatMap((where): Violation[] => {
+    const count = rooms.filter((room) => room === where).length;
+    if (count <= MAX_ROOM_FILES) return [];
+    return [{ rule: "room size", where, what: `has ${count} files, more than ${MAX_ROOM_FILES}` }];
   });
 }
 

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import * as limits from "#base/limits.ts";
 import { checkHouse, type Plan, type Rule, sourcePaths, type Violation } from "./room-rules.ts";
-import { DEEP_ROOMS, LONG_FILES, PAGE_FLOORS, ROOMS, SPECIFICATION_SHA256 } from "./rooms.ts";
+import { LONG_FILES, PAGE_FLOORS, ROOMS, SPECIFICATION_SHA256 } from "./rooms.ts";
 import { SPEC_LIMITS, specificationLimits } from "./spec-limits.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
@@ -22,6 +22,7 @@ const RULES: Readonly<Record<Rule, string>> = {
   "first sentence": "every file begins with a sentence that says what it is for",
   length: "no file has over 400 lines without a reason",
   "page import": "parts know no page, what is live knows no part, and words know nobody",
+  "room size": "no room has more files than one walks through",
   package: "a room imports only the npm packages of its plan",
   "parent path": "no import climbs with ../",
   "room import": "rooms import only the rooms below that their plan names",
@@ -33,7 +34,6 @@ const RULES: Readonly<Record<Rule, string>> = {
 const here = checkHouse(ROOT, {
   rooms: ROOMS,
   longFiles: LONG_FILES,
-  deepRooms: DEEP_ROOMS,
   pageFloors: PAGE_FLOORS,
 });
 
@@ -118,7 +118,6 @@ const HOUSE: Plan = (() => {
       top: { ...room, floor: 2, imports: ["left"] },
     },
     longFiles: {},
-    deepRooms: {},
     pageFloors: { words: 0, live: 1, parts: 2, pages: 3 },
   };
 })();
@@ -333,13 +332,21 @@ test("400 lines pass, 401 pass with a reason, and a reason that is no longer nee
   );
 });
 
-test("twelve files in a row pass, thirteen pass where they are listed, and a listing that is no longer needed fails", async () => {
-  const deepRooms = { base: "is to be split" };
+test("twelve files in a row pass, thirteen do not", async () => {
   assert.deepEqual(await judge(rowOf(12)), []);
-  assert.deepEqual(await judge(rowOf(13), { deepRooms }), []);
   assert.deepEqual(
-    (await judge(rowOf(12), { deepRooms })).map((violation) => violation.rule),
+    (await judge(rowOf(13))).map((violation) => violation.rule),
     ["depth"],
+  );
+});
+
+test("a room of 45 files passes, one of 46 does not; tests do not count", async () => {
+  const roomOf = (count: number): Record<string, string> =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`src/base/f${at}.ts`, SAID]));
+  assert.deepEqual(await judge({ ...roomOf(45), "src/base/f0.test.ts": SAID }), []);
+  assert.deepEqual(
+    (await judge(roomOf(46))).map((violation) => violation.rule),
+    ["room size"],
   );
 });
 

@@ -581,11 +581,11 @@ export const LONG_FILES: Readonly<Record<string, string>> = {
   "src/metaserver/directory/postgres-directory.ts": "one short method for each command of the store",
 };
 
+/** Files of a room, beside tests and generated code. */
+export const MAX_ROOM_FILES = 45;
+
 /** Files of a room that may import one another in a row: so many one has to know to change the last of them. */
 export const MAX_ROOM_LEVELS = 12;
-
-/** Rooms with more levels, each with what becomes of it. */
-export const DEEP_ROOMS: Readonly<Record<string, string>> = {};
 
 /** The folders of web/ by their floors: words know nobody, what is live knows no part, and parts know no page. */
 export const PAGE_FLOORS: Readonly<Record<string, number>> = {
