@@ -28,6 +28,7 @@ export function handOverVerb(host: CommandHost): Command {
   const parser = withAdministrationFlags(
     withClientFlags(
       new Command("hand-over")
+        .summary("Let another user read and write all of a user's root")
         .description(
           "Let another user read and write all of a user's root, until a moment and for a reason that both of them see. For administrators.",
         )

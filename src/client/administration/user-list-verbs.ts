@@ -19,6 +19,7 @@ export function listVerb(host: CommandHost): Command {
   return withAdministrationFlags(
     withClientFlags(
       new Command("list")
+        .summary("List who is locked out or removed, and whose root is handed over")
         .description(
           "List the users about whom there is a decision: who is locked out or removed, and whose root is handed over, since when, by whom and why. For administrators.",
         )
@@ -42,6 +43,7 @@ export function showVerb(host: CommandHost): Command {
   return withAdministrationFlags(
     withClientFlags(
       new Command("show")
+        .summary("Show what each server knows of a user")
         .description(
           "Show what each server knows of a user: locked out or not, and open sessions. For administrators.",
         )

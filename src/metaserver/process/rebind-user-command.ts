@@ -39,6 +39,7 @@ export function addRebindVerbs(group: Command): void {
   withStore(
     group
       .command("rebind")
+      .summary("Put another account of an identity provider behind one address")
       .description(
         "Put another account of an identity provider behind one address, on the host of the metadata store: the user keeps the files and " +
           "is signed out everywhere.",
@@ -51,6 +52,7 @@ export function addRebindVerbs(group: Command): void {
   withStore(
     group
       .command("remap")
+      .summary("Move users over to another identity provider")
       .description(
         "Move users over to another identity provider, on the host of the metadata store. Shows who would, and changes nothing without -apply. " +
           "Administrators and disabled users stay: 'grove user rebind' moves one.",
