@@ -118,7 +118,7 @@ export class MetaLink {
     const { client, node, onRebound, userStates, log } = deps;
     const fsId = node.id;
     this.#words = new ClusterWords({ client, fsId, onRebound, userStates, timeoutMs: CALL_TIMEOUT_MS, log });
-    deps.shares.onRefused = (error) => this.#notificationFence(error);
+    deps.shares.onRefused = (error) => this.#noticeFence(error);
   }
 
   /** True while the last contact went well. */
@@ -189,7 +189,7 @@ export class MetaLink {
       return { rootId, isHere: fsId === node.id, address, ...(replacesLost ? { replacesLost } : {}) };
     } catch (error) {
       // With an epoch that has been replaced meanwhile it is only this claim that came too late.
-      if (epoch === this.#epoch) this.#notificationFence(error);
+      if (epoch === this.#epoch) this.#noticeFence(error);
       if (reasonOf(error) === "ROOT_LOST") {
         this.#deps.log.error("root_lost", { user: user.username });
         throw lostRoot(cluster.restored, error);
@@ -222,7 +222,7 @@ export class MetaLink {
       this.#deps.shares.reached();
     } catch (error) {
       this.#deps.shares.lost();
-      this.#notificationFence(error);
+      this.#noticeFence(error);
       const failure = errorText(error);
       const reason = reasonOf(error);
       this.#isHeldOff = reason === "NODE_ID_HELD";
@@ -324,7 +324,7 @@ export class MetaLink {
     };
   }
 
-  #notificationFence(error: unknown): void {
+  #noticeFence(error: unknown): void {
     if (reasonOf(error) !== "FENCED") return;
     this.#isFenced = true;
     this.#isRunning = false;
