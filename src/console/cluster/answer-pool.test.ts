@@ -1,4 +1,5 @@
-// The room for answers under way: small ones need none, the largest gives way, and nothing is held for ever (M-05).
+// The memory pool for answers in transit: small answers bypass it, and the largest is aborted when it is full
+// (M-05).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
