@@ -1,4 +1,5 @@
-// Shows both sides of every limit of what is left above a disk's reserve, and that refused uploads are critical whatever the percentages say.
+// Shows both sides of every limit of the space above a disk's reserve, and that refused uploads are critical
+// at any percentage.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type NodeGauges, nodeConditions } from "./node-rules.ts";
