@@ -1,13 +1,9 @@
-// The types of alerts: whether they are states or events, when they end, and what visitors see of them (D11,
-// D22, D24).
+// The types of alerts: states or events, their end, and what visitors see of them (D11, D22, D24).
 import type { AlertType } from "#wire/webapi/alert.ts";
 
 /** Uptime after which a restart counts as over (D11). */
 export const RESTART_OVER_MS: number = 10 * 60_000;
-/**
- * Time without a repetition after which an alert about an attempt ends, such as a session from another
- * address.
- */
+/** Time without a repetition after which an alert about an attempt ends. */
 const ATTEMPT_OVER_MS: number = 24 * 3_600_000;
 
 /**

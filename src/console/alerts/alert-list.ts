@@ -46,10 +46,7 @@ export function listAlerts(
   return { alerts: listed, total };
 }
 
-/**
- * Counts unresolved alerts by severity; for visitors with those hidden ones whose number reveals nothing
- * (D22).
- */
+/** Counts unresolved alerts by severity; for visitors with hidden ones that reveal nothing (D22). */
 export function summarizeAlerts(alerts: Iterable<Alert>, audience: Audience): AlertCounts {
   const counts = { critical: 0, warning: 0, info: 0, total: 0 };
   let hidden = 0;

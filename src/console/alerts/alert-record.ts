@@ -1,5 +1,4 @@
-// The two forms of an alert: complete for operators, and from an allow-list for visitors (spec 2.6, 5.8.4,
-// D11).
+// The two forms of an alert: complete for operators, an allow-list for visitors (spec 2.6, 5.8.4, D11).
 import type { AlertRecord } from "#wire/webapi/alert.ts";
 import type { Alert, AlertDetail } from "./alert.ts";
 import { ALERT_KINDS } from "./alert-kinds.ts";
@@ -41,10 +40,7 @@ export function isPublic(alert: Pick<Alert, "type" | "username" | "isOfUsers">):
   );
 }
 
-/**
- * True when visitors may see only that one more exists, because the count depends on neither users nor
- * attempts.
- */
+/** True when visitors see only the count, which depends on neither users nor attempts. */
 export function isCounted(alert: Pick<Alert, "type" | "username" | "isOfUsers">): boolean {
   return (
     ALERT_KINDS[alert.type].hidden === "opening" && alert.username === undefined && alert.isOfUsers !== true

@@ -1,5 +1,4 @@
-// Shows that the state machine follows the specification's tables for every sequence of samples, against a
-// model of them (M-07).
+// Tests the state machine against a model of the specification's tables, for random sequences (M-07).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -42,10 +41,7 @@ const quota = (percent: number): Condition => ({
 const kinds = (events: readonly AlertEvent[]): string[] =>
   events.map(({ kind, alert }) => `${kind} ${alert.severity}`);
 
-/**
- * A literal model of spec 3.1: a state, and the effect of samples and operators. It shares no code with the
- * state machine.
- */
+/** A literal model of spec 3.1, which shares no code with the state machine. */
 class Model {
   state: "monitoring" | "warning" | "critical" = "monitoring";
   /**

@@ -1,5 +1,4 @@
-// The state machine of alerts: conditions in, events out; one alert per key until it is resolved (spec 3.1,
-// 3.3). Pure.
+// The state machine of alerts: conditions in, events out, one alert per key (spec 3.1, 3.3); no I/O.
 import type { AlertRecord, AlertType, Severity } from "#wire/webapi/alert.ts";
 import { type Alert, alertId, RANKS } from "./alert.ts";
 import { ALERT_KINDS, alertKey } from "./alert-kinds.ts";
@@ -7,10 +6,7 @@ import { publicRecordOf, recordOf } from "./alert-record.ts";
 import type { Condition, Moment, Occurrence } from "./condition.ts";
 import { ResolvedAlerts } from "./resolved-alerts.ts";
 
-/**
- * Open alerts about single users that one node may cause, so that a false report of thousands does not hide
- * others' alerts.
- */
+/** Open alerts about single users that one node may cause, so that false reports do not hide others. */
 export const USER_ALERTS_PER_NODE_MAX = 1_000;
 /** Open alerts about single users of all nodes, so that the file of alerts stays small. */
 export const USER_ALERTS_MAX = 10_000;
@@ -109,10 +105,7 @@ export class AlertStateMachine {
     return this.#open.values();
   }
 
-  /**
-   * True when a key has an open alert, or one that was resolved by hand and whose condition has not cleared
-   * since.
-   */
+  /** True for a key with an open alert, or resolved by hand while its condition has not cleared since. */
   isStanding(key: string): boolean {
     return this.#open.has(key) || this.#muted.has(key);
   }
@@ -361,10 +354,7 @@ export class AlertStateMachine {
   }
 }
 
-/**
- * Limits the count to what the file of alerts can hold, because the number of attempts comes from a node
- * (M-05).
- */
+/** Limits the count to what the file can hold, because the number comes from a node (M-05). */
 function countedUp(count: number, by: number): number {
   return Math.min(count + by, Number.MAX_SAFE_INTEGER);
 }

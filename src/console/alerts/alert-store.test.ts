@@ -1,5 +1,4 @@
-// Shows that alerts reach the disk before listeners, and how damaged, old, newer and unwritable files are
-// handled.
+// Tests that alerts reach the disk before listeners, and damaged, old, newer or unwritable files.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";

@@ -1,5 +1,4 @@
-// Saves alerts before it shows them: listeners and readers see a change once it is on stable storage (spec
-// 2.6, A-10).
+// Saves alerts, and shows and publishes them once they are on stable storage (spec 2.6, A-10).
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Alert } from "./alert.ts";
@@ -7,10 +6,7 @@ import { AlertsFile, type AlertsFound } from "./alert-file.ts";
 import { type AlertEvent, AlertStateMachine } from "./alert-state-machine.ts";
 import type { Moment } from "./condition.ts";
 
-/**
- * Writes of the file of alerts without delay; further ones are spaced, so that flapping alerts do not wear
- * out an SD card.
- */
+/** Writes of the file without delay; further ones are spaced, to spare SD cards from flapping alerts. */
 const ALERT_WRITES_AT_ONCE = 10;
 /** Distance between further writes. */
 const ALERT_WRITE_INTERVAL_MS = 1_000;
@@ -72,10 +68,7 @@ export class AlertStore {
     return this.#failure;
   }
 
-  /**
-   * Saves the state machine's events, then shows and publishes them. Resolves when that is done; never
-   * rejects.
-   */
+  /** Saves the machine's events, then shows and publishes them. Resolves after that; never rejects. */
   take(events: readonly AlertEvent[]): Promise<void> {
     this.#pending.push(...events);
     if (this.#pending.length > 0 || this.#failure !== undefined) this.#running ??= this.#run();

@@ -1,5 +1,4 @@
-// Shows the texts of alerts: numbers with units and limits for operators, nothing that depends on users for
-// visitors (D11, W-09).
+// Tests the texts: numbers, units and limits for operators, nothing about users for visitors (D11, W-09).
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";

@@ -1,5 +1,4 @@
-// An alert as the state machine keeps it: facts only, from which texts are made for each audience (decision
-// D11).
+// An alert as the state machine keeps it: facts, from which texts are made per audience (decision D11).
 import { createHash } from "node:crypto";
 import { systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";

@@ -1,5 +1,4 @@
-// Shows what visitors cannot infer beside texts: addresses from ids, users' data, numbers of hidden alerts
-// (D22, W-09).
+// Tests what visitors cannot infer: addresses from ids, users' data, numbers of hidden alerts (D22, W-09).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

@@ -1,5 +1,4 @@
-// A small JSON file that is read once at the start and replaced as a whole when its content changes (A-10,
-// D18).
+// A small JSON file that is read at the start and replaced as a whole after changes (A-10, D18).
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";

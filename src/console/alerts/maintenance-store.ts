@@ -1,5 +1,4 @@
-// Nodes in maintenance by an operator's order: no notifications until it ends, by time or by an operator
-// (decision D11).
+// Nodes that operators put into maintenance, which mutes their notifications until its end (decision D11).
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
@@ -53,10 +52,7 @@ export class MaintenanceStore {
     this.#untold = untold;
   }
 
-  /**
-   * Reads the file, a missing one as empty. Sets a damaged file aside: one alert too many is better than one
-   * too few.
-   */
+  /** Reads the file, a missing one as empty. Sets a damaged one aside, because too many alerts are safer. */
   static async open({ dataFolder, clock, log }: MaintenanceStoreDeps): Promise<MaintenanceStore> {
     const path = join(dataFolder, MAINTENANCE_FILE);
     const { file, content, setAsideAs } = await JsonStateFile.open({ path, shape: FILE_SHAPE, clock, log });
@@ -97,10 +93,7 @@ export class MaintenanceStore {
     });
   }
 
-  /**
-   * Ends a node's maintenance now; resolves with it when that is on stable storage, with undefined when there
-   * was none.
-   */
+  /** Ends a node's maintenance; resolves with it on stable storage, or undefined when there was none. */
   end(nodeId: string): Promise<KeptMaintenance | undefined> {
     return this.#change(() => {
       const kept = this.of(nodeId);

@@ -1,5 +1,4 @@
-// Maintenance windows: what they mute, and their end 60 s after the nodes answer again, or at the limit (D7,
-// D11).
+// Maintenance windows: mutes, and their end 60 s after nodes answer again or at the limit (D7, D11).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

@@ -62,10 +62,7 @@ export class MaintenanceWindows {
     return id;
   }
 
-  /**
-   * Ends the action: each node stays muted until it has answered for 60 s from now on, at most until the
-   * window's end.
-   */
+  /** Ends the action: each node stays muted until it has answered for 60 s, or until the window's end. */
   close(id: string): void {
     const window = this.#windows.get(id);
     if (window !== undefined) window.isClosed = true;

@@ -1,5 +1,4 @@
-// The rule for MetaServers: offline after 30 s of silence, like nodes; only a warning while another one
-// answers.
+// The rule for MetaServers: offline after 30 s of silence; only a warning while another one answers.
 import { alertKey } from "./alert-kinds.ts";
 import type { Condition } from "./condition.ts";
 

@@ -1,5 +1,4 @@
-// The rules for nodes: reported values to conditions, with the specification's thresholds (spec 3.1, 3.3, 8;
-// D11, D24).
+// The rules for nodes: reported values to conditions, by the thresholds (spec 3.1, 3.3, 8; D11, D24).
 import { toJson64 } from "#base/json64.ts";
 import { ALERT_THRESHOLDS, CERTIFICATE_WARNING_DAYS, ERROR_RATE_MIN_OPERATIONS } from "#base/limits.ts";
 import type { AlertType } from "#wire/webapi/alert.ts";
@@ -186,10 +185,7 @@ function inodes({ inodeFree: free, inodeTotal: total }: NodeGauges): Level {
   };
 }
 
-/**
- * Few attempts give no rate (T4), unless all have failed for a while; a full minute without failures has
- * none.
- */
+/** Few attempts give no rate (T4), unless all fail for a while; a full minute without failures is clear. */
 function errors({ errors: failed, ops, isFull, failingRun }: ErrorWindow): Level {
   if (ops < ERROR_RATE_MIN_OPERATIONS && failingRun > 0) {
     return {

@@ -1,5 +1,4 @@
-// Delivers queued messages to one receiver in order: three tries, then growing pauses, for a day at most
-// (decision D11).
+// Delivers messages to one receiver in order: three tries, then growing pauses, for a day (decision D11).
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
 import type { NotificationReceiver } from "#wire/webapi/notification.ts";

@@ -102,10 +102,7 @@ export class NotificationQueue {
     return undefined;
   }
 
-  /**
-   * Adds messages in order; resolves when they are on stable storage. Returns the dropped ones, the oldest
-   * first.
-   */
+  /** Adds messages in order; resolves when on stable storage. Returns the dropped ones, oldest first. */
   async add(
     messages: readonly Omit<QueuedNotification, "seq">[],
   ): Promise<{ readonly dropped: readonly QueuedNotification[] }> {

@@ -1,5 +1,4 @@
-// When notifications start and end: one row per type of alert (decision D11). Records of alerts follow spec
-// 3.1 instead.
+// When notifications start and end, by type of alert (decision D11); alerts' records follow spec 3.1.
 import type { AlertType } from "#wire/webapi/alert.ts";
 
 /** Minimum number and duration of consecutive readings. */
@@ -13,10 +12,7 @@ export interface Sustained {
 /** When one type of alert is raised, and when it counts as over. */
 export interface NotificationRule {
   readonly raise: { readonly warning: Sustained; readonly critical: Sustained };
-  /**
-   * Clear levels that the value must be below. Without them, or without a value, the level of the reading
-   * decides.
-   */
+  /** Clear levels that the value must be below; without them or a value, the reading's level decides. */
   readonly clearBelow?: { readonly warning: number; readonly critical: number };
   /** Readings needed below the clear level: D11's "keep", or the good polls of a node that was away. */
   readonly clear: Sustained;

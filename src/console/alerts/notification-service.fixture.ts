@@ -1,5 +1,4 @@
-// A notification service on a manual clock: a round every 5 s, a tick every second, and the messages with
-// their seconds.
+// A notification service on a manual clock, with its messages and their seconds.
 import { POLL_INTERVAL_MS } from "#base/limits.ts";
 import type { AlertType } from "#wire/webapi/alert.ts";
 import type { Condition, ConditionLevel, Moment, Occurrence } from "./condition.ts";

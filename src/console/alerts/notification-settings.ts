@@ -1,5 +1,4 @@
-// The settings of notifications: a JSON file that names receivers; secrets come from files or the environment
-// (decision D11).
+// The settings file of notifications, with receivers and the sources of their secrets (decision D11).
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { z } from "zod";

@@ -1,5 +1,4 @@
-// When a key is raised, eased and over: each row of D11's table at both sides of its limits, and random
-// sequences against a model.
+// When a key is raised, eased and over: both sides of D11's limits, and a model on random sequences.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

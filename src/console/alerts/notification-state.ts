@@ -1,13 +1,9 @@
-// The state of one key's notifications over readings: raised late, kept for a while, held while flapping
-// (decision D11, T3). Pure.
+// The state of one key's notifications: raised late, kept a while, held while flapping (decision D11, T3).
 import type { NotificationRule, Sustained } from "./notification-rules.ts";
 
 /** Raises of one key within FLAP_WINDOW_MS that are sent; one more is sent as flapping (decision D11). */
 export const FLAP_RAISES_MAX = 3;
-/**
- * Window in which raises count, and time that a flapping key must be stable before it is sent again (decision
- * D11).
- */
+/** Window in which raises count, and the stable time that ends a key's flapping (decision D11). */
 export const FLAP_WINDOW_MS: number = 30 * 60_000;
 
 /** The level of a key for notifications. */
@@ -114,10 +110,7 @@ export interface Flaps {
 /** A key that does not flap. */
 export const STEADY: Flaps = { raisesMs: [], unstableMs: undefined };
 
-/**
- * Counts a change of level: a fourth raise within 30 minutes begins a hold, every change during one prolongs
- * it.
- */
+/** Counts a change of level: a fourth raise within 30 minutes begins a hold, further changes prolong it. */
 export function afterChange(flaps: Flaps, isRaise: boolean, steadyMs: number): Flaps {
   if (flaps.unstableMs !== undefined) return { ...flaps, unstableMs: steadyMs };
   if (!isRaise) return flaps;

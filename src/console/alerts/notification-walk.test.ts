@@ -1,5 +1,4 @@
-// Values that move around their thresholds for hours: no notification flaps, and a model agrees on each
-// (decision D11).
+// Values that move around thresholds for hours cause no flapping, and a model agrees (decision D11).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,5 +1,4 @@
-// A process for crash tests: a notifier on fast time, with one more full disk every few seconds, until it is
-// killed.
+// A process for crash tests: a notifier on fast time, with one more full disk every few seconds.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,5 +1,4 @@
-// Kills at any moment: no alert is lost, all come in order, and duplicates come only around a kill (decision
-// D11, failure A-10).
+// Kills at any moment: alerts arrive in order, with duplicates only at kills (decision D11, failure A-10).
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

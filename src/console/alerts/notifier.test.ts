@@ -1,5 +1,4 @@
-// From conditions to real receivers: what arrives at a webhook, what happens when it fails, and what a
-// restart keeps (decision D11).
+// From conditions to real receivers: arrival at a webhook, its failures, and restarts (decision D11).
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";

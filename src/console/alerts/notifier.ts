@@ -43,10 +43,7 @@ const COUNTS = z.object({ delivered: z.int(), refused: z.int(), expired: z.int()
 const STATE_SHAPE = z.object({
   desk: keptService,
   windows: z.array(keptWindow),
-  /**
-   * Number of the newest message of this state. Newer ones in the queue were never delivered and are made
-   * again.
-   */
+  /** Number of this state's newest message. Newer ones in the queue were not delivered and are made again. */
   lastSeq: z.int(),
   counts: COUNTS,
 });
@@ -161,10 +158,7 @@ export class Notifier {
     if (this.#deps.settings !== undefined) this.#occurrences.push(...occurrences);
   }
 
-  /**
-   * Records that an operator acknowledged or resolved this alert: no repeats until it becomes worse or comes
-   * back.
-   */
+  /** Records that an operator acknowledged or resolved this alert, which ends its repeats. */
   acked(key: string): void {
     if (this.#desk.acked(key)) this.#isDirty = true;
   }

@@ -1,5 +1,5 @@
-// The rule for quotas: conditions only for users near the limit, so that 100,000 users cost one comparison
-// each (T1, spec 3.1 rule 3).
+// The rule for quotas: conditions only near the limit, so that 100,000 users cost little (T1, spec 3.1 rule
+// 3).
 import { toJson64 } from "#base/json64.ts";
 import { ALERT_THRESHOLDS, METRICS_USERS_LISTED_MAX, QUOTA_ALERT_WARNING_PERCENT } from "#base/limits.ts";
 import { quotaPercent } from "#base/quota-share.ts";
@@ -13,10 +13,7 @@ export interface UserReadings {
   readonly perUserStorage: ReadonlyMap<string, bigint>;
   readonly perUserQuota: ReadonlyMap<string, bigint>;
   readonly perUserDetail: ReadonlyMap<string, { readonly trashBytes: bigint | null }>;
-  /**
-   * All users at 95 % of their quota or above, also those the maps leave out; null from nodes without the
-   * list.
-   */
+  /** All users at 95 % of their quota or above, beyond the maps' limit; null from nodes without the list. */
   readonly nearQuota: {
     readonly storage: ReadonlyMap<string, bigint>;
     readonly limit: ReadonlyMap<string, bigint>;
@@ -33,10 +30,7 @@ const [WARNING_PARTS, CRITICAL_PARTS] = [BigInt(WARNING), BigInt(CRITICAL)];
 /** Below this share no exact comparison is needed. */
 const FAR_SHARE = (WARNING - 1) / 100;
 
-/**
- * The level of a user's usage: warning above 95 %, critical from 100 %, unchanged at exactly 95 %. Exact to
- * the byte.
- */
+/** A user's level: warning above 95 %, critical from 100 %, unchanged at 95 %. Exact to the byte. */
 export function quotaLevel(usedBytes: bigint, quotaBytes: bigint): "clear" | "hold" | "warning" | "critical" {
   if (usedBytes * 100n >= quotaBytes * CRITICAL_PARTS) return "critical";
   const [used, edge] = [usedBytes * 100n, quotaBytes * WARNING_PARTS];
@@ -51,10 +45,7 @@ export class QuotaWatch {
   readonly #homeOf: HomeOf;
   /** Users at 95 % or above in the last evaluation, by node. */
   readonly #near = new Map<string, Set<string>>();
-  /**
-   * The node that a near user is counted on: the home, or while that is unknown the first that reports the
-   * user (M-05).
-   */
+  /** The node that counts a near user: the home, or while that is unknown the first to report it (M-05). */
   readonly #nodeOf = new Map<string, string>();
 
   /** Users with an open or muted alert from before a restart count as near, so that its end is reported. */

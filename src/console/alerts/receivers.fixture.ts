@@ -1,5 +1,4 @@
-// Real receivers for tests: an HTTP server with answers as requested, and a small SMTP server with STARTTLS
-// and sign-in.
+// Real receivers for tests: an HTTP server with set answers, and an SMTP server with STARTTLS and sign-in.
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, rmSync } from "node:fs";

@@ -1,5 +1,4 @@
-// The rule for free space above a disk's reserve, where uploads end; the percentages of spec 3.1 ignore it
-// (spec 4.6.3).
+// The rule for free space above a disk's reserve, where uploads end (spec 4.6.3), unlike spec 3.1.
 import { toJson64 } from "#base/json64.ts";
 import type { Condition } from "./condition.ts";
 
@@ -12,10 +11,7 @@ const RESERVE_ALERT = {
   sharePercent: { warning: 10, critical: 1 },
   days: { warning: 7, critical: 1 },
 } as const;
-/**
- * The free space must exceed the limit by this factor before the alert is over, so that a value at the limit
- * does not flap.
- */
+/** Factor above the limit at which the alert is over, so that a value at the limit does not flap. */
 const RESERVE_ALERT_SLACK = 1.25;
 
 /** A node's reported disk. Null is unknown. */
@@ -56,10 +52,7 @@ export function reserveLevel(
   };
 }
 
-/**
- * On a small disk, or one that keeps most of itself free, a share of the space above the reserve replaces the
- * bytes.
- */
+/** On a small disk, or with a large reserve, a share of the space above it replaces the bytes. */
 function limitsOf(aboveBytes: number | undefined): { warning: number; critical: number } {
   const { bytes, sharePercent } = RESERVE_ALERT;
   const capped = (level: "warning" | "critical"): number =>

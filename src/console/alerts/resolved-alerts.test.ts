@@ -1,5 +1,4 @@
-// Which resolved alerts are kept: the newest in any order of arrival, and hidden ones do not displace visible
-// ones (D11, W-09).
+// Which resolved alerts are kept: the newest, and hidden ones do not displace visible ones (D11, W-09).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,5 +1,4 @@
-// Keeps the newest resolved alerts, visible and hidden from visitors apart, none for longer than 30 days
-// (D11).
+// Keeps the newest resolved alerts, visible and hidden ones apart, for at most 30 days (D11).
 import type { Alert } from "./alert.ts";
 import { isPublic } from "./alert-record.ts";
 

@@ -1,5 +1,4 @@
-// Detects unplanned restarts: another start time or boot, without an action or maintenance just before (D24,
-// spec 3.3).
+// Detects unplanned restarts: another start or boot without an action or maintenance (D24, spec 3.3).
 import { alertKey } from "./alert-kinds.ts";
 import type { Moment, Occurrence } from "./condition.ts";
 import type { NodeName } from "./node-rules.ts";

@@ -1,5 +1,4 @@
-// Shows both sides of every threshold of the rules, and that unknown values change nothing (spec 3.1, 3.3, 8;
-// D11, D24).
+// Tests both sides of the rules' thresholds, and unknown values (spec 3.1, 3.3, 8; D11, D24).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

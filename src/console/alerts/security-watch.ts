@@ -1,5 +1,4 @@
-// Turns nodes' reports of attempts into occurrences: each attempt once, also over restarts of the console
-// (D22, W-03).
+// Turns nodes' reports of attempts into occurrences, each once, also over restarts (D22, W-03).
 import { SECURITY_EVENTS_KEPT } from "#base/limits.ts";
 import type { SecurityEventType } from "#base/security-event.ts";
 import { alertKey } from "./alert-kinds.ts";

@@ -67,10 +67,7 @@ export class SilenceStore {
     this.#entries = entries;
   }
 
-  /**
-   * Reads the file, a missing one as empty. Sets a damaged file aside: one alert too many is better than one
-   * too few.
-   */
+  /** Reads the file, a missing one as empty. Sets a damaged one aside, because too many alerts are safer. */
   static async open(deps: SilenceStoreDeps): Promise<SilenceStore> {
     const { file, content, setAsideAs } = await JsonStateFile.open({
       path: join(deps.dataFolder, SILENCES_FILE),
@@ -168,10 +165,7 @@ export class SilenceStore {
     return mine;
   }
 
-  /**
-   * A copy with room for one more, without silences that ended long ago and, when full, without the oldest
-   * ended ones.
-   */
+  /** A copy with room for one more; old ended silences are left out, and when full the oldest ended ones. */
   #withRoom(now: number): Map<string, Entry> {
     const entries = new Map(this.#entries);
     for (const [id, { kept }] of this.#entries) {

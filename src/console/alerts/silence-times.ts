@@ -17,10 +17,7 @@ export interface TimesAsked {
   readonly time_zone?: string | undefined;
 }
 
-/**
- * Both in unix seconds. Throws BAD_ARGUMENT with metadata `pointer` for an end in the past, or after more
- * than a year.
- */
+/** Both in unix seconds. Throws BAD_ARGUMENT with metadata `pointer` for a past end or over a year. */
 export function timesOf(
   asked: TimesAsked,
   nowSeconds: number,

@@ -1,5 +1,4 @@
-// The memory pool for answers in transit: small answers bypass it, and the largest is aborted when it is full
-// (M-05).
+// The memory pool for answers in transit: small ones bypass it, a full pool aborts the largest (M-05).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -2,10 +2,7 @@
 
 /** Bytes of a node's answer that need no room from the pool: a few hundred users. */
 const POLL_ANSWER_FREE_BYTES = 131_072;
-/**
- * Bytes that all answers in transit may hold beyond that; when the pool is full, the largest answer is
- * aborted.
- */
+/** Bytes that all answers in transit may hold beyond that; a full pool aborts the largest answer. */
 const POLL_POOL_BYTES = 100_663_296;
 
 /** An answer in transit. */

@@ -1,5 +1,4 @@
-// Keeps the state of the cluster: listed nodes and poll outcomes in, nodes with their status out (spec 3.2,
-// T5, D24).
+// Keeps the cluster's state: listed nodes and polls in, nodes with their status out (spec 3.2, T5, D24).
 import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
 import { POLL_INTERVAL_MS } from "#base/limits.ts";
@@ -115,10 +114,7 @@ export class ClusterStateStore implements ClusterState {
     return () => this.#roundListeners[turn].delete(listener);
   }
 
-  /**
-   * Calls the listener after any change of a node's state, its first and last included, before the listeners
-   * of polls.
-   */
+  /** Calls the listener at each change, first and last state included, before poll listeners. */
   onChange(listener: (nodeId: string) => void): () => void {
     this.#changeListeners.add(listener);
     return () => this.#changeListeners.delete(listener);

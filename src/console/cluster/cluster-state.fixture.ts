@@ -22,10 +22,7 @@ export function listedNode(id: string, wish: Partial<ListedNode> = {}): ListedNo
   };
 }
 
-/**
- * A store with these nodes, on a clock that the test moves. Nothing polls: the test calls `answered` and
- * `failed`.
- */
+/** A store with these nodes on a manual clock. Nothing polls: the test calls `answered` and `failed`. */
 export function testCluster(...ids: readonly string[]): {
   readonly book: ClusterStateStore;
   readonly clock: ManualClock;

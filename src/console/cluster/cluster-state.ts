@@ -1,13 +1,9 @@
-// The console's view of the cluster: each node's last reading, its state, and listeners to polls (spec 3.2,
-// 4.4, 6).
+// The console's view of the cluster: each node's last reading and state, and poll events (spec 3.2, 4.4, 6).
 import type { SecurityEventType } from "#base/security-event.ts";
 import type { NodeStatus } from "#wire/webapi/cluster.ts";
 import type { NodeMaintenance } from "#wire/webapi/maintenance.ts";
 
-/**
- * Nodes that the console shows, removed ones included; beyond the limit the node that was removed first is
- * forgotten.
- */
+/** Nodes that the console shows; beyond the limit the node that was removed first is forgotten. */
 export const CONSOLE_NODES_MAX = 2_000;
 /**
  * Users that the console keeps of all nodes together. A node with more users than room is left counts as one
@@ -21,10 +17,7 @@ export interface UserDetail {
   readonly trashBytes: bigint | null;
   readonly stagingBytes: bigint | null;
   readonly fileCount: number | null;
-  /**
-   * Files and directories, those in the trash included; null from nodes without inode limits, as are both
-   * below.
-   */
+  /** Files and directories, also in the trash; null without inode limits, as are both below. */
   readonly inodeCount: number | null;
   readonly inodeLimit: number | null;
   readonly inodeLimitExplicit: boolean | null;
@@ -105,10 +98,7 @@ export interface NodeReading {
   readonly usersTruncated: boolean | null;
   /** True when the document has no maps of users, as without the right SVC_METRICS_TOKEN (decision T8). */
   readonly usersWithheld: boolean;
-  /**
-   * Bytes that each user occupies, trash and unfinished uploads included. The same object as before while
-   * unchanged.
-   */
+  /** Bytes that each user occupies, with trash and unfinished uploads. The same object while unchanged. */
   readonly perUserStorage: ReadonlyMap<string, bigint>;
   /** Quota in effect of each user. The same object as before while unchanged. */
   readonly perUserQuota: ReadonlyMap<string, bigint>;
@@ -197,10 +187,7 @@ export interface ClusterState {
   node(id: string): NodeState | undefined;
   /** True until every node has been polled once, at most for the first 30 s (decision D24). */
   isStarting(): boolean;
-  /**
-   * Calls the listener after each node's poll, in its turn; the returned function unsubscribes. Listeners
-   * must not throw.
-   */
+  /** Calls the listener, which must not throw, after each node's poll; returns the unsubscription. */
   onPoll(listener: (outcome: PollOutcome) => void, turn?: ListenerTurn): () => void;
   /**
    * Calls the listener every 5 s, in its turn; the returned function unsubscribes. Listeners must not throw.

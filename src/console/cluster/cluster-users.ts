@@ -1,5 +1,4 @@
-// The `users` of GET /api/cluster for operators: the list of users as JSON, made in time slices (decision
-// D4).
+// The `users` of GET /api/cluster for operators: the list of users as JSON, made in slices (decision D4).
 import { quotaPercent } from "#base/quota-share.ts";
 import { json64Text } from "./node-view-cache.ts";
 import { inTurns } from "./turns.ts";

@@ -11,10 +11,7 @@ import { isOnline } from "./node-status.ts";
 import type { NodeFigures } from "./node-view.ts";
 import { NodeViewCache } from "./node-view-cache.ts";
 
-/**
- * Time for which an answer of GET /api/cluster is reused despite changes: a thousand nodes change 200 times a
- * second.
- */
+/** Time for which an answer of GET /api/cluster is reused: 1,000 nodes change 200 times a second. */
 const CLUSTER_VIEW_KEPT_MS = 200;
 /** Time after a request for which the views are kept ready for the next. */
 const CLUSTER_VIEW_LOOKED_AT_MS = 30_000;
@@ -73,10 +70,7 @@ export class ClusterViews {
     for (const { id } of deps.cluster.nodes()) this.#hasChanged(id);
   }
 
-  /**
-   * The answer of GET /api/cluster for visitors. Nothing in it depends on users, its length, order and tag
-   * included.
-   */
+  /** The answer of GET /api/cluster for visitors. Nothing in it depends on users, nor do length and tag. */
   public(): View {
     const nowMs = this.#asked("visitor");
     if (this.#public !== undefined && this.#isFresh(this.#public, nowMs)) return this.#public;
@@ -121,10 +115,7 @@ export class ClusterViews {
     for (const end of this.#ends) end();
   }
 
-  /**
-   * True for a view without changes since, and for a recent one, because many nodes change many times a
-   * second.
-   */
+  /** True for an unchanged view and for a recent one, because nodes change many times a second. */
   #isFresh(view: KeptView, nowMs: number): boolean {
     return view.revision === this.#revision || nowMs - view.madeMs < CLUSTER_VIEW_KEPT_MS;
   }

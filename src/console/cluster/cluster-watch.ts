@@ -1,5 +1,4 @@
-// Joins the parts that watch the cluster: addresses from the metadata store, polls of the nodes, and the
-// state store they write.
+// Joins the parts that watch the cluster: node addresses, polls, and the state store that they write.
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
@@ -33,10 +32,7 @@ export interface ClusterWatch {
   readonly addresses: NodeAddresses;
   /** HTTP client for other requests to nodes, under the same rules as polls. */
   readonly http: Pick<NodeHttp, "get">;
-  /**
-   * Asks a node's service for its health now. True for a node without a FileServer, which has no such
-   * service.
-   */
+  /** Asks a node's service for its health now. True for a node without a FileServer. */
   isHealthy(nodeId: string): Promise<boolean>;
   /**
    * Reads the metadata store for the first time and starts the polls. Resolves after the read or its failure,
@@ -49,10 +45,7 @@ export interface ClusterWatch {
 const HEALTH_TIMEOUT_MS = 2_000;
 const HEALTH_MAX_BYTES = 65_536;
 
-/**
- * Makes the parts. Listeners to every poll subscribe before `start`. Throws BAD_ARGUMENT for an invalid
- * -allow_nodes.
- */
+/** Makes the parts; listeners subscribe before `start`. Throws BAD_ARGUMENT for an invalid -allow_nodes. */
 export function watchCluster(deps: ClusterWatchDeps): ClusterWatch {
   const { clock, log } = deps;
   const networks = new NodeNetworks(deps.allowNodes);

@@ -1,5 +1,4 @@
-// Decisions about users, from the metadata store and from this console: current for one user, a few seconds
-// old for lists.
+// Decisions about users, by the store and this console: current for one user, seconds old for lists.
 import type { Clock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { ADDRESS_REREAD_INTERVAL_MS } from "#base/limits.ts";
@@ -29,10 +28,7 @@ export class DecidedUsers {
     this.#deps = deps;
   }
 
-  /**
-   * The decision in force about one user. Throws the store's error unless this console has a decision of its
-   * own.
-   */
+  /** The decision about one user. Throws the store's error unless this console has a decision of its own. */
   async latest(username: string): Promise<UserState | undefined> {
     const own = this.#decided.get(username);
     try {
@@ -72,10 +68,7 @@ export class DecidedUsers {
     return this.#version;
   }
 
-  /**
-   * Reads again when due. Waits for the first read only; later ones show at the next call. A store's error is
-   * logged.
-   */
+  /** Reads again when due, and waits for the first read only. A store's error is logged. */
   async refresh(): Promise<void> {
     const isFirst = this.#readAtMs === undefined;
     if (isFirst || this.#deps.clock.steadyMs() - (this.#readAtMs ?? 0) >= ADDRESS_REREAD_INTERVAL_MS) {

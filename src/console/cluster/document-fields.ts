@@ -1,5 +1,4 @@
-// The single fields of a node's document and their ranges; a value outside its range is no data (spec 2.7,
-// D12, T17, M-05).
+// Fields of a node's document and their ranges; values outside are no data (spec 2.7, D12, T17, M-05).
 import { parseU64 } from "#base/json64.ts";
 import { NODE_LABEL_MAX_LENGTH } from "#base/limits.ts";
 import type { NodeReading } from "./cluster-state.ts";
@@ -30,10 +29,7 @@ export interface SingleFields {
   readonly isMetrics: boolean;
 }
 
-/**
- * Reads the single fields of a parsed document, which comes from JSON and so has neither getters nor
- * inherited keys.
- */
+/** Reads the single fields of a document parsed from JSON, which has no getters or inherited keys. */
 export function readSingleFields(document: Readonly<Record<string, unknown>>): SingleFields {
   const values: Record<string, unknown> = {};
   const invalid: string[] = [];

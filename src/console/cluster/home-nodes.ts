@@ -1,5 +1,4 @@
-// Home node of each user's root, from the metadata store; read again on request when the last read is 10 s
-// old (spec 4.4, D5).
+// Each user's home node from the store, read again on request when 10 s old (spec 4.4, D5).
 import type { Clock } from "#base/clock.ts";
 import { ADDRESS_REREAD_INTERVAL_MS, ROOTS_LISTED_MAX } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
@@ -38,10 +37,7 @@ export class HomeNodes {
     return this.#homes.get(username);
   }
 
-  /**
-   * Reads again when due. Waits for the first read only; later ones show at the next call. A store's error is
-   * logged.
-   */
+  /** Reads again when due, and waits for the first read only. A store's error is logged. */
   async refresh(maxAgeMs: number = ADDRESS_REREAD_INTERVAL_MS): Promise<void> {
     const { clock } = this.#deps;
     const isFirst = this.#readAtMs === undefined;

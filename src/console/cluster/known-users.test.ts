@@ -1,5 +1,4 @@
-// Maps that list the same users again: the quick reader agrees with the parser and keeps unchanged objects
-// (D12, M-05).
+// Rereading maps of the same users: it agrees with the parser and keeps unchanged objects (D12, M-05).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -2,10 +2,7 @@
 import type { UserDetail } from "./cluster-state.ts";
 import type { UserValues } from "./user-values.ts";
 
-/**
- * Reads one user's value at the scan's position. Returns `before` when it is unchanged, undefined for another
- * layout.
- */
+/** Reads one user's value at the scan's position: `before` if unchanged, undefined for another layout. */
 export type ValueScan<V extends object | bigint> = (scan: Scan, before: V) => V | undefined;
 
 const [QUOTE, COMMA, COLON, CLOSING_BRACE] = [0x22, 0x2c, 0x3a, 0x7d];
@@ -93,10 +90,7 @@ export class Scan {
     return true;
   }
 
-  /**
-   * Steps over a whole number from 0 up and returns it; NaN for none, or for more than 15 digits. Ignores
-   * what follows.
-   */
+  /** Steps over a whole number from 0 up and returns it; NaN for none, or for more than 15 digits. */
   count(): number {
     const bytes = this.#bytes;
     const start = this.#at;

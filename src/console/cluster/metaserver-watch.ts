@@ -1,5 +1,4 @@
-// Polls the MetaServers' /health every 5 s, as nodes are polled for metrics, because the store does not list
-// their state.
+// Polls the MetaServers' /health every 5 s, because the store does not list their state.
 
 import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";

@@ -1,5 +1,4 @@
-// Users near their quota in a node's document: alerts need them even when the lists are truncated (spec 2.7,
-// M-05).
+// Users near their quota in a node's document, which alerts need beside truncated lists (spec 2.7, M-05).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { documentText, fakeUsers } from "#base/fake-nodes.fixture.ts";

@@ -1,5 +1,4 @@
-// The check of a node's document: honest ones keep every value, false ones lose the field or the whole (M-05,
-// D12, T8, T17).
+// The check of a node's document: honest ones keep all values, false ones lose some (M-05, D12, T8, T17).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -51,10 +51,7 @@ export class UserAllowance {
     this.near = nearMax === null ? undefined : new UserAllowance(nearMax, null);
   }
 
-  /**
-   * Claims room for a node's users in place of its earlier claim; false when there is too little, and then it
-   * has none.
-   */
+  /** Claims room for a node's users in place of its earlier claim; false, and no claim, without room. */
   claim(nodeId: string, users: number): boolean {
     const before = this.#claims.get(nodeId) ?? 0;
     const fits = users <= CONSOLE_USERS_PER_NODE_FREE || this.#total - before + users <= this.#max;
@@ -91,10 +88,7 @@ export class NodeDocument {
     this.#turn = turn;
   }
 
-  /**
-   * Reads a document. Rejects with NoAnswer for invalid UTF-8 or JSON, no object, no valid metric, or too
-   * many users.
-   */
+  /** Reads a document. Rejects with NoAnswer for invalid JSON, no valid metric, or too many users. */
   async read(body: Buffer): Promise<NodeReading> {
     if (!isUtf8(body)) throw new NoAnswer("the document is not valid UTF-8");
     const { fields, maps } = (await this.#readByParts(body)) ?? this.#readWhole(body);
@@ -211,10 +205,7 @@ function parseObject(text: string): Document {
   return parsed as Document;
 }
 
-/**
- * Parses with JSON.parse, and only where an integer would lose digits with `parseObject`, which takes three
- * times as long.
- */
+/** Parses with JSON.parse; only a rounded integer needs `parseObject`, which takes three times as long. */
 function parseHead(text: string): Record<string, unknown> {
   const parsed: unknown = JSON.parse(text);
   if (parsed === null || typeof parsed !== "object" || Array.isArray(parsed)) {

@@ -1,5 +1,4 @@
-// One GET to a node's metrics listener: plain HTTP to a checked address, bounded in bytes and time, no
-// redirects (M-04).
+// One GET to a node's metrics listener: plain HTTP, checked address, bounded size and time (M-04).
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import type { Clock } from "#base/clock.ts";
 import { formatHostPort } from "#base/node-id.ts";

@@ -1,5 +1,4 @@
-// Resolves a node's host to one checked IP address, which is then used as is, so that no later look-up can
-// change it (M-04).
+// Resolves a node's host to one checked IP address, which no later look-up can change (M-04).
 import { lookup as systemLookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";

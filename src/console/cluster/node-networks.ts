@@ -1,5 +1,4 @@
-// Limits the addresses of nodes, so that the metadata store cannot lead the console's connections elsewhere
-// (M-04).
+// Limits nodes' addresses, so that the metadata store cannot lead connections elsewhere (M-04).
 import { BlockList, isIP } from "node:net";
 import { GroveError } from "#base/errors.ts";
 

@@ -1,5 +1,4 @@
-// What rollouts see of nodes: the last good poll on the steady clock, and failed operations (spec 3.2,
-// decision D7).
+// Nodes as rollouts see them: last good poll on the steady clock, failed operations (spec 3.2, decision D7).
 import type { History } from "#console/history/history.ts";
 import type { TargetRunner } from "#console/orchestration/action-run.ts";
 import type { NodeLook, NodePulse } from "#console/orchestration/rollout-gate.ts";

@@ -1,5 +1,4 @@
-// Grades a node by its disk and temperature, and maps statuses to those of the API (spec 3.2, decisions T5,
-// D24).
+// Grades a node by disk and temperature, and maps statuses to those of the API (spec 3.2, decisions T5, D24).
 import { NODE_STATUS_THRESHOLDS } from "#base/limits.ts";
 import type { NodeStatus } from "#wire/webapi/cluster.ts";
 import type { KnownStatus, NodeReading } from "./cluster-state.ts";

@@ -1,5 +1,4 @@
-// One node as visitors and operators see it. The public form is built field by field, never by removing
-// fields (W-09, D4).
+// One node as visitors and operators see it; the public form is built field by field (W-09, D4).
 import { toJson64 } from "#base/json64.ts";
 import type { NodeRates } from "#console/history/node-sample.ts";
 import type { OperatorNode, PublicNode } from "#wire/webapi/cluster.ts";

@@ -1,5 +1,4 @@
-// The answer of GET /api/performance: each node's and the cluster's rates over the last minute (spec 2.8,
-// decision D9).
+// The answer of GET /api/performance: rates of nodes and cluster over a minute (spec 2.8, decision D9).
 import type { History } from "#console/history/history.ts";
 import { errorRatePct } from "#console/history/node-counters.ts";
 import type { PerformanceReply } from "#wire/webapi/performance.ts";
@@ -9,10 +8,7 @@ import { latencyFields } from "./node-view.ts";
 
 type NodePerformance = PerformanceReply["nodes"][number];
 
-/**
- * Rates are sums over the nodes that answer; the cluster's error rate is that of all their operations
- * together.
- */
+/** Rates are sums over answering nodes; the cluster's error rate is that of all their operations. */
 export function performanceReply(
   nodes: ReturnType<ClusterState["nodes"]>,
   history: Pick<History, "windowRates" | "errorWindow">,

@@ -1,5 +1,4 @@
-// Polls of good and malicious nodes over real sockets: a bad node harms only itself, the others are graded on
-// time (M-05, M-08, D24).
+// Polls of good and malicious nodes over real sockets: a bad node harms only itself (M-05, M-08, D24).
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { after, test } from "node:test";

@@ -1,5 +1,4 @@
-// Polls every node's metrics each 5 s: one poll per node at a time, and none waits for another's (spec 4.4,
-// 8, D24, M-08).
+// Polls every node's metrics each 5 s, independent of others and one at a time (spec 4.4, 8, D24, M-08).
 
 import type { Clock } from "#base/clock.ts";
 import { POLL_INTERVAL_MS } from "#base/limits.ts";

@@ -1,5 +1,4 @@
-// A sorted list kept over changes: unmoved items are not sorted again. It works in steps, so that other work
-// runs in between.
+// A sorted list that is updated in steps, without sorting unmoved items again.
 
 /** Items that are sorted or merged in one step. */
 const STEP = 2_048;

@@ -1,10 +1,7 @@
 // Runs long work in time slices, with other work of the event loop in between.
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/**
- * Runs the work to its end with pauses where it yields; one slice takes `turnMs` and the time between two
- * yields.
- */
+/** Runs the work to its end, with pauses at its yields; one slice takes about `turnMs`. */
 export async function inTurns<Result>(work: Generator<void, Result>, turnMs: number): Promise<Result> {
   for (;;) {
     const endMs = performance.now() + turnMs;

@@ -1,5 +1,4 @@
-// The list of users: merged over nodes, in both orders, page by page, with defaults for unreported users (D5,
-// spec 5.9).
+// The list of users: merge, both orders, pages, and defaults for unreported users (D5, spec 5.9).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stringify64 } from "#base/json64.ts";

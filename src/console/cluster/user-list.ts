@@ -1,5 +1,4 @@
-// All users of the cluster, merged from nodes' reports and the store's homes, once per round and only on
-// request (decision D5).
+// All users of the cluster, merged from nodes and store once per round and on request (decision D5).
 import { LRUCache } from "lru-cache";
 import type { Clock } from "#base/clock.ts";
 import { stringify64 } from "#base/json64.ts";

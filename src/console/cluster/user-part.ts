@@ -1,5 +1,4 @@
-// One map of users in a node's document: read only when its bytes change, and in pieces when large (D12,
-// M-05).
+// One map of users in a node's document: read only after changes, and in pieces when large (D12, M-05).
 import { hash } from "node:crypto";
 import { parse64 } from "#base/json64.ts";
 import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
@@ -10,10 +9,7 @@ import { countAt, detailAt, rereadUsers, type ValueScan } from "./known-users.ts
 import { NoAnswer } from "./no-answer.ts";
 import { UserValues } from "./user-values.ts";
 
-/**
- * Bytes of a node's document that are read at once; larger ones in pieces, so that the event loop runs
- * between them.
- */
+/** Bytes of a node's document that are read at once, so that the event loop runs between pieces. */
 export const POLL_PIECE_BYTES = 65_536;
 
 /** The maps of users by their names in the document. */

@@ -30,10 +30,7 @@ export const usersQuery = z
 /** A checked query. */
 export type UsersQuery = z.infer<typeof usersQuery>;
 
-/**
- * The user after whom a page begins. While users come and go, one that keeps its place is neither skipped nor
- * listed twice.
- */
+/** The user after whom a page begins; changes neither skip nor repeat users that keep their place. */
 export interface UserPlace {
   readonly username: string;
   readonly usedShare: number;

@@ -1,5 +1,4 @@
-// A node's users with one value each: maps of the same users share their names, so that a change of values
-// copies no names.
+// A node's users with one value each, where maps of the same users share their names.
 
 /** Names in the node's order, and the position of each. */
 interface Roster {
@@ -17,10 +16,7 @@ export class UserValues<V> implements ReadonlyMap<string, V> {
     this.#values = values;
   }
 
-  /**
-   * Makes a map of entries; it shares names with the first of `others` that lists the same ones in the same
-   * order.
-   */
+  /** Makes a map; it shares names with the first of `others` that lists the same ones in order. */
   static of<V>(
     entries: ReadonlyMap<string, V>,
     others: readonly (UserValues<unknown> | undefined)[] = [],

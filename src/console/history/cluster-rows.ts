@@ -1,5 +1,4 @@
-// The cluster's rows: all nodes' rows of a slot aggregated, computed once per slot and again after a late row
-// (D9).
+// The cluster's rows: nodes' rows of a slot aggregated once, and again after a late row (D9).
 import { HISTORY_SNAPSHOTS_PER_NODE } from "#base/limits.ts";
 import { OPS_COLUMN, RING_COLUMNS, rounded } from "./columns.ts";
 import type { SlotRing } from "./slot-ring.ts";

@@ -1,5 +1,4 @@
-// Tests of the whole history: an hour of rows, gaps, state after a kill, bytes written in a day (spec 2.10,
-// 8, T18, D24, W-15).
+// Tests of the history: an hour of rows, gaps, kills, bytes written in a day (spec 2.10, 8, T18, D24, W-15).
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

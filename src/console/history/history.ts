@@ -1,5 +1,4 @@
-// The history of the cluster: rates, every node's last hour, and data for forecasts (spec 2.8, 2.10, decision
-// D9).
+// The history of the cluster: rates, nodes' last hour, data for forecasts (spec 2.8, 2.10, decision D9).
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { HISTORY_SNAPSHOTS_PER_NODE, SNAPSHOT_SAVE_INTERVAL_MS } from "#base/limits.ts";
@@ -85,10 +84,7 @@ export class History {
     });
   }
 
-  /**
-   * Loads the kept data and sets damaged files aside. Throws BAD_ARGUMENT when a newer version wrote them
-   * (D18).
-   */
+  /** Loads the data and sets damaged files aside. Throws BAD_ARGUMENT for a newer version's files (D18). */
   static async open(deps: HistoryDeps): Promise<History> {
     const history = new History(deps);
     try {
@@ -181,18 +177,12 @@ export class History {
     return this.#counters.get(nodeId)?.errorsPerSecond(this.#clock.steadyMs()) ?? null;
   }
 
-  /**
-   * Days until a node's disk is full up to its reserve, at the recent pace; undefined when unknown or not
-   * filling.
-   */
+  /** Days until a node's disk is full up to its reserve; undefined when unknown or not filling. */
   forecastDiskFullDays(nodeId: string): number | undefined {
     return this.#trends.diskFullDays(nodeId);
   }
 
-  /**
-   * True when the data suffices to tell whether a node's disk fills: from six hours of answers on, while it
-   * answers.
-   */
+  /** True when six hours of answers suffice to tell whether a node's disk fills, while it answers. */
   isDiskForecastKnown(nodeId: string): boolean {
     return this.#trends.isDiskTrendKnown(nodeId);
   }
@@ -222,10 +212,7 @@ export class History {
     return historyReply(nodeId, range, query, Math.floor(this.#clock.wallMs() / 1_000));
   }
 
-  /**
-   * The rows of a node, or of CLUSTER, between two moments in Unix seconds, in slots of the named length if
-   * any.
-   */
+  /** The rows of a node, or of CLUSTER, between two Unix seconds, in slots of the named length if any. */
   async longRange(
     nodeId: string,
     from: number,
@@ -246,10 +233,7 @@ export class History {
     return this.#saving;
   }
 
-  /**
-   * Saves new rows, which also happens every 60 s. Never rejects: an error is logged, and shown by
-   * saveFailure.
-   */
+  /** Saves new rows, which also happens every 60 s. Never rejects: errors are logged and in saveFailure. */
   save(): Promise<void> {
     return this.#queueSave({});
   }

@@ -4,10 +4,7 @@ import { join } from "node:path";
 import { crc32 } from "#os/crc32.ts";
 import { RING_COLUMNS } from "./columns.ts";
 
-/**
- * Nodes with rows beyond the last hour, the cluster included; the one silent longest is replaced. 1 GB in
- * all.
- */
+/** Nodes and cluster with rows beyond the last hour; one more replaces the longest silent. 1 GB in all. */
 export const LONG_HISTORY_NODES_MAX = 257;
 
 /** Length of slots, and how many of them are kept. */
@@ -71,10 +68,7 @@ export class KeptRows {
     return this.#extents.get(id)?.newest;
   }
 
-  /**
-   * Writes rows of one node: values by slot, in ascending order. At the limit it replaces the node silent
-   * longest.
-   */
+  /** Writes a node's rows by slot, in ascending order; at the limit it replaces the longest silent node. */
   async write(id: string, rows: ReadonlyMap<number, Float32Array>): Promise<void> {
     if (rows.size === 0 || !FILE_NAME.test(id)) return;
     if (!this.#extents.has(id) && this.#extents.size >= LONG_HISTORY_NODES_MAX) await this.#makeRoom();

@@ -1,5 +1,4 @@
-// Tests of the long history: minutes and quarters of an hour, correct answers where nothing is kept, bounded
-// files.
+// Tests of the long history: minutes, quarters of an hour, times without rows, bounded files.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

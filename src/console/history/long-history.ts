@@ -1,5 +1,4 @@
-// The long history of every node and the cluster: a row per minute for a week, and one per quarter of an hour
-// for 400 days.
+// The long history of nodes and cluster: a row per minute for a week, one per quarter hour for 400 days.
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { POLL_INTERVAL_MS, QUARTER_ROWS_KEPT } from "#base/limits.ts";
@@ -94,10 +93,7 @@ export class LongHistory {
     return { ...reply, from, to, kept_from: range.keptFrom ?? null };
   }
 
-  /**
-   * The rows between two moments in Unix seconds, in slots of the named length or the shortest that reach so
-   * far back.
-   */
+  /** The rows between two Unix seconds, in slots of the named length or the shortest that reach back. */
   async range(id: string, from: number, to: number, length?: number): Promise<LongRange> {
     const nowUnix = Math.floor(this.#clock.wallMs() / 1_000);
     const isRecent =

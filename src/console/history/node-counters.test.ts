@@ -1,5 +1,4 @@
-// Tests of rates: growth on the steady clock, restarts, the window of 60 s (decision D9, T4, failures M-05,
-// M-06).
+// Tests of rates: growth, restarts, the window of 60 s (decision D9, T4, failures M-05, M-06).
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";

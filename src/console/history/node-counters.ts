@@ -1,5 +1,4 @@
-// Turns a node's counters into rates that survive restarts, and into totals of the last 60 s (decision D9,
-// T4).
+// Turns a node's counters into rates that survive restarts and totals of the last 60 s (decision D9, T4).
 import { ERROR_RATE_MIN_OPERATIONS, POLL_INTERVAL_MS } from "#base/limits.ts";
 import { type ErrorWindow, NO_RATES, type NodeRates, type NodeSample } from "./node-sample.ts";
 
@@ -7,10 +6,7 @@ import { type ErrorWindow, NO_RATES, type NodeRates, type NodeSample } from "./n
 const RATE_WINDOW_MS = 60_000;
 /** Intervals between answers that are kept in the window: twice what the poll interval makes. */
 const RATE_INTERVALS_KEPT = 24;
-/**
- * Consecutive failures from which a node counts as failing at everything, even below the minimum of
- * operations (T4).
- */
+/** Consecutive failures from which a node counts as failing at everything (T4). */
 const FAILING_RUN_MIN_ERRORS = 5;
 /** Shortest duration of such a run of failures. */
 const FAILING_RUN_MIN_MS = 60_000;
@@ -166,10 +162,7 @@ export class NodeCounters {
     );
   }
 
-  /**
-   * After a restart all counters began at zero, at the node's start time or else right after its answer
-   * before.
-   */
+  /** After a restart all counters began at zero, at the node's start or right after its last answer. */
   #restart(sample: NodeSample): void {
     const uptimeMs = valid(sample.uptimeSeconds);
     this.#run = undefined;
@@ -185,10 +178,7 @@ export class NodeCounters {
   }
 }
 
-/**
- * Failed share in percent; null under 20 attempts, unless all fail (T4). Failures beyond the attempts count
- * as 100 %.
- */
+/** Failed share in percent, at most 100; null under 20 attempts, unless all fail (T4). */
 export function errorRatePct({ errors, ops, failingRun }: ErrorWindow): number | null {
   if (ops >= ERROR_RATE_MIN_OPERATIONS) return Math.min(100, (errors / ops) * 100);
   return failingRun > 0 ? 100 : null;

@@ -45,10 +45,7 @@ export interface NodeRates {
   readonly readMbps: number | null;
   readonly writeIops: number | null;
   readonly readIops: number | null;
-  /**
-   * Failed share of attempts in the last 60 s in percent; null under 20 attempts, unless all have failed for
-   * a while (T4).
-   */
+  /** Failed share in the last 60 s in percent; null under 20 attempts, unless all fail for a while (T4). */
   readonly errorRatePct: number | null;
 }
 

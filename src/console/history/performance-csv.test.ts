@@ -1,5 +1,4 @@
-// Tests of the CSV: RFC 4180 by an independent reader, formulas escaped, gaps left out, the oldest first
-// (decision D9, W-11).
+// Tests of the CSV: RFC 4180 by an independent reader, escaped formulas, gaps, order (decision D9, W-11).
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";

@@ -1,5 +1,4 @@
-// The CSV of kept rows: RFC 4180, one row per node and snapshot, the oldest first, no cell a formula
-// (decision D9, W-11).
+// The CSV of kept rows: RFC 4180, oldest first, gaps left out, no cell a formula (decision D9, W-11).
 import { stringify } from "csv-stringify/sync";
 import { POLL_INTERVAL_MS } from "#base/limits.ts";
 import { RING_COLUMNS, rounded, SHOWN_COLUMNS } from "./columns.ts";

@@ -1,5 +1,4 @@
-// The last hour of every node in memory: 720 rows each, gaps as rows of nulls, and the cluster's rows (spec
-// 8, D9, W-15).
+// The last hour of every node and the cluster in memory: 720 rows each, gaps as nulls (spec 8, D9, W-15).
 import type { Clock } from "#base/clock.ts";
 import { HISTORY_SNAPSHOTS_PER_NODE, POLL_INTERVAL_MS } from "#base/limits.ts";
 import { ClusterRows } from "./cluster-rows.ts";

@@ -40,10 +40,7 @@ export class SeriesFile {
     return this.#writtenBytes;
   }
 
-  /**
-   * Reads the file. Returns the damage for which files were set aside. Throws BAD_ARGUMENT when a newer
-   * version wrote it.
-   */
+  /** Reads the file and returns its damage, if any. Throws BAD_ARGUMENT for a newer version's file. */
   async load(taker: RowsTaker): Promise<readonly string[]> {
     const { path, form, clock, thread } = this.#options;
     const loaded = await thread.load({ kind: "load", path, form, nowMs: clock.wallMs() }, taker);

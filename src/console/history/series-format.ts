@@ -1,5 +1,4 @@
-// The text of series files: a head, then one line per series, so that neither writing nor reading holds all
-// at once.
+// The text of series files: a head, then one line per series, written and read line by line.
 import { rounded } from "./columns.ts";
 import type { Rows } from "./slot-ring.ts";
 
@@ -36,10 +35,7 @@ export interface SeriesHead {
 const ID_MAX_LENGTH = 300;
 const CLOSING = "]}";
 
-/**
- * First line of a whole file, with its line end. With the series and the closing line it is one JSON
- * document.
- */
+/** First line of a whole file, with its line end. The whole file is one JSON document. */
 export function wholeHead(form: SeriesForm, head: SeriesHead): string {
   return `${JSON.stringify(headFields(form, head)).slice(0, -1)},"${form.list}":[\n`;
 }

@@ -1,5 +1,4 @@
-// Reads series files: the whole file, then its journal; damaged ones are set aside and never fatal (A-10,
-// D24).
+// Reads series files, whole file and journal; damaged ones are set aside and never fatal (A-10, D24).
 import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { errorText } from "#base/log.ts";

@@ -47,10 +47,7 @@ export class SeriesThread {
     return answer.loaded;
   }
 
-  /**
-   * Runs one step of a write and returns the written bytes. The rows' values are moved to the thread, not
-   * copied.
-   */
+  /** Runs one step of a write and returns the written bytes. The rows' values are moved, not copied. */
   async write(request: Unnumbered<Exclude<SeriesRequest, { kind: "load" }>>): Promise<number> {
     const moved = request.kind === "rows" ? request.series.map(({ values }) => values.buffer) : [];
     const answer = await this.#ask(request, moved, NOBODY);

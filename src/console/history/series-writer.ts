@@ -1,5 +1,4 @@
-// Writes series files: a whole file atomically in pieces, or appended lines of its journal, flushed before
-// they count.
+// Writes series files: a whole file atomically, or lines appended to its journal and flushed.
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { PassThrough } from "node:stream";

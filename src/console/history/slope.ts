@@ -31,10 +31,7 @@ export function pace(points: readonly Point[], pointsMax: number): number | unde
   return lead / slopes.length >= RISING_LEAD_MIN ? median : undefined;
 }
 
-/**
- * True when the points suffice, over at least six hours, to tell whether the amount rises. They are in order
- * of time.
- */
+/** True when the points, in order of time, are enough and span at least six hours. */
 export function spansEnough(points: readonly Point[]): boolean {
   const [first, last] = [points[0], points.at(-1)];
   if (first === undefined || last === undefined || points.length < POINTS_MIN) return false;

@@ -1,5 +1,4 @@
-// A ring of rows, one per slot of time, as columns of typed arrays: the newest rows stay, slots without a row
-// read as NaN.
+// A ring of the newest rows, one per slot of time, as typed arrays; slots without a row read as NaN.
 
 /** Rows of consecutive slots, as written to disk and read back. */
 export interface Rows {

@@ -1,5 +1,4 @@
-// Tests of forecasts: from six hours on, at the week's pace, none when flat or falling, unmoved by jumps and
-// noise.
+// Tests of forecasts: from six hours on, none when flat or falling, unmoved by jumps and noise.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";

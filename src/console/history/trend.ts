@@ -41,10 +41,7 @@ export class Trend {
   readonly tiers: readonly Tier[];
   readonly #comparedPoints: number;
   #latest: (Point & { readonly limit: number }) | undefined;
-  /**
-   * Bytes per millisecond, with the time of the newest point considered; undefined before the first
-   * computation.
-   */
+  /** Bytes per millisecond, with the time of the newest point; undefined before it is computed. */
   #pace: { readonly value: number | undefined; readonly isKnown: boolean; readonly atMs: number } | undefined;
 
   constructor(

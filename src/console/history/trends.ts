@@ -49,10 +49,7 @@ export class Trends {
     this.#clock = clock;
   }
 
-  /**
-   * Records a node's disk. It is full when only the reserve is left, since no write may use that (spec
-   * 4.6.3).
-   */
+  /** Records a node's disk, which is full when only the reserve is left (spec 4.6.3). */
   recordDisk(sample: NodeSample): void {
     const { diskUsedBytes: used, diskFreeBytes: free, reserveBytes } = sample;
     if (used === null || free === null || !isAmount(used) || !isAmount(free)) return;

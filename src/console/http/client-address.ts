@@ -1,5 +1,4 @@
-// Finds the client's address from the connection or a trusted proxy's headers (C-04), and whether TLS
-// protects it.
+// Finds a request's client address, from the connection or a trusted proxy (C-04), and whether it used TLS.
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
 import type { TLSSocket } from "node:tls";
@@ -21,10 +20,7 @@ export class TrustedProxies {
   readonly #list = new BlockList();
   readonly #isEmpty: boolean;
 
-  /**
-   * Takes addresses and networks (`10.0.0.1`, `10.0.0.0/8`, `fd00::/8`). Throws BAD_ARGUMENT for anything
-   * else.
-   */
+  /** Takes addresses and networks (`10.0.0.1`, `10.0.0.0/8`, `fd00::/8`), else throws BAD_ARGUMENT. */
   constructor(places: readonly string[] = []) {
     this.#isEmpty = places.length === 0;
     for (const place of places) this.#add(place);

@@ -1,5 +1,4 @@
-// Metrics of the console itself, as JSON and as Prometheus text: event loop, memory, requests and what each
-// part adds.
+// Metrics of the console, as JSON and Prometheus text: event loop, memory, requests and those of its parts.
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Clock } from "#base/clock.ts";
 import { VERSION } from "#base/version.ts";
@@ -8,10 +7,7 @@ import { familyText, type MetricFamily, type PrometheusForm } from "#telemetry/p
 
 /** One metric that a part of the console adds. */
 export interface ConsoleFigure {
-  /**
-   * Prometheus name without `svc_console_` and `_total`, in base units: `polls_missed`, `sockets`,
-   * `snapshot_bytes`.
-   */
+  /** Prometheus name without `svc_console_` and `_total`, in base units: `sockets`, `snapshot_bytes`. */
   readonly name: string;
   readonly type: "counter" | "gauge";
   readonly help: string;

@@ -1,5 +1,4 @@
-// Finds a request's token: the first of header, cookie and query that is present decides, even when it is
-// wrong (spec 4.2, T12).
+// Finds a request's token: the first of header, cookie and query decides, even when wrong (spec 4.2, T12).
 import type { IncomingHttpHeaders } from "node:http";
 import { fastifyCookie as cookies } from "@fastify/cookie";
 

@@ -1,5 +1,4 @@
-// The guard before every handler: request id, response headers, authentication, rate limits and access (spec
-// 5.8, D2, D17, W-14).
+// The guard before every handler: headers, authentication, rate limits and access (spec 5.8, D2, D17, W-14).
 import type { IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { Clock } from "#base/clock.ts";

@@ -1,5 +1,4 @@
-// The OpenAPI 3.1 description of the console's HTTP interface, generated from the schemas that check requests
-// and responses.
+// The OpenAPI 3.1 description of the console's HTTP interface, generated from the schemas of its routes.
 import swagger from "@fastify/swagger";
 import { jsonSchemaTransform } from "fastify-type-provider-zod";
 import { z } from "zod";

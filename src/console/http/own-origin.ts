@@ -1,5 +1,4 @@
-// Tells whether a page of our own sent a request, so that other sites cannot use an operator's cookie (D2,
-// W-06).
+// Checks that a page of our own sent a request, so that other sites cannot use its cookie (D2, W-06).
 import type { IncomingHttpHeaders } from "node:http";
 
 /** Methods that change no state. */

@@ -1,5 +1,4 @@
-// The table from problem codes to HTTP statuses and titles, and from Grove's error codes to problem codes
-// (decision D2).
+// The table from problem codes to HTTP statuses and titles, and from error codes to problems (decision D2).
 import type { ErrorCode } from "#base/errors.ts";
 import type { ProblemCode } from "#wire/webapi/problem.ts";
 

@@ -59,10 +59,7 @@ declare module "fastify" {
 
 const NO_QUERY = Object.freeze({});
 
-/**
- * URLs whose responses may be ready. The first request for each goes through routing and the check of its
- * query.
- */
+/** URLs whose responses may be ready. The first request for each is routed and has its query checked. */
 export class ResponseCache {
   readonly #deps: ResponseCacheDeps;
   readonly #urls = new LRUCache<string, KnownUrl>(atMost(KEPT_URLS_MAX));
@@ -72,10 +69,7 @@ export class ResponseCache {
     this.#deps = deps;
   }
 
-  /**
-   * Answers a request if a response is ready; false when it must go through the router, which also reports
-   * errors.
-   */
+  /** Answers a request if a response is ready; false sends it to the router, which also reports errors. */
   answer(request: IncomingMessage, response: ServerResponse): boolean {
     if (request.method !== "GET" || request.headers["if-none-match"] !== undefined) return false;
     const known = this.#urls.get(request.url ?? "");

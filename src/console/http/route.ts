@@ -1,5 +1,4 @@
-// What every route module of the console shares: the application's type, the viewer, and the error that
-// handlers throw (decision D2).
+// What the console's route modules share: application type, viewer, and the handlers' error (decision D2).
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
@@ -30,18 +29,12 @@ export interface OperatorSession {
   readonly passwordHash: string;
 }
 
-/**
- * The caller of a route. Visitors see redacted views only (spec 5.8.4). The address is the client's, not a
- * trusted proxy's.
- */
+/** The caller of a route, with the client's address. Visitors see redacted views only (spec 5.8.4). */
 export type Viewer =
   | { readonly kind: "visitor"; readonly address: string }
   | { readonly kind: "operator"; readonly address: string; readonly session: OperatorSession };
 
-/**
- * Access to a route: "public" for all (`viewerOf` tells them apart), "operator" for operators, with a 401 for
- * others.
- */
+/** Access to a route: "public" for visitors and operators, "operator" with a 401 for visitors. */
 export type RouteAuth = "public" | "operator";
 
 declare module "fastify" {

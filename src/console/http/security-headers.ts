@@ -1,9 +1,6 @@
 // The security headers of the console's responses: helmet's defaults and a content policy for its pages.
 
-/**
- * Allows only what the pages need. `upgrade-insecure-requests` is left out because it would break them over
- * plain HTTP.
- */
+/** Allows only what the pages need. `upgrade-insecure-requests` would break them over plain HTTP. */
 const CONTENT_POLICY = [
   "default-src 'self'",
   "object-src 'none'",
@@ -30,10 +27,7 @@ const OF_PAGES: Readonly<Record<string, string>> = {
   "x-xss-protection": "0",
 };
 
-/**
- * The headers of responses at a path. HSTS covers this host name only, because subdomains may be other
- * services.
- */
+/** Headers of responses at a path. HSTS covers this host only: its subdomains may be other services. */
 export function securityHeaders(path: string, isTls: boolean): Readonly<Record<string, string>> {
   return {
     ...OF_EVERY_ANSWER,

@@ -1,5 +1,4 @@
-// The live stream: all open WebSockets, what each audience receives, and who may connect (decision D8, spec
-// 6).
+// The live stream: open WebSockets, what each audience receives, and who may connect (decision D8, spec 6).
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import { AUDIENCES, type Audience } from "#base/audience.ts";
@@ -174,10 +173,7 @@ export class Hub {
     }
   }
 
-  /**
-   * Sends an alert's change to operators, and to visitors what they may see. Disconnected clients get it by
-   * `resume`.
-   */
+  /** Sends an alert's change to its audiences. Disconnected clients get it by `resume`. */
   alertEvent(event: LiveAlert): void {
     // A record of a recovery is sent as raised, because it is a new row in the list.
     const type = `alert.${event.kind === "recorded" ? "raised" : event.kind}`;
@@ -210,10 +206,7 @@ export class Hub {
     }
   }
 
-  /**
-   * Accepts no more sockets and closes all with 1001. Resolves when they are gone, after the grace time at
-   * the latest.
-   */
+  /** Accepts no more sockets, closes all with 1001, and resolves after the grace time at the latest. */
   async close(): Promise<void> {
     this.#isStopped = true;
     this.#stopTicking();
@@ -332,10 +325,7 @@ export class Hub {
     setImmediate(() => this.#pump());
   }
 
-  /**
-   * Sends to waiting sockets, some in each turn of the event loop, so that many sockets do not delay other
-   * work.
-   */
+  /** Sends to some waiting sockets in each turn of the event loop, so that other work is not delayed. */
   #pump(): void {
     const endMs = performance.now() + LIVE_SLICE_MS;
     let sent = 0;

@@ -1,5 +1,4 @@
-// Requests of browsers over a WebSocket: missed events and topics to follow; all others get an error message
-// (decision D8).
+// Answers browsers' requests over a WebSocket: missed events, topics to follow, else an error (decision D8).
 import type { z } from "zod";
 import { problemDocument } from "#console/http/problem-reply.ts";
 import { type OperatorSession, ProblemError } from "#console/http/route.ts";
