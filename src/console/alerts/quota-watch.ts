@@ -1,5 +1,4 @@
-// The rule for quotas: conditions only near the limit, so that 100,000 users cost little (T1, spec 3.1 rule
-// 3).
+// The rule for quotas: conditions only near the limit, so that 100,000 users are cheap (T1, spec 3.1 rule 3).
 import { toJson64 } from "#base/json64.ts";
 import { ALERT_THRESHOLDS, METRICS_USERS_LISTED_MAX, QUOTA_ALERT_WARNING_PERCENT } from "#base/limits.ts";
 import { quotaPercent } from "#base/quota-share.ts";
