@@ -50,7 +50,7 @@ export async function makeProviderKeys(): Promise<ProviderKeys> {
   };
 }
 
-/** Reads and checks the file. Throws BAD_ARGUMENT for a file that is missing, invalid or readable by others. */
+/** Reads and checks the file. Throws BAD_ARGUMENT if it is missing, invalid or readable by others. */
 export async function readProviderSettings(path: string): Promise<ProviderSettings> {
   const text = await readPrivateFile(path);
   if (text === undefined) throw new GroveError("BAD_ARGUMENT", `${path} is missing`);
