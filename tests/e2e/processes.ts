@@ -24,7 +24,7 @@ export interface ProgramSettings {
   readonly input?: string | Uint8Array;
 }
 
-/** How a program ended. */
+/** The end of a program, with its output. */
 export interface Ended {
   /** Exit code; null when a signal ended it. */
   readonly code: number | null;

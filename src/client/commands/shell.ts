@@ -181,7 +181,7 @@ function inheritSettings(command: Command, parent: Command): void {
   for (const child of command.commands) inheritSettings(child, command);
 }
 
-/** Where the word at the end of a line starts, quotes included. */
+/** The start of the last word of a line, quotes included. */
 function lastWordStart(line: string): number {
   const count = splitLine(line).words.length;
   for (let at = line.length; at > 0; at--) {

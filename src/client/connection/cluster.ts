@@ -94,7 +94,7 @@ const PATH_CODES: readonly ErrorCode[] = [
 /** Their texts are fixed to the letter (spec 7), so only the path is added to them. */
 const SPACE_CODES: readonly ErrorCode[] = ["QUOTA_EXCEEDED", "INODE_LIMIT", "DISK_RESERVE"];
 
-/** What a cluster is made from. */
+/** Dependencies of a cluster. */
 export interface ClusterDeps extends LinkDeps {
   readonly router: Router;
   readonly random: Random;

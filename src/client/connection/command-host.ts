@@ -9,10 +9,10 @@ import type { ClientFlags } from "./client-flags.ts";
 import { errorJson, explain } from "./error-text.ts";
 import { isUnexpected, requestIdOf } from "./request-trace.ts";
 
-/** What a verb does; a number is its exit code. */
+/** The action of a verb; a number is its exit code. */
 export type Action = (context: ClientContext) => Promise<number | void>;
 
-/** Where verbs run: each in a process of its own, or one after another in a shell. */
+/** Runs verbs: each in a process of its own, or one after another in a shell. */
 export interface CommandHost {
   /** Runs an action to its end. Never rejects: prints the failure and sets the exit code. */
   run(verb: string, flags: ClientFlags, action: Action): Promise<void>;

@@ -18,7 +18,7 @@ import type { IdentityHolder } from "./identity-holder.ts";
 import { isStatusError, refusalOf } from "./refusal.ts";
 import type { SessionCache, StoredSession } from "./session-cache.ts";
 
-/** What a link is made from. */
+/** Dependencies of a link. */
 export interface LinkDeps {
   readonly profile: Profile;
   readonly identity: IdentityHolder;

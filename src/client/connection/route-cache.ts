@@ -5,7 +5,7 @@ import { readStored, writeStored } from "#client/signin/stored-json.ts";
 import { ROUTES_KEPT_MAX } from "#client/terminal/limits.ts";
 import { removePrivateFile } from "#os/private-file.ts";
 
-/** Where a root lives. */
+/** The FileServer of a root, with the route's expiry. */
 export interface Route {
   /** Username that owns the root; empty for one's own. */
   readonly root: string;

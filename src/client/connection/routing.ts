@@ -18,7 +18,7 @@ import { pages } from "./pages.ts";
 import { refusalOf } from "./refusal.ts";
 import type { Route, RouteCache } from "./route-cache.ts";
 
-/** What a router is made from. */
+/** Dependencies of a router. */
 export interface RouterDeps {
   readonly profile: Profile;
   readonly identity: IdentityHolder;
@@ -38,7 +38,7 @@ const OF_ONE_SERVER: readonly (ErrorCode | undefined)[] = [
   "OVERLOADED",
 ];
 
-/** Answers where roots live. */
+/** Finds the servers of roots. */
 export class Router {
   readonly #deps: RouterDeps;
   #connection: Connection | undefined;

@@ -9,9 +9,9 @@ import { callbackPage, PAGE_HEADERS } from "./callback-page.ts";
 /** Exchanges the redirect's address for an e-mail address, for the page. The page shows rejections too. */
 export type Exchange = (callback: URL) => Promise<string>;
 
-/** What a callback server is made from. */
+/** Dependencies of a callback server. */
 export interface CallbackOptions {
-  /** Where the identity provider sends the browser: http on a loopback name or address. */
+  /** The address of the provider's redirect: http on a loopback name or address. */
   readonly redirectUri: string;
   /** The state that was sent with the browser; single use. */
   readonly state: string;

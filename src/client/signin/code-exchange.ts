@@ -20,7 +20,7 @@ export interface SignInStart {
   readonly exchange: (callback: URL) => Promise<string>;
 }
 
-/** What a sign-in is started with. */
+/** Dependencies of a sign-in. */
 export interface SignInDeps {
   readonly idp: IdpProfile;
   readonly clientSecret: string | undefined;

@@ -20,7 +20,7 @@ export const CLIENT_ERROR_CODES = [
 /** One way in which the client itself fails. */
 export type ClientErrorCode = (typeof CLIENT_ERROR_CODES)[number];
 
-/** What ClientError takes beside code and message. */
+/** Options of a ClientError beside code and message. */
 export interface ClientErrorOptions {
   /** A sentence with the action to take; the code's own otherwise. */
   readonly todo?: string;

@@ -27,7 +27,7 @@ export interface NamedRemote {
 /** A source with its place. */
 export type PlannedDownload = DownloadSource & PlannedTransfer;
 
-/** What a plan is made from. */
+/** Dependencies of a plan. */
 export interface GetPlanDeps {
   readonly context: ClientContext;
   readonly journal: TransferJournal;

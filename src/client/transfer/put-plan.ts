@@ -29,7 +29,7 @@ export interface NamedSource {
 /** A source with its place. */
 export type PlannedSource = UploadSource & PlannedTransfer;
 
-/** What a plan is made from. */
+/** Dependencies of a plan. */
 export interface PutPlanDeps {
   readonly context: ClientContext;
   readonly cluster: Cluster;

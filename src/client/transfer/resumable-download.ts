@@ -13,7 +13,7 @@ import { LocalFileWriter } from "./local-file.ts";
 import { claimPartial } from "./partial-file.ts";
 import type { OnBytes } from "./upload.ts";
 
-/** What a resumable download is made from. */
+/** Dependencies of a resumable download. */
 export interface ResumableDownloadDeps {
   readonly cluster: Cluster;
   /** Tells people something above the progress bar. */

@@ -14,7 +14,7 @@ import { isSameState, READ_FLAGS, settledState, stateOf, unchanged } from "./loc
 import { type OnBytes, readChunks, uploadChunks } from "./upload.ts";
 import type { UploadMemory, UploadSource } from "./upload-memory.ts";
 
-/** What a resumable upload is made from. */
+/** Dependencies of a resumable upload. */
 export interface ResumableUploadDeps {
   readonly cluster: Cluster;
   readonly memory: UploadMemory;

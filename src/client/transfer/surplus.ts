@@ -19,7 +19,7 @@ export interface Surplus {
   readonly sizeBytes: number;
 }
 
-/** What taking it away is made from. */
+/** Dependencies of removing the surplus. */
 export interface SurplusDeps {
   readonly context: ClientContext;
   readonly cluster: Cluster;

@@ -41,7 +41,7 @@ export interface DownloadSource extends RemotePath {
   readonly isMirror?: boolean;
 }
 
-/** What a download is made from. */
+/** Dependencies of a download. */
 export interface TreeDownloadDeps {
   readonly cluster: Cluster;
   readonly meter: ProgressMeter;

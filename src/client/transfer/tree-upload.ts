@@ -30,7 +30,7 @@ export interface UploadSource {
   readonly there?: Attr | undefined;
 }
 
-/** What an upload is made from. */
+/** Dependencies of an upload. */
 export interface TreeUploadDeps {
   readonly cluster: Cluster;
   readonly meter: ProgressMeter;
