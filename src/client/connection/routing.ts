@@ -1,4 +1,4 @@
-// Finds the FileServer that holds a root: in the cached routes, else at the MetaServer (T20).
+// Finds the FileServer that holds a root: in the cached routes, else at the MetaServer (spec 4.5, T20).
 
 import { systemClock } from "#base/clock.ts";
 import { type ErrorCode, isGroveError } from "#base/errors.ts";
