@@ -107,7 +107,7 @@ function ending({ username, to }: Names): Order {
   };
 }
 
-/** Those that have come to their end are left out of what is decided next. */
+/** Hand-overs that have not expired; later decisions leave out the expired ones. */
 function inForce({ handOvers }: KnownState): KnownState["handOvers"] {
   return handOvers.filter(({ untilMs }) => untilMs > BigInt(systemClock.wallMs()));
 }

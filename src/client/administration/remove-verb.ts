@@ -1,4 +1,4 @@
-// `grove user remove`: locks a user out and has the files deleted after 30 days, undoes that, and frees the address of who is gone.
+// `grove user remove`: locks a user out and deletes the files after 30 days; undo; freeing the address.
 
 import { Command } from "commander";
 import { systemClock } from "#base/clock.ts";
