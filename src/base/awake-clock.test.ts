@@ -1,4 +1,5 @@
-// Time in which the process stood still counts for two looks, and nobody is judged before what came meanwhile is read.
+// Time in which the process stood still counts as two looks, and the judgement of others waits for unread
+// messages.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AwakeClock } from "./awake-clock.ts";
