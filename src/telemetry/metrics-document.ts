@@ -76,7 +76,7 @@ export interface CareReadings {
     readonly lastEndedAtMs: number | undefined;
     readonly lastRoots: number;
     readonly lastRows: number;
-    /** The result of the recount; undefined before the first one. */
+    /** The result of counting so far; undefined before anything was counted. */
     readonly drift: DriftReading | undefined;
   };
 }
@@ -155,10 +155,7 @@ export interface NodeMetrics {
   readonly write_ops_total: number;
   readonly read_ops_total: number;
   readonly errors_total: number;
-  /**
-   * Reads, writes, and other calls that were not refused: the operations that may end as errors, each once
-   * (T4).
-   */
+  /** Reads, writes, and other calls that were not refused; each may end as one error (T4). */
   readonly attempts_total: number;
   readonly failed_writes_total: number;
   readonly failed_reads_total: number;
@@ -192,10 +189,7 @@ export interface NodeMetrics {
   /** True when the node accepts mock tokens: the alert `auth_mock:<fsID>` (D11). */
   readonly auth_mock: boolean;
   readonly storage_failed: boolean;
-  /**
-   * Files with wrong stored bytes that were not replaced since: above 0 raises the alert `corruption:<fsID>`
-   * (D11).
-   */
+  /** Damaged files that were not replaced since: above 0 raises the alert `corruption:<fsID>` (D11). */
   readonly damaged_file_count: number;
   readonly damage_found_total: number;
   readonly scrub_running: boolean;
@@ -209,8 +203,7 @@ export interface NodeMetrics {
   readonly scrub_last_pass_bytes: Json64;
   readonly scrub_last_pass_found: number;
   /**
-   * Bytes by which counters were wrong; null until the first recount ends without a finding. Raises the alert
-   * `quota_drift:<fsID>` (D16).
+   * Bytes counted wrongly; null until a first recount ends or finds some. Raises `quota_drift:<fsID>` (D16).
    */
   readonly quota_drift_bytes: number | null;
   /** Counters of bytes, files and entries that were wrong; null like the bytes. */
