@@ -1,4 +1,5 @@
-// Streams are reset when no frame is being read, since Node 26.10 corrupts its heap otherwise, and without an end of stream before.
+// Streams are reset outside frame reading, since Node 26.10 otherwise corrupts its heap, and without an end
+// of stream before.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import {
