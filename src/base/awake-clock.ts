@@ -13,10 +13,7 @@ export class AwakeClock implements Clock {
   #lookedMs: number;
   #awakeMs: number;
 
-  /**
-   * `intervalMs` is the time between two looks. Until a standstill, the steady times of both clocks are the
-   * same.
-   */
+  /** `intervalMs` is the time between two looks. Until a standstill both clocks have the same steady time. */
   constructor(clock: Clock, intervalMs: number) {
     this.#clock = clock;
     this.#longestMs = 2 * intervalMs;
@@ -25,8 +22,8 @@ export class AwakeClock implements Clock {
   }
 
   /**
-   * Counts the time up to now, then calls `judge`: at once, or after a standstill when unread messages have
-   * been read.
+   * Counts the time up to now, then calls `judge`: at once, or after a standstill once messages have been
+   * read.
    */
   look(judge: (nowMs: number) => void): void {
     const stoodStill = this.#clock.steadyMs() - this.#lookedMs > this.#longestMs;

@@ -8,7 +8,7 @@ export interface Clock {
   /** Milliseconds on a clock that never goes back and counts time asleep where the system offers it. */
   steadyMs(): number;
   /**
-   * Milliseconds since the machine started, time asleep included; absent where unknown. Coarse: tens of
+   * Milliseconds since the machine started, asleep or not; absent where unknown. Coarse: tens of
    * milliseconds.
    */
   bootMs?(): number;

@@ -1,5 +1,4 @@
-// Joins CRC-32 checksums of neighbouring ranges, so that bytes are read once for message, block, chunk and
-// file.
+// Joins CRC-32 checksums of neighbouring ranges, so that message, block, chunk and file read bytes once.
 
 /** The polynomial of CRC-32 (IEEE), bits reversed as zlib has it. */
 const POLYNOMIAL = 0xedb88320;
@@ -44,10 +43,7 @@ function operatorOf(length: number): number {
   return operator;
 }
 
-/**
- * CRC-32 of two neighbouring ranges from the CRC-32 of each and the length in bytes (below 2^53) of the
- * second.
- */
+/** CRC-32 of two neighbouring ranges from both CRC-32s and the second one's length in bytes (below 2^53). */
 export function crc32Combine(first: number, second: number, secondLength: number): number {
   if (secondLength === 0) return first;
   if (first === 0) return second;
@@ -61,8 +57,7 @@ export function crc32OfZeros(length: number): number {
 }
 
 /**
- * CRC-32 of a whole after one range changed, from the range's old and new CRC-32 and the number of bytes
- * after it.
+ * CRC-32 of a whole after a change of one range: from the range's old and new CRC-32 and the bytes after it.
  */
 export function crc32Replace(
   whole: number,

@@ -79,10 +79,7 @@ export function isGroveError(error: unknown, ...codes: readonly ErrorCode[]): er
   return error instanceof GroveError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/**
- * Refusals after which an upload cannot finish: the server drops its staged bytes, the client begins anew
- * (D15).
- */
+/** Refusals that end an upload: the server drops its staged bytes, the client begins anew (D15). */
 export const UPLOAD_ENDING_CODES: readonly ErrorCode[] = [
   "QUOTA_EXCEEDED",
   "NOT_OWNER",

@@ -34,10 +34,7 @@ export class FairQueue<T> {
     this.#size++;
   }
 
-  /**
-   * Takes the first item for which `fits` holds among each party's first; its party moves to the end of the
-   * turns.
-   */
+  /** Takes the first item that `fits` among each party's first; its party moves to the end of the turns. */
   shift(fits: (item: T) => boolean = () => true): T | undefined {
     for (const [party, own] of this.#waiting) {
       const first = own[0] as T;

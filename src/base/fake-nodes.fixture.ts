@@ -19,7 +19,7 @@ export type Behaviour = (request: IncomingMessage, response: ServerResponse, tex
 /** A fake node. */
 export interface FakeNode {
   readonly id: string;
-  /** The gRPC address that its metrics listener belongs to; nothing listens there. */
+  /** The gRPC address of its metrics listener; it has no listener of its own. */
   readonly address: string;
   readonly metricsUrl: string;
   /** Requests so far, such as "GET /metrics", newest last. */
@@ -109,10 +109,7 @@ export function send(response: ServerResponse, status: number, body: string | Bu
   response.end(body);
 }
 
-/**
- * A document in the layout of real nodes: single fields, then the maps of users; without `users` no maps
- * (T8).
- */
+/** A document in the layout of real nodes: single fields, then maps of users, if there are `users` (T8). */
 export function documentText(wish: {
   readonly fields?: Readonly<Record<string, unknown>>;
   readonly users?: readonly FakeUser[] | undefined;

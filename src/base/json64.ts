@@ -31,10 +31,7 @@ export function parse64(text: string): unknown {
   return JSON.parse(text, keepExact as (key: string, value: unknown) => unknown);
 }
 
-/**
- * Reads an unsigned 64-bit integer from a JSON value (number, bigint or decimal string); undefined for other
- * values.
- */
+/** Reads an unsigned 64-bit integer (number, bigint or decimal string); undefined for other values. */
 export function parseU64(value: unknown): bigint | undefined {
   let parsed: bigint;
   if (typeof value === "bigint") parsed = value;

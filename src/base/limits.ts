@@ -3,8 +3,7 @@
 /** Quota of a user without an entry (spec 2.1, 8): 16 GiB. Every fallback of spec 5.9 is this constant. */
 export const DEFAULT_QUOTA_BYTES: bigint = 17_179_869_184n;
 /**
- * Files and directories of a root, its trash included, without an entry for the user: empty ones cost a row
- * each.
+ * Files and directories of a root without an entry for its user, trash included: empty ones cost a row each.
  */
 export const DEFAULT_INODE_LIMIT = 10_000_000;
 /** Physical free space that no write may consume (spec 4.6.3, 8): 20 GiB. */
@@ -44,8 +43,7 @@ export const LOG_LINES_MAX = 1_000;
 /** Records of finished commands kept by default (spec 8). */
 export const COMMAND_HISTORY_RECORDS = 100;
 /**
- * Alert thresholds in percent and degrees Celsius, crossed when exceeded; the quota's when reached (spec 3.1,
- * 8).
+ * Alert thresholds in percent and degrees Celsius, crossed when exceeded; quotas when reached (spec 3.1, 8).
  */
 export const ALERT_THRESHOLDS = {
   storagePercent: { warning: 80, critical: 95 },
@@ -185,8 +183,7 @@ export const ROLLOUT_ERRORS_PER_SECOND_ABOVE = 0.1;
 /** Users in direct shares and exclusions of one inode; larger groups share a folder above (spec 4.5). */
 export const GRANTS_PER_INODE = 256;
 /**
- * Shares and exclusions of one root: a move may rename them all, and a node reports them to the MetaServer at
- * once.
+ * Shares and exclusions of one root, which a move may rename and a node reports to the MetaServer at once.
  */
 export const GRANTS_PER_ROOT = 2_048;
 /** Days before a certificate's end at which servers begin to warn (failure B-11). */

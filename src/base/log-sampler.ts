@@ -24,10 +24,7 @@ export class LogSampler {
     this.#clock = clock;
   }
 
-  /**
-   * Extra fields for a line of this kind: how many before it were left out. Undefined for a line to leave
-   * out.
-   */
+  /** Fields to add to a line of this kind: the number left out before it. Undefined to leave the line out. */
   take(kind: string): { readonly left_out?: number } | undefined {
     const nowMs = this.#clock.steadyMs();
     let own = this.#kinds.get(kind);

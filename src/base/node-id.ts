@@ -35,10 +35,7 @@ export function checkedNodeId(fsId: string): string {
   );
 }
 
-/**
- * Splits `host:port` or `[ipv6]:port`. Throws BAD_ARGUMENT. Ports are 1 to 65535; 0 is allowed where any free
- * port will do.
- */
+/** Splits `host:port` or `[ipv6]:port`. Throws BAD_ARGUMENT. Ports are 1 to 65535; 0 only with allowZero. */
 export function parseHostPort(text: string, options: { readonly allowZero?: boolean } = {}): HostPort {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^[\]:]+)):(\d{1,5})$/.exec(text);
   const host = match?.[1] ?? match?.[2];
@@ -57,8 +54,8 @@ export function formatHostPort(address: HostPort): string {
 }
 
 /**
- * Checks a FileServer's advertised gRPC address: the port is above 41000, since the metrics port is that much
- * lower (T6).
+ * Checks a FileServer's advertised gRPC address: its port is above 41000, the distance to the metrics port
+ * (T6).
  */
 export function checkedFileServerAddress(text: string): string {
   const address = parseHostPort(text);

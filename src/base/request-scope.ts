@@ -6,8 +6,7 @@ import { randomBytes } from "node:crypto";
 const REQUEST_ID_MAX_LENGTH = 64;
 
 /**
- * Metadata with a request's id: from client to FileServer to MetaServer, and back in the trailers of a
- * refusal.
+ * Metadata with a request's id: from client to FileServer to MetaServer, and back in a refusal's trailers.
  */
 export const REQUEST_ID_HEADER = "x-request-id";
 

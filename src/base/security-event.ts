@@ -1,5 +1,4 @@
-// Security events that the rooms report: attempts that point to an attacker or a misconfiguration (decision
-// D22).
+// Security events that the rooms report: attempts that point to an attacker or a misconfiguration (D22).
 
 /** Kinds of security events (spec 6, decision D22). */
 export const SECURITY_EVENT_TYPES = [

@@ -49,10 +49,7 @@ const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 const SECRET_NAME = /(?:PASSWORD|PASSPHRASE|SECRET|TOKEN)(?:_HASH)?$/i;
 const SERVICE_FIELDS: ReadonlySet<string> = new Set(["logFile", "argv", "cwd", "env", "pidFile"]);
 
-/**
- * Returns the node with only its checked parts. Throws BAD_ARGUMENT with the problem, without quoting a
- * value.
- */
+/** Returns the node with only its checked parts. Throws BAD_ARGUMENT, which quotes no value. */
 export function checkedSshNode(node: SshNode): SshNode {
   const { user } = node;
   const id = checkedNodeId(node.id);
@@ -69,8 +66,7 @@ export function checkedSshNode(node: SshNode): SshNode {
 }
 
 /**
- * Returns a host's public key without its comment. Throws BAD_ARGUMENT unless the key has the type that it
- * claims.
+ * Returns a host's public key without its comment. Throws BAD_ARGUMENT for a key of another type than named.
  */
 export function checkedHostKey(text: string): string {
   const [, kind = "", base64 = ""] = KEY.exec(text) ?? [];

@@ -1,8 +1,7 @@
 // TLS versions, cipher suites and groups of Grove's listeners and internal channels, best first.
 
 /**
- * Authenticated encryption with forward secrecy only: HTTP/2 forbids the rest of TLS 1.2 (RFC 9113, appendix
- * A).
+ * Authenticated encryption with forward secrecy; HTTP/2 forbids the rest of TLS 1.2 (RFC 9113, appendix A).
  */
 const SUITES: readonly string[] = [
   "TLS_AES_256_GCM_SHA384",
@@ -30,8 +29,7 @@ export interface TlsPolicy {
 }
 
 /**
- * For every listener and every connection between processes of Grove; connections to other servers use Node's
- * defaults.
+ * For every listener and connection between processes of Grove; connections to others use Node's defaults.
  */
 export const TLS_POLICY: TlsPolicy = {
   minVersion: "TLSv1.2",

@@ -24,8 +24,8 @@ export interface UserState {
   /** ID tokens issued before this moment open no session; 0 for none. */
   readonly tokensFromMs: number;
   /**
-   * The person behind the address, without `https://`; empty where unknown. The decision applies to this
-   * person under any address.
+   * The person behind the address, without `https://`; empty if unknown. Their other addresses are affected
+   * too.
    */
   readonly issuer: string;
   readonly subject: string;
@@ -35,10 +35,7 @@ export interface UserState {
   readonly removal?: Removal | undefined;
 }
 
-/**
- * The decision that counts of two about one user. The order of arguments does not matter, so that all servers
- * agree.
- */
+/** The decision that counts of two about one user. Arguments may be swapped, so that all servers agree. */
 export function laterState(one: UserState, other: UserState): UserState {
   if (one.version !== other.version) return one.version > other.version ? one : other;
   if (one.disabled !== other.disabled) return one.disabled ? one : other;
@@ -47,10 +44,7 @@ export function laterState(one: UserState, other: UserState): UserState {
   return lineOf(one) >= lineOf(other) ? one : other;
 }
 
-/**
- * A decision's effect on the right to sign in, as text for comparison; without a decision the user may sign
- * in.
- */
+/** A decision's effect on the right to sign in, as text for comparison; undefined means it is granted. */
 export function entryOf(state: UserState | undefined): string {
   const { disabled = false, closesShares = false, tokensFromMs = 0, reason = "", removal } = state ?? {};
   return JSON.stringify([

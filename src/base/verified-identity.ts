@@ -1,11 +1,10 @@
-// The branded identity that only the rooms `identity` and `sessions` make, and the only one that `policy`
+// The branded identity, made only by the rooms `identity` and `sessions`, and the only one that `policy`
 // takes.
 
 declare const verified: unique symbol;
 
 /**
- * A caller's identity, proven by an ID token or a session made from one. Never built from a request's fields
- * (spec 5.4).
+ * A caller's identity, proven by an ID token or its session. Never built from a request's fields (spec 5.4).
  */
 export interface VerifiedIdentity {
   /** Lower-cased verified e-mail address (decision D21). */

@@ -9,8 +9,8 @@ const WAIT_MS = 5_000;
 const NO_JOURNAL = "PRAGMA journal_mode = MEMORY";
 
 /**
- * Takes a shared lock; returns the function that releases it. Throws SQLite's error when another holder has
- * it exclusively.
+ * Takes a shared lock; returns the function that releases it. Throws SQLite's error if it is held
+ * exclusively.
  */
 export function holdShared(path: string): () => void {
   const db = open(path, WAIT_MS);

@@ -102,10 +102,7 @@ export function createLogger(options: LoggerOptions): ProcessLogger {
   };
 }
 
-/**
- * Makes SIGUSR2 switch between debug and the logger's own level while the process runs. The returned function
- * stops listening.
- */
+/** Makes SIGUSR2 switch between debug and the logger's own level; the returned function stops listening. */
 export function switchLevelOnSignal(logger: ProcessLogger): () => void {
   const usual = logger.level;
   const onSignal = (): void => {

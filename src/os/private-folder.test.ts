@@ -1,5 +1,4 @@
-// Private folders: access for their owner alone, and an error instead of an endless loop where none can be
-// made.
+// Private folders: access for their owner alone, and an error instead of an endless loop.
 import assert from "node:assert/strict";
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -12,8 +12,8 @@ export interface SetAsideDeps {
 }
 
 /**
- * Renames the file to `.corrupt-<unix seconds>`, logs it, and returns its new path. Throws STORAGE_FAILED, or
- * the system's error.
+ * Renames the file to `.corrupt-<unix seconds>`, logs and returns the path. Throws STORAGE_FAILED or the
+ * system's error.
  */
 export async function setAside(path: string, { clock, log }: SetAsideDeps): Promise<string> {
   const aside = `${path}.corrupt-${Math.trunc(clock.wallMs() / 1_000)}`;

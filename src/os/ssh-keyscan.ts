@@ -1,5 +1,5 @@
-// Asks a host for its SSH keys with the system's ssh-keyscan; the answer is unproven until a person compares
-// the fingerprint.
+// Asks a host for its SSH keys with ssh-keyscan; a person must compare the fingerprint before they are
+// trusted.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { GroveError } from "#base/errors.ts";

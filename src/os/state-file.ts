@@ -71,10 +71,7 @@ export interface Generations<T> {
   readonly isLost: boolean;
 }
 
-/**
- * Reads a file, or its previous generation where it is missing or broken. Removes what interrupted writes
- * left.
- */
+/** Reads a file, or the previous generation of a missing or broken one. Removes leftovers of writes. */
 export async function readGenerations<T extends object>(
   path: string,
   read: (path: string) => Promise<T | "missing" | "broken">,

@@ -1,5 +1,4 @@
-// The plain HTTP server of /metrics and /health, with bounds on time, connections, and connections per
-// address.
+// The plain HTTP server of /metrics and /health, with limits on time and connections, also per address.
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "#base/clock.ts";

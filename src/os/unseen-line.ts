@@ -1,5 +1,4 @@
-// Reads a secret from a terminal without echo, and beyond the 4,096 characters of the terminal's line
-// editing.
+// Reads a secret from a terminal without echo, beyond the 4,096 characters of the terminal's own editing.
 
 /** A terminal that is read key by key. */
 export interface UnseenInput {

@@ -1,9 +1,8 @@
-// Whether a root has headroom under its quota: pure rules of spec 4.6.1 and 4.6.2, safe up to 2^64 - 1 and
-// beyond.
+// Whether a quota leaves headroom: pure rules of spec 4.6.1 and 4.6.2, safe up to 2^64 - 1 and beyond.
 
 /**
- * True when a file or directory may be created: the root must be below its quota, even for an empty file
- * (spec 4.6.1, T2). Bytes.
+ * True when a root may get a file or directory: it is below its quota, even for an empty file (spec 4.6.1,
+ * T2).
  */
 export function mayCreate(quotaBytes: bigint, usedBytes: bigint): boolean {
   return usedBytes < quotaBytes;

@@ -1,5 +1,4 @@
-// Claims of inodes under parallel changes: never one over a limit, nothing left reserved, one rule for all
-// creates.
+// Claims of inodes under parallel changes: none over a limit, none left over, one rule for all creates.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isGroveError } from "#base/errors.ts";

@@ -1,5 +1,4 @@
-// The ledger under parallel writers: never a byte over a quota or into the reserve, and nothing left
-// reserved.
+// The ledger under parallel writers: no byte over a quota or into the reserve, and no reservation left over.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

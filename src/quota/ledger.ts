@@ -1,5 +1,5 @@
-// Used and promised bytes and inodes of every root and of the disk, so that no change passes a limit or the
-// reserve (D16).
+// Used and promised bytes and inodes of roots and disk, so that no change passes a limit or the reserve
+// (D16).
 import { GroveError, QUOTA_EXCEEDED_TEXT } from "#base/errors.ts";
 import { headroomBytes, mayCreate, mayWrite } from "./headroom.ts";
 import { leavesReserve, reserveText, usableBytes } from "./reserve.ts";
@@ -139,10 +139,7 @@ export class QuotaLedger {
   }
 }
 
-/**
- * The reservations of one change. Ends exactly once, by settle or by release; release after either does
- * nothing.
- */
+/** The reservations of one change. Ends once, by settle or by release; a later release has no effect. */
 export class Holding {
   readonly #account: Account;
   readonly #pages: Pages;
@@ -215,10 +212,7 @@ export class Holding {
     this.#pages.promisedBytes += writtenBytes;
   }
 
-  /**
-   * Checks the disk again before a write of reserved bytes. Throws DISK_RESERVE (spec 4.6.3, each chunk
-   * write).
-   */
+  /** Checks the disk before a write of reserved bytes. Throws DISK_RESERVE (spec 4.6.3, each chunk write). */
   checkChunk(bytes: number): void {
     // Later promises counted this one in their sum, so that only a change from outside can have taken its
     // bytes.
@@ -233,8 +227,8 @@ export class Holding {
   }
 
   /**
-   * Moves reserved bytes that are staged on stable storage to the used ones, in one step (D16). Negative for
-   * dropped ones.
+   * Moves reserved bytes that are staged on stable storage to the used ones at once (D16). Negative when
+   * dropped.
    */
   staged(usedDeltaBytes: number): void {
     const bytes = BigInt(usedDeltaBytes);

@@ -1,5 +1,5 @@
-// Store of quotas and inode limits: `quota_config.json` in the data folder (spec 2.1), replaced as a whole,
-// never guessed (A-10).
+// Store of quotas and inode limits: `quota_config.json` (spec 2.1), replaced as a whole, never guessed
+// (A-10).
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { GroveError, isGroveError } from "#base/errors.ts";
@@ -49,8 +49,8 @@ export interface QuotaStoreDeps {
 }
 
 /**
- * Explicit quotas and inode limits of a FileServer. Reads are in memory; a change is in force once it is on
- * stable storage (D6).
+ * Explicit quotas and inode limits of a FileServer. Reads are in memory; a change is in force once durable
+ * (D6).
  */
 export class QuotaStore {
   readonly #path: string;
@@ -194,8 +194,7 @@ function withEntry<V extends number | bigint>(
 }
 
 /**
- * The problem of a folder's quota file; undefined when it is sound or absent. Changes nothing. Throws like
- * open.
+ * The problem of a folder's quota file, unchanged; undefined when it is sound or absent. Throws like open.
  */
 export async function quotaFileProblem(dataFolder: string): Promise<string | undefined> {
   const path = join(dataFolder, QUOTA_FILE);

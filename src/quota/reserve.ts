@@ -8,10 +8,7 @@ export interface DiskRoom {
   readonly freeBytes: bigint;
   /** Free space that must remain (spec 8: 20 GiB unless configured). */
   readonly reserveBytes: bigint;
-  /**
-   * Promised to writes that have not reached the disk yet, so that two writes cannot both take the last bytes
-   * (D16).
-   */
+  /** Promised to writes that have not reached the disk, so that two cannot both take the last bytes (D16). */
   readonly promisedBytes: bigint;
 }
 

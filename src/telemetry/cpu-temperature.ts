@@ -1,5 +1,4 @@
-// Finds the processor's temperature in three tiers: hardware monitors, thermal zones, the `sensors` command
-// (spec 8).
+// Finds the processor's temperature: hardware monitors, thermal zones, then the `sensors` command (spec 8).
 import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -60,10 +59,7 @@ export class CpuTemperature {
     return (await this.#fromFile()) ?? (await this.#fromCommand()) ?? null;
   }
 
-  /**
-   * The first two tiers are files. The right file stays the same, so that a poll reads one and searches
-   * seldom.
-   */
+  /** The first two tiers are files. The right file stays the same, so that a poll seldom searches. */
   async #fromFile(): Promise<number | undefined> {
     const nowMs = this.#clock.steadyMs();
     if (nowMs < this.#searchNotBeforeMs) {

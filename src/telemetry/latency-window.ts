@@ -16,7 +16,7 @@ export class LatencyWindow {
   }
 
   /**
-   * Adds a latency in milliseconds, and drops the oldest when full. Negative and non-finite values count as 0
+   * Adds a latency in milliseconds, dropping the oldest when full. Negative or non-finite ones count as 0
    * (C-01).
    */
   record(latencyMs: number): void {
@@ -42,10 +42,7 @@ export class LatencyWindow {
   }
 }
 
-/**
- * The smallest value of an ascending list that at least percentile percent do not exceed; 0 for an empty
- * list.
- */
+/** The smallest value of an ascending list that percentile percent do not exceed; 0 for an empty list. */
 export function nearestRank(sorted: ArrayLike<number>, percentile: number): number {
   const rank = Math.max(1, Math.ceil((percentile / 100) * sorted.length));
   return sorted[rank - 1] ?? 0;

@@ -1,5 +1,4 @@
-// The counters of one node: bytes, operations, failures and latencies since the process started (spec 2.7,
-// 4.6.4).
+// Counters of one node since its start: bytes, operations, failures and latencies (spec 2.7, 4.6.4).
 import type { Wait } from "#base/call-waits.ts";
 import type { Clock } from "#base/clock.ts";
 import { LatencyWindow } from "./latency-window.ts";

@@ -29,8 +29,7 @@ export interface MetricFamily {
 }
 
 /**
- * The lines before a family's samples. The classic form names a counter with its suffix, and writes infos as
- * gauges.
+ * The lines before a family's samples. The classic form names counters with suffix, and has infos as gauges.
  */
 export function familyHeader(family: Omit<MetricFamily, "samples">, form: PrometheusForm): string {
   const { help } = family;

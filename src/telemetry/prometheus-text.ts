@@ -1,5 +1,4 @@
-// The /metrics document in Prometheus' text forms: conventional names, base units, grouped by family
-// (decision D12).
+// The /metrics document in Prometheus' forms: conventional names, base units, grouped by family (D12).
 import { WAITS } from "#base/call-waits.ts";
 import type { NodeMetrics } from "./metrics-document.ts";
 import {
@@ -12,8 +11,7 @@ import {
 import type { UserMaps } from "./user-maps.ts";
 
 /**
- * The document as Prometheus text, in pieces that never change afterwards; without `maps` it names no single
- * user (decision T8).
+ * The document as Prometheus text, in immutable pieces; without `maps` it names no single user (decision T8).
  */
 export function prometheusText(
   metrics: NodeMetrics,

@@ -7,8 +7,7 @@ import type { SecurityEventFacts, SecurityEventType } from "#base/security-event
 import { ulid } from "#base/ulid.ts";
 
 /**
- * Within this time, repeated attempts from one place count as one event, so that a flood cannot evict the
- * others.
+ * Repeated attempts from one place within this time are one event, so that a flood cannot evict the others.
  */
 const MERGE_WITHIN_MS = 10 * 60_000;
 

@@ -1,4 +1,4 @@
-// Per-user data of /metrics, kept as ready text: a scrape rewrites only what has changed (spec 2.7, D12).
+// Per-user data of /metrics as ready text, of which a scrape rewrites only changed entries (spec 2.7, D12).
 import { type Json64, toJson64 } from "#base/json64.ts";
 import { METRICS_USERS_LISTED_MAX, QUOTA_ALERT_WARNING_PERCENT } from "#base/limits.ts";
 import { escapeLabel } from "./prometheus-form.ts";
@@ -222,8 +222,7 @@ function hasMoved(row: Row, before: Row | undefined): boolean {
 }
 
 /**
- * Updates a block's joined text with one row's; its length seldom changes, since times and sizes seldom gain
- * a digit.
+ * Updates a block's joined text with one row's; its length seldom changes, as numbers seldom gain a digit.
  */
 function patch(block: Block, map: UserMap, place: number, before: Buffer | undefined): void {
   const now = block.rows[place]?.json[map];
@@ -283,8 +282,7 @@ function rowOf(user: UserReadings, before: Row | undefined): Row {
 }
 
 /**
- * Written by hand, since JSON.stringify of an object takes several times as long. Every value is a number, a
- * boolean or null.
+ * Written by hand, since JSON.stringify takes several times as long. Values are numbers, booleans or null.
  */
 function detailOf(user: UserReadings): string {
   const lastActive = user.lastActiveWallMs === undefined ? "null" : Math.floor(user.lastActiveWallMs / 1000);

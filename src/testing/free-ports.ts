@@ -14,10 +14,7 @@ export async function freePort(): Promise<number> {
   return find(SINGLE, [0], new Set());
 }
 
-/**
- * Ports of 127.0.0.1 for FileServers, each free together with the metrics port that the specification derives
- * from it (4.4).
- */
+/** Ports of 127.0.0.1 for FileServers, each free together with its metrics port (4.4). */
 export async function freeGrpcPorts(count: number): Promise<number[]> {
   const taken = new Set<number>();
   while (taken.size < count) taken.add(await find(GRPC, [0, METRICS_PORT_OFFSET], taken));

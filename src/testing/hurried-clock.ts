@@ -1,4 +1,4 @@
-// The machine's clocks with shortened timers, for tests of what comes only after a while.
+// The machine's clocks with shortened timers, for tests of delayed work.
 import { type Clock, systemClock } from "#base/clock.ts";
 
 /** Both clocks show the true time; each timer fires after a part of its delay. `times` is above 1. */

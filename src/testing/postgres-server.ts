@@ -30,10 +30,7 @@ export function postgresPrograms(): string | undefined {
   return folders.find((folder) => needed.every((program) => existsSync(join(folder, program))));
 }
 
-/**
- * Value for `skip` of a test: false where PostgreSQL is installed, and in CI, where the test must fail
- * without it.
- */
+/** Value for `skip` of a test: false with PostgreSQL, and in CI, where the test must fail without it. */
 export function withoutPostgres(): string | false {
   const isCi = (process.env["CI"] ?? "") !== "";
   return postgresPrograms() === undefined && !isCi ? "PostgreSQL is not installed" : false;
@@ -117,10 +114,7 @@ export class PostgresServer {
     await exited;
   }
 
-  /**
-   * Sends a signal to the server and to the processes that serve its connections: SIGSTOP stops one process
-   * only.
-   */
+  /** Sends a signal to the server and the processes of its connections: SIGSTOP stops one process only. */
   signal(name: NodeJS.Signals): void {
     const pids = name === "SIGSTOP" || name === "SIGCONT" ? [this.pid, ...childrenOf(this.pid)] : [this.pid];
     for (const pid of pids) {
@@ -161,10 +155,7 @@ export class PostgresServer {
   }
 }
 
-/**
- * Creates and starts a server; `cleanUp` receives the function that stops it. Throws where PostgreSQL is not
- * installed.
- */
+/** Creates and starts a server; `cleanUp` receives its stop function. Throws without PostgreSQL. */
 export async function startPostgres(
   cleanUp: (end: () => Promise<void>) => void,
   options: PostgresServerOptions = {},

@@ -15,10 +15,7 @@ export function withoutSshServer(): string | false {
   return existsSync(SSHD) || (process.env["CI"] ?? "") !== "" ? false : "sshd is not installed";
 }
 
-/**
- * Value for `skip` of a test: false where a server can have its own boot id, and in CI, where the test must
- * fail otherwise.
- */
+/** Value for `skip` of a test: false where servers can have boot ids, and in CI, where the test must fail. */
 export function withoutOwnBootId(): string | false {
   const without = withoutSshServer();
   if (without !== false || (process.env["CI"] ?? "") !== "") return without;

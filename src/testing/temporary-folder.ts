@@ -7,10 +7,7 @@ import type { TestContext } from "node:test";
 const MEMORY = "/dev/shm";
 const MEMORY_NEEDED_BYTES = 2 ** 30;
 
-/**
- * Makes a folder, in memory where there is room: flushes cost nothing there, and process crashes behave the
- * same.
- */
+/** Makes a folder, in memory where there is room: flushes cost no time there, and crashes behave the same. */
 export function makeDirectory(): string {
   const isRoomy = existsSync(MEMORY) && freeBytes(MEMORY) > MEMORY_NEEDED_BYTES;
   return mkdtempSync(join(isRoomy ? MEMORY : tmpdir(), "grove-storage-test-"));

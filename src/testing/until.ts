@@ -5,10 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 const PATIENCE_MS = 60_000;
 const PAUSE_MS = 5;
 
-/**
- * Repeats a look until it returns something other than `undefined` and `false`, and returns that. Throws
- * after a minute.
- */
+/** Polls until the result is neither `undefined` nor `false`, and returns it. Throws after a minute. */
 export async function until<T>(
   look: () => T | Promise<T>,
   what = "what is waited for",

@@ -114,8 +114,7 @@ export interface MessageBytes {
   take(bytes: number): void;
   give(bytes: number): void;
   /**
-   * Counts bytes now and returns undefined; or counts them later, calls `granted`, and returns a function
-   * that cancels.
+   * Counts bytes now and returns undefined; or returns a cancel function, and calls `granted` once counted.
    */
   claim?(bytes: number, granted: () => void): (() => void) | undefined;
 }
@@ -215,8 +214,7 @@ export class WholeBodies implements BodyReceiver {
   }
 
   /**
-   * Counts collected bytes. Where the sender can be paused, counts the whole body at once, so that no two
-   * bodies wait for each other.
+   * Counts collected bytes; a pausable sender's body as a whole, so that no two bodies wait for each other.
    */
   #count(bytes: number): void {
     const stream = this.#stream;

@@ -26,8 +26,7 @@ export class Decompressor {
   }
 
   /**
-   * The decompressed body. Throws or rejects with RESOURCE_EXHAUSTED above `mostBytes`, and for a broken body
-   * as for a malformed message.
+   * The decompressed body. RESOURCE_EXHAUSTED above `mostBytes`; a broken body fails as a malformed message.
    */
   unfold(body: Uint8Array, mostBytes: number): Uint8Array | Promise<Uint8Array> {
     const maxBytes = Math.min(this.#maxBytes, mostBytes);

@@ -26,8 +26,7 @@ export interface InboxDeps extends MessageDeps {
 }
 
 /**
- * Decodes a body, decompressing it first if needed. Invalid messages are INTERNAL, messages beyond the limits
- * RESOURCE_EXHAUSTED.
+ * Decodes a body, decompressed if needed. Throws INTERNAL for invalid ones, RESOURCE_EXHAUSTED over limits.
  */
 export const decodeBody = <D extends DescMessage>(
   desc: D,
@@ -106,10 +105,7 @@ export abstract class Inbox<T> {
     return this.#paused;
   }
 
-  /**
-   * The peer has sent everything: waiting messages are handed out, then null, or the given error. Throws for
-   * an incomplete message.
-   */
+  /** Marks the end: `next` drains the queue, then gives null or the error. Throws inside a message. */
   end(error?: StatusError): void {
     if (error === undefined && this.isInsideMessage) {
       throw new MalformedMessageError("the stream ended inside a message");
@@ -200,9 +196,7 @@ export interface WaitingBody {
   readonly compressed: boolean;
 }
 
-/**
- * The inbox of whole messages, which are decoded only on request, so that nothing unfolds into memory early.
- */
+/** The inbox of whole messages, decoded only on request, so that none unfolds into memory early. */
 export class MessageInbox<D extends DescMessage> extends Inbox<MessageShape<D>> {
   readonly #desc: D;
   readonly #bodies: WholeBodies;

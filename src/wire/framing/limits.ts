@@ -24,8 +24,7 @@ export interface ServerLimits extends MessageLimits {
   /** Largest header list that a client may send, counted as HTTP/2 counts it. */
   readonly maxHeaderListBytes: number;
   /**
-   * Concurrent calls of one connection; clients may open `STREAMS_PER_PLACE` times as many streams, which
-   * then wait.
+   * Concurrent calls per connection; clients may open `STREAMS_PER_PLACE` times as many streams, which wait.
    */
   readonly maxConcurrentStreams: number;
   readonly maxConnections: number;
@@ -52,10 +51,7 @@ export interface ServerLimits extends MessageLimits {
   readonly heldRequestBytes: number;
   /** Sum of all replies above 64 KiB that wait to be sent. */
   readonly heldReplyBytes: number;
-  /**
-   * Bytes of large replies that may wait on one connection; above half of it, new calls are refused before
-   * their work.
-   */
+  /** Large replies in bytes that may wait per connection; above half of it, new calls are refused at once. */
   readonly heldPerConnectionBytes: number;
   /** Slowest rate at which a message or unary request must arrive, measured over `progressWindowMs`. */
   readonly minimumBytesPerSecond: number;
@@ -173,14 +169,10 @@ export const SWEEP_MS = 1_000;
 /** Automatic retries of a call that no server has looked at. */
 export const TRANSPARENT_RETRIES = 3;
 /**
- * Large messages that a server or channel decompresses at a time; the calls in progress bound the waiting
- * ones.
+ * Large messages decompressed at a time per server or channel; the calls in progress bound the waiting ones.
  */
 export const UNFOLDED_AT_ONCE = 2;
-/**
- * Large replies that one connection may have in the making or unread: enough for a disk, too few to fill the
- * memory.
- */
+/** Large replies per connection in the making or unread: enough for a disk, too few to fill the memory. */
 export const BULKY_CALLS_AT_ONCE = 4;
 /**
  * Calls that a connection may begin in one turn of the event loop: some milliseconds of work. Further ones
@@ -191,10 +183,7 @@ export const CONNECTION_CALLS_PER_TURN = 32;
 export const CALLS_PER_TURN = 64;
 /** The same for all where several connections begin calls. */
 export const SHARED_CALLS_PER_TURN = 24;
-/**
- * Cost of beginning a call with megabytes in either direction, since room for the first of them is made at
- * once.
- */
+/** Cost of beginning a call with megabytes in either direction, since it makes room at once. */
 export const BULKY_CALL_COST = 8;
 /** Names and values of headers above which a call counts as several. */
 export const COSTLY_HEADERS = 32;
@@ -206,15 +195,9 @@ export const FLOOD_BYTES_PER_SECOND: number = MIB;
 export const FRAME_COST_BYTES = 300;
 /** Bytes that may still arrive for calls that take no more, per connection. */
 export const LATE_BYTES: number = 8 * MIB;
-/**
- * Received bytes for which a client may send one more byte of window updates: 26 bytes per frame of 16 KiB,
- * times four.
- */
+/** Received bytes per byte of window updates: 26 bytes per frame of 16 KiB, times four. */
 export const WRITTEN_PER_UPDATE_BYTE = 128;
-/**
- * Interval of the flood watch in the first second of a connection and for a time after each flood; otherwise
- * a second.
- */
+/** Interval of the flood watch for young connections and after each flood; otherwise a second. */
 export const FLOOD_WATCH_MS = 5;
 /** The first second of a connection. */
 export const YOUNG_CONNECTION_MS = 1_000;
@@ -222,23 +205,16 @@ export const YOUNG_CONNECTION_MS = 1_000;
 export const AFTER_FLOOD_MS = 60_000;
 /** Streams that a client may open per concurrent call: the others replace those that it has just given up. */
 export const STREAMS_PER_PLACE = 2;
-/**
- * Streams of one connection that its client may give up at once; one more ends the connection. Three times as
- * many as it may have open.
- */
+/** Streams that a client may give up at once; one more ends its connection. Three times those it may open. */
 export const RESETS_AT_ONCE = 600;
 /**
- * Further streams that a client may give up per second. A client that asks two servers and gives up the
- * slower is no attacker. nghttp2 counts whole seconds and saves up no more than `RESETS_AT_ONCE`, which must
- * therefore not be less.
+ * Further streams that a client may give up per second: one that races two servers is no attacker. Since
+ * nghttp2 counts whole seconds and saves up no more than `RESETS_AT_ONCE`, this must not be more.
  */
 export const RESETS_PER_SECOND = 500;
 /** Closed sessions, 50 KB each, that wait for a full collection before one is requested at once. */
 export const CLOSED_SESSIONS_KEPT = 2_000;
-/**
- * The same once COLLECTED_AT_MOST_EVERY_MS have passed since the last collection, which blocks everything for
- * some 50 ms.
- */
+/** The same once COLLECTED_AT_MOST_EVERY_MS have passed; a collection blocks everything for some 50 ms. */
 export const CLOSED_SESSIONS_MANY = 500;
 /** Shortest time between two requested collections. */
 export const COLLECTED_AT_MOST_EVERY_MS = 5_000;
@@ -250,10 +226,7 @@ export const NODE_CALLS = 1_000;
 export const CALLS_OF_NODE = 64;
 /** A party with at most this many calls may use the spare places. */
 export const MODEST_CALLS = 64;
-/**
- * Largest part of the held request or reply bytes for one user, and the part spared for users with few bytes;
- * few is an eighth.
- */
+/** Largest part of held request or reply bytes per user, and the part spared for users below an eighth. */
 export const BYTES_OF_PARTY: number = 1 / 2;
 export const SPARE_BYTES: number = 1 / 4;
 export const MODEST_BYTES: number = 1 / 8;
@@ -289,10 +262,7 @@ export const PROVEN_NETWORKS_KEPT = 10_000;
 export const UNPROVEN_LOAD_OF_NETWORK: BucketRate = { burst: 8 * MIB, perSecond: 512 * 1_024 };
 /** The same for all of them together. */
 export const UNPROVEN_LOAD_OF_ALL: BucketRate = { burst: 64 * MIB, perSecond: 4 * MIB };
-/**
- * A connection with less wasted work than this stays open although its network is over budget: others may
- * share its address.
- */
+/** A connection with less wasted work stays open although its network is over budget: others may share it. */
 export const UNPROVEN_LOAD_OF_CONNECTION: number = 32 * 1_024;
 /** Cost of a refusal, or of a call given up, besides its headers. */
 export const REFUSAL_LOAD_BYTES = 2_048;

@@ -49,8 +49,7 @@ const wireValue = (name: string, value: string | Uint8Array): string => {
 export type MetadataInit = Readonly<Record<string, string | Uint8Array | readonly (string | Uint8Array)[]>>;
 
 /**
- * An ordered multimap of metadata. Names are lower-cased; a bad name or value throws TypeError, which never
- * quotes the value.
+ * An ordered multimap. Names are lower-cased; a bad name or value throws TypeError without quoting the value.
  */
 export class Metadata {
   /** Name, value, name, value, …: with few entries a linear search costs less than a map. */

@@ -1,5 +1,4 @@
-// Streams are reset outside frame reading, since Node 26.10 otherwise corrupts its heap, and without an end
-// of stream before.
+// Resets go out between frames, since Node 26.10 corrupts its heap otherwise, and without END_STREAM before.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import {

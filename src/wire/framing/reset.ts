@@ -1,4 +1,4 @@
-// Resets of HTTP/2 streams: when and how to send one, and what a received one means.
+// Resets of HTTP/2 streams: when and how to send one, and the meaning of a received one.
 import { constants, type Http2Stream } from "node:http2";
 import { addAbortSignal } from "node:stream";
 import { Code, StatusError } from "./status.ts";

@@ -47,8 +47,7 @@ export class SendQueue {
   }
 
   /**
-   * Resolves to true when a write would not wait, or to false after timeoutMs without room. Rejects when the
-   * call has ended.
+   * Resolves to true once a write would not wait, to false after timeoutMs. Rejects when the call has ended.
    */
   async whenWritable(timeoutMs?: number): Promise<boolean> {
     if (this.#failure !== undefined) throw this.#failure;

@@ -111,10 +111,7 @@ export class SlicedField<D extends DescMessage> {
     return "ordinary";
   }
 
-  /**
-   * Decodes a message from the bytes before its payload, with an empty payload. Throws what fromBinary
-   * throws.
-   */
+  /** Decodes a message with an empty payload from the bytes before it. Throws the errors of fromBinary. */
   decode(bytes: Uint8Array, cuts: readonly number[]): MessageShape<D> {
     let level = this.#fields.length - 1;
     let content = bytes.subarray(level === 0 ? 0 : cuts[level * 2 - 1], cuts[level * 2]);

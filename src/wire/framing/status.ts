@@ -96,10 +96,7 @@ export const encodeMessage = (message: string): string => {
   return encoded;
 };
 
-/**
- * Decodes a status message; a percent sign without an escape stays, and bytes that are not UTF-8 become
- * U+FFFD.
- */
+/** Decodes a status message; a percent sign without an escape stays, and invalid UTF-8 becomes U+FFFD. */
 export const decodeMessage = (encoded: string): string => {
   if (!encoded.includes("%")) return encoded;
   const bytes: number[] = [];

@@ -66,7 +66,7 @@ export class CallEntrance {
   #open(request: Request): void {
     const { connection, stream } = request;
     if (connection.isRetired) {
-      // The connection has been told to close.
+      // The connection is closing.
       refuseUnseen(stream);
       return;
     }

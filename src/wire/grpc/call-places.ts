@@ -51,7 +51,7 @@ export class CallPlaces {
     this.#arriving.give(party, 1);
   }
 
-  /** Removes a call; `hasBegun` says whether it had its place. */
+  /** Removes a call; `hasBegun` is true when it had its place. */
   leave(call: PlacedCall, hasBegun: boolean): void {
     const { kind, party } = call.standing;
     if (kind === "unproven") this.#ofUnproven.give(call);

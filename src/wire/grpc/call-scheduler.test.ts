@@ -1,5 +1,4 @@
-// Calls begin in turns: a few per connection at a time, all connections equally, and connections with waiting
-// calls are not read.
+// Calls begin in turns, a few per connection, all connections equally; those with waiting calls are not read.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";

@@ -10,7 +10,7 @@ import {
 /** Cost in a turn that is reserved while unproven callers wait, since a user is unproven before sign-in. */
 const KEPT_FOR_UNPROVEN = 4;
 
-/** A connection with its waiting calls, which are bounded by what it can send before reading stops. */
+/** A connection with its waiting calls, which are bounded since reading stops. */
 export interface CallLane {
   /** Begins to wait: the connection is not read until none of its calls waits. */
   pause(): void;
@@ -33,10 +33,7 @@ interface WaitingCall {
 export const costOf = (rawHeaders: readonly string[]): number =>
   1 + Math.floor(rawHeaders.length / COSTLY_HEADERS);
 
-/**
- * The turns of a server. Waiting connections are served round-robin, one call each; unproven ones share a
- * part of each turn.
- */
+/** The turns of a server, round-robin over waiting connections; unproven ones share a part of each turn. */
 export class CallScheduler {
   readonly #proven = new Set<CallLane>();
   readonly #unproven = new Set<CallLane>();

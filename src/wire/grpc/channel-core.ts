@@ -44,10 +44,7 @@ export interface ChannelCore {
   forget(waiter: CallWaiter): void;
 }
 
-/**
- * Runs interceptors around a call; `start` resolves or rejects when the call has ended. Rejects with
- * StatusError.
- */
+/** Runs interceptors around a call; `start` settles when the call has ended. Rejects with StatusError. */
 export const intercept = async (
   interceptors: readonly ClientInterceptor[],
   call: OutgoingCall,

@@ -34,10 +34,7 @@ import type { ChannelTls, Transport, TransportDeps } from "./transport.ts";
 
 /** Options of a channel; without tls it uses plain HTTP/2. */
 export interface GrpcChannelOptions {
-  /**
-   * Each `host:port`, tried in order until one answers. The next is tried in parallel with one that is silent
-   * for a second.
-   */
+  /** Each `host:port`, tried in order until one answers; after a second of silence the next in parallel. */
   readonly addresses: readonly string[];
   readonly tls?: ChannelTls;
   readonly limits?: Partial<ChannelLimits>;
@@ -205,8 +202,7 @@ export class GrpcChannel {
   }
 
   /**
-   * Starts a client-stream call whose requests end in the bytes field `fieldPath`; resolves when bytes can
-   * flow.
+   * Starts a client-stream call whose requests end in the bytes field `fieldPath`; resolves once writable.
    */
   async slicedUpload<I extends DescMessage, O extends DescMessage>(
     method: DescMethodClientStreaming<I, O>,

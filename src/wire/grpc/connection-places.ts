@@ -40,8 +40,7 @@ export class ConnectionPlaces {
   }
 
   /**
-   * Begins a stream's call when there is a place, kept until the stream closes; `dropped` is called when it
-   * closes earlier.
+   * Begins a stream's call in a place that it holds until its close; `dropped` is called for a close before.
    */
   take(stream: ServerHttp2Stream, begin: () => void, dropped: () => void): void {
     if (this.isFull) {

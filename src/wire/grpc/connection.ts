@@ -23,10 +23,7 @@ import type { ServerCall } from "./server-call.ts";
 import { readingOf, type SocketReading } from "./socket-reading.ts";
 import type { UnprovenLoad } from "./unproven-load.ts";
 
-/**
- * An address in the form to which sessions are bound: without the ::ffff: of dual-stack sockets, without a
- * zone.
- */
+/** An address as sessions are bound to it: without the ::ffff: of dual-stack sockets, without a zone. */
 export const normalAddress = (address: string): string => {
   const bare = address.split("%", 1)[0] as string;
   return /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(bare) ? bare.slice(7) : bare;
@@ -145,7 +142,7 @@ export class Connection implements KeptConnection {
     return this.lane.isProven;
   }
 
-  /** Whether its client was told to close: new calls do not begin. */
+  /** Whether its client got GOAWAY: new calls do not begin. */
   get isRetired(): boolean {
     return this.#isRetired;
   }
@@ -180,10 +177,7 @@ export class Connection implements KeptConnection {
     }
   }
 
-  /**
-   * Counts a refused call: by its headers' bytes, or by its body for a later refusal. An unproven client is
-   * told to close after some of them.
-   */
+  /** Counts a call refused by its headers, or later by its body. Several close an unproven connection. */
   refused(headersBytes: number): void {
     if (this.isProven) return;
     if (this.#charge(REFUSAL_LOAD_BYTES + headersBytes)) this.destroy(constants.NGHTTP2_ENHANCE_YOUR_CALM);
@@ -210,10 +204,7 @@ export class Connection implements KeptConnection {
     this.#readScheduler.took(this.lane, bytes);
   }
 
-  /**
-   * Expects the bytes that the client may send before it learns of a call's end, and those dropped with the
-   * stream: they are no flood.
-   */
+  /** Expects bytes that the client may send before it learns of a call's end: they are no flood. */
   expectLate(call: ServerCall): void {
     this.flood.took(this.#limits.streamWindowBytes + call.unreadBytes);
   }
@@ -235,7 +226,7 @@ export class Connection implements KeptConnection {
     });
   }
 
-  /** True when nothing is left to wait for: it was told to close, or is unproven and idle for too long. */
+  /** True when the connection may close: after GOAWAY, or unproven and idle for too long. */
   #isOver(nowMs: number): boolean {
     if (this.calls.size > 0) this.#usedAtMs = nowMs;
     if (!this.isProven && nowMs - this.#usedAtMs > this.#limits.unprovenIdleMs) this.#retire();
@@ -243,7 +234,7 @@ export class Connection implements KeptConnection {
     return this.#endsAtMs !== undefined && nowMs >= this.#endsAtMs;
   }
 
-  /** Tells the client to close, and soon closes in any case. */
+  /** Sends GOAWAY, and soon closes in any case. */
   #retire(): void {
     if (this.#isRetired) return;
     this.#isRetired = true;

@@ -15,10 +15,7 @@ export interface Search {
   readonly started: (giveUp: () => void) => void;
 }
 
-/**
- * Connects to the first address that answers, and returns its index. Rejects with the last UNAVAILABLE when
- * none does.
- */
+/** Connects to the first address that answers; returns its index. Rejects with the last UNAVAILABLE. */
 export function connectFirst(
   search: Search,
 ): Promise<{ readonly transport: Transport; readonly at: number }> {

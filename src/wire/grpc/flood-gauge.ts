@@ -37,8 +37,7 @@ export class FloodGauge {
   }
 
   /**
-   * Counts bytes that a call took, or that may be on their way to an ended one: those stay expected while
-   * nothing arrives.
+   * Counts bytes that a call took, or that may be on their way to an ended one and stay expected meanwhile.
    */
   took(bytes: number): void {
     this.#takenBytes += bytes;
@@ -58,7 +57,7 @@ export class FloodGauge {
     this.#seenBytes = Math.max(this.#seenBytes, unusedBytes);
     this.#checkedAtMs = nowMs;
     this.#unusedBytes = unusedBytes;
-    // A stalled network keeps what is on its way.
+    // A stalled network keeps the bytes on their way.
     const forgottenBytes = readBytes === this.#readBytes ? 0 : allowedBytes;
     this.#readBytes = readBytes;
     this.#levelBytes =

@@ -1,4 +1,4 @@
-// A server with a gate: what unproven callers can take of it, and what stays for others.
+// A server with a gate: the share of unproven callers, and the reserves of others.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";

@@ -27,8 +27,7 @@ export interface InstantHandler<I extends DescMessage, O extends DescMessage> {
 }
 
 /**
- * A handler with replies of megabytes: each connection has a few in the making, and the next starts when the
- * client has taken one.
+ * A handler with replies of megabytes: each connection makes a few at a time, and the next once one is taken.
  */
 export interface BulkyHandler<I extends DescMessage, O extends DescMessage> {
   readonly bulky: UnaryHandler<I, O>;

@@ -28,10 +28,7 @@ export class HealthService {
     for (const wake of this.#watchers) wake();
   }
 
-  /**
-   * Adds the service to a server. Draining ends every watch, since a watch lasts as long as its client and a
-   * stop should not.
-   */
+  /** Adds the service to a server. Draining ends every watch, which otherwise lasts as long as its client. */
   addTo(server: GrpcServer): void {
     server.addService(Health, this.handlers, { otherRequests: SMALL_REQUEST });
     server.onDrain(() => {

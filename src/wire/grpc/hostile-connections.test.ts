@@ -1,5 +1,4 @@
-// Hostile connections: floods, resets, silence and crowds end in a closed connection, and other clients are
-// served.
+// Hostile connections: floods, resets, silence and crowds lead to a close, and other clients are served.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:http2";

@@ -63,8 +63,8 @@ export function createHttp(
 }
 
 /**
- * The certificates for new connections. setSecureContext, unlike the constructor, trusts the public roots
- * when `ca` is left out.
+ * Certificates for new connections. Without `ca`, setSecureContext trusts public roots; the constructor does
+ * not.
  */
 export function contextOf(tls: ServerTls): SecureContextOptions {
   return {

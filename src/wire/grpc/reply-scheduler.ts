@@ -15,10 +15,7 @@ export class ReplyScheduler {
     this.#next();
   }
 
-  /**
-   * Ends a turn. With its connection all calls end one after another, and none of them gets a turn in
-   * between.
-   */
+  /** Ends a turn. With its connection all calls end one after another, and none gets a turn in between. */
   give(): void {
     this.#taken--;
     if (this.#waiting.length > 0) setImmediate(() => this.#next());

@@ -37,7 +37,7 @@ export interface CallConnection {
   arrived(bytes: number): void;
   readonly turns: ReplyScheduler;
   expectLate(call: ServerCall): void;
-  /** Counts a refused call with so many bytes of headers. */
+  /** Counts a refused call by the bytes of its headers. */
   refused(headersBytes: number): void;
 }
 
@@ -51,7 +51,7 @@ export interface CallRequest {
   readonly standing: Standing;
 }
 
-/** A call in progress. It receives its stream's events, runs the handler, and ends when both have. */
+/** A call in progress. It hears its stream's events, runs the handler, and ends when both have. */
 export class ServerCall implements CallContext, ServerStreamListener, PlacedCall {
   readonly method: CalledMethod;
   readonly metadata: Metadata;
@@ -220,10 +220,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     return run();
   }
 
-  /**
-   * Pauses the client: there is no room for its request. A paused stream may be aborted long before it
-   * closes.
-   */
+  /** Pauses the client for lack of room. A paused stream may be aborted long before it closes. */
   #pause(): void {
     this.#stream.pause();
     this.#stream.once("aborted", () => this.onClose());
@@ -317,10 +314,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     });
   }
 
-  /**
-   * Handles a fault of the request itself: a running handler learns of it through its requests and its
-   * signal.
-   */
+  /** Handles a fault of the request itself: a running handler gets it through its requests and its signal. */
   #breakOff(error: unknown): void {
     this.cancel(this.#deps.toStatus(error, this));
   }
@@ -386,20 +380,14 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     if (error !== undefined && !this.#reply.isFinished && !this.#wasGivenUp) this.#connection.refused(0);
   }
 
-  /**
-   * The stream is closed and the handler has returned. Only now the turn passes on: a client that reads
-   * nothing, or gives up, would get it for nothing.
-   */
+  /** Passes the turn on once the stream is closed and the handler has returned: no idle client gets it. */
   #goneForGood(): void {
     if (this.#hasTurn) this.#connection.turns.give();
     this.#deps.places.leave(this, this.#hasBegun);
     this.#deps.onGone(this);
   }
 
-  /**
-   * Stops the deadline, and drops further input: a reset right after the status would reach the client as an
-   * error.
-   */
+  /** Stops the deadline and drops further input: a reset after the status would be an error to the client. */
   #inputNoLongerMatters(): void {
     this.#cancelDeadline?.();
     this.#cancelDeadline = undefined;

@@ -286,10 +286,7 @@ export class GrpcServer {
     this.#http.emit("connection", socket);
   }
 
-  /**
-   * Whether to accept connections of a network although its callers cost too much: other clients may share
-   * it.
-   */
+  /** Whether to accept connections of a network with costly callers: other clients may share it. */
   #isWelcome(limiter: HandshakeLimiter, network: string): boolean {
     return limiter.isProven(network) || !this.#load.isOver(network);
   }

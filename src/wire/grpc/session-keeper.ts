@@ -1,5 +1,4 @@
-// Keeps Node's memory of a closed HTTP/2 session until its streams are collected, since freeing it earlier
-// ends the process.
+// Keeps a closed HTTP/2 session until its streams are collected, since freeing it earlier crashes Node.
 
 import type { Http2Session } from "node:http2";
 import { constants, type PerformanceEntry, PerformanceObserver } from "node:perf_hooks";
@@ -31,10 +30,7 @@ export interface SessionKeeperDeps {
  */
 export class SessionKeeper {
   readonly #deps: SessionKeeperDeps;
-  /**
-   * Sessions closed since the last full collection, and those before: a collection may have begun when they
-   * closed.
-   */
+  /** Sessions closed since the last full collection, and before it: one may have begun when they closed. */
   #young = new Set<object>();
   #old: ReadonlySet<object> = new Set();
   #collectedAtMs: number;

@@ -1,5 +1,4 @@
-// The streaming-bytes form: messages that end in a bytes field, whose payload passes slice by slice, never
-// joined.
+// The streaming-bytes form: messages that end in a bytes field, whose payload passes in slices, never joined.
 import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { Deframer, WholeBodies } from "#wire/framing/frames.ts";
 import {
@@ -45,13 +44,11 @@ export interface SlicedWriter<D extends DescMessage> {
   /** How long the peer has taken nothing although bytes wait for it; 0 when none wait. */
   readonly stalledMs: number;
   /**
-   * Resolves to true when a write would not wait, to false after timeoutMs without room. Rejects when the
-   * call has ended.
+   * Resolves to true once a write would not wait, to false after timeoutMs. Rejects when the call has ended.
    */
   whenWritable(timeoutMs?: number): Promise<boolean>;
   /**
-   * Begins a message without its bytes field; exactly payloadBytes of slices must follow. Await a promise
-   * before going on.
+   * Begins a message without its bytes field, for exactly payloadBytes of slices. Await a promise to go on.
    */
   message(init: MessageInitShape<D>, payloadBytes: number): true | Promise<void>;
   /** Sends the next slice without a copy: do not change it afterwards. Await a promise before going on. */
@@ -101,10 +98,7 @@ interface WaitingPart<D extends DescMessage> {
   readonly payload: Payload;
 }
 
-/**
- * The inbox of the sliced form. Compressed messages, and those that do not end in the field, come whole with
- * one slice.
- */
+/** The inbox of the sliced form. Compressed messages, and those without the field last, come as one slice. */
 export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> implements SlicedSource<D> {
   readonly #desc: D;
   readonly #field: SlicedField<D>;
@@ -252,10 +246,7 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
   }
 }
 
-/**
- * The sending half of the sliced form. It counts bytes, so that a message never has more or fewer than
- * declared.
- */
+/** The sending half of the sliced form. It counts bytes, so that each message has its declared number. */
 export class SlicedSendQueue<D extends DescMessage> implements SlicedWriter<D> {
   readonly #field: SlicedField<D>;
   readonly #outlet: SendQueue;

@@ -1,5 +1,4 @@
-// After a standstill of the process, uploads, connections and readers that could not be heard meanwhile go
-// on.
+// After a standstill of the process, uploads, connections and readers that it could not hear go on.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

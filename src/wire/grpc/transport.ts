@@ -63,8 +63,8 @@ export class Transport {
   }
 
   /**
-   * Connects, and waits for the server's settings. Rejects with UNAVAILABLE. `started` receives the function
-   * that gives up.
+   * Connects, and waits for the server's settings; `started` gets a cancel function. Rejects with
+   * UNAVAILABLE.
    */
   static connect(
     address: string,

@@ -1,5 +1,4 @@
-// Replies encoded by the handler or decoded by the caller: the bytes are the message's, and failures stay the
-// same.
+// Replies encoded by the handler or decoded by the caller have the same bytes and the same failures.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";

@@ -1,5 +1,4 @@
-// Decodes an Attr and pages of them several times faster than by reflection, which stays the fallback for
-// unexpected bytes.
+// Decodes Attrs and pages of them several times faster than by reflection, the fallback for unexpected bytes.
 import { type DescMessage, fromBinary } from "@bufbuild/protobuf";
 import { type Attr, AttrSchema, type Kind } from "./gen/grove/v1/common_pb.ts";
 import { ListDirResponseSchema } from "./gen/grove/v1/file_server_pb.ts";
@@ -8,15 +7,13 @@ import { ListDirResponseSchema } from "./gen/grove/v1/file_server_pb.ts";
 export interface DecodedListing {
   readonly nextPageToken: string;
   /**
-   * Decodes the entries at the first call, so that the next page can be requested before. Throws for an
-   * invalid Attr.
+   * Decodes the entries at the first call, so that the next page can be requested before. Throws if invalid.
    */
   readonly entries: () => readonly Attr[];
 }
 
 /**
- * Result for numbers, lengths and tags that are no varint of at most seven bytes: larger ones would not be
- * exact.
+ * Result for numbers, lengths and tags other than varints of at most seven bytes, which are exact as numbers.
  */
 const UNEXPECTED = -1;
 const VARINT_MAX_BYTES = 7;
@@ -27,7 +24,7 @@ const WIRE_BYTES = 2;
 const ENTRIES_TAG = 1 * 8 + WIRE_BYTES;
 const TOKEN_TAG = 2 * 8 + WIRE_BYTES;
 
-/** Decodes a ListDirResponse. Throws what fromBinary throws for invalid bytes. */
+/** Decodes a ListDirResponse. Throws the errors of fromBinary. */
 export function decodeListing(body: Buffer): DecodedListing {
   const spans = findEntries(body);
   if (spans === undefined) {
@@ -44,7 +41,7 @@ export function decodeListing(body: Buffer): DecodedListing {
   };
 }
 
-/** Decodes one Attr. Throws what fromBinary throws for invalid bytes. */
+/** Decodes one Attr. Throws the errors of fromBinary. */
 export function decodeAttr(body: Buffer): Attr {
   return new EntryDecoder(body).one(0, body.length);
 }

@@ -1,5 +1,4 @@
-// The answer of both servers to a refusal: its status, the reason in details and trailers, and the retry
-// delay (D1).
+// The answer of both servers to a refusal: status, reason in details and trailers, and retry delay (D1).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";

@@ -7,7 +7,7 @@ import { isDue, type Removal } from "#base/removal.ts";
 import { checkedUserState, entryOf, type UserState } from "#base/user-state.ts";
 import type { HandOver as HandOverMessage, UserState as UserStateMessage } from "./gen/grove/v1/common_pb.ts";
 
-/** ...which a server's may be behind by so much. */
+/** Allowed lag of a server's clock behind the administrator's, in the check of the grace time. */
 const REMOVAL_CLOCK_SLACK_MS = 24 * 60 * 60_000;
 
 type Plain = Omit<UserStateMessage, "$typeName" | "$unknown">;
@@ -67,7 +67,7 @@ export function userStateOf(message: Plain): UserState {
   });
 }
 
-/** An administrator's request, with its time and the known state that it replaces. */
+/** An administrator's request with its author and time, and the lookup of known states. */
 export interface Wish {
   readonly message: Plain | undefined;
   readonly setBy: string;

@@ -94,8 +94,8 @@ export const actionNodesReply = z.object({
       node_name: z.string(),
       enrolled: z.boolean(),
       /**
-       * The command to type on a machine with access to the metadata store; USER is the login there. Absent
-       * for enrolled nodes.
+       * The command for a machine with access to the metadata store; USER is its login. Absent for enrolled
+       * nodes.
        */
       enrol_command: z.string().optional(),
     }),

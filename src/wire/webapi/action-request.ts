@@ -1,5 +1,4 @@
-// The request of an action: seven kinds with their fields, and the specification's names as aliases (spec
-// 2.9, 4.7; decision D7).
+// The request of an action: seven kinds with fields, and the specification's aliases (spec 2.9, 4.7; D7).
 import { z } from "zod";
 import {
   ACTION_NODES_MAX,

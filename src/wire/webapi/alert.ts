@@ -109,8 +109,7 @@ export const alertSummary = z.object({
   info: z.int(),
   total: z.int(),
   /**
-   * For visitors: further open alerts for operators alone, as a number; those about users and attempts are
-   * not counted.
+   * For visitors: the number of further open alerts for operators, without those about users and attempts.
    */
   for_operators: z.int().optional(),
 });

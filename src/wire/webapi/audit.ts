@@ -67,10 +67,7 @@ export type AuditQuery = z.infer<typeof auditQuery>;
 /** GET /api/audit: newest first, by the time of gathering. */
 export const auditList = z.object({
   entries: z.array(auditEntry),
-  /**
-   * Null at the end. A page may have few entries or none and still a next page, since each searches a bounded
-   * part of the log.
-   */
+  /** Null at the end. A page before the end may be empty, since each searches a bounded part of the log. */
   next_cursor: z.string().nullable(),
 });
 
@@ -83,7 +80,7 @@ export const auditChain = z.object({
   asked_at: z.int(),
   /** Number of breaks in the chain. */
   breaks: z.int(),
-  /** Why nothing is gathered now. */
+  /** Why gathering has stopped. */
   problem: z.string().optional(),
 });
 

@@ -24,8 +24,8 @@ export const authStatus = z.object({
 /** A signed-in operator. Times are unix seconds. */
 const operatorSession = z.object({
   /**
-   * The name in the audit log: the first 8 characters of the token's hash, after the operator's address for
-   * sign-ins by name.
+   * The name in the audit log: 8 characters of the token's hash, after the operator's address for named
+   * sign-ins.
    */
   id: z.string(),
   /** Address of the client at sign-in. */

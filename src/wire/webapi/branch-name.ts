@@ -1,5 +1,4 @@
-// The allowed branch names of an action: no option, no range, nothing that git or a shell interprets
-// (decision T15, failure E-02).
+// Allowed branch names of an action: no option, range or special character of git or a shell (T15, E-02).
 import { z } from "zod";
 
 const BRANCH = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/;

@@ -1,5 +1,4 @@
-// GET /api/cluster and the live stream's metrics snapshot, in forms for operators and visitors (decision D4,
-// spec 5.8.4).
+// GET /api/cluster and the live stream's metrics snapshot, for operators and for visitors (D4, spec 5.8.4).
 import { z } from "zod";
 import { count64 } from "./count64.ts";
 import { nodeMaintenance } from "./maintenance.ts";
@@ -123,7 +122,7 @@ const frame = {
   cluster: clusterTotals,
 } as const;
 
-/** The cluster for visitors: nothing in it depends on users (spec 5.8.4). */
+/** The cluster for visitors: no field depends on users (spec 5.8.4). */
 export const publicCluster = z.object({
   ...frame,
   redacted: z.literal(true),

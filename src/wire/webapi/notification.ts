@@ -1,5 +1,4 @@
-// Silences, acknowledgements and sent notifications: the routes /api/silences and /api/notices (decision
-// D11).
+// Silences, acknowledgements and sent notifications: the routes /api/silences and /api/notices (D11).
 import { z } from "zod";
 import { SILENCE_VALUE_MAX_LENGTH } from "#base/limits.ts";
 import { UNTIL_TEXT_MAX_LENGTH } from "#base/until-text.ts";

@@ -1,5 +1,5 @@
 // Rates and latencies: GET /api/performance, GET /api/history/{fsID} and the columns of the CSV (spec 2.8,
-// decision D9).
+// D9).
 import { z } from "zod";
 import { NODE_STATUSES } from "./cluster.ts";
 
@@ -82,10 +82,7 @@ export type PerformanceReply = z.infer<typeof performanceReply>;
 
 const unixSeconds = z.string().regex(/^\d{1,12}$/, "is no count of unix seconds");
 
-/**
- * Query of GET /api/history/{fsID}: unix seconds, and a step in seconds that is a multiple of 5, up to an
- * hour.
- */
+/** Query of GET /api/history/{fsID}: unix seconds, and a step of a multiple of 5 seconds up to an hour. */
 export const historyQuery = z
   .object({
     from: unixSeconds.optional(),

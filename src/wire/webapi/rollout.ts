@@ -11,10 +11,7 @@ import { idempotencyKey, nodeId, nodeIds, RESTART_MODES } from "./action-request
 import { branchName } from "./branch-name.ts";
 import { makeTarget } from "./make-target.ts";
 
-/**
- * Services that a rollout restarts: `all` is every service but the console, which cannot watch its own
- * restart.
- */
+/** Services that a rollout restarts: `all` excludes the console, which cannot watch its own restart. */
 export const ROLLOUT_SERVICES = ["fileserver", "metaserver", "all"] as const;
 
 /** The gates that a node must pass after its restart. */
@@ -58,8 +55,8 @@ export const rolloutBackRequest = z
   .nullish();
 
 /**
- * `planned` is a dry run. `failed`: it stopped by itself, and `reason` says why. `interrupted`: the console
- * ended during the rollout, which does not continue.
+ * `planned` is a dry run. `failed`: it stopped by itself for `reason`. `interrupted`: the console ended
+ * during the rollout, which does not continue.
  */
 export const ROLLOUT_STATES = [
   "planned",
@@ -74,8 +71,7 @@ export const ROLLOUT_STATES = [
 export const ROLLOUT_STEPS = ["check", "pull", "back", "build", "restart", "gate"] as const;
 
 /**
- * `unfinished`: the rollout ended during this node's turn for another reason. `unknown`: the result of its
- * step is unknown.
+ * `unfinished`: the rollout ended during this node's turn for another reason. `unknown`: its result is lost.
  */
 const ROLLOUT_NODE_STATES = [
   "pending",
@@ -114,10 +110,7 @@ const rolloutNode = z.object({
   /** The commit to go back to. */
   commit_before: commit.optional(),
   commit_after: commit.optional(),
-  /**
-   * The commit that the node reports since the restart; differs from commit_after where its services run from
-   * another folder.
-   */
+  /** The commit that the node reports; unlike commit_after where its services run from another folder. */
   commit_running: z.string().optional(),
   /** Failed operations a second in the minute before, and since the restart; null without a report. */
   errors_per_second_before: z.number().nullable().optional(),

@@ -13,10 +13,7 @@ export const userRow = z.object({
   trash_bytes: count64,
   staging_bytes: count64,
   file_count: z.int(),
-  /**
-   * Files and folders, those in the trash included; null without a report of the home node, like the two
-   * below.
-   */
+  /** Files and folders, trash included; null without a report of the home node, like the two below. */
   inode_count: z.int().nullable(),
   inode_limit: z.int().nullable(),
   inode_limit_source: z.enum(["explicit", "default"]).nullable(),
