@@ -1,5 +1,4 @@
-// The branded identity, made only by the rooms `identity` and `sessions`, and the only one that `policy`
-// takes.
+// The branded identity that the rooms `identity` and `sessions` make, the only one that `policy` takes.
 
 declare const verified: unique symbol;
 

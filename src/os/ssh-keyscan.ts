@@ -1,5 +1,4 @@
-// Asks a host for its SSH keys with ssh-keyscan; a person must compare the fingerprint before they are
-// trusted.
+// Asks a host for its SSH keys with ssh-keyscan; a person must compare the fingerprint before trust.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { GroveError } from "#base/errors.ts";

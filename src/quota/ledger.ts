@@ -1,5 +1,4 @@
-// Used and promised bytes and inodes of roots and disk, so that no change passes a limit or the reserve
-// (D16).
+// Used and promised bytes and inodes of roots and disk: no change passes a limit or the reserve (D16).
 import { GroveError, QUOTA_EXCEEDED_TEXT } from "#base/errors.ts";
 import { headroomBytes, mayCreate, mayWrite } from "./headroom.ts";
 import { leavesReserve, reserveText, usableBytes } from "./reserve.ts";

@@ -1,5 +1,4 @@
-// Store of quotas and inode limits: `quota_config.json` (spec 2.1), replaced as a whole, never guessed
-// (A-10).
+// Store of quotas and inode limits: `quota_config.json` (spec 2.1), replaced whole, never guessed (A-10).
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { GroveError, isGroveError } from "#base/errors.ts";

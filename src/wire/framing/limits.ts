@@ -234,7 +234,7 @@ export const MODEST_BYTES: number = 1 / 8;
 export const NODE_CONNECTIONS = 200;
 /** Connections of one user; further ones count as unproven. */
 export const CONNECTIONS_OF_USER = 64;
-/** Calls that a connection may begin in a turn of the event loop where its whole network is unproven. */
+/** Calls of all unproven connections together that may begin in a turn of the event loop. */
 export const UNPROVEN_CALLS_PER_TURN = 16;
 /**
  * Bytes read of all connections in one turn of the event loop where several send: some milliseconds of work.

@@ -15,7 +15,7 @@ export interface CallHead {
 export interface CallGate {
   /** The standing of a call. Throws the refusal, and then the body is never read. */
   judge(head: CallHead): Standing;
-  /** Called for a call refused by its headers; returns headers (name, value, …) for the status. */
+  /** Called for a call refused before its body; returns headers (name, value, …) for the status. */
   refused(head: CallHead, error: unknown): readonly string[];
   /** True for a peer with a node's certificate, which has reserved connections. */
   isNode(peer: Peer): boolean;

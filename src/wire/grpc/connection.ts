@@ -204,7 +204,7 @@ export class Connection implements KeptConnection {
     this.#readScheduler.took(this.lane, bytes);
   }
 
-  /** Expects bytes that the client may send before it learns of a call's end: they are no flood. */
+  /** Expects bytes that arrive after a call's end, or are dropped with its stream: they are no flood. */
   expectLate(call: ServerCall): void {
     this.flood.took(this.#limits.streamWindowBytes + call.unreadBytes);
   }

@@ -62,10 +62,7 @@ export class Transport {
     this.#startKeepalive();
   }
 
-  /**
-   * Connects, and waits for the server's settings; `started` gets a cancel function. Rejects with
-   * UNAVAILABLE.
-   */
+  /** Connects and waits for the server's settings; `started` gets a cancel function. Throws UNAVAILABLE. */
   static connect(
     address: string,
     deps: TransportDeps,

@@ -7,7 +7,7 @@ import { isDue, type Removal } from "#base/removal.ts";
 import { checkedUserState, entryOf, type UserState } from "#base/user-state.ts";
 import type { HandOver as HandOverMessage, UserState as UserStateMessage } from "./gen/grove/v1/common_pb.ts";
 
-/** Allowed lag of a server's clock behind the administrator's, in the check of the grace time. */
+/** Allowed difference between the administrator's clock and the server's in the check of the grace time. */
 const REMOVAL_CLOCK_SLACK_MS = 24 * 60 * 60_000;
 
 type Plain = Omit<UserStateMessage, "$typeName" | "$unknown">;

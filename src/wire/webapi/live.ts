@@ -63,10 +63,7 @@ export const liveRequest = z.union([
     })
     .strict(),
   z.object({ type: z.enum(["subscribe", "unsubscribe"]), node: z.string(), service: z.string() }).strict(),
-  /**
-   * The first reply and every change are `rollout.state` with the record of rollout.ts and the record's
-   * `seq`.
-   */
+  /** Replies and changes are `rollout.state` with the record of rollout.ts and the record's `seq`. */
   z.object({ type: z.enum(["subscribe", "unsubscribe"]), rollout_id: z.string() }).strict(),
   /** Requests, once, the kept events between a number and `hello`; snapshots are not repeated. */
   z.object({ type: z.literal("resume"), after_seq: z.int().min(0) }).strict(),

@@ -1,5 +1,4 @@
-// Rates and latencies: GET /api/performance, GET /api/history/{fsID} and the columns of the CSV (spec 2.8,
-// D9).
+// Rates and latencies: GET /api/performance, GET /api/history/{fsID} and CSV columns (spec 2.8, D9).
 import { z } from "zod";
 import { NODE_STATUSES } from "./cluster.ts";
 
