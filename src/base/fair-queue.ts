@@ -1,4 +1,4 @@
-// A round-robin queue over parties: a party's items wait only behind its own.
+// A queue that serves parties round-robin, so that a party with many items delays mostly its own.
 
 /** Items wait in order within their party; parties take turns. The queue is unbounded: its users bound it. */
 export class FairQueue<T> {

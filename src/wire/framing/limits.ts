@@ -195,7 +195,9 @@ export const FLOOD_BYTES_PER_SECOND: number = MIB;
 export const FRAME_COST_BYTES = 300;
 /** Bytes that may still arrive for calls that take no more, per connection. */
 export const LATE_BYTES: number = 8 * MIB;
-/** Received bytes per byte of window updates: 26 bytes per frame of 16 KiB, times four. */
+/**
+ * Received bytes that allow a client one byte of window updates: 26 bytes per frame of 16 KiB, times four.
+ */
 export const WRITTEN_PER_UPDATE_BYTE = 128;
 /** Interval of the flood watch for young connections and after each flood; otherwise a second. */
 export const FLOOD_WATCH_MS = 5;
