@@ -1,29 +1,30 @@
-// Chooses the form of an answer by what a request says that it accepts (RFC 9110, section 12.5.1).
+// Chooses the form of an answer by the request's Accept header (RFC 9110, section 12.5.1).
 import Negotiator from "negotiator";
 import type { PrometheusForm } from "./prometheus-form.ts";
 
 /** Types in which /metrics is offered: JSON unless another is preferred (spec 4.4, D12). */
 export const METRICS_TYPES = ["application/json", "application/openmetrics-text", "text/plain"] as const;
 
-/** A choice of them; without a request it is the first. */
+/** A choice of them; a request without preference gets the first. */
 export type MetricsTypes = readonly [
   (typeof METRICS_TYPES)[number],
   ...(readonly (typeof METRICS_TYPES)[number][]),
 ];
 
-/** What each of them is of Prometheus's forms; undefined for JSON. */
+/** The Prometheus form of each type; undefined for JSON. */
 export const METRICS_FORMS: Readonly<Record<(typeof METRICS_TYPES)[number], PrometheusForm | undefined>> = {
   "application/json": undefined,
   "application/openmetrics-text": "openmetrics",
   "text/plain": "text",
 };
 
-/** Items of an Accept header that are read; more are nobody's honest request. */
+/** Items of an Accept header that are read; no honest request has more. */
 const ITEMS_MAX = 32;
 
 /**
- * The offer that a request prefers; the first of those of which it prefers none, and the first of all when none is acceptable, since an
- * answer in another form is of more use than none. Offers are lower-case media types without parameters.
+ * The offer that a request prefers, or the first of those that it accepts equally. It is the first of all
+ * when none is acceptable: an answer in another form is of more use than none. Offers are lower-case media
+ * types without parameters.
  */
 export function preferredType<T extends string>(
   accept: string | undefined,
@@ -34,7 +35,9 @@ export function preferredType<T extends string>(
   return offers.find((offer) => offer === wanted) ?? offers[0];
 }
 
-/** There is one version of each type, which whoever asks for another gets too: of the parameters the quality alone counts. */
+/**
+ * Each type has one version, which every requested version gets: of the parameters only the quality counts.
+ */
 function withoutParameters(range: string): string {
   const [type = "", ...parameters] = range.split(";");
   const quality = parameters.find((parameter) => /^\s*q\s*=/i.test(parameter));
