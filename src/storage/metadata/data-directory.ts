@@ -147,8 +147,8 @@ async function makeDataDirectory(
 }
 
 /**
- * Identity from a database without an identity file: an interrupted set-up; otherwise it may hold a user's
- * files.
+ * Identity in a database without an identity file, from an interrupted set-up; any other database may hold
+ * a user's files.
  */
 function emptyDatabaseIdentity(databasePath: string): string | undefined {
   const db = openWriter(databasePath);
