@@ -84,7 +84,7 @@ export class Writer {
     this.keepBallast();
   }
 
-  /** Reason for which all writing has ended. */
+  /** Why nothing is written any more. */
   get failure(): string | undefined {
     return this.#failure;
   }
