@@ -27,7 +27,7 @@ export interface AdminPassword {
    */
   verifyHashHeader(candidateHash: string): Promise<boolean> | boolean;
   /**
-   * True while the built-in default applies; then only loopback peers may use the password path (decision
+   * True while the built-in default applies: only loopback peers may use the password path then (decision
    * T10).
    */
   readonly isDefault: boolean;

@@ -1,5 +1,4 @@
-// Checks ID tokens at the identity provider: with its published keys, or at its tokeninfo address (spec
-// 5.2.1, decision D21).
+// Checks ID tokens with the provider's published keys or its tokeninfo address (spec 5.2.1, decision D21).
 import type { Claims } from "./claims.ts";
 import { IssuerKeys } from "./issuer-keys.ts";
 import type { ProviderCheck, ProviderCheckDeps } from "./provider-check-types.ts";

@@ -1,5 +1,4 @@
-// The environment variables of sign-in and administration, read once with clear errors (spec 5.9, decisions
-// D21, D23, D24).
+// The environment variables of sign-in and administration, read once (spec 5.9, decisions D21, D23, D24).
 import { HAS_IDP_AUTH, NO_IDP_AUTH_TEXT } from "#base/build-flags.ts";
 import { GroveError } from "#base/errors.ts";
 import { canonicalUsername } from "#base/names.ts";

@@ -114,7 +114,7 @@ export interface UploadTarget extends ChangeContext {
 
 /**
  * Receives one upload, in messages of any length; each byte is read once for its checksums. Nothing is
- * visible or counted before commit. After an earlier crash, start-up sweeps the rest.
+ * visible or counted before commit, and start-up sweeps the remains of a crash before it.
  */
 export interface UploadSink {
   /** Bytes received so far. */

@@ -1,5 +1,4 @@
-// Tests of exclusions in storage: the end of a share below another one, its removal, and its moves (spec
-// 4.5).
+// Tests of exclusions in storage: the end of a share below another, its removal and moves (spec 4.5).
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";

@@ -1,5 +1,4 @@
-// Resumable uploads on one machine: rows in the database, chunks beside it, one sink per stream (decision
-// D15).
+// Resumable uploads on one machine: rows in the database, chunks beside it, a sink per stream (decision D15).
 import type { StatementSync } from "node:sqlite";
 import type { Clock } from "#base/clock.ts";
 import { UPLOAD_IDLE_MS } from "#base/limits.ts";

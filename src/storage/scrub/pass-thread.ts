@@ -14,7 +14,7 @@ const PROGRESS_MS = 500;
 /** Shorter waits are added up: timers are no finer. */
 const WAIT_MIN_MS = 5;
 const RETRY_MS = 1_000;
-/** A pass has the lowest priority of the process's work. */
+/** Low priority: all other work of the machine goes first. */
 const NICENESS = 10;
 
 /** A finished part of a pass. */
