@@ -27,8 +27,8 @@ export interface AdminPassword {
    */
   verifyHashHeader(candidateHash: string): Promise<boolean> | boolean;
   /**
-   * True while the built-in default applies: only loopback peers may use the password path then (decision
-   * T10).
+   * True while the built-in default applies: then only loopback peers may use the password path
+   * (decision T10).
    */
   readonly isDefault: boolean;
 }

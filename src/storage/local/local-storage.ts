@@ -382,8 +382,8 @@ export class LocalStorage implements Storage {
     this.#lease.close();
     await this.#store.close();
     this.#files.closeAll();
-    // The last connection to close empties the log: the writer's, or none after a failure, since it would
-    // repeat a flush.
+    // The last connection to close empties the log, so the writer's does. After a failure that would repeat a
+    // flush: the reader, which only reads, closes last.
     if (this.failure === undefined) this.#reader.close();
     await this.#queue.close();
     if (this.failure !== undefined) this.#reader.close();
