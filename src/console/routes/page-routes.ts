@@ -22,7 +22,7 @@ const PAGES = [
 ] as const;
 
 /** Where the build puts the pages: beside the program in a package, in dist/ of a clone. */
-const FOLDERS: readonly string[] = ["../web/", "../../dist/web/"].map((path) =>
+const FOLDERS: readonly string[] = ["../../web/", "../../../dist/web/"].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 );
 
