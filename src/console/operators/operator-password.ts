@@ -54,7 +54,7 @@ export class OperatorPassword {
     return hash.trim().startsWith("$") ? "" : hash.trim().toLowerCase();
   }
 
-  /** True when this is the SHA-256 (hex) of the password. Throws RATE_LIMITED when too many Argon2 verifications wait. */
+  /** True for the password's SHA-256 (hex). Throws RATE_LIMITED when too many Argon2 verifications wait. */
   async matches(passwordHash: string): Promise<boolean> {
     const password = this.#password;
     const isRight = await password.verifyHashHeader(passwordHash);

@@ -9,7 +9,7 @@ import type { ActionOutput } from "./action-output.ts";
 import type { TargetResult } from "./target-run.ts";
 
 /**
- * A node's lock expires this long after the action's time limit, whatever the action's state (decision D7).
+ * A node's lock expires this long after the action's time limit, in any state of the action (decision D7).
  */
 export const NODE_LOCK_GRACE_MS = 60_000;
 

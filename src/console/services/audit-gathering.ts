@@ -167,7 +167,7 @@ export class AuditGathering {
       if (page.headSeq < after) this.#broken(CONSOLE, ended(page.headSeq, after));
       else {
         this.#takeAll(CONSOLE, page.lines);
-        // Without new lines the loop ends, whatever the node gives as its last number.
+        // Without new lines the loop ends, even if the node reports a higher last number.
         if (page.lines.length === 0 || page.nextAfter >= page.headSeq) break;
       }
     }
