@@ -13,7 +13,7 @@ const COVERED_ROOMS: readonly string[] = ["quota", "sessions", "policy", "alerts
 /** Branches that no test of their room takes, with one reason. */
 interface Untaken {
   readonly reason: string;
-  /** True where a busy machine may take it: then it may also be taken. */
+  /** True where a busy machine may take it by chance: then it may also be taken. */
   readonly isChancy: boolean;
   /** By file: way and words of each branch, as printed after its line. */
   readonly branches: Readonly<Record<string, readonly string[]>>;

@@ -4,7 +4,7 @@
 export interface Room {
   /** Imports run downwards only: never to a room on the same floor, never up. */
   readonly floor: number;
-  /** What the room holds, in a few words. */
+  /** The room's content, in a few words. */
   readonly holds: string;
   /** The rooms that it may import, all of them on lower floors. */
   readonly imports: readonly string[];
@@ -596,5 +596,5 @@ export const PAGE_FLOORS: Readonly<Record<string, number>> = {
   pages: 3,
 };
 
-/** SHA-256 of docs/specification.md: the contract is cited by section, so the copy stays as it was given. */
+/** SHA-256 of docs/specification.md: the contract is cited by section, so the copy stays unchanged. */
 export const SPECIFICATION_SHA256 = "dd4cec9f5e54c5caf460abc8b04901af8a8e8fe72744c5fc1ed3dac3f3388c6c";

@@ -92,7 +92,7 @@ export async function startGathering(
   return await startGatheringIn(scratchFolder("grove-gather-"), ends, ...ids);
 }
 
-/** The next console, with the files that a kill now would leave; the previous one goes on with its own. */
+/** The next console, with the files that a kill now would leave; the previous one keeps its own. */
 export async function startAfterKill(
   { dataFolder, copies }: GatheringUnderTest,
   ends: (() => Promise<unknown>)[],

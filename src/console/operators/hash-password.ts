@@ -8,7 +8,7 @@ import { adminPasswordHash } from "#security/identity/admin-password.ts";
 /** Shortest accepted password: one for a whole cluster must not be guessable from its bare SHA-256 (W-01). */
 const PASSWORD_MIN_LENGTH = 15;
 const PASSWORD_MAX_LENGTH = 1_024;
-/** What OWASP names for Argon2id: 19 MiB, two passes, one lane; tens of milliseconds. */
+/** OWASP's parameters for Argon2id: 19 MiB, two passes, one lane; tens of milliseconds. */
 const ARGON2 = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 } as const;
 const SALT_BYTES = 16;
 

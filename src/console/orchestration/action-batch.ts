@@ -13,7 +13,7 @@ export interface BatchOrder {
   readonly healthGateSeconds: number;
 }
 
-/** The order that a request asks for. Rolling, by default, goes node by node and stops at a failure. */
+/** The order that a request asks for. A rolling one goes node by node and by default stops at a failure. */
 export function orderOf({ strategy }: Pick<ActionRequest, "strategy">): BatchOrder {
   const isRolling = strategy?.mode === "rolling";
   return {

@@ -285,13 +285,13 @@ export class ActionEngine {
     }
   }
 
-  /** The lease starts anew when the action starts, however long it has waited. */
+  /** The locks' time starts anew with the action, however long it has waited. */
   #renewLock(job: Job): void {
     const ids = job.nodes.map(({ node }) => node.id);
     job.release();
     const lock = this.#deps.locks.acquire(job.record.id, ids, wholeLimitMs(job.nodes, job.order));
     if (lock.isHeld) job.release = lock.release;
-    // Its lease has expired in the queue, and another action has its nodes.
+    // Its locks have expired in the queue, and another action has its nodes.
     else job.abort.abort();
   }
 

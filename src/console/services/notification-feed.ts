@@ -20,8 +20,7 @@ export function feedNotifications({ notifier, desk, cluster }: NotificationFeedD
     desk.onHandled((key) => notifier.acked(key)),
     desk.onEvent(({ kind, alert }) => {
       if (kind !== "resolved") return;
-      // A removed node and a repeated success raise no more conditions: their end comes from the stored
-      // alert.
+      // A removed node, or an action that has succeeded since, raises no condition that would end the notice.
       const isGone = alert.node_id !== undefined && cluster.node(alert.node_id) === undefined;
       if (isGone || (alert.type === "action_failed" && alert.resolved_by === "auto"))
         notifier.forget(alert.key);
