@@ -1,4 +1,4 @@
-// Holds the repository to its room plan, and shows on planted faults that each rule can fail.
+// Tests the repository against its room plan, and each rule against a planted fault.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -68,7 +68,7 @@ test("the plan runs downwards, and package.json names the same rooms, a wing onc
     if (name !== undefined) assert.equal(key, `#${name}/*`);
     return name ?? [];
   });
-  // The program's entry imports, and nothing imports it.
+  // Only the program's entry imports it.
   assert.deepEqual(
     mapped.toSorted(),
     [
@@ -105,7 +105,7 @@ test("a limit added to section 8 is noticed", () => {
 
 const SAID = "// Says what it is for.\n";
 
-/** A plan of a house of two floors; its grants are more than each of the houses below uses. */
+/** A plan of a house of two floors, with more grants than each of the houses below uses. */
 const HOUSE: Plan = (() => {
   const room = { holds: "", imports: [], packages: [], builtins: [] };
   return {
@@ -122,7 +122,7 @@ const HOUSE: Plan = (() => {
   };
 })();
 
-/** Builds a house with the files given, and judges it; grants that it does not use are passed over, unless they are asked for. */
+/** Builds a house with the files and checks it; unused grants are reported on request only. */
 async function judge(
   files: Readonly<Record<string, string>>,
   plan: Partial<Plan> = {},
@@ -158,7 +158,7 @@ test("a house in order passes, with types, packages, tests, generated code and d
   assert.deepEqual(violations, []);
 });
 
-/** Files of one room, each of which imports the next. */
+/** Files of one room in a chain of imports. */
 function rowOf(count: number): Record<string, string> {
   const next = (index: number): string =>
     index === count ? "" : `import type { A${index + 1} } from "./a${index + 1}.ts";\n`;
