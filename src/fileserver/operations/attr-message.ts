@@ -1,5 +1,4 @@
-// Builds Attr messages from inodes; GetAttr and ListDir are hot, so these are plain objects with every field
-// set.
+// Builds Attr messages from inodes as plain objects with every field set, since GetAttr and ListDir are hot.
 
 import { etagOf, type Inode, inodeIdText } from "#storage/contract/inode.ts";
 import { type Attr, Kind, Perm } from "#wire/proto/gen/grove/v1/common_pb.ts";

@@ -1,5 +1,4 @@
-// Explains why an operation would be allowed or refused: policy, path, quota and reserve in their order (spec
-// 5.4).
+// Explains why an operation is allowed or refused: policy, path, quota and reserve in order (spec 5.4).
 import { formatBytes } from "#base/bytes.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";

@@ -7,7 +7,7 @@ import type { UserState } from "#base/user-state.ts";
 export interface Decided {
   readonly state: UserState;
   readonly before: UserState | undefined;
-  /** The actor who ended a hand-over is absent from the new state. */
+  /** Username of the administrator whose decision ends those hand-overs that the new state lacks. */
   readonly endedBy: string;
   readonly nowMs: number;
   /** Further fields of the audit line. */

@@ -1,5 +1,4 @@
-// Operations on names: look, list, make, move, remove. Each is policy, quota, storage, telemetry, in that
-// order.
+// Operations on names: look, list, make, move, remove. Each is policy, quota, storage, telemetry in order.
 
 import type { AuditSink } from "#base/audit-act.ts";
 import { waiting } from "#base/call-waits.ts";
@@ -28,7 +27,7 @@ import type { OperationMeter } from "./operation-meter.ts";
 import { timeOf } from "./time-of.ts";
 
 /**
- * Entries up to which a directory is sorted on the read thread: the work of a page of a larger one by name.
+ * Entries up to which a directory is sorted on the thread that answers reads: the work of one page by name.
  */
 export const LIST_SORT_AT_ONCE = 1_000;
 
@@ -101,8 +100,7 @@ export class NamespaceOperations {
   }
 
   /**
-   * Sorts a larger directory off the read thread, after other users' requests; access is decided when its
-   * turn comes.
+   * Sorts a larger directory in the background, after other users' requests; access is decided at its turn.
    */
   async #listSorted(caller: Caller, request: ListRequest, reply: ListReply): Promise<Buffer> {
     const { storage } = this.#deps;

@@ -1,5 +1,5 @@
-// Shows another user's trash to an administrator, with names only for a reason that the user sees, and
-// restores.
+// An administrator at another user's trash: list, with names only for a reason that the user sees, and
+// restore.
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, OPERATOR_REASON_MAX_LENGTH } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";

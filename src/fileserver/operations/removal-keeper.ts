@@ -1,5 +1,4 @@
-// Removes a removed user's files, trash, quota and received shares from this node once the grace period is
-// over.
+// Removes a removed user's files, trash, quota and received shares from this node after the grace period.
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";

@@ -1,5 +1,4 @@
-// RegisterClient, EndSession, ListSessions: an ID token opens a session; sessions are listed and ended (spec
-// 5.3, D23).
+// RegisterClient, EndSession, ListSessions: ID tokens open sessions; users list and end them (spec 5.3, D23).
 
 import type { AuditSink } from "#base/audit-act.ts";
 import { waiting } from "#base/call-waits.ts";

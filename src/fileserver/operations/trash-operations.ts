@@ -1,5 +1,4 @@
-// The trash over gRPC: TrashFile, ShowTrash, RestoreFile, PurgeTrash; owner only, at any quota, on a full
-// disk (D14).
+// TrashFile, ShowTrash, RestoreFile, PurgeTrash: for owners only, at any quota, on a full disk (D14).
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { joinPath, splitPath } from "#base/names.ts";
