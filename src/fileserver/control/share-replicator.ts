@@ -1,5 +1,4 @@
-// Replicates this node's shares to the MetaServer: all at registration, then changes until acknowledged
-// (D19).
+// Replicates a node's shares to the MetaServer: all at registration, then changes until acknowledged (D19).
 import type { Clock } from "#base/clock.ts";
 import type { ErrorCode } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS, PATH_MAX_BYTES } from "#base/limits.ts";

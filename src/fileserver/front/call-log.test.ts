@@ -1,5 +1,4 @@
-// Tests of the log lines for failed and refused calls: floods are sampled and counted, others logged each
-// time.
+// Tests of the log lines for failed and refused calls: floods are sampled and counted, others always logged.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

@@ -1,5 +1,4 @@
-// An administrator at another user's trash: list, with names only for a reason that the user sees, and
-// restore.
+// An administrator at another user's trash: list, with names only for a reason the user sees, and restore.
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, OPERATOR_REASON_MAX_LENGTH } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";

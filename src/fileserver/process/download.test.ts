@@ -1,5 +1,4 @@
-// Downloads over a real connection: chunk boundaries, checksums, ranges, slow readers, and never a wrong
-// byte.
+// Downloads over a real connection: chunk boundaries, checksums, ranges, slow readers, never a wrong byte.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";

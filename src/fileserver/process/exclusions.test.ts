@@ -1,5 +1,4 @@
-// Exclusions below a share that goes on, seen by the owner, the excluded user and a sharee (spec 4.5, 5.4,
-// D13).
+// Exclusions below a share that goes on, as seen by owner, excluded user and sharee (spec 4.5, 5.4, D13).
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { CHUNK_BYTES } from "#base/limits.ts";

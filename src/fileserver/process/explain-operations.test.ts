@@ -1,5 +1,4 @@
-// An explanation agrees with the operation for callers with a right to know, and tells strangers nothing
-// more.
+// An explanation agrees with the operation for callers with a right to know; strangers learn nothing more.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";

@@ -1,5 +1,4 @@
-// An administrator at a user's trash: rights, answers without a reason, the user's view, audit (spec 5.5,
-// D13).
+// An administrator at a user's trash: rights, no reason given, the user's view, audit (spec 5.5, D13).
 import assert from "node:assert/strict";
 import { hash } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";

@@ -1,5 +1,4 @@
-// Locked users over a real connection: sessions, streams and uploads end, sign-ins fail, also after a
-// restart.
+// Locked users over a real connection: sessions, streams and uploads end, sign-ins fail, after restarts too.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
