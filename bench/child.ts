@@ -28,10 +28,7 @@ export interface Program {
   close(): Promise<void>;
 }
 
-/**
- * Starts bench/programs/`name`.ts. GROVE_BENCH_PROFILE=DIR in the environment makes it write a CPU profile
- * there.
- */
+/** Starts bench/programs/`name`.ts. GROVE_BENCH_PROFILE=DIR in the environment adds a CPU profile. */
 export function startProgram(name: string, env: Readonly<Record<string, string>> = {}): Program {
   const child = fork(fileURLToPath(new URL(`./programs/${name}.ts`, import.meta.url)), [], {
     // Standard output is the table's alone: programs print to stderr.
@@ -96,10 +93,7 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/**
- * Starts a command that runs until it is stopped, and waits until `isUp` returns true. Its output goes to
- * stderr.
- */
+/** Starts a command that runs until it is stopped, and waits for `isUp`. Its output goes to stderr. */
 export async function startService(
   command: readonly [string, ...string[]],
   options: { env?: Readonly<Record<string, string>>; isUp: () => Promise<boolean>; isQuiet?: boolean },

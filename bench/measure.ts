@@ -13,9 +13,7 @@ export interface Comparison {
   readonly ratios: readonly number[];
 }
 
-/**
- * Rounds of every comparison; the sides take turns in leading, so that a drift of the machine cancels out.
- */
+/** Rounds of every comparison; the sides take turns in leading, so that a drift of the machine cancels. */
 export const ROUNDS = 5;
 
 /** Warms both sides once, then runs them in turn. `rounds` is at least 5 and best odd. */

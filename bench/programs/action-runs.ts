@@ -148,8 +148,7 @@ serveTasks(
         nodes.map(({ id }) => id),
         PARALLEL,
       )),
-    // 100 MB of lines from one node: peak memory of the process in MB, 99th percentile of event loop delay in
-    // ms.
+    // 100 MB of lines from one node: peak memory in MB, 99th percentile of the event loop's delay in ms.
     output: async () => {
       delay.reset();
       delay.enable();

@@ -57,9 +57,7 @@ async function signIn(input: Json): Promise<null> {
   return null;
 }
 
-/**
- * The longest task of the page's thread during snapshots: wall milliseconds, and those of the running thread.
- */
+/** The longest task of the page's thread during snapshots: in wall milliseconds, and in the thread's own. */
 async function watch(input: Json): Promise<Json> {
   const { url, seconds } = input as { url: string; seconds: number };
   const at = here();

@@ -12,8 +12,7 @@ const IN_FLIGHT = 2_048;
 
 serveTasks(
   {
-    // Folders /d0, /d1, … (or from `firstFolder` on) with the files f0, f1, … in each; answers inodes per
-    // second.
+    // Folders /d0, /d1, … (or from `firstFolder` on) with files f0, f1, … in each; answers inodes per second.
     build: async (input) => {
       const {
         directory,

@@ -67,9 +67,7 @@ async function watchPages(lab: Lab): Promise<readonly Watched[]> {
   return found;
 }
 
-/**
- * An hour of a reader who visits these pages in turn, and the overview at the tenth minute and at the end.
- */
+/** An hour of a reader who visits these pages in turn; the overview at the tenth minute and at the end. */
 function hourRow(where: string, pathAt: (update: number) => string): Row {
   return {
     name: `an hour of updates ${where} (720 snapshots, simulated clock): growth of the page's heap from the tenth minute on`,

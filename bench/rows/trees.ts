@@ -10,10 +10,7 @@ import type { Group, RatioRow } from "#bench/row.ts";
 const IN_FLIGHT = 64;
 const FILE_BYTES = 4_096;
 const FILES_PER_FOLDER = 1_000;
-/**
- * Enough that the command's start of a third of a second counts little; GROVE_BENCH_TREE_FILES=100000
- * measures more.
- */
+/** Enough that a command's start of 0.3 s counts little; GROVE_BENCH_TREE_FILES=100000 measures more. */
 const FILES = Math.max(1, Number(process.env["GROVE_BENCH_TREE_FILES"] ?? 40_000));
 const FOLDERS = Math.ceil(FILES / FILES_PER_FOLDER);
 const COUNT = FILES.toLocaleString("en-US");
@@ -94,10 +91,7 @@ async function grove(trees: Trees, ...words: string[]): Promise<void> {
   await run(GROVE, words, { env: trees.env });
 }
 
-/**
- * A signed-in client, a server on the disk, and a tree of files in memory, so that the disk has only the
- * server's work.
- */
+/** A signed-in client, a server on the disk, and a tree of files in memory, which spares the disk. */
 function prepared(lab: Lab): Promise<Trees> {
   return lab.once("trees", async () => {
     const pair = await startFileServer(lab, await lab.folder("disk"), "plain");

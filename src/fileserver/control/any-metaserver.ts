@@ -17,10 +17,7 @@ export function anyMetaServer(channel: GrpcChannel): Client<typeof MetaServer> {
   return Object.fromEntries(client) as unknown as Client<typeof MetaServer>;
 }
 
-/**
- * True when another MetaServer may help: this one is silent, has no store, or no authority to sign
- * certificates.
- */
+/** True when another MetaServer may help: this one is silent, without a store, or without an authority. */
 function isElsewhere(error: StatusError): boolean {
   const reason = reasonOf(error);
   if (reason === "STORE_UNAVAILABLE" || reason === "OVERLOADED" || error.code === Code.UNIMPLEMENTED)

@@ -6,10 +6,7 @@ import { openClusterIdFile } from "#security/authority/cluster-id-file.ts";
 import type { ClusterMemory } from "./meta-link.ts";
 import { readRestoredFrom } from "./restored-from.ts";
 
-/**
- * Outside backups, with the folder's inode number: a restored or copied folder must not claim this folder's
- * process.
- */
+/** Outside backups, with the folder's inode number: a restored or copied folder is not this process's. */
 const PROCESS_FILE = "last_process";
 const FORM = /^[A-Za-z0-9_-]{1,64}$/;
 

@@ -257,8 +257,7 @@ export class MetaLink {
   }
 
   async #register(): Promise<void> {
-    // Until the answer: it may have begun another epoch, and a heartbeat of this one would fence its own
-    // process.
+    // Until the answer: it may have begun another epoch, and an older heartbeat would fence this process.
     this.#isRegistrationDue = true;
     const { cluster, shares, log } = this.#deps;
     const list = await shares.pause();

@@ -15,8 +15,7 @@ import type { MetaLink } from "./meta-link.ts";
 export interface PersonAdmissionDeps {
   readonly subjects: SubjectRegistry;
   /**
-   * Asks the cluster whether the address is this person's; the first to ask gets it. Throws TOKEN_REJECTED
-   * otherwise.
+   * Asks the cluster whether the address is this person's; a free one becomes theirs. Throws TOKEN_REJECTED.
    */
   readonly confirm: (identity: VerifiedIdentity) => Promise<unknown>;
   readonly sessions: SessionTable;
@@ -38,8 +37,7 @@ export async function claimFor(
   try {
     return await link.claimRoot(user);
   } catch (error) {
-    // The cluster knows another person behind the address: the local entry of a moment ago must not block
-    // that one.
+    // The cluster knows another person behind the address, whom the new local entry must not block.
     if (isGroveError(error, "TOKEN_REJECTED")) await subjects.forget(user.username);
     throw error;
   }
@@ -55,9 +53,7 @@ export class PersonAdmission {
     this.#sampler = new LogSampler(deps.clock);
   }
 
-  /**
-   * Throws TOKEN_REJECTED when the address is another person's, and the errors of a question to the cluster.
-   */
+  /** Throws TOKEN_REJECTED when the address is another person's, and the cluster's errors when asked. */
   async admit(identity: VerifiedIdentity): Promise<void> {
     const { subjects, confirm, adminUsername, log } = this.#deps;
     try {

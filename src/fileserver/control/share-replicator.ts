@@ -11,10 +11,7 @@ import { grantBytes, type ListedRoot } from "./registration-pages.ts";
 
 /** Bytes of one root's shares in a registration; a root with more sends them one by one afterwards. */
 export const REGISTERED_GRANTS_MAX_BYTES = 262_144;
-/**
- * How long Share waits for the MetaServer, so that the other user finds the way at once; it is sent in any
- * case.
- */
+/** How long Share waits for the MetaServer, so that the other user finds the way; it is sent anyway. */
 const SHARE_TOLD_WAIT_MS = 1_000;
 
 /** Dependencies of the replicator. */
@@ -41,7 +38,7 @@ interface ToldGrant {
   readonly isSure: boolean;
 }
 
-/** Reasons of refusal that a repeated call may not meet again. */
+/** Reasons of refusals that pass with time: the call is repeated later. */
 const PASSING: ReadonlySet<ErrorCode | undefined> = new Set([
   undefined,
   "FENCED",
@@ -52,8 +49,8 @@ const PASSING: ReadonlySet<ErrorCode | undefined> = new Set([
 
 /**
  * Sends the difference between the grants in storage, which are durable, and those acknowledged to this
- * process (M-01). For an unanswered call it sends both, the grant and its end. No restart of either side
- * loses anything, since a registration sends everything.
+ * process (M-01). An unanswered grant is sent again, or its end. No restart of either side loses anything,
+ * since a registration sends everything.
  */
 export class ShareReplicator {
   readonly #deps: ShareReplicatorDeps;
@@ -80,9 +77,7 @@ export class ShareReplicator {
     this.#onRefused = callback;
   }
 
-  /**
-   * Pauses for a registration and resolves with its list; `registered` or the next contact ends the pause.
-   */
+  /** Pauses for a registration and resolves with its list; `registered` or the next contact ends that. */
   async pause(): Promise<RootList> {
     this.#isPaused = true;
     await this.#telling;
@@ -234,9 +229,7 @@ function surely(grants: ReadonlyMap<string, SharedPath>): Map<string, ToldGrant>
   return new Map([...grants].map(([key, grant]) => [key, { grant, isSure: true }]));
 }
 
-/**
- * By path and user. A move may take a folder deeper than any path can name; such a grant cannot be asked for.
- */
+/** By path and user. After moves a folder may lie deeper than any path can name; such grants are left out. */
 function tellable(shares: readonly SharedPath[]): Map<string, SharedPath> {
   const short = shares.filter(({ path }) => Buffer.byteLength(path) <= PATH_MAX_BYTES);
   return new Map(short.map((share) => [`${share.username}:${share.path}`, share]));

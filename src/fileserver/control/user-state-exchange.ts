@@ -13,10 +13,7 @@ export interface Exchange {
   readonly timeoutMs: number;
 }
 
-/**
- * Sends all decisions of this node and takes in all of the store. Rejects as calls do; what came before
- * holds.
- */
+/** Sends this node's decisions and takes in the store's. Rejects as calls do; what came before holds. */
 export async function exchangeUserStates(
   known: KnownUserStates,
   { client, fsId, epoch, timeoutMs }: Exchange,

@@ -13,10 +13,7 @@ import type { CallContext, ServerInterceptor } from "#wire/grpc/handler.ts";
 /** Refusals that come in floods under load; an operator sees a few lines of each. */
 const FOR_LOAD = ["OVERLOADED", "RATE_LIMITED"] as const satisfies readonly ErrorCode[];
 
-/**
- * Calls outside the operations on content, names and trash, which count themselves; error rates need both
- * (T4).
- */
+/** Calls outside content, names and trash, whose operations count themselves; error rates need both (T4). */
 export const CALLS_APART: ReadonlySet<string> = new Set([
   "RegisterClient",
   "EndSession",

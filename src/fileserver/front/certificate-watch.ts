@@ -6,9 +6,7 @@ import type { SecurityEventSink } from "#base/security-event.ts";
 import { RateLimiter } from "#security/identity/rate-limiter.ts";
 import type { Peer } from "#wire/grpc/handler.ts";
 
-/**
- * Reports such a certificate once in ten minutes per network; the call goes on, since users prove a session.
- */
+/** Reports such a certificate once in ten minutes per network; the call goes on by its session. */
 export function certificateWatch(onSecurityEvent: SecurityEventSink, clock: Clock): (peer: Peer) => void {
   const told = new WeakSet<Peer>();
   const events = new RateLimiter(clock, { count: 1, windowMs: IP_MISMATCH_EVENT_INTERVAL_MS });

@@ -77,9 +77,7 @@ function refuseUnknown(response: ServerResponse): void {
   sendJson(response, 401, '{"error":"a bearer token is needed"}');
 }
 
-/**
- * `?after=` is the last known line number, `&limit=` at most 1,000. The answer holds the lines as written.
- */
+/** `?after=` is the last known line number, `&limit=` at most 1,000. The answer has the lines as written. */
 async function sendAudit(
   deps: MetricsListenerDeps,
   request: IncomingMessage,

@@ -44,10 +44,7 @@ export interface NodeReadings {
   readonly guarded: GuardedReadings;
 }
 
-/**
- * Makes the function behind /metrics. Its work grows with the changes since the last call, not with the
- * users.
- */
+/** Makes the function behind /metrics. Its work grows with changes since the last call, not with users. */
 export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<NodeReadings> {
   const gauges = new HostGauges({ clock: deps.clock, dataDirectory: deps.dataFolder });
   const users = new UserMaps((username) => readingsOf(deps, username));

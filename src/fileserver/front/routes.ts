@@ -129,10 +129,7 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
   };
 }
 
-/**
- * Reads answered at once, from memory or one snapshot of the database; except sorted lists of large
- * directories.
- */
+/** Reads answered at once, from memory or one database snapshot; except sorted lists of large folders. */
 function looks({
   namespace,
 }: FileService): Pick<ServiceHandlers<typeof FileServer>, "changeDir" | "getAttr" | "listDir"> {
@@ -172,10 +169,7 @@ function adminCredential(context: CallContext, service: FileService): AdminCrede
   };
 }
 
-/**
- * The session of a method that also takes the password, for a request of the user's own. Throws
- * SESSION_MISSING.
- */
+/** The session for a user's own request, in a method that takes the password too. Throws SESSION_MISSING. */
 function callerWithSession(context: CallContext, { sessionTable, state }: FileService): Caller {
   return context.standing.kind === "user" ? currentCaller(context) : callerOf(context, sessionTable, state);
 }

@@ -12,10 +12,7 @@ export interface SlowCallsDeps {
   readonly telemetry: Pick<NodeTelemetry, "slowCall">;
   readonly clock: Clock;
   readonly log: Logger;
-  /**
-   * Calls that take longer are slow. A stream counts only the node's waits, since the rest is the client's
-   * pace.
-   */
+  /** Calls that take longer are slow. A stream counts only the node's waits, not its client's pace. */
   readonly thresholdMs: number;
 }
 

@@ -35,9 +35,7 @@ export interface Reached {
   readonly heir?: Heir | undefined;
 }
 
-/**
- * The one way from a request to storage. Decision and read happen in one turn, so both see the same state.
- */
+/** The one way from a request to storage. Decision and read happen in one turn and see the same state. */
 export class Access {
   readonly #deps: AccessDeps;
 
@@ -255,10 +253,7 @@ export function slotOf(reached: Reached, rootIsRefusedWith: ErrorCode): Slot {
   return { parent: reached.last, name, present: undefined };
 }
 
-/**
- * Repeats an attempt from the permission check on after a change of shares or a move. Throws OVERLOADED in
- * the end.
- */
+/** Repeats an attempt from the permission check on after a share or move. Throws OVERLOADED in the end. */
 export async function retryWhenStale<T>(attempt: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

@@ -14,9 +14,7 @@ export interface AttrScope {
 const OWNER_PERMISSIONS: readonly Perm[] = [Perm.READ, Perm.WRITE, Perm.DELETE];
 const SHAREE_PERMISSIONS: readonly Perm[] = [Perm.READ, Perm.WRITE];
 
-/**
- * Permissions of a reader: sharees read and write; owners, and heirs with that right, delete too (spec 5.4).
- */
+/** A reader's permissions: sharees read and write; owners, and heirs with that right, delete (spec 5.4). */
 export function permissionsOf(caller: {
   readonly isOwner: boolean;
   readonly heir?: { readonly mayDelete: boolean } | undefined;

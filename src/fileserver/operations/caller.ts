@@ -14,9 +14,7 @@ export interface Caller {
   isLive(): boolean;
   /** Calls back when the session ends; must not throw. Returns the function that unregisters. */
   whenEnded(callback: () => void): () => void;
-  /**
-   * Counts as use of the session, at each chunk of a stream (spec 3.4). Throws why session or node has ended.
-   */
+  /** Counts as use of the session, at each chunk of a stream (spec 3.4). Throws why it or the node ended. */
   renew(): void;
 }
 
@@ -60,10 +58,7 @@ export function bearerToken(context: Pick<CallContext, "metadata">): string | un
   return value.slice(7).trim() || undefined;
 }
 
-/**
- * The caller by the call's own token and address, never by the request (spec 5.4). Throws SESSION_…,
- * IP_MISMATCH.
- */
+/** The caller by its token and address, never by the request (spec 5.4). Throws SESSION_…, IP_MISMATCH. */
 export function callerOf(context: CallHead, sessions: SessionTable, state: ServingState): Caller {
   const token = bearerToken(context);
   if (token === undefined) throw new GroveError("SESSION_MISSING", "no session token; sign in first");

@@ -67,9 +67,7 @@ export class Changes {
   }
 }
 
-/**
- * The state that storage checks a change against: the access version of the decision and the path followed.
- */
+/** What storage checks a change against: the access version of the decision and the path followed. */
 export function contextOf(caller: Actor, reached: Reached): ChangeContext {
   const { root } = reached.resolution;
   return {

@@ -115,9 +115,7 @@ export class ContentOperations {
     }
   }
 
-  /**
-   * Cuts or grows a file; storage requires the version whose size was seen, since the claim follows from it.
-   */
+  /** Cuts or grows a file; storage requires the version whose size was seen, as the claim follows from it. */
   async #setSize(
     caller: Caller,
     request: Place & { readonly offset: bigint; readonly ifMatch: string; readonly data: Uint8Array },

@@ -1,5 +1,4 @@
-// Copies files and directories inside one root by sharing stored chunks; quota is charged in full first
-// (D13).
+// Copies files and directories inside one root by sharing stored chunks; charged in full first (D13).
 import { GroveError } from "#base/errors.ts";
 import type { CopyTarget } from "#storage/contract/copy-order.ts";
 import type { Inode } from "#storage/contract/inode.ts";

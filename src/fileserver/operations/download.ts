@@ -188,9 +188,7 @@ class Pump {
   }
 }
 
-/**
- * Checks once a second for downloads whose client reads nothing, so that stuck ones hold no blocks in memory.
- */
+/** Checks once a second for downloads whose client reads nothing, so that they hold no blocks in memory. */
 export class StallWatch {
   readonly #pumps = new Set<Pick<Pump, "stalledMs" | "letGo">>();
   readonly #stop: () => void;

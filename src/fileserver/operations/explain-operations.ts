@@ -26,10 +26,7 @@ export interface Step {
   readonly text: string;
 }
 
-/**
- * The answer; reason, message and metadata are those of the operation's refusal, empty when it would be
- * allowed.
- */
+/** The answer; reason, message and metadata are those of the operation's refusal, else empty. */
 export interface Explained {
   readonly allowed: boolean;
   readonly reason: string;
@@ -150,10 +147,7 @@ export class ExplainOperations {
     ]);
   }
 
-  /**
-   * For an owner: the other users who reach the place, by which share, and those excluded from it, in user
-   * order.
-   */
+  /** For an owner: other users who reach the place, by which share, and those excluded, in user order. */
   #othersThere({ names, resolution: { chain } }: Reached): string[] {
     const pathOf = new Map(chain.map(({ id }, depth) => [id, joinPath(names.slice(0, depth))]));
     const decided = new Map<string, { readonly by: string; readonly isExcluded: boolean }>();

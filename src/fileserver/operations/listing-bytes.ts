@@ -5,10 +5,7 @@ import type { ListPage, OwnShares } from "#storage/contract/storage.ts";
 import { type Attr, Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { AttrScope } from "./attr-message.ts";
 
-/**
- * Bytes of a ListDir reply: below the 4,194,304 of stock clients. Deep or widely shared folders get shorter
- * pages.
- */
+/** Bytes of a ListDir reply, below the 4,194,304 of stock clients; deep or widely shared ones are shorter. */
 const LIST_REPLY_MAX_BYTES = 4_000_000;
 
 /** Bytes of an entry beside its name, its path and the shared fields; numbers take ten at most. */
@@ -67,9 +64,7 @@ export function encodeListing(
   return new ListingWriter(page, directoryPath, scope, headBytes).write(page);
 }
 
-/**
- * Reply bytes of an entry beside the directory's path and inherited users: two names, an address, numbers.
- */
+/** Reply bytes of an entry beside its directory's path and inherited users: two names, address, numbers. */
 const ENTRY_MAX_BYTES = 2 * NAME_MAX_BYTES + USERNAME_MAX_LENGTH + FIXED_MAX_BYTES;
 
 /** Entries that fit into one reply for every stock client, when each carries this path and these users. */

@@ -26,9 +26,7 @@ import { encodeListing, entriesPerReply } from "./listing-bytes.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 import { timeOf } from "./time-of.ts";
 
-/**
- * Entries up to which a directory is sorted on the thread that answers reads: the work of one page by name.
- */
+/** Entries up to which the thread that answers reads sorts a directory: the work of one page by name. */
 export const LIST_SORT_AT_ONCE = 1_000;
 
 /** A place as every request names it (D13). */
@@ -99,9 +97,7 @@ export class NamespaceOperations {
     return meter.later("read", () => retryWhenStale(() => this.#listSorted(caller, request, reply)));
   }
 
-  /**
-   * Sorts a larger directory in the background, after other users' requests; access is decided at its turn.
-   */
+  /** Sorts a larger directory in the background, after other users' requests; decides access at its turn. */
   async #listSorted(caller: Caller, request: ListRequest, reply: ListReply): Promise<Buffer> {
     const { storage } = this.#deps;
     let { reached, query, directory } = this.#listing(caller, request);

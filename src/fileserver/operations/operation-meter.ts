@@ -48,10 +48,7 @@ export class OperationMeter {
     this.#telemetry.call("done");
   }
 
-  /**
-   * Counts the failure of a call that is no operation, or one beside its operation; skips what an operation
-   * counted.
-   */
+  /** Counts the failure of a call beside any operation; skips what an operation has counted. */
   callFailed(error: unknown): void {
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
     if (isKey(cause) && this.#counted.has(cause)) return;

@@ -61,10 +61,7 @@ const OUTCOMES: Readonly<Record<ErrorCode, Exclude<OperationOutcome, "done">>> =
   INTERNAL: "failed",
 };
 
-/**
- * Statuses of the room grpc for a client's doing: it went away, sent too much or too little, or missed its
- * deadline.
- */
+/** Statuses for a client's doing: it went away, sent too much or too little, or missed its deadline. */
 const CLIENT_STATUSES: ReadonlySet<Code> = new Set([
   Code.CANCELLED,
   Code.DEADLINE_EXCEEDED,

@@ -1,5 +1,4 @@
-// Keeps what administrators have seen of users' trashes and restored from them, so that each user is shown
-// it.
+// Keeps what administrators saw of users' trashes and restored from them, so that each user is shown it.
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
@@ -60,10 +59,7 @@ export class OperatorLooks {
     return new OperatorLooks(path, deps.clock, content?.looks ?? []);
   }
 
-  /**
-   * Stores a look, several pages as one; resolves when it is on stable storage. Each user's oldest look gives
-   * way.
-   */
+  /** Stores a look, several pages as one; resolves on stable storage. A user's oldest look gives way. */
   async add(seen: Omit<StoredLook, "at_ms">): Promise<void> {
     if (this.#isTheSame(seen)) return await this.#saving;
     const looks = [...this.#looks, { ...seen, at_ms: this.#clock.wallMs() }];

@@ -44,10 +44,7 @@ export class OperatorTrash {
     this.#deps = deps;
   }
 
-  /**
-   * One page of a user's trash. Without a reason, items have no paths and former shares and cannot be
-   * searched by path.
-   */
+  /** One page of a user's trash. Without a reason, it has no paths or former shares, nor a search by path. */
   list(
     request: Pick<ShowTrashRequest, Asked>,
     credential: AdminCredential,
@@ -79,10 +76,7 @@ export class OperatorTrash {
     });
   }
 
-  /**
-   * Restores an item for its owner, by the owner's rules; replaces nothing. Throws BAD_ARGUMENT without a
-   * reason.
-   */
+  /** Restores an item by the owner's rules; replaces nothing. Throws BAD_ARGUMENT without a reason. */
   restore(
     request: Pick<RestoreFileRequest, "operator" | "root" | "targetPath" | "trashId"> & {
       readonly onConflict: "fail" | "rename" | "replace";
@@ -107,8 +101,7 @@ export class OperatorTrash {
       });
       const path = joinPath(done.names);
       auditRestored(audit, { actor, owner }, { trashId, path, reason });
-      // The restore is done, so a full disk must not report it undone; memory shows it, and the next save
-      // stores it.
+      // The restore is done, so a full disk must not report it undone; the next save stores the look.
       await looks.add({ owner, by: actor, reason, restored_path: path }).catch((error: unknown) => {
         log.warn("operator_look_not_saved", { error: errorText(error) });
       });

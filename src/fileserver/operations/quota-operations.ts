@@ -136,9 +136,7 @@ export class QuotaOperations {
     return { success: true, error: "", inodeLimit: BigInt(inodes) };
   }
 
-  /**
-   * The administrator that the call proves by session or password. Throws why a presented session is invalid.
-   */
+  /** The administrator proven by session or password. Throws why a presented session is invalid. */
   async adminOf(
     credential: AdminCredential,
   ): Promise<Refusal | { readonly success: true; readonly by: string }> {

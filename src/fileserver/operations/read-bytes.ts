@@ -9,10 +9,7 @@ const DATA_FIELD = 1;
 const ATTR_FIELD = 2;
 const WIRE_BYTES = 2;
 
-/**
- * The ReadFileResponse with the bytes from `offset` to `end`, after `headBytes` bytes of free room. Throws
- * CORRUPT.
- */
+/** The ReadFileResponse with bytes `offset` to `end`, after `headBytes` bytes of room. Throws CORRUPT. */
 export async function encodeRead(
   content: FileContent,
   { offset, end }: { readonly offset: number; readonly end: number },

@@ -38,10 +38,7 @@ interface Gone {
   shares: number;
 }
 
-/**
- * Checks every minute. Entries newer than the due time belong to the next user and stay, so checks may
- * repeat.
- */
+/** Checks every minute; repeats are harmless, since entries newer than the due time are the next user's. */
 export class RemovalKeeper {
   readonly #deps: RemovalKeeperDeps;
   readonly #stop: () => void;
@@ -118,8 +115,7 @@ export class RemovalKeeper {
 
   async #carryOut(username: string, removal: Removal): Promise<void> {
     const gone: Gone = { files: 0, bytes: 0, shares: 0 };
-    // While the address is closed all of its data is old, by any clock; afterwards newer data is the next
-    // user's.
+    // While the address is closed all of its data is old, by any clock; later newer data is the next user's.
     const untilMs = removal.isReleased ? removal.dueAtMs : Number.MAX_SAFE_INTEGER - 1;
     await this.#removeFiles(username, untilMs, gone);
     await this.#purgeTrash(username, untilMs, gone);

@@ -87,10 +87,7 @@ export class ResumableOperations {
     return this.#deps.meter.now("read", () => replyOf(this.own(caller, request)));
   }
 
-  /**
-   * Ends an upload's stream and drops its staging. Works over quota and on a full disk. Throws
-   * NO_SUCH_UPLOAD.
-   */
+  /** Ends an upload's stream and drops its staging, over quota and on a full disk. Throws NO_SUCH_UPLOAD. */
   abort(
     caller: Caller,
     request: { readonly root: string; readonly uploadId: string },
@@ -106,10 +103,7 @@ export class ResumableOperations {
     });
   }
 
-  /**
-   * The caller's own upload in a root. Throws NO_SUCH_UPLOAD, and WRONG_NODE when the caller's root is
-   * elsewhere.
-   */
+  /** The caller's own upload in a root. Throws NO_SUCH_UPLOAD, and WRONG_NODE for a root elsewhere. */
   own(caller: Caller, request: { readonly root: string; readonly uploadId: string }): StoredUpload {
     const { access, storage } = this.#deps;
     const owner = access.ownerOf(caller.identity, request.root);

@@ -6,10 +6,7 @@ import { ADMIN_HASH_FAILURES_PER_WINDOW, DEFAULT_INODE_LIMIT, SESSIONS_GLOBAL } 
 export const STREAMS_PER_USER = 256;
 /** Concurrent HTTP/2 streams of one connection (decision D17). */
 export const STREAMS_PER_CONNECTION = 100;
-/**
- * Sign-ins of one user per minute, and refused ones of one address (decision D17): a shared address is no
- * flood.
- */
+/** Sign-ins per minute of one user, and refused ones of one address (decision D17), which many may share. */
 export const REGISTER_PER_MINUTE = 60;
 /** Calls of a FileServer that take longer are logged with their waits. */
 const SLOW_CALL_MS = 1_000;

@@ -36,9 +36,7 @@ export class ServingState {
     this.#tell();
   }
 
-  /**
-   * Stops everything: another process holds this node's id (D19). Running streams stop at their next chunk.
-   */
+  /** Stops everything: another process holds this node's id (D19). Streams stop at their next chunk. */
   fence(reason: string): void {
     this.#fencedBecause ??= reason;
     this.#tell();

@@ -92,9 +92,7 @@ export class SessionOperations {
     };
   }
 
-  /**
-   * When one of the user's sessions must go, it is the one that the caller gives up, not another device's.
-   */
+  /** When one of the user's sessions must go, it is the one the caller gives up, not another device's. */
   #giveWay(token: string, username: string, address: string): void {
     const { sessions } = this.#deps;
     if (token === "" || sessions.list(username).length < sessions.limits.perUser) return;
@@ -107,9 +105,7 @@ export class SessionOperations {
     }
   }
 
-  /**
-   * The identity that signs in. A refusal counts against the address; a failure of node or provider does not.
-   */
+  /** The identity that signs in. A refusal counts against the address; a node's or provider's failure not. */
   async #identityOf(credential: {
     readonly idToken: string | undefined;
     readonly address: string;

@@ -94,7 +94,7 @@ export class ShareOperations {
   }
 
   /**
-   * One page of the shares at a path and below, by path and user. Throws NOT_OWNER, NO_SUCH_PATH,
+   * One page of the shares at and below a path, by path and user. Throws NOT_OWNER, NO_SUCH_PATH,
    * BAD_ARGUMENT.
    */
   listShares(caller: Caller, request: ListSharesRequest): Plain<ListSharesResponse> {

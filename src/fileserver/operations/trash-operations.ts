@@ -134,9 +134,7 @@ export class TrashOperations {
     );
   }
 
-  /**
-   * Removes items for good: the named ones, or all trashed before a time. Each is audited. Throws NOT_OWNER.
-   */
+  /** Removes for good the named items, or all trashed before a time. Each is audited. Throws NOT_OWNER. */
   async purgeTrash(
     caller: Caller,
     request: {
@@ -207,10 +205,7 @@ export class TrashOperations {
   }
 }
 
-/**
- * The claim for missing folders above an item's new place; undefined when none is missing, or the item is
- * unknown.
- */
+/** The claim for missing folders above an item's new place; undefined without them, or without the item. */
 export function claimOfRestore(
   storage: Pick<Storage, "listTrash" | "resolve">,
   owner: string,

@@ -15,10 +15,7 @@ export const TRASH_RETENTION_MS: number = 30 * 24 * 3_600_000;
 export const TRASH_MIN_AGE_MS: number = 24 * 3_600_000;
 /** The trash is purged when less than this is free above the reserve (decision D14): 5 GiB. */
 export const TRASH_SPACE_MARGIN_BYTES: bigint = 5_368_709_120n;
-/**
- * Users above this share of their quota lose their oldest trash when space is needed (decision D14), in
- * percent.
- */
+/** Users above this share of their quota, in percent, lose trash when space is needed (decision D14). */
 const TRASH_SPACE_QUOTA_PERCENT = 80;
 /** Interval of the search for expired items. */
 const TRASH_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
@@ -67,20 +64,14 @@ export class TrashReaper {
     void this.expire();
   }
 
-  /**
-   * Purges what is older than the retention, of all roots. While another purge runs, waits for that one
-   * instead.
-   */
+  /** Purges what is older than the retention, of all roots. A purge that runs is waited for instead. */
   expire(): Promise<void> {
     return this.#alone(async () => {
       await this.#expire();
     });
   }
 
-  /**
-   * Purges for space below reserve + 5 GiB: expired items first, then the oldest of users above 80 % of their
-   * quota.
-   */
+  /** Purges below reserve + 5 GiB: expired items, then the oldest of users above 80 % of their quota. */
   makeRoom(): Promise<void> {
     return this.#alone(() => this.#makeRoom());
   }
@@ -138,9 +129,7 @@ export class TrashReaper {
     log.warn("trash_purged_for_space", { free_bytes: free, wanted_bytes: wanted, freed_bytes: freedBytes });
   }
 
-  /**
-   * Purges the oldest item of all users above their share, one by one, until enough is freed or none is left.
-   */
+  /** Purges the oldest item of all users above their share, one by one, until enough or all are gone. */
   async #purgeOldest(neededBytes: number): Promise<number> {
     if (!this.#wallClock.isTrusted()) return 0;
     const heads = new Map<string, TrashHead>();

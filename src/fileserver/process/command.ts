@@ -40,10 +40,7 @@ import { type ScrubFlags, scrubSettings, withScrubFlags } from "./scrub-flags.ts
 
 /** From the end of one recount of all counters to the start of the next (decision D16). */
 const RECOUNT_PAUSE_MS: number = 60 * 60_000;
-/**
- * Rows that the recount reads per second: 10 million files take some 25 minutes, and other work is not
- * slowed.
- */
+/** Rows that the recount reads per second: 10 million files in some 25 minutes, without slowing others. */
 const RECOUNT_ROWS_PER_SECOND = 16_384;
 
 interface Flags extends LimitFlags, ScrubFlags {
@@ -157,8 +154,7 @@ export function command(): Command {
 async function serve(flags: Flags, env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const identity = readIdentitySettings(flags.mock ? { ...env, SVC_AUTH_MOCK: "1" } : env);
   const { options, past } = await optionsOf(flags, identity, env["SVC_METRICS_TOKEN"]);
-  // First, so that a missing certificate is not answered with -insecure when the folder had certificates
-  // before.
+  // First: a folder with certificates in the past is not answered with a hint at -insecure.
   if (!flags.newRole) requireSameRole(past, options);
   const hasTls = options.tls !== undefined;
   requireSafe(options.listen, { hasTls, isMock: identity.mock, isAllowed: flags.insecure });

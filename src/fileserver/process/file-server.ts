@@ -109,9 +109,7 @@ export interface RunningFileServer {
 const DRAIN_MS = STOP_GRACE_MS * 0.75;
 /** A node counts as missing after 30 s, so the link must reconnect well before. */
 const LINK_BACKOFF_MAX_MS = 2_000;
-/**
- * Gives up a silent connection: after a partition TCP alone retries minutes late, and heartbeats wait for it.
- */
+/** Ends silent connections: after a partition TCP alone retries minutes late, and heartbeats wait for it. */
 const LINK_KEEPALIVE = { intervalMs: HEARTBEAT_INTERVAL_MS, timeoutMs: HEARTBEAT_INTERVAL_MS } as const;
 
 /** Opens the data folder and serves. A failed later step closes what was opened. */

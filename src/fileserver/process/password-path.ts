@@ -10,10 +10,7 @@ export interface PasswordPath {
   readonly identity: Pick<IdentitySettings, "adminPasswordHash" | "adminPassword">;
 }
 
-/**
- * The configured password, or none when the password path is off (T9); the built-in default is always logged
- * (T10).
- */
+/** The configured password, or none with the path off (T9); the built-in default is always logged (T10). */
 export function adminPasswordOf(
   { passwordPath, identity }: PasswordPath,
   log: Logger,

@@ -84,8 +84,7 @@ test("after 30 days files, trash and shares are gone, and a newcomer with the re
   assert.deepEqual([usedBytes(it), sharedWithDave(it)], [0, 0]);
   assert.equal(await reasonOf(it.node.signIn(DAVE)), "USER_DISABLED");
   assert.match((await refusal(it.set({ disabled: false }))).message, /the files of this user are gone/);
-  // A hand-over of the former root gives no access to the next user's, even where the decision still lists
-  // it.
+  // A hand-over of the former root gives no access to the next user's, even while the decision lists it.
   await it.set({ disabled: false, ...due, released: true, handOvers });
   await sweep(it);
   const newcomer = await it.node.signIn(DAVE);

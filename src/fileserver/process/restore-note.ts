@@ -5,9 +5,7 @@ import { silentLogger } from "#base/log.ts";
 import { AuditLog } from "#security/audit/audit-log.ts";
 import { restoreAct } from "#security/audit/restore-line.ts";
 
-/**
- * Writes the line after the backup's last one; resolves when it is on stable storage. Throws STORAGE_FAILED.
- */
+/** Writes the line after the backup's last one; resolves on stable storage. Throws STORAGE_FAILED. */
 export async function noteRestore(
   dataFolder: string,
   from: { readonly backup: string; readonly takenAtMs: number },

@@ -16,10 +16,7 @@ export function roleOf(options: FileServerOptions): NodeRole {
   return { id, metaservers, advertise, hasTls: tls !== undefined };
 }
 
-/**
- * Throws BAD_ARGUMENT, with the commands that keep the folder's role, for a start that would lose a part of
- * it.
- */
+/** Throws BAD_ARGUMENT for a start that loses a part of the folder's role, with commands that keep it. */
 export function requireSameRole(past: PastRole, options: FileServerOptions): void {
   const losses = lossesOf(past, roleOf(options));
   if (losses.length === 0) return;
@@ -31,9 +28,7 @@ export function requireSameRole(past: PastRole, options: FileServerOptions): voi
   );
 }
 
-/**
- * Throws BAD_ARGUMENT, with the commands that make a new key, for a joined folder without its private key.
- */
+/** Throws BAD_ARGUMENT for a joined folder without its private key, with commands for a new one. */
 export function requireKey(past: PastRole, dataFolder: string): void {
   if (past.joined === undefined || past.hasKey) return;
   throw new GroveError(

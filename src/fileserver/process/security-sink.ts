@@ -7,8 +7,7 @@ import type { AuditLog } from "#security/audit/audit-log.ts";
 import type { SecurityEvents } from "#telemetry/security-events.ts";
 
 /**
- * Takes reports of events. A flood of one attempt counts up one event, with a line at its start and every
- * tenfold.
+ * Takes reports of events. A flood of one attempt is one event, with a line at its start and each tenfold.
  */
 export function securityEventSink(
   events: SecurityEvents,

@@ -42,9 +42,7 @@ const left = ({ node }: Rig, ...owners: string[]): string[] =>
     )
     .toSorted();
 
-/**
- * The audit lines of one act, actor and subject, once there are enough: lines that come during a write wait.
- */
+/** Actor and subject of one act's audit lines, once there are enough; writes come in groups. */
 async function audited({ node, clock }: Rig, act: string, lines = 1): Promise<string[]> {
   for (;;) {
     clock.advance(AUDIT_FLUSH_INTERVAL_MS);

@@ -159,9 +159,7 @@ test("every bad upload gets its answer and changes nothing (D1, D15)", async (t)
   }
 });
 
-/**
- * Eight uploads a round. With GROVE_E2E_ROUNDS=60, stream resets that crash the process do so in most runs.
- */
+/** Eight uploads a round; GROVE_E2E_ROUNDS=60 reveals a crash by stream resets in most runs. */
 const ROUNDS = Number(process.env["GROVE_E2E_ROUNDS"] ?? 10);
 
 test("uploads broken off at random bytes, in random ways, leave the accounts and the disk as they were (A-05)", async () => {

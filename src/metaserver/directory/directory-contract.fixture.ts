@@ -90,8 +90,7 @@ export function testDirectoryContract(
       await refused("NODE_ID_HELD", directory.register(clone));
       const restarted = registration("a", { speaker: key("K1"), dataId: "new disk" });
       assert.equal((await directory.register(restarted)).epoch, 2);
-      // A second process with a certificate for the id cannot take over by the known epoch, nor by a newer
-      // one.
+      // Another process with a certificate for the id takes over neither by the known nor by a newer epoch.
       for (const epoch of [2, 9]) {
         await refused("NODE_ID_HELD", directory.heartbeat(beat("a", epoch, { speaker: key("K2") })));
         await refused(
@@ -243,8 +242,7 @@ export function testDirectoryContract(
       await directory.register({ ...second, knownEpoch: 1 });
       await refused("FENCED", directory.register({ ...first, lastEpoch: 1, knownEpoch: 1 }));
       assert.equal((await directory.nodes())[0]?.epoch, 2);
-      // To a process with epoch 7 a store with epoch 2 is an older copy: it takes the node once it names that
-      // epoch.
+      // To a process with epoch 7 a store with epoch 2 is an older copy: it registers once it names epoch 2.
       const newer = registration("a", { lastEpoch: 7, knownEpoch: 7 });
       assert.equal((await directory.register(newer)).heldEpoch, 2);
       assert.equal((await directory.register({ ...newer, knownEpoch: 2 })).epoch, 8);

@@ -350,7 +350,7 @@ export interface Directory extends PeopleStore {
   /** The last security reports of MetaServers. Registrations do not restore them; the next event does. */
   securityReports(): Promise<SecurityReport[]>;
 
-  /** Replaces a MetaServer's last report; the most silent of over 64 goes. Throws BAD_ARGUMENT. */
+  /** Replaces a MetaServer's last report; of over 64 the one silent longest goes. Throws BAD_ARGUMENT. */
   putSecurityReport(report: SecurityReport): Promise<void>;
 
   /** Ends the connection; later calls reject. */

@@ -56,10 +56,7 @@ export function* adoptClusterId(now: Moment, id: string): Plan<void> {
   else if (own !== id) throw clusterMismatch(own);
 }
 
-/**
- * Registers a node and begins its next epoch, or keeps a page of its registration until the last one has
- * come.
- */
+/** Registers a node and begins its next epoch, or keeps a page until its registration's last has come. */
 export function* register(now: Moment, registration: NodeRegistration): Plan<Lease> {
   const id = yield* joinCluster(now, registration.clusterId);
   const known = yield* getLocked<NodeRow>(
@@ -115,8 +112,7 @@ export function* heartbeat(now: Moment, beat: Heartbeat): Plan<HeartbeatOutcome>
   maySpeak(node, beat.speaker);
   requireEpoch(node, beat.epoch);
   if (now.isLive(node)) mayBeat(node, beat);
-  // A newer epoch than the store's, or roots that it lacks, mean that the store was restored from an older
-  // copy.
+  // A newer epoch than the store's, or roots that it lacks, mean a store restored from an older copy.
   const isNewer = BigInt(beat.epoch) > node.epoch;
   const isStoreOlder = isNewer || (beat.rootCount ?? 0n) > node.held_count + node.roots_refused;
   if (isNewer && isOfAnother(node, beat)) {

@@ -13,9 +13,7 @@ import { forgetStaged } from "./staged-pages.ts";
 /** Owners that the refusal names for a node that still holds roots. */
 const OWNERS_LISTED = 100;
 
-/**
- * Removes a node whose roots are given up. Throws BAD_ARGUMENT for a live one, or one with unlisted roots.
- */
+/** Removes a node whose roots are given up. Throws BAD_ARGUMENT for a live one or one with unlisted roots. */
 export function* removeNode(now: Moment, fsId: string, abandonedRoots = 0): Plan<NodeRemoval> {
   const node = yield* getLocked<Pick<NodeRow, "fs_id" | "last_seen_ms" | "holder_key" | "first_key">>(
     "SELECT fs_id, last_seen_ms, holder_key, first_key FROM nodes WHERE fs_id = ?",

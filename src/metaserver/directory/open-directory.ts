@@ -60,10 +60,7 @@ export async function openDirectoryReader(
   return openSqliteReader({ path: pathOf(url), clock: deps.clock });
 }
 
-/**
- * Opens a store to enrol, give up or remove nodes beside its MetaServers. Throws as `openDirectoryReader`
- * does.
- */
+/** Opens a store to enrol, give up or remove nodes beside its users. Throws as `openDirectoryReader` does. */
 export async function openNodeStore(url: string, deps: Pick<OpenDirectoryDeps, "clock">): Promise<NodeStore> {
   if (isPostgresUrl(url)) return openDirectory(url, { ...deps, makesTables: false });
   return openSqliteNodes({ path: pathOf(url), clock: deps.clock });

@@ -14,8 +14,7 @@ export interface PeopleStore {
   findSubject(username: string): Promise<SubjectRecord | undefined>;
 
   /**
-   * The persons of an issuer, by address, after a given one: one page of at most 1000. A shorter page is the
-   * last.
+   * The persons of an issuer, by address, after a given one: pages of at most 1000; a shorter one ends it.
    */
   subjectsOf(issuer: string, afterUsername?: string): Promise<SubjectRecord[]>;
 

@@ -7,10 +7,7 @@ import { findPassword, type PostgresHost, type PostgresSettings } from "./postgr
 
 /** Time for a new connection to the metadata store's database to be ready. */
 const POSTGRES_CONNECT_TIMEOUT_MS = 2_000;
-/**
- * Time for one statement of the metadata store and the locks that it waits for; below that of a whole
- * command.
- */
+/** Time for one statement of the metadata store and its locks; below that of a whole command. */
 const POSTGRES_STATEMENT_TIMEOUT_MS = 3_000;
 /** Time for one command in PostgreSQL, repetitions included; below a heartbeat's wait for its answer. */
 export const POSTGRES_COMMAND_TIMEOUT_MS = 4_000;
@@ -49,7 +46,7 @@ const TYPES: pg.CustomTypesConfig = {
     INTEGER_TYPES.has(id) ? BigInt : (value: unknown) => value) as pg.CustomTypesConfig["getTypeParser"],
 };
 
-/** Set on every connection: Grove's own schema first, and time limits on both sides. */
+/** Settings of every connection: Grove's own schema, and limits for statements, locks and idle time. */
 const SETTINGS = `
   SET search_path TO grove; SET statement_timeout TO ${POSTGRES_STATEMENT_TIMEOUT_MS};
   SET lock_timeout TO ${POSTGRES_STATEMENT_TIMEOUT_MS};
@@ -152,10 +149,7 @@ export class PostgresConnections {
     throw new ConnectFailure(failure, nextRestMs);
   }
 
-  /**
-   * First come, first served: the pool's own queue would give up after the time limit of a connection
-   * attempt.
-   */
+  /** First come, first served: the pool's own queue would give up after the limit of a connection attempt. */
   #takeSlot(waitMs: number): Promise<void> {
     if (this.#used < this.#deps.max) {
       this.#used++;
@@ -230,10 +224,7 @@ export class PostgresConnections {
   }
 }
 
-/**
- * Reads the certificates at each connection, so that renewed ones count. Throws BAD_ARGUMENT for an
- * unreadable one.
- */
+/** Reads the certificates, which are renewed, at each connection. Throws BAD_ARGUMENT for unreadable ones. */
 function tlsOptions({ sslMode, sslFiles }: PostgresSettings): TlsOptions | false {
   if (sslMode === "disable") return false;
   const options: TlsOptions = { minVersion: "TLSv1.2", rejectUnauthorized: sslMode !== "require" };

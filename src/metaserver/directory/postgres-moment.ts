@@ -2,10 +2,7 @@
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { Moment } from "./node-commands.ts";
 
-/**
- * Time by the database's clock alone. A set clock, or another server's after a failover, stretches no lease
- * by much.
- */
+/** Time by the database's clock alone: a set clock, or another server's, stretches no lease by much. */
 export function momentOf(wallMs: number): Moment {
   return {
     wallMs,

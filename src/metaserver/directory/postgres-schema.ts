@@ -88,10 +88,7 @@ const MIGRATIONS: readonly string[] = [
 /** The schema version that this program writes. */
 const SCHEMA_VERSION: number = MIGRATIONS.length;
 
-/**
- * A number of Grove's own, so that two processes on an empty database do not both make the tables: "GrvM" in
- * ASCII.
- */
+/** A number of Grove's own, "GrvM" in ASCII, so that only one of two processes makes the tables. */
 const ADVISORY_LOCK = 0x47_72_76_4d;
 
 /** Undefined table, undefined schema: a database without Grove's tables. */

@@ -95,9 +95,7 @@ function isLocal({ host }: PostgresHost): boolean {
   return host.startsWith("/") || /^(?:127(?:\.\d+){3}|::1|localhost)$/.test(host);
 }
 
-/**
- * Encrypts what leaves the machine unless the URL says otherwise; libpq falls back to plain text silently.
- */
+/** Encrypts what leaves the machine unless the URL says otherwise; libpq falls back to plain text. */
 function parseSslMode(mode: string | undefined, hosts: readonly PostgresHost[]): SslMode {
   const chosen = mode ?? (hosts.every(isLocal) ? "disable" : "verify-full");
   if (SSL_MODES.includes(chosen)) return chosen as SslMode;

@@ -3,10 +3,7 @@ import { GroveError } from "#base/errors.ts";
 import type { Speaker } from "./directory.ts";
 import { get, type Plan, run } from "./sql-plan.ts";
 
-/**
- * A setting for each removed id, since a new table would shut out every MetaServer and console of the version
- * before.
- */
+/** A setting per removed id: a new table would shut out MetaServers and consoles of the version before. */
 const PREFIX = "removed_node:";
 const REMOVED_KEYS_MAX = 16;
 

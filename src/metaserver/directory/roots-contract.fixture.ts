@@ -354,8 +354,7 @@ export function testRoots(contract: Contract): void {
     await refused("WRONG_NODE", change(9n, "v@example.com", true, "b"));
     assert.deepEqual(await directory.rootsSharedWith("v@example.com"), []);
     assert.equal((await directory.rootsSharedWith("w@example.com")).length, 1);
-    // A registration with the state of version 2 cannot restore what version 3 ended; one of version 4
-    // decides all.
+    // A registration with version 2 cannot restore what version 3 ended; one of version 4 decides all.
     const held = (version: bigint, user: string): NodeRegistration["roots"] => [
       { owner: "u@example.com", rootId: rootId ?? "", version, grants: [{ path: "/docs", user }] },
     ];

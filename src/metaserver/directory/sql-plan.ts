@@ -19,9 +19,7 @@ export interface SqlAnswer {
   readonly changes: number;
 }
 
-/**
- * A command that yields statements and receives their answers, so that the same code runs on every database.
- */
+/** A command that yields statements and receives answers, so that the same code runs on every database. */
 export type Plan<Result> = Generator<SqlAsk, Result, SqlAnswer>;
 
 /** All rows of a query. */

@@ -19,10 +19,7 @@ export class SqlSession {
   readonly database: DatabaseSync;
   readonly #statements = new Map<string, Prepared>();
 
-  /**
-   * FULL flushes each commit before it returns; NORMAL leaves that to the next FULL one or to the operating
-   * system.
-   */
+  /** FULL flushes each commit before it returns; NORMAL leaves that to the next FULL one or to the OS. */
   constructor(path: string, mode: "FULL" | "NORMAL" | "read-only") {
     const readOnly = mode === "read-only";
     this.database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly });

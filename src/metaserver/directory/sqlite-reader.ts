@@ -41,10 +41,7 @@ export class SqliteReader {
   readonly #mode: "read-only" | "FULL";
   #file: OpenFile | undefined;
 
-  /**
-   * Throws STORE_UNAVAILABLE when there is no store yet, BAD_ARGUMENT for a file of another schema or
-   * program.
-   */
+  /** Throws STORE_UNAVAILABLE without a store, BAD_ARGUMENT for a file of another schema or program. */
   constructor(path: string, role: "reader" | "enroller") {
     this.#path = path;
     this.#mode = role === "reader" ? "read-only" : "FULL";
@@ -173,9 +170,7 @@ function placeOf(path: string): string {
   }
 }
 
-/**
- * Leases by the file: the writer counts them on its steady clock, and writes the wall time of each heartbeat.
- */
+/** Leases by the file: the writer counts them on its steady clock, and writes each heartbeat's wall time. */
 function readersMoment(now: Now): nodeCommands.Moment {
   const refuse = (): never => {
     throw new TypeError("a reader changes nothing");

@@ -6,10 +6,7 @@ import { requireKnownSchema } from "#os/state-file.ts";
 /** Marks the file as Grove's: "GrvM" in ASCII. */
 const APPLICATION_ID = 0x47_72_76_4d;
 
-/**
- * Each entry takes the schema one version further, in a transaction of its own. Entries are never changed,
- * only added.
- */
+/** Each entry takes the schema one version further in its own transaction. Entries are only added. */
 const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;

@@ -9,9 +9,7 @@ import { type Now, SqliteStore } from "./sqlite-store.ts";
 export interface WorkerStart {
   readonly path: string;
   readonly now: Now;
-  /**
-   * "owner": writes everything, alone. Beside it: "reader" only reads, "enroller" also writes nodes for SSH.
-   */
+  /** "owner": writes everything, alone. Beside it "reader" only reads, "enroller" writes nodes for SSH. */
   readonly role: "owner" | "reader" | "enroller";
 }
 
@@ -38,10 +36,7 @@ export type WorkerReply =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: WireError; readonly isFinal: boolean };
 
-/**
- * SQLite's primary result codes after which the file cannot be trusted: I/O error, corruption, not a
- * database.
- */
+/** SQLite's primary result codes of a file beyond trust: I/O error, corruption, not a database. */
 const FINAL_ERRORS: ReadonlySet<number> = new Set([10, 11, 26]);
 
 /** After a failed flush nothing is retried: pages that the kernel dropped would look saved the next time. */

@@ -147,10 +147,7 @@ function* place(now: Moment, owner: string): Plan<LocatedRoot> {
   return { owner, rootId, fsId: node.fsId, address: node.address, live: true };
 }
 
-/**
- * The deepest of the shared paths that covers a place; the place itself when one lies below it; else
- * undefined.
- */
+/** The deepest shared path that covers a place; the place itself when one lies below it; else undefined. */
 function wayTo(place: string, shared: readonly string[]): string | undefined {
   const isBelow = (path: string, above: string): boolean =>
     path === above || above === "/" || path.startsWith(`${above}/`);

@@ -9,10 +9,7 @@ import { newestSubject } from "./subject-version.ts";
 
 const COLUMNS = "username, issuer, subject, version";
 
-/**
- * True when the address belongs to this person; undefined when it is unknown, or waits for the first from
- * that issuer.
- */
+/** True when the address is this person's; undefined when unknown, or kept for that issuer's first. */
 export function* knownSubject(_now: Moment, username: string, person: Subject): Plan<boolean | undefined> {
   const row = yield* get<Subject>("SELECT issuer, subject FROM subjects WHERE username = ?", username);
   if (row === undefined || row.issuer !== person.issuer) return row === undefined ? undefined : false;

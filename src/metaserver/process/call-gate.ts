@@ -70,9 +70,7 @@ export function metaServerGate(deps: MetaServerGateDeps): CallGate {
   };
 }
 
-/**
- * The ID token of a user's call, accepted only as bearer metadata (D19). Throws TOKEN_REJECTED without one.
- */
+/** The ID token of a user's call, only as bearer metadata (D19). Throws TOKEN_REJECTED without one. */
 export function idTokenOf({ metadata }: Pick<CallHead, "metadata">): string {
   const token = /^bearer +(\S+)$/i.exec(metadata.get("authorization") ?? "")?.[1];
   if (token === undefined) {
@@ -81,10 +79,7 @@ export function idTokenOf({ metadata }: Pick<CallHead, "metadata">): string {
   return token;
 }
 
-/**
- * The standing of a user's call. An unverified token proves nothing, since its verification is the cost to
- * bound.
- */
+/** The standing of a user's call. An unverified token proves nothing: its verification is what costs. */
 function userStanding(head: CallHead, network: string, { tokenVerifier }: MetaServerGateDeps): Standing {
   const known = tokenVerifier.known(idTokenOf(head));
   return known === undefined ? unproven(network) : { kind: "user", party: known.identity.username };

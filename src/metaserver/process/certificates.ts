@@ -39,9 +39,7 @@ export interface MetaCertificates {
   readonly keeper: CertificateRenewer | undefined;
   readonly authority: Authority | undefined;
   readonly revocations: Revocations | undefined;
-  /**
-   * The server's chain: with -ca_dir its own certificate and the authority's, by which joining nodes know it.
-   */
+  /** The server's chain; with -ca_dir it ends in the authority's certificate, for joining nodes. */
   served(): TlsMaterial | undefined;
   /** Calls back at every later change. */
   onChange(listener: (material: TlsMaterial) => void): void;

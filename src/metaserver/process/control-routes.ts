@@ -97,8 +97,7 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
       return { rootId, fsId, address, replacesLost: replacesLost === true };
     },
 
-    // A repeated or late message changes nothing, which is no error: the node needs only the acknowledgement
-    // (M-03).
+    // A repeated or late message changes nothing and is acknowledged without an error (M-03).
     rootShare: record(true),
     rootUnshare: record(false),
   };

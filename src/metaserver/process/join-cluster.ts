@@ -163,8 +163,8 @@ async function askFor(request: Request): Promise<{ readonly certificate: string 
 }
 
 /**
- * The answer of the first MetaServer that is reachable, is the token's, and signs; else the first or worst
- * failure.
+ * The answer of the first MetaServer that is reachable, is the token's, and signs; else the first failure, or
+ * the worst.
  */
 async function fromAny<T>(addresses: readonly string[], ask: (server: string) => Promise<T>): Promise<T> {
   let failure: GroveError | undefined;

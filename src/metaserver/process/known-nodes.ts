@@ -26,9 +26,7 @@ export class KnownNodes {
     this.#stop = deps.clock.every(KNOWN_NODES_INTERVAL_MS, () => void this.compare());
   }
 
-  /**
-   * Has the store wait for the lists of nodes that it lacks, and remembers those that it has. Never rejects.
-   */
+  /** Has the store wait for the lists of nodes it lacks, and remembers those it has. Never rejects. */
   async compare(): Promise<void> {
     const { directory, file, log } = this.#deps;
     try {
@@ -55,7 +53,7 @@ export class KnownNodes {
     this.#stop();
   }
 
-  /** Logs one line for each new set of nodes. */
+  /** Logs each change of the awaited nodes once. */
   #tell(awaited: readonly string[]): void {
     const text = awaited.toSorted().join();
     if (text === this.#told) return;

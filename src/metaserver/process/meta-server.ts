@@ -177,9 +177,7 @@ async function listen(
   }
 }
 
-/**
- * Remembers the cluster's id: this MetaServer may never see a registration when others serve the same store.
- */
+/** Remembers the id of a cluster whose registrations may all go to other MetaServers. */
 function rememberFoundCluster({ directory, rememberCluster, log }: MetaServerDeps): void {
   directory
     .clusterId()
@@ -191,9 +189,7 @@ function setServing(health: HealthService, isServing: boolean): void {
   for (const service of ["", MetaServer.typeName]) health.setServing(service, isServing);
 }
 
-/**
- * Security events of the control plane: a caller may not speak for a node, or another holds its id (M-02).
- */
+/** Security events of the control plane: a caller may not speak for a node, or its id is held (M-02). */
 const SECURITY_EVENTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   CLIENT_CERT_REQUIRED: "unknown_cert",
   NODE_ID_HELD: "node_id_held",
@@ -205,14 +201,10 @@ interface RefusalLog {
   readonly interceptor: ServerInterceptor;
 }
 
-/**
- * Logs refusals by their reason, a few lines of each kind, never with a token. Callers' own ones are debug
- * lines.
- */
+/** Logs refusals by reason, few lines of each kind, without tokens. Callers' own ones are debug lines. */
 function refusalLog({ log, clock }: Pick<MetaServerDeps, "log" | "clock">): RefusalLog {
   const sampler = new LogSampler(clock);
-  // A refused node comes back every five seconds: one event for each reason and address in ten minutes
-  // suffices.
+  // A refused node comes back every five seconds: one event per reason and address in ten minutes suffices.
   const events = new RateLimiter(clock, { count: 1, windowMs: IP_MISMATCH_EVENT_INTERVAL_MS });
   const refused = ({ method, peer }: CallHead, error: unknown): void => {
     const cause = error instanceof Error ? error.cause : undefined;

@@ -51,9 +51,7 @@ export function speakerFor(fsId: string, context: CallHead, deps: NodeSpeakerDep
   return { kind: "named", keyFingerprint };
 }
 
-/**
- * The caller's certificate, in mock mode too. Throws CLIENT_CERT_REQUIRED when it may make no control calls.
- */
+/** The caller's certificate, in mock mode too. Throws CLIENT_CERT_REQUIRED for one without control calls. */
 export function requireCertificate(context: CallHead, deps: NodeSpeakerDeps): NodeCertificate {
   return verdictOf(context, deps);
 }
@@ -81,10 +79,7 @@ function verdictOf(context: CallHead, deps: NodeSpeakerDeps): NodeCertificate {
   return { nodeId, keyFingerprint, raw: shown.raw };
 }
 
-/**
- * Refuses with the reason, since the node's operator reads the node's log; it reveals only the certificate's
- * content.
- */
+/** Refuses with a reason for the node's operator, which reveals only the certificate's content. */
 function refuse(context: CallHead, deps: NodeSpeakerDeps, reason: string): never {
   const { address } = context.peer;
   const sampled = deps.refusals.take(`${reason} ${networkOf(address)}`);

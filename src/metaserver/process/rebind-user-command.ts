@@ -164,10 +164,7 @@ function documentOf({ matched, left }: RemapPlan, applied: boolean): Record<stri
   return { applied, matched: users, left };
 }
 
-/**
- * Makes the operator type the number of users to rebind. Throws BAD_ARGUMENT for another number and changes
- * nothing.
- */
+/** Asks the operator for the number of users to rebind. Throws BAD_ARGUMENT for another number. */
 async function confirm(count: number): Promise<void> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {

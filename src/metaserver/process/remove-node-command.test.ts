@@ -11,9 +11,7 @@ import { scratchFolder } from "#testing/scratch-folder.ts";
 
 const TIMEOUT = { timeout: 120_000 };
 
-/**
- * A store whose MetaServer's clock the test moves, the age of its nodes' last heartbeats, and the command.
- */
+/** A store on a clock of the test, nodes with heartbeats of a given age, and the command on it. */
 async function openStore(t: TestContext): Promise<{
   readonly directory: Directory;
   register(fsId: string, agoMs: number, owners?: readonly string[]): Promise<void>;

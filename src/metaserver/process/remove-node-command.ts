@@ -81,10 +81,7 @@ function holdsRoots(id: string, removal: NodeRemoval, flags: RemoveFlags): Grove
   );
 }
 
-/**
- * Makes the operator type how many users lose their files. Throws BAD_ARGUMENT for another number and changes
- * nothing.
- */
+/** Asks the operator how many users lose their files. Throws BAD_ARGUMENT for another number. */
 async function confirm(id: string, removal: NodeRemoval): Promise<void> {
   process.stderr.write(
     `${ownersIn(removal)}\nWhat these users store is on ${id} alone; each gets a new, empty root.\n`,

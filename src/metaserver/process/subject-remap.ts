@@ -67,10 +67,7 @@ function newSubject(
   return subject === undefined ? { why: "no pair has its subject" } : { subject };
 }
 
-/**
- * Parses pairs of subjects, one in a line: the old one, a comma, the new one. Throws BAD_ARGUMENT naming the
- * line.
- */
+/** Parses pairs of subjects, one in a line: old, comma, new. Throws BAD_ARGUMENT naming the line. */
 export function parsePairs(text: string): Map<string, string> {
   const pairs = new Map<string, string>();
   const taken = new Set<string>();

@@ -46,9 +46,7 @@ export class UserStateGate {
     this.states.take(this.states.news(await this.#deps.directory.putUserStates(news)));
   }
 
-  /**
-   * Reads the store's changed decisions, and gives it those that it lacks, as after a loss. Never rejects.
-   */
+  /** Reads the store's changed decisions and gives it those it lacks, as after a loss. Never rejects. */
   look(): Promise<void> {
     this.#looking ??= this.#look()
       .catch((error: unknown) => this.#deps.log.debug("user_states_not_read", { error: errorText(error) }))
