@@ -1,4 +1,4 @@
-// The node's HTTP listener: /metrics, /health, /ready, /security-events, /audit (spec 4.4, D12, D22, D24).
+// A node's HTTP listener: /metrics, /health, /ready, /security-events, /audit (spec 4.4, D12, D22, D24, T8).
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "#base/clock.ts";
 import { constantTimeEqual } from "#base/constant-time.ts";

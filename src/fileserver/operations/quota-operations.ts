@@ -1,4 +1,4 @@
-// GetQuota and SetQuota: the right to see a quota, and two ways to prove the right to set it (5.5, D13, T9).
+// GetQuota and SetQuota: the right to see a quota, two proofs of the right to set it (spec 5.5, D13, T9).
 import type { AuditSink } from "#base/audit-act.ts";
 import { GroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
 import { IDS_PER_ROOT } from "#base/limits.ts";

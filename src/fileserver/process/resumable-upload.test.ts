@@ -1,4 +1,4 @@
-// Broken uploads: staged bytes stay, count in the quota, and only their client sees them (3.5, D15, D16).
+// Broken uploads: staged bytes stay, count in the quota, only their client sees them (D15, D16, spec 3.5).
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { crc32 } from "node:zlib";

@@ -1,4 +1,4 @@
-// Checks a MetaServer's callers by their headers: node certificate, known ID token, or nothing (5.6, D19).
+// Checks a MetaServer's callers by header: node certificate, known ID token, or nothing (spec 5.6, D19).
 import { GroveError } from "#base/errors.ts";
 import { RECEIVE_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import { networkOf } from "#base/network.ts";
