@@ -144,8 +144,8 @@ export class NamespaceOperations {
   }
 
   /**
-   * Makes a file of at most 65,536 bytes. Throws PATH_EXISTS, QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE (spec
-   * 4.6.1, 4.6.3).
+   * Makes a file of at most 65,536 bytes. Throws PATH_EXISTS, QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE
+   * (spec 4.6.1, 4.6.3).
    */
   createFile(
     caller: Caller,

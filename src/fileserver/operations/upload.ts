@@ -54,8 +54,8 @@ type Reply = Omit<UploadResponse, "$typeName" | "$unknown">;
 
 /**
  * Receives one upload, or one stream of a resumable one. Any breach of a plain one (quota, reserve, checksum,
- * order, session, a lost client) drops all its bytes, so that sizes and reservations are as before (spec
- * 3.5). Throws the refusals of D1.
+ * order, session, a lost client) drops all its bytes, so that sizes and reservations are as before
+ * (spec 3.5). Throws the refusals of D1.
  */
 export function receiveUpload(
   deps: UploadDeps,
