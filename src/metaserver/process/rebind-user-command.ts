@@ -1,4 +1,4 @@
-// `grove user rebind|remap`: which person of an identity provider stands behind an address, once the provider or an account was changed (D21).
+// `grove user rebind|remap`: rebinds addresses to other persons after a change of provider or account (D21).
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { type Command, InvalidArgumentError } from "commander";
@@ -132,7 +132,7 @@ async function howOf({ pairs, by, domains }: RemapFlags): Promise<RemapBy> {
   return { by: "email", domains: parseDomains(domains) };
 }
 
-/** Whoever does not say who administrators are must not hand one of them over by mistake. */
+/** The administrators' addresses, which the flags must state so that none is rebound by mistake. */
 function administratorsOf({ administrators }: RemapFlags): Set<string> {
   const text = administrators ?? process.env["SVC_ADMIN_EMAIL"] ?? "";
   if (text === "")
@@ -166,7 +166,7 @@ function documentOf({ matched, left }: RemapPlan, applied: boolean): Record<stri
   return { applied, matched: users, left };
 }
 
-/** Has whoever types it say how many users go over. Throws BAD_ARGUMENT for another number, with nothing changed. */
+/** Asks the operator for the number of users to rebind. Throws BAD_ARGUMENT for another number. */
 async function confirm(count: number): Promise<void> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
