@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, symlink } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { cp, mkdir, readdir, readFile, symlink } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
 import { before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { scratchFolder } from "#testing/scratch-folder.ts";
@@ -31,7 +31,7 @@ function run(
     cwd,
     encoding: "utf8",
     env,
-    timeout: 60_000,
+    timeout: 100_000,
   });
   return { status, output: stdout + stderr };
 }
@@ -42,7 +42,14 @@ const grove = (...words: string[]): { status: number | null; output: string } =>
 before(async () => {
   scratch = scratchFolder("grove-install-");
   manifest = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")) as Manifest;
-  const packed = run("npm", ["pack", "--pack-destination", scratch], ROOT);
+  // Packing builds, and other tests use what lies in this clone's dist/ meanwhile.
+  const clone = join(scratch, "clone");
+  await cp(ROOT, clone, {
+    recursive: true,
+    filter: (path) => !/^(?:node_modules|dist|coverage|grove-data|\.git|\.cache)$/.test(relative(ROOT, path)),
+  });
+  await symlink(join(ROOT, "node_modules"), join(clone, "node_modules"));
+  const packed = run("npm", ["pack", "--pack-destination", scratch], clone);
   assert.equal(packed.status, 0, packed.output);
   installed = join(scratch, "a prefix/lib/node_modules/grove");
   await mkdir(join(installed, "node_modules"), { recursive: true });

@@ -323,7 +323,7 @@ export function storeCheck(url: string): Check {
           await directory.close();
         }
       } catch (error) {
-        if (path !== undefined && isGroveError(error, "STORE_UNAVAILABLE")) {
+        if (path !== undefined && isGroveError(error, "DATA_IN_USE")) {
           return [ok(name, "is held by a running metaserver, which answers for it")];
         }
         return [failed(name, errorText(error), "See that the database runs and that -meta names it.")];
