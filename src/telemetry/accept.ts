@@ -22,21 +22,29 @@ export const METRICS_FORMS: Readonly<Record<(typeof METRICS_TYPES)[number], Prom
 const ITEMS_MAX = 32;
 
 /**
- * The offer that a request prefers; the first of those of which it prefers none, and the first of all when none is acceptable, since an
- * answer in another form is of more use than none. Offers are lower-case media types without parameters.
+ * The offer of the highest quality; the first of those that are equal, and the first of all when none is acceptable, since an answer in
+ * another form is of more use than none. Offers are lower-case media types without parameters.
  */
 export function preferredType<T extends string>(
   accept: string | undefined,
   offers: readonly [T, ...(readonly T[])],
 ): T {
-  const ranges = accept?.split(",", ITEMS_MAX).map(withoutParameters).join(",");
-  const wanted = new Negotiator({ headers: { accept: ranges } }).mediaType([...offers]);
-  return offers.find((offer) => offer === wanted) ?? offers[0];
+  const ranges = accept?.split(",", ITEMS_MAX).map(rangeOf) ?? [];
+  const qualities = new Set(ranges.map(({ quality }) => quality).filter((quality) => quality > 0));
+  for (const least of [...qualities].toSorted((a, b) => b - a)) {
+    // Left to itself, negotiator breaks a tie by which range is more specific or comes first, and JSON is the default (spec 4.4, D12).
+    const header = ranges.map(({ type, quality }) => (quality < least ? `${type};q=0` : type)).join(",");
+    const liked = new Negotiator({ headers: { accept: header } }).mediaTypes([...offers]);
+    const first = offers.find((offer) => liked.includes(offer));
+    if (first !== undefined) return first;
+  }
+  return offers[0];
 }
 
-/** There is one version of each type, which whoever asks for another gets too: of the parameters the quality alone counts. */
-function withoutParameters(range: string): string {
-  const [type = "", ...parameters] = range.split(";");
-  const quality = parameters.find((parameter) => /^\s*q\s*=/i.test(parameter));
-  return quality === undefined ? type : `${type};${quality}`;
+/** There is one version of each type, sent to whoever asks for another too: of the parameters the quality alone counts. */
+function rangeOf(item: string): { readonly type: string; readonly quality: number } {
+  const [type = "", ...parameters] = item.split(";").map((part) => part.trim());
+  const quality = parameters.flatMap((parameter) => /^q\s*=\s*(.*)$/i.exec(parameter)?.[1] ?? [])[0] ?? "1";
+  // What is no quality counts as none: the client did not mean this to be chosen for it.
+  return { type, quality: /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(quality) ? Number(quality) : 0 };
 }
