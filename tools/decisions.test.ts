@@ -16,7 +16,7 @@ const CITED = /(?<![\w"'`$.#-])(?:[DT](?:[1-9]|1\d|2\d)|[A-Z]-\d\d)(?![\w"'`-])/
 async function citations(): Promise<Map<string, string>> {
   const cited = new Map<string, string>();
   for await (const path of glob(FILES, { cwd: ROOT, exclude: (name) => name === "node_modules" })) {
-    if (path === PAGE || path.startsWith("src/proto/gen/")) continue;
+    if (path === PAGE || path.startsWith("src/wire/proto/gen/")) continue;
     const text = await readFile(join(ROOT, path), "utf8");
     for (const [id] of text.matchAll(CITED)) cited.set(id, path);
   }
