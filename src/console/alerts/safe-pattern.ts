@@ -12,7 +12,7 @@ export type SafePattern = (text: string) => boolean;
 const PROGRAM_STEPS_MAX: number = 4 * PATTERN_STEPS_MAX;
 
 /** What is counted: an escape, a set, a number of repetitions, a group that captures nothing, any other character. */
-const TOKEN = /\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\{\d+(?:,\d*)?\}|\(\?:|./gsu;
+const TOKEN = /\\x\{[\dA-Fa-f]+\}|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\{\d+(?:,\d*)?\}|\(\?:|./gsu;
 
 /**
  * Compiles a pattern that must match the whole text, as Alertmanager's do, in RE2's syntax. Answers what is wrong with it instead, also for
