@@ -1,4 +1,4 @@
-// Certificates for the encrypted rows: made once per run, handed to programs as a folder in the environment.
+// Makes certificates for the encrypted rows once per run; programs find their folder in the environment.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -32,14 +32,14 @@ export function makeCertificates(folder: string): void {
   );
 }
 
-/** Certificate and key of a server on 127.0.0.1 and localhost; undefined when this program is to speak plainly. */
+/** Certificate and key of a server on 127.0.0.1 and localhost; undefined for a program without TLS. */
 export function serverCertificate(): { cert: Buffer; key: Buffer } | undefined {
   const folder = tlsFolder();
   if (folder === undefined) return undefined;
   return { cert: readFileSync(join(folder, "server.crt")), key: readFileSync(join(folder, "server.key")) };
 }
 
-/** The authority that clients trust; undefined when this program is to speak plainly. */
+/** The authority that clients trust; undefined for a program without TLS. */
 export function trustedAuthority(): Buffer | undefined {
   const folder = tlsFolder();
   return folder === undefined ? undefined : readFileSync(join(folder, "ca.crt"));

@@ -1,9 +1,9 @@
-// Starts the programs that are measured, each in its own process, gives them tasks and makes sure that they end.
+// Starts the measured programs, each in its own process, gives them tasks, and ends them.
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-/** Time that a process has to end by itself before it is killed (nodejs/node#54918: process.exit() may hang). */
+/** Time for a process to end by itself before it is killed (nodejs/node#54918: process.exit() may hang). */
 const GRACE_MS = 3_000;
 /** Time for one task or one start; a benchmark that hangs must say where. */
 const TASK_TIMEOUT_MS = 120_000;
@@ -16,22 +16,22 @@ const AS_STARTED: Readonly<Record<string, readonly string[]>> = {
 
 const EXIT_WITH_PARENT = new URL("../src/devcluster/exit-with-parent.ts", import.meta.url).href;
 
-/** What a task may take and answer. */
+/** A task's input and answer. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
 /** A running program of bench/programs that answers tasks. */
 export interface Program {
   readonly pid: number;
-  /** Does one task and returns its answer. Rejects when the program fails, ends or takes longer than two minutes. */
+  /** Runs one task and returns its answer. Rejects when the program fails, ends or takes over two minutes. */
   run(task: string, input?: Json): Promise<Json>;
   /** Ends the process, by force after a grace time. */
   close(): Promise<void>;
 }
 
-/** Starts bench/programs/`name`.ts. With GROVE_BENCH_PROFILE=DIR in the environment it leaves a CPU profile there. */
+/** Starts bench/programs/`name`.ts. GROVE_BENCH_PROFILE=DIR in the environment adds a CPU profile. */
 export function startProgram(name: string, env: Readonly<Record<string, string>> = {}): Program {
   const child = fork(fileURLToPath(new URL(`./programs/${name}.ts`, import.meta.url)), [], {
-    // The table owns stdout: whatever a program prints goes to stderr.
+    // Standard output is the table's alone: programs print to stderr.
     stdio: ["ignore", 2, 2, "ipc"],
     execArgv: [...(AS_STARTED[name] ?? []), ...profileFlags(name)],
     env: { ...process.env, ...env },
@@ -62,7 +62,7 @@ export function startProgram(name: string, env: Readonly<Record<string, string>>
       );
       child.on("message", onMessage);
       child.on("exit", onExit);
-      // A process that has ended already is reported by its exit, not by this.
+      // The exit of an ended process is reported elsewhere.
       child.send({ id, task, input }, () => undefined);
     });
   };
@@ -87,13 +87,13 @@ export function profileFlags(name: string): string[] {
   ];
 }
 
-/** A program of Grove itself, started as people start it. */
+/** A program of Grove itself, started as operators start it. */
 export interface Service {
   readonly pid: number;
   close(): Promise<void>;
 }
 
-/** Starts a command that runs until it is stopped, and waits until `isUp` says so. Its output goes to stderr. */
+/** Starts a command that runs until it is stopped, and waits for `isUp`. Its output goes to stderr. */
 export async function startService(
   command: readonly [string, ...string[]],
   options: { env?: Readonly<Record<string, string>>; isUp: () => Promise<boolean>; isQuiet?: boolean },

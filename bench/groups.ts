@@ -1,4 +1,4 @@
-// The groups of the benchmark in the order of the table; a new group is one module and one line here.
+// The benchmark's groups in the order of the table; a new group is one module and one line here.
 import type { Group } from "./row.ts";
 import { actions } from "./rows/actions.ts";
 import { care } from "./rows/care.ts";

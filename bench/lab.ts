@@ -1,25 +1,25 @@
-// What every row has at hand: programs to start, folders to fill, and the promise that all of it is gone afterwards.
+// The resources of every row: programs to start and folders to fill, all removed afterwards.
 import { existsSync, statfsSync } from "node:fs";
 import { mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Json, type Program, type Service, startProgram, startService } from "./child.ts";
 
-/** Where a folder lies: in memory, so that the disk is not measured, or on the disk, so that it is. */
+/** The place of a folder: in memory to exclude the disk from a measurement, or on the disk to include it. */
 export type Medium = "memory" | "disk";
 
-/** The choices of whoever runs the benchmark. */
+/** The options of a run. */
 export interface LabOptions {
   /** Inodes of the large tree in the scale group. */
   readonly inodes: number;
 }
 
-/** What statfs calls a tmpfs (linux/magic.h). */
+/** The magic number of a tmpfs in statfs (linux/magic.h). */
 const TMPFS_MAGIC = 0x01021994;
 /** Bytes of each write while memory is warmed. */
 const WARM_PIECE_BYTES = 4 * 1_048_576;
 
-/** One group's belongings; closed in reverse order when the group ends. */
+/** The resources of one group; closed in reverse order when the group ends. */
 export class Lab {
   readonly options: LabOptions;
   readonly #closers: (() => Promise<void>)[] = [];
@@ -63,8 +63,8 @@ export class Lab {
   }
 
   /**
-   * Writes as much as a row is going to store, and deletes it: the first touch of a guest's memory is eight times slower than the
-   * second, and that is the hypervisor's figure, not ours.
+   * Writes as many bytes as a row will store, and deletes them. A guest's first touch of memory is eight
+   * times slower than the second, which would measure the hypervisor.
    */
   async warm(folder: string, bytes: number): Promise<void> {
     const path = join(folder, "warm");
@@ -82,12 +82,12 @@ export class Lab {
   }
 }
 
-/** The folder of a tmpfs; /dev/shm where there is one. GROVE_BENCH_MEMORY names another. */
+/** The folder of a tmpfs; /dev/shm by default. GROVE_BENCH_MEMORY names another. */
 export function memoryFolder(): string {
   return process.env["GROVE_BENCH_MEMORY"] ?? (process.platform === "linux" ? "/dev/shm" : tmpdir());
 }
 
-/** A folder on a disk that flushes mean something to: /tmp is often none. GROVE_BENCH_DISK names another. */
+/** A folder on a disk with real flushes, which /tmp often lacks. GROVE_BENCH_DISK names another. */
 export function diskFolder(): string {
   const named = process.env["GROVE_BENCH_DISK"];
   if (named !== undefined) return named;
@@ -98,7 +98,7 @@ export function diskFolder(): string {
   return found;
 }
 
-/** A number out of a program's answer. */
+/** The number in a program's answer. */
 export function numberOf(answer: Json): number {
   if (typeof answer !== "number" || !Number.isFinite(answer))
     throw new Error(`not a number: ${JSON.stringify(answer)}`);

@@ -1,4 +1,4 @@
-// Tests of the arithmetic that every figure of the benchmark rests on.
+// Tests of the arithmetic behind every figure of the benchmark.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compare, median, percentile } from "./measure.ts";
@@ -18,7 +18,7 @@ test("the 99th percentile of 100 values leaves one above it", () => {
 });
 
 test("a comparison is the median of pairwise ratios, not the ratio of medians", async () => {
-  // The machine slows down by half in the middle: each pair still says 2 except one.
+  // The machine slows down by half in the middle: each pair but one still gives 2.
   const theirs = [1, 10, 10, 5, 5, 5];
   const ours = [1, 20, 20, 10, 10, 100];
   const result = await compare(replay(ours), replay(theirs));

@@ -1,19 +1,19 @@
-// Alternating rounds of two sides and the median of their pairwise ratios: the one honest number on a shared machine.
+// Alternating rounds of two sides and the median of their pairwise ratios, robust on shared machines.
 
-/** One side of a comparison: does its work once and answers how much of it a second held; more is better. */
+/** One side of a comparison: does its work once and returns its rate per second; more is better. */
 export type Side = () => Promise<number>;
 
-/** What a comparison came to. */
+/** The result of a comparison. */
 export interface Comparison {
   /** Median over the rounds of (ours / theirs), each pair measured back to back. */
   readonly ratio: number;
-  /** Median rate of each side, to read beside the ratio; on a busy machine it says little by itself. */
+  /** Median rate of each side, to read beside the ratio; on a busy machine it means little by itself. */
   readonly ours: number;
   readonly theirs: number;
   readonly ratios: readonly number[];
 }
 
-/** Rounds of every comparison; each side leads in every other one, so that a drift of the machine cancels out. */
+/** Rounds of every comparison; the sides take turns in leading, so that a drift of the machine cancels. */
 export const ROUNDS = 5;
 
 /** Warms both sides once, then runs them in turn. `rounds` is at least 5 and best odd. */

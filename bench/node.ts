@@ -1,4 +1,4 @@
-// A FileServer as people start it, in mock mode, and the load program that is signed in to it.
+// A FileServer as operators start it, in mock mode, and the load program that is signed in to it.
 import { fileURLToPath } from "node:url";
 import { metricsPortOf } from "#base/metrics-port.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
@@ -6,11 +6,11 @@ import { type Json, type Program, profileFlags, type Service } from "./child.ts"
 import { type Lab, numberOf } from "./lab.ts";
 import { certificateFolder, type Security, securityEnv } from "./pair.ts";
 
-/** The program, as it is started from a clone. */
+/** The launcher of a clone. */
 export const GROVE: string = fileURLToPath(new URL("../grove", import.meta.url));
 /** The user whom every load program signs in as. */
 export const OWNER = "bench@example.com";
-/** The benchmark never fills the disk; the specified reserve would need 20 GiB free of every machine that runs it. */
+/** The benchmark never fills the disk; the specified reserve would need 20 GiB free on every machine. */
 const RESERVE = "1MiB";
 
 /** A FileServer and a load program, each a process. */
@@ -18,7 +18,7 @@ export interface FileServerPair {
   readonly server: Service;
   readonly client: Program;
   readonly address: string;
-  /** Gives the load program a task and answers the number that comes back. */
+  /** Gives the load program a task and returns the number that it answers. */
   measure(task: string, input: Json): Promise<number>;
 }
 

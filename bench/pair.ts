@@ -1,17 +1,17 @@
-// A server and its client, each a process, connected: the form of every peer that is measured over a socket.
+// A server and its client, each a process, connected: the form of every peer measured over a socket.
 
 import { makeCertificates, TLS_FOLDER } from "./certificates.ts";
 import type { Json, Program } from "./child.ts";
 import { type Lab, numberOf } from "./lab.ts";
 
-/** How a pair speaks. */
+/** The connection's encryption. */
 export type Security = "plain" | "TLS";
 
 /** Two connected processes. */
 export interface Pair {
   readonly server: Program;
   readonly client: Program;
-  /** Gives the client a task and answers the number that comes back. */
+  /** Gives the client a task and returns the number that it answers. */
   measure(task: string, input: Json): Promise<number>;
 }
 
@@ -26,7 +26,7 @@ export function connectedPair(lab: Lab, peer: string, security: Security): Promi
   });
 }
 
-/** The environment that makes a program speak as wanted. */
+/** The environment that sets a program's encryption. */
 export async function securityEnv(lab: Lab, security: Security): Promise<Record<string, string>> {
   return { [TLS_FOLDER]: security === "plain" ? "" : await certificateFolder(lab) };
 }

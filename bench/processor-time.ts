@@ -1,4 +1,4 @@
-// Processor time of finished children, all their own children included, from the kernel's count.
+// Processor time of finished children and all their children, from the kernel's count.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { median } from "./measure.ts";
 /** Clock ticks a second in /proc (USER_HZ): 100 on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
-/** What one run of a command took, on average over many. */
+/** The cost of one run of a command, averaged over many. */
 export interface CommandCost {
   /** Median time from start to end. */
   readonly wallMs: number;
@@ -16,8 +16,8 @@ export interface CommandCost {
 }
 
 /**
- * Runs a command `runs` times, one after the other, its output thrown away. Nothing else that this process started may end meanwhile.
- * Throws when a run does not end with exit code 0.
+ * Runs a command `runs` times in sequence without its output. No other child of this process may end
+ * meanwhile. Throws when a run does not end with exit code 0.
  */
 export async function costOfCommand(
   command: readonly [string, ...string[]],
@@ -54,7 +54,7 @@ function childrenProcessorMs(): number {
   return ((Number(fields[13]) + Number(fields[14])) * 1000) / TICKS_PER_SECOND;
 }
 
-/** The largest resident memory that a running process has had, in MB (10^6 bytes). */
+/** The largest resident memory of a running process so far, in MB (10^6 bytes). */
 export function peakMemoryMb(pid: number): number {
   const peak = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
   if (peak === null) throw new Error("the kernel does not say how much memory was used");

@@ -1,4 +1,4 @@
-// Bytes in and out of a stream as fast as backpressure allows, for programs that measure a stream and nothing else.
+// Bytes in and out of a stream as fast as backpressure allows, for programs that measure only a stream.
 import type { Readable, Writable } from "node:stream";
 
 /** Bytes of one write: large enough to be cheap, small enough that a slow reader holds little. */
@@ -37,7 +37,7 @@ export function count(stream: Readable): Promise<number> {
   });
 }
 
-/** Runs `calls` calls, `inFlight` at a time, and answers how many a second held. */
+/** Runs `calls` calls, `inFlight` at a time, and returns the rate per second. */
 export async function callsPerSecond(
   calls: number,
   inFlight: number,
@@ -56,7 +56,7 @@ export async function callsPerSecond(
   return calls / ((performance.now() - start) / 1000);
 }
 
-/** MiB a second for `bytes` that took from `start` (performance.now()) until now. */
+/** MiB per second for `bytes` that took from `start` (performance.now()) until now. */
 export function mibPerSecond(bytes: number, start: number): number {
   return bytes / 1_048_576 / ((performance.now() - start) / 1000);
 }

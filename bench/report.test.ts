@@ -1,4 +1,4 @@
-// Tests of what a run prints: the table for people and the one document for programs.
+// Tests of a run's output: the table for people and the document for programs.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";

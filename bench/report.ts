@@ -1,4 +1,4 @@
-// What a run prints: the machine and versions it ran with, the table for people, the document for programs.
+// The output of a run: the machine and versions, the table for people, the document for programs.
 import { execFileSync } from "node:child_process";
 import { readFileSync, statfsSync } from "node:fs";
 import { availableParallelism, cpus, release, totalmem } from "node:os";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { diskFolder, memoryFolder } from "./lab.ts";
 import type { Result } from "./row.ts";
 
-/** Where the figures come from; without it they mean nothing. */
+/** The origin of the figures; without it they mean nothing. */
 export interface Machine {
   readonly command: string;
   readonly cpu: string;
@@ -30,7 +30,7 @@ const FILE_SYSTEMS: Readonly<Record<number, string>> = {
   0x794c7630: "overlayfs",
 };
 
-/** Describes this machine and what runs on it. `loadAverage` is the one before the run began. */
+/** Describes this machine and its versions. `loadAverage` is the one before the run began. */
 export function describeMachine(command: string, loadAverage: number): Machine {
   const [cpu] = cpus();
   return {
@@ -67,13 +67,13 @@ export function machineLines(machine: Machine): string {
   ].join("\n");
 }
 
-/** A result, and what people read beside it. */
+/** A result with its explanation. */
 export interface TableRow extends Result {
   /** Such as "1,870 against 690 MiB/s, 2.5 to 2.9". */
   readonly detail: string;
 }
 
-/** The table for people: a Markdown table, so that it can go into the documentation as it stands. */
+/** The table for people in Markdown, ready for the documentation. */
 export function table(rows: readonly TableRow[]): string {
   const cells = rows.map((row) => [
     row.name,
@@ -95,7 +95,7 @@ export function table(rows: readonly TableRow[]): string {
   return lines.join("\n");
 }
 
-/** A value with as many digits as it is worth. */
+/** A value with its significant digits. */
 export function figure(value: number, unit: string): string {
   if (unit === "ratio") return value.toFixed(2);
   return `${amount(value)} ${unit}`;

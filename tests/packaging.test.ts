@@ -1,4 +1,4 @@
-// What an operator installs, judged by the programs that will read it: systemd's units, and what sudo then allows and refuses.
+// Tests the installed units and sudoers with systemd and sudo themselves.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { actionRequest } from "#wire/webapi/action-request.ts";
 const PACKAGING = fileURLToPath(new URL("../packaging", import.meta.url));
 const SUDOERS = `${PACKAGING}/sudoers.d/svc`;
 const SERVICES = ["fileserver", "metaserver", "admin"] as const;
-/** What `systemd-analyze security` may say at most. */
+/** The largest permitted score of `systemd-analyze security`. */
 const EXPOSURE_MAX = 2.5;
 
 const AS_ROOT = process.getuid?.() === 0 ? [] : ["sudo", "-n"];
@@ -52,7 +52,7 @@ const TARGET: ActionTarget = {
   services: { fileserver: {}, metaserver: {}, admin: {} },
 };
 
-/** Every command with sudo that the actions can make, without `sudo -n`. */
+/** Every sudo command of the actions, without `sudo -n`. */
 function privilegedCommands(): string[] {
   const requests = [
     { action: "restart", target_service: "all" },
@@ -67,7 +67,7 @@ function privilegedCommands(): string[] {
   return steps.map(({ argv }) => argv.slice(2).join(" "));
 }
 
-/** Near misses of each, and what somebody with the key would want. */
+/** Near misses of each, and commands that an attacker with the key would try. */
 const FORBIDDEN = [
   "reboot -f",
   "systemctl restart",
@@ -88,7 +88,10 @@ const FORBIDDEN = [
   "visudo",
 ];
 
-/** Users, sudoers and apt-get of its own, seen by nobody else: a mount namespace. Nothing is run as root but the stand-in of apt-get. */
+/**
+ * A mount namespace with its own users, sudoers and apt-get. Nothing runs as root but the stand-in of
+ * apt-get.
+ */
 const NAMESPACE = `
 set -e
 folder=$(mktemp -d); trap 'rm -rf "$folder"' EXIT; chmod 755 "$folder"
@@ -123,10 +126,10 @@ test("sudo allows what the actions run, to the letter, and nothing beside it (T1
   const told = asked.map((line, at) => `${answers[at]}: ${line}`);
   const expected = asked.map((line, at) => `${at <= needed.length ? "yes" : "no"}: ${line}`);
   assert.deepEqual(told, expected, stderr);
-  // Packages ask nothing, and nobody else chooses how they would.
+  // Package installation is non-interactive, and the caller cannot choose another frontend.
   const [quiet, other, ...listing] = answers.slice(asked.length);
   assert.deepEqual([quiet, other], ["frontend=noninteractive", "frontend="]);
-  // And the doctor sees it.
+  // The doctor reports it too.
   const { what } = sudoFinding(listing.join("\n"));
   assert.equal(what, `all ${ACTION_COMMANDS.length} command lines are allowed`);
 });

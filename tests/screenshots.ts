@@ -1,5 +1,7 @@
-// Takes the pictures of the console for README and docs, from a cluster that runs: `npm run screenshots`. With `-- --scenes FOLDER [PART]`
-// it takes every page in every state instead, from answers that are made up, for whoever has changed a page and wants to look.
+// Takes the console's pictures for README and docs from a running cluster (`npm run screenshots`).
+//
+// With `-- --scenes FOLDER [PART]` it takes every page in every state instead, from made-up answers, for
+// visual review of changed pages.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -46,7 +48,7 @@ async function takeAll(): Promise<void> {
   }
 }
 
-/** One who writes and reads all the time, so that there is something to see; answers how to end it. */
+/** Starts a user who writes and reads constantly, to fill the charts; returns the stop. */
 function keepBusy(site: DemoSite, user: string): () => Promise<void> {
   const ending = new AbortController();
   const work = (async () => {
@@ -94,7 +96,7 @@ async function takePages(browser: Browser, site: DemoSite, user: string): Promis
   await shoot(dark, "console-telephone");
 }
 
-/** The node that has written most: its charts show something. */
+/** The node with the most writes, since its charts show a curve. */
 async function busiestNode(page: Page, site: DemoSite): Promise<string> {
   const answer = await page.request.get(`${site.url}/api/cluster`);
   const { nodes } = (await answer.json()) as { nodes: { id: string; bytes_written_total?: number }[] };

@@ -1,4 +1,4 @@
-// Tests that docs/asvs.md names tests that exist, each requirement once and in order, and says why where nothing is tested.
+// Tests docs/asvs.md: each requirement once and in order, with existing tests or a reason for none.
 import assert from "node:assert/strict";
 import { access, readFile } from "node:fs/promises";
 import { test } from "node:test";

@@ -1,21 +1,24 @@
-// The branches of a source file, and how often each was taken by the counts that V8 writes for NODE_V8_COVERAGE.
+// The branches of a source file, and their counts from V8's coverage (NODE_V8_COVERAGE).
 import { isNode, lineAt, parseTypeScript, type SyntaxNode, walk } from "./syntax-tree.ts";
 
-/** One way that the code can go on. */
+/** One way of a branch. */
 export interface Branch {
   /** One-based. */
   readonly line: number;
-  /** What decides, as it is written on its line: "if (size === 0)". */
+  /** The condition as written on its line: "if (size === 0)". */
   readonly text: string;
-  /** Which way: "taken" is what stands there, "not taken" the way around it. */
+  /** "taken" is the guarded code, "not taken" the way around it. */
   readonly way: "taken" | "not taken";
   /** The way's first character. */
   readonly offset: number;
-  /** For a way around: the first character of the whole, which is reached more often than `offset` exactly when the way was taken. */
+  /**
+   * For a way around: first character of the whole, which has a higher count than `offset` exactly when the
+   * way was taken.
+   */
   readonly aroundOf: number | undefined;
 }
 
-/** What V8 says of one script of one thread. */
+/** V8's coverage of one script in one thread. */
 export interface ScriptCoverage {
   readonly url: string;
   readonly functions: readonly {
@@ -27,7 +30,10 @@ export interface ScriptCoverage {
   }[];
 }
 
-/** Both ways of every `if`, `?:`, `&&`, `||` and `??`; every `case`, `catch` and function. What V8 does not count (`?.`, default values, ways around in a loop's test) is left out. */
+/**
+ * Both ways of every `if`, `?:`, `&&`, `||` and `??`; every `case`, `catch` and function. Excluded is what V8
+ * does not count: `?.`, default values, ways around in a loop's test.
+ */
 export function branchesOf(path: string, text: string): Branch[] {
   const branches: Branch[] = [];
   const add = (offset: number, from: SyntaxNode, to: number, aroundOf?: number): void => {
@@ -35,7 +41,7 @@ export function branchesOf(path: string, text: string): Branch[] {
     const way = aroundOf === undefined ? "taken" : "not taken";
     branches.push({ line: lineAt(text, offset), text: words, way, offset, aroundOf });
   };
-  /** Of loops: they run more often than what stands before the loop, so that the ways around them cannot be told. */
+  /** Tests of loops run more often than the code before the loop, so their ways around have no count. */
   const loopTests = new Set<SyntaxNode>();
   walk(parseTypeScript(path, text), (node) => {
     const { body, test, consequent, alternate, right } = node;
@@ -62,7 +68,7 @@ export function branchesOf(path: string, text: string): Branch[] {
   return branches;
 }
 
-/** How often each character of a file was reached, over all threads and processes that ran it. */
+/** Counts of each character of a file, over all threads and processes. */
 export class ReachCounts {
   readonly #counts: Float64Array;
 
@@ -70,7 +76,7 @@ export class ReachCounts {
     this.#counts = new Float64Array(length);
   }
 
-  /** Inner ranges stand behind those around them, so the last that names a character is right. */
+  /** Inner ranges follow their outer ones, so the last range of a character wins. */
   add(script: ScriptCoverage): void {
     const own = new Float64Array(this.#counts.length);
     for (const { ranges } of script.functions) {
@@ -79,7 +85,7 @@ export class ReachCounts {
     for (const [offset, count] of own.entries()) this.#counts[offset] = count + (this.#counts[offset] ?? 0);
   }
 
-  /** Whether anything went this way. */
+  /** Whether the way was taken. */
   isTaken({ offset, aroundOf }: Branch): boolean {
     const there = this.#counts[offset] ?? 0;
     return aroundOf === undefined ? there > 0 : (this.#counts[aroundOf] ?? 0) > there;

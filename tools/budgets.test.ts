@@ -1,4 +1,4 @@
-// Holds docs/budgets.md to the numbers that the program has.
+// Tests that docs/budgets.md has the program's limits.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
@@ -51,7 +51,7 @@ const text = (value: number): string => value.toLocaleString("en-US");
 const mib = (bytes: number): string => `${text(bytes / MIB)} MiB`;
 const kib = (bytes: number): string => `${text(bytes / 1_024)} KiB`;
 
-/** What must stand in the row of that name. */
+/** Values that a row of that name must have. */
 const ROWS: Readonly<Record<string, readonly string[]>> = {
   "handshakes, before TLS": [
     grpc.HANDSHAKES_OF_ALL,

@@ -1,4 +1,5 @@
-// USE_IDP_AUTH at build: with 0 nothing in the program knows an identity provider, and the program says so (spec 5.9, D24).
+// Tests builds with USE_IDP_AUTH=0: no code of identity providers, and a program that says so (spec 5.9,
+// D24).
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -7,14 +8,14 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/** What only code that talks to a provider, or is one, has in it. */
+/** Texts that only code of or for an identity provider has. */
 const TRACES = /oauth4webapi|oidc-provider|code_challenge|jwks_uri|searchParams\.set\("id_token"/;
 const VALUES = ["1", "0"] as const;
 let folder: string;
 
 before(() => {
   mkdirSync(join(ROOT, ".cache"), { recursive: true });
-  // In the repository, so that what was built finds its packages.
+  // In the repository, so that the build finds its packages.
   folder = mkdtempSync(join(ROOT, ".cache/build-"));
   for (const value of VALUES) {
     const { status, stderr } = run(["tools/build.ts", join(folder, value)], { USE_IDP_AUTH: value });

@@ -1,5 +1,5 @@
-// Builds dist/, which installed packages run: the same files as src/ as plain JavaScript, one for one. With USE_IDP_AUTH=0 in the
-// environment all code that knows an identity provider stays out (spec 5.9). Another folder than dist/ may be named.
+// Builds dist/ for packages: the files of src/ as plain JavaScript, one for one. With USE_IDP_AUTH=0 it has
+// no code of identity providers (spec 5.9). An argument names another folder.
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ const SOURCES = join(ROOT, "src/");
 const out = resolve(ROOT, process.argv[2] ?? "dist");
 const isWithIdpAuth = process.env["USE_IDP_AUTH"] !== "0";
 
-/** Modules that another one stands for in a build without an identity provider. */
+/** Replacements of modules in a build without an identity provider. */
 const STAND_INS: Readonly<Record<string, string>> = {
   "security/identity/provider-check.ts": "security/identity/no-provider-check.ts",
   "security/identity/code-flow.ts": "security/identity/no-code-flow.ts",
@@ -36,8 +36,7 @@ const PROVIDER_ONLY: ReadonlySet<string> = new Set([
 ]);
 const leftOut: ReadonlySet<string> = isWithIdpAuth ? new Set(Object.values(STAND_INS)) : PROVIDER_ONLY;
 
-// Every module keeps its place and its name, and each is an entry: workers are started, and commands
-// imported, by paths relative to the file that names them.
+// Every module is an entry with its path and name: workers and commands are loaded by relative paths.
 const entries = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" }).filter(
   (path) =>
     path.endsWith(".ts") &&
@@ -51,12 +50,12 @@ const bundle = await rolldown({
   cwd: ROOT,
   input: Object.fromEntries(entries.map((path) => [path.replace(/\.ts$/, ""), `src/${path}`])),
   platform: "node",
-  // Packages stay outside: npm installs them beside us, and their files may look for each other.
+  // Packages stay external: npm installs them, and their files may look for each other.
   external: /^(?!#)[^./]/,
   treeshake: false,
   transform: { define: { BUILT_WITH_IDP_AUTH: String(isWithIdpAuth) } },
   plugins: isWithIdpAuth ? [] : [withoutIdpAuth()],
-  // What rolldown only warns of, an import that leads nowhere above all, would fail on somebody's machine.
+  // Rolldown only warns of unresolved imports, which would fail on an installation.
   onLog(level, log) {
     if (level === "warn") throw new Error(log.message);
   },
@@ -70,11 +69,11 @@ await bundle.write({
   sourcemap: false,
 });
 await bundle.close();
-// An installed package lies in no clone: what it was made from is written down.
+// An installed package is no clone, so its commit is written down.
 const commit = commitOfClone(ROOT);
 if (commit !== null) writeFileSync(join(out, "git-commit"), `${commit}\n`);
 
-/** Leads imports of what knows an identity provider to what stands for it. */
+/** Redirects imports of identity provider code to their replacements. */
 function withoutIdpAuth(): Plugin {
   return {
     name: "without-idp-auth",

@@ -1,4 +1,4 @@
-// Runs every `check:…` script of package.json, two at a time, and prints one line for each; a failure with all it said.
+// Runs every `check:…` script of package.json, two at a time; prints a line each, and the output of failures.
 import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,7 @@ interface Outcome {
   readonly output: string;
 }
 
-/** Runs a line of package.json as npm would: by the shell, with node_modules/.bin first in PATH. */
+/** Runs a line of package.json as npm does: by the shell, with node_modules/.bin first in PATH. */
 async function runScript(line: string): Promise<Outcome> {
   const started = performance.now();
   const child = spawn(line, {

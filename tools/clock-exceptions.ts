@@ -1,12 +1,12 @@
-// Files of the product that take time from the machine itself, each with what it takes and why no port serves.
+// Product files that use the machine's clock, timers or randomness directly, with reasons.
 
-/** What stands in for a port: a timer, the wall clock, the steady clock, chance. */
+/** The four things that ports stand for. */
 export type ClockUse = "chance" | "steady" | "timer" | "wall";
 
-/** The ports themselves. */
+/** The ports. */
 export const CLOCK_PORTS: readonly string[] = ["src/base/clock.ts", "src/base/random.ts"];
 
-/** What a file may use, and why. */
+/** A file's permitted uses, with the reason. */
 export interface ClockException {
   readonly uses: readonly ClockUse[];
   readonly why: string;
@@ -26,7 +26,7 @@ const SOCKETS =
 const LIBRARY = "The library reads the machine's clock itself, and is told how far ours is from it.";
 const FOR_TESTS = "Only tests start it.";
 
-/** By path. A file that needs its exception no more fails the test. */
+/** By path. An exception that is no longer needed fails the test. */
 export const CLOCK_EXCEPTIONS: Readonly<Record<string, ClockException>> = {
   "src/base/call-waits.ts": { uses: ["steady"], why: DURATION },
   "src/client/administration/administration.ts": { uses: ["timer"], why: SOCKETS },

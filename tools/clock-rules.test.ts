@@ -1,4 +1,4 @@
-// Holds the product to the rule of two clocks, and shows on planted uses that the rule can fail.
+// Tests the product against the rule of two clocks, and the rule against planted uses.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,15 +1,15 @@
-// The rule of clocks and chance: product code takes time from base/clock.ts and chance from base/random.ts, or is listed with a reason.
+// The rule of clocks: product code uses base/clock.ts and base/random.ts, or is listed with a reason.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CLOCK_EXCEPTIONS, CLOCK_PORTS, type ClockUse } from "./clock-exceptions.ts";
 import { sourcePaths } from "./room-rules.ts";
 import { isNode, lineAt, parseTypeScript, type SyntaxNode, walk } from "./syntax-tree.ts";
 
-/** One place that takes time or chance from the machine. */
+/** One direct use of the machine's time or randomness. */
 export interface ClockSite {
   readonly use: ClockUse;
   readonly line: number;
-  /** As it is written, for example `Date.now`. */
+  /** As written, for example `Date.now`. */
   readonly what: string;
 }
 
@@ -25,7 +25,10 @@ const PROPERTIES: Readonly<Record<string, ClockUse>> = {
 const TIMER_MODULES = new Set(["node:timers", "node:timers/promises"]);
 const TIMERLESS = new Set(["setImmediate", "clearImmediate", "clearInterval", "clearTimeout"]);
 
-/** Every use of a timer, a clock or chance in a file. Types do not count, nor do properties of other things (`socket.setTimeout`). */
+/**
+ * Uses of a timer, a clock or randomness in a file. Types and properties of other objects
+ * (`socket.setTimeout`) do not count.
+ */
 export function clockSites(path: string, text: string): ClockSite[] {
   const sites: ClockSite[] = [];
   const names = new Set<SyntaxNode>();
@@ -39,7 +42,7 @@ export function clockSites(path: string, text: string): ClockSite[] {
   return sites;
 }
 
-/** Identifiers that name a property or a parameter, and stand for no value of that name. */
+/** Identifiers that name a property or a parameter, not a value. */
 function namesOf(node: SyntaxNode): SyntaxNode[] {
   const key = node.type === "MemberExpression" ? node["property"] : node["key"];
   return node["computed"] !== true && node["shorthand"] !== true && isNode(key) ? [key] : [];
@@ -94,13 +97,13 @@ function isEmpty(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-/** Files of the product: what is in src/ and no test, nothing that only tests read, and no port. */
+/** Product files: in src/, without tests, test helpers and ports. */
 export function isJudged(path: string): boolean {
   const isForTests = /^src\/testing\/|\.(?:test|fixture)\.tsx?$/.test(path);
   return path.startsWith("src/") && !isForTests && !CLOCK_PORTS.includes(path);
 }
 
-/** Where the repository breaks the rule, and where an exception is no longer needed: `path:line what`. */
+/** Violations of the rule, and unneeded exceptions: `path:line what`. */
 export async function brokenClockRules(root: string, exceptions = CLOCK_EXCEPTIONS): Promise<string[]> {
   const broken: string[] = [];
   const unused = new Set(

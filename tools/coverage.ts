@@ -1,4 +1,4 @@
-// `npm run coverage [ROOM…]`: runs the tests of the rooms whose rules must hold, and fails on a branch that they do not take and that is not listed.
+// `npm run coverage [ROOM…]`: runs a room's tests and fails on an unlisted branch that they do not take.
 import { spawn } from "node:child_process";
 import { glob, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,15 +7,15 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Branch, branchesOf, ReachCounts, type ScriptCoverage } from "./branches.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/** The rooms of src/ whose every branch is taken by tests of their own, or listed in coverage-exceptions.json. */
+/** Rooms of src/ whose every branch is taken by their own tests, or listed in coverage-exceptions.json. */
 const COVERED_ROOMS: readonly string[] = ["quota", "sessions", "policy", "alerts", "storage"];
 
-/** Branches that no test of their room takes, for one reason. */
+/** Branches that no test of their room takes, with one reason. */
 interface Untaken {
   readonly reason: string;
-  /** True where a busy machine may take it by chance: then it is no error when it was taken. */
+  /** True where a busy machine may take it by chance: then it may also be taken. */
   readonly isChancy: boolean;
-  /** By file: the way and the words of each branch, as they are printed behind its line. */
+  /** By file: way and words of each branch, as printed after its line. */
   readonly branches: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -36,7 +36,7 @@ interface RoomReport {
   readonly wrong: readonly string[];
 }
 
-/** Runs the room's own tests; V8 writes what every process and thread of them reached into the folder. */
+/** Runs the room's tests; V8 writes the coverage of every process and thread into the folder. */
 async function runTests(room: string, folder: string): Promise<boolean> {
   const tests = await Array.fromAsync(glob(`src/${room}/*.test.ts`, { cwd: ROOT }));
   const options = ["--test", "--test-concurrency=2", "--test-timeout=120000", "--test-reporter=dot"];
@@ -66,7 +66,7 @@ async function readReach(room: string, folder: string): Promise<SourceReach[]> {
     sources.set(pathToFileURL(join(ROOT, path)).href, { path, branches, reach });
   }
   for (const name of await readdir(folder)) {
-    // A process that a test kills while it writes leaves half a file.
+    // A process that a test kills may leave half a file.
     const { result } = parsed(await readFile(join(folder, name), "utf8"));
     for (const script of result) sources.get(script.url)?.reach.add(script);
   }

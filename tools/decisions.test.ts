@@ -1,4 +1,4 @@
-// Every decision and failure that is cited has its row in docs/decisions.md, and every row is cited somewhere.
+// Tests that every cited decision and failure has its row in docs/decisions.md, and that every row is cited.
 import assert from "node:assert/strict";
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ const PAGE = "docs/decisions.md";
 const FOLDERS = ["src", "web", "tools", "bench", "prove", "tests", "docs", "packaging", "proto/grove"];
 const FILES = [...FOLDERS.map((folder) => `${folder}/**/*.{ts,tsx,md,css,py,sh,proto}`), "*.md"];
 const ROW = /^\| ([DT]\d{1,2}|[A-Z]-\d\d) \|/gm;
-/** Ids as they are cited: behind a bracket, a comma, a blank or at a line's begin, and never as part of a longer word. */
+/** Cited ids: after a bracket, a comma, a blank or at a line's begin, and never within a longer word. */
 const CITED = /(?<![\w"'`$.#-])(?:[DT](?:[1-9]|1\d|2\d)|[A-Z]-\d\d)(?![\w"'`-])/g;
 
 async function citations(): Promise<Map<string, string>> {

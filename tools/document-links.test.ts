@@ -1,4 +1,4 @@
-// Holds the documents' links to files and headings that are there.
+// Tests that the documents' links lead to existing files and headings.
 import assert from "node:assert/strict";
 import { access, glob, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-/** The anchors that GitHub gives to the headings of a document. */
+/** GitHub's anchors for the headings of a document. */
 function anchorsOf(markdown: string): Set<string> {
   const prose = markdown.replaceAll(/^ *```.*?^ *```$/gms, "");
   const slugs = [...prose.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
@@ -19,7 +19,7 @@ function anchorsOf(markdown: string): Set<string> {
   return new Set(slugs);
 }
 
-/** What a document links to and is not there. */
+/** Broken links of a document. */
 async function brokenLinks(path: string, markdown: string): Promise<string[]> {
   const prose = markdown.replaceAll(/^ *```.*?^ *```$/gms, "").replaceAll(/`[^`\n]*`/g, "");
   const broken: string[] = [];
@@ -60,7 +60,7 @@ test("each of the three guides lists all its sections under Contents", async () 
   }
 });
 
-/** Paths of sources in spans of code, without those that stand for many. */
+/** Paths of sources in code spans, without patterns. */
 const CITED_PATH = /(?<![\w/.])(?:src|tools|tests|bench|prove|web|packaging|proto|docs)\/[\w./-]*\w/g;
 
 test("every file and folder that a document names in code is there", async () => {

@@ -1,4 +1,4 @@
-// Tests what the picture of the floors shows: every room on its floor, and an arrow wherever one says something new.
+// Tests the picture of the floors: every room on its floor, and an arrow for each grant that no others imply.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { arrowsOf, type DrawnPlan, floorsOf, floorsPicture } from "./floors-picture.ts";

@@ -1,12 +1,12 @@
-// Draws the room plan as an SVG: wings side by side, floors above each other, an arrow where one room leans on another.
+// Draws the room plan as an SVG: wings side by side, floors stacked, arrows for imports.
 import type { Room } from "./rooms.ts";
 
-/** What of the plan is drawn: names such as `storage/metadata`, whose first part is the wing. */
+/** The drawn part of the plan: names such as `storage/metadata`, whose first part is the wing. */
 export type DrawnPlan = Readonly<Record<string, Pick<Room, "holds" | "imports">>>;
 
-/** The group of rooms that belong to no wing. */
+/** The group of rooms without a wing. */
 const GROUND = "";
-/** What tests share is no part of the product. */
+/** Test helpers are no part of the product. */
 const NOT_DRAWN = "testing";
 
 const BOX = { width: 98, height: 24, gap: 8 } as const;
@@ -14,19 +14,19 @@ const GUTTER = 36;
 const LEFT = 60;
 const PADDING = 13;
 const HEAD = 38;
-/** Rooms of a wing on one floor that stand above each other; more of them make a second column. */
+/** Stacked rooms of a wing on one floor; more of them need a second column. */
 const STACKED = { beside: 5, alone: 2 } as const;
 
 interface Box {
   readonly name: string;
   readonly wing: string;
-  /** Counted from the left over all wings. */
+  /** From the left, over all wings. */
   readonly column: number;
   readonly x: number;
   readonly y: number;
 }
 
-/** Floors from 1 up, by the longest chain of grants below each room; throws where grants run in a circle. */
+/** Floors from 1 up, by the longest chain of grants below each room; throws for a cycle of grants. */
 export function floorsOf(plan: DrawnPlan): Map<string, number> {
   const floors = new Map<string, number>();
   const under = new Set<string>();
@@ -62,7 +62,7 @@ export function arrowsOf(plan: DrawnPlan): (readonly [from: string, to: string])
   );
 }
 
-/** The picture as the text of an SVG file; the same plan always gives the same text. */
+/** The SVG text of the picture; deterministic for a plan. */
 export function floorsPicture(whole: DrawnPlan): string {
   const plan = Object.fromEntries(Object.entries(whole).filter(([name]) => name !== NOT_DRAWN));
   const bearers = bearersOf(plan);
@@ -104,7 +104,7 @@ const STYLE = `  <style>
     <marker id="across" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="7" markerHeight="7" markerUnits="userSpaceOnUse" orient="auto"><path class="head-across" d="M0 0.5L8 4L0 7.5z"/></marker>
   </defs>`;
 
-/** Rooms that more than half of all may import and that stand on such rooms alone: bars, since arrows to them say nothing. */
+/** Rooms that more than half of all import and that import only such rooms: drawn as bars without arrows. */
 function bearersOf(plan: DrawnPlan): string[] {
   const names = Object.keys(plan);
   const uses = (to: string): number => names.filter((name) => plan[name]?.imports.includes(to)).length;
@@ -122,7 +122,7 @@ function wingOf(name: string): string {
   return slash === -1 ? GROUND : name.slice(0, slash);
 }
 
-/** Wings in the order in which their arrows are shortest; the first such order, so that it never depends on chance. */
+/** The order of wings with the shortest arrows; the first of equal ones, for a deterministic result. */
 function orderedWings(names: readonly string[], arrows: readonly (readonly [string, string])[]): string[] {
   const wings = [...new Set(names.map(wingOf))].toSorted();
   const weights = wings.map((from) =>
@@ -149,7 +149,7 @@ interface Band {
   readonly floor: number;
   readonly y: number;
   readonly height: number;
-  /** Rooms that are drawn over the whole width, below all others of the floor. */
+  /** Rooms drawn over the whole width, below the others of the floor. */
   readonly bars: readonly string[];
 }
 
@@ -220,7 +220,7 @@ function room(box: Box, holds: string): string {
   return `  <g><title>${escaped(`${box.name}: ${holds}`)}</title><rect class="room" x="${box.x}" y="${box.y}" width="${BOX.width}" height="${BOX.height}" rx="5"/><text class="name" x="${box.x + BOX.width / 2}" y="${box.y + 16.5}">${label}</text></g>`;
 }
 
-/** A curve from the side of one box to the facing side of another; in one column it bends out into the gutter. */
+/** A curve between the facing sides of two boxes; within one column it bends into the gutter. */
 function arrow(from: Box | undefined, to: Box | undefined): string {
   if (from === undefined || to === undefined) return "";
   const kind = from.wing === to.wing && from.wing !== GROUND ? "in" : "across";
@@ -232,7 +232,7 @@ function arrow(from: Box | undefined, to: Box | undefined): string {
       : from.column < to.column
         ? [right(from), to.x, 1, -1]
         : [from.x, right(to), -1, 1];
-  // Arrows of one room share a lane, and those of rooms above each other do not.
+  // Arrows of one room share a lane; those of stacked rooms do not.
   const lane = 10 + ((y1 / 8) % 3) * 8;
   const reach = from.column === to.column ? lane : lane + GUTTER / 2;
   return `  <path class="${kind}" d="M${x1} ${y1}C${x1 + bend1 * reach} ${y1} ${x2 + bend2 * reach} ${y2} ${x2} ${y2}" marker-end="url(#${kind})"/>`;

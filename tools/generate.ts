@@ -1,4 +1,4 @@
-// Generates the code of the protocol files and the picture of the floors; with --check says where committed files differ.
+// Generates protocol code and the picture of the floors; --check lists committed files that differ.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { ROOMS } from "./rooms.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-/** Each template with the folder that it fills, and fills alone. */
+/** Each template with the folder that it alone fills. */
 const OUTPUTS = [
   { template: "buf.gen.yaml", folder: "src/wire/proto/gen" },
   { template: "buf.gen.grpc.yaml", folder: "src/wire/framing/gen" },
@@ -17,19 +17,19 @@ const OUTPUTS = [
 
 const PICTURE = "docs/floors.svg";
 
-/** Runs the generator into a folder laid out like the repository; needs no network. */
+/** Runs the generator into a folder with the repository's layout, without network. */
 function generateInto(base: string): void {
   for (const { template } of OUTPUTS) {
     const { status } = spawnSync("buf", ["generate", "--template", template, "-o", base], {
       cwd: ROOT,
       stdio: "inherit",
     });
-    // The generator has said what is wrong.
+    // The generator has printed the error.
     if (status !== 0) process.exit(1);
   }
 }
 
-/** The files below a folder with their text; none where there is no folder. */
+/** The files below a folder with their text; empty without the folder. */
 function contents(folder: string): Map<string, string> {
   if (!existsSync(folder)) return new Map();
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
@@ -41,7 +41,7 @@ function contents(folder: string): Map<string, string> {
   );
 }
 
-/** Files that are committed and differ from what the generator makes, or exist on one side only. */
+/** Committed files that differ from the generated ones, or exist on one side only. */
 function staleFiles(): string[] {
   const base = mkdtempSync(join(tmpdir(), "grove-generated-"));
   try {

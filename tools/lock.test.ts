@@ -1,4 +1,4 @@
-// The lock installs the same on every npm: nothing is left out for the machine's own Node, and no script runs that is not allowed.
+// Tests that the lock installs the same on every npm: no package omitted, no denied script run.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { foreignWords, readLock, withoutForeignWords } from "./lock.ts";

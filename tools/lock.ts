@@ -1,24 +1,24 @@
-// Takes out of package-lock.json what an old npm on a machine's own Node would act on, although everything runs on the locked Node: `npm run fix:lock`.
+// Removes from package-lock.json what an old npm on the machine's own Node would act on: `npm run fix:lock`.
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
 const ROOT = new URL("..", import.meta.url);
 
-/** A package as the lock has it. */
+/** A package of the lock. */
 interface Locked {
   optional?: boolean;
   engines?: unknown;
   hasInstallScript?: boolean;
 }
 
-/** The lock, as far as it is looked at. */
+/** The used part of the lock. */
 export interface Lock {
   readonly packages: Readonly<Record<string, Locked>>;
 }
 
 /**
- * What must not be in the lock: the Node that an optional package wants, for which npm would leave it out without a word where the
- * machine's own is older; and that a package has scripts which package.json does not allow, which npm before 11 would run.
+ * Entries that the lock must not have. An `engines` field of an optional package makes npm omit it silently
+ * on an older machine Node. A script mark that package.json denies makes npm before 11 run the script.
  */
 export function foreignWords(lock: Lock, denied: readonly string[]): string[] {
   return Object.entries(lock.packages).flatMap(([path, { optional, engines, hasInstallScript }]) => [
@@ -27,7 +27,7 @@ export function foreignWords(lock: Lock, denied: readonly string[]): string[] {
   ]);
 }
 
-/** The same lock without them. */
+/** The lock without these entries. */
 export function withoutForeignWords(lock: Lock, denied: readonly string[]): Lock {
   const cleaned = Object.entries(lock.packages).map(([path, { engines, hasInstallScript, ...rest }]) => [
     path,
@@ -40,7 +40,7 @@ export function withoutForeignWords(lock: Lock, denied: readonly string[]): Lock
   return { ...lock, packages: Object.fromEntries(cleaned) as Lock["packages"] };
 }
 
-/** The lock and the names of packages whose scripts are denied, of this project. */
+/** The lock and the denied packages of this project. */
 export async function readLock(): Promise<{ lock: Lock; denied: string[] }> {
   const read = async (name: string): Promise<unknown> =>
     JSON.parse(await readFile(new URL(name, ROOT), "utf8")) as unknown;

@@ -1,4 +1,4 @@
-// `make build`, which rollouts run on nodes: by what the sources contain it is decided whether the console's pages are built anew (spec 4.7).
+// Tests `make build` on nodes: changed sources decide whether the console's pages are rebuilt (spec 4.7).
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import {
@@ -17,7 +17,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/** Stands in for npm: notes what is asked of it, and leaves what npm would leave. */
+/** A stub of npm that records its calls and leaves npm's files. */
 const NPM = `#!/bin/sh
 echo "$*" >>"$NPM_LOG"
 case $1 in
@@ -47,7 +47,7 @@ before(() => {
 });
 after(() => rmSync(folder, { recursive: true }));
 
-/** What npm was asked for by one `make build`. */
+/** The npm calls of one `make build`. */
 function build(env: Readonly<Record<string, string>> = {}): {
   asked: string[];
   status: number | null;

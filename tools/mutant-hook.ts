@@ -1,10 +1,10 @@
-// Loaded by --import into the process that tests a mutant: gives the mutated text in the place of one source file; without one, tells what the tests take.
+// Loaded by --import into a mutant's tests: replaces one source file's text, or measures processor time.
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 import { type Mutation, withMutation } from "./mutations.ts";
 
-/** The environment variable that holds the mutation as JSON, its path absolute as a URL. */
+/** The environment variable with the mutation as JSON; its path is an absolute URL. */
 export const MUTANT = "GROVE_MUTANT";
 
 const mutation = JSON.parse(process.env[MUTANT] ?? "null") as Mutation | null;

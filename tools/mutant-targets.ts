@@ -1,6 +1,6 @@
-// The pure rules into which `npm run mutants` puts mistakes, the tests that must notice them, and the mutants that nobody could notice.
+// The pure rules that `npm run mutants` mutates, their tests, and the equivalent mutants.
 
-/** Tests by the file whose rules they hold. Quick ones: each mutant runs them. */
+/** Tests by rule file; fast ones, since each mutant runs them. */
 export const TARGETS: Readonly<Record<string, readonly string[]>> = {
   "src/quota/headroom.ts": ["src/quota/headroom.test.ts"],
   "src/quota/reserve.ts": ["src/quota/reserve.test.ts"],
@@ -57,10 +57,10 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
   "src/base/names.ts": ["src/base/names.test.ts"],
 };
 
-/** Mutants that do what the sources do, wherever anybody can see it. */
+/** Mutants without an observable difference. */
 interface Equivalent {
   readonly reason: string;
-  /** By file: the changes, as `npm run mutants` prints them behind the line. */
+  /** By file: the changes, as `npm run mutants` prints them after the line. */
   readonly mutants: Readonly<Record<string, readonly string[]>>;
 }
 

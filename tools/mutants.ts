@@ -1,4 +1,4 @@
-// `npm run mutants [FILE…]`: puts one small mistake at a time into the pure rules, and fails on one that their tests do not notice.
+// `npm run mutants [FILE…]`: puts one mutation at a time into the pure rules, and fails on an unnoticed one.
 import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,14 +11,14 @@ import { type Mutation, mutationsOf } from "./mutations.ts";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const HOOK = new URL("mutant-hook.ts", import.meta.url).href;
 const AT_ONCE = 2;
-/** What V8 compiled is kept between mutants, where `npm test` keeps it: only the mutated file is compiled anew. */
+/** V8's compile cache, shared with `npm test`: only the mutated file is compiled anew. */
 const COMPILED = process.env["NODE_COMPILE_CACHE"] ?? join(ROOT, ".cache/compiled");
-/** A mutant whose tests take so many times as long as without it goes on for ever. Counted in processor time: the machine may be busy. */
+/** Factor of processor time, not of wall time, beyond which a mutant counts as an endless loop. */
 const SLOWER_MAX = 5;
 const SLOWER_SLACK_SECONDS = 2;
-/** One that uses none, and yet does not come to an end. */
+/** Time limit of a mutant that waits for ever without using the processor. */
 const WAITING_MAX_MS = 600_000;
-/** The last line of tests that ran without a mutation. */
+/** The last line of tests without a mutation. */
 const PROCESSOR_TIME = /# processor (\d+) ms/;
 const SEEDS = 2 ** 31;
 
@@ -26,17 +26,17 @@ type Outcome = "killed" | "out of time" | "survived";
 
 interface Mutant extends Mutation {
   readonly tests: readonly string[];
-  /** Why nobody could notice it, where that is so. */
+  /** Why the mutant is equivalent, if it is. */
   readonly equivalent: string | undefined;
 }
 
 interface Trial {
   readonly outcome: Outcome;
-  /** What the processes printed last. */
+  /** The last output of the processes. */
   readonly tail: string;
 }
 
-/** Runs tests with the mutation in place, until the first of them fails or their processor time is over. */
+/** Runs tests with the mutation until one fails or their processor time is used up. */
 async function tryTests(
   tests: readonly string[],
   mutation?: Mutation,
@@ -74,7 +74,7 @@ async function tryTests(
   return { outcome: outcome ?? (code === 0 ? "survived" : "killed"), tail };
 }
 
-/** How much processor time the tests of each target may take, in seconds; they must pass as the sources are. */
+/** Processor time limits of each target's tests, in seconds; without a mutation they must pass. */
 class TimeLimits {
   readonly #limits = new Map<string, Promise<number>>();
 

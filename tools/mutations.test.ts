@@ -1,4 +1,4 @@
-// The tools that judge tests: which mistakes they make of a text, which branches they see, and that a listed exception exists.
+// Tests the tools that check tests: mutations of a text, branches, and valid exceptions.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";

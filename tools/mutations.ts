@@ -1,7 +1,7 @@
-// The small mistakes that a rule's tests must notice: every place of a source file where one is put, and the text with it.
+// The small mutations that a rule's tests must notice: every place of a source file, and the mutated text.
 import { isNode, lineAt, parseTypeScript, type SyntaxNode, walk } from "./syntax-tree.ts";
 
-/** One mistake, as a replacement of a piece of the text. */
+/** One mutation, as a replacement in the text. */
 export interface Mutation {
   readonly path: string;
   /** One-based line of the change. */
@@ -9,7 +9,9 @@ export interface Mutation {
   readonly start: number;
   readonly end: number;
   readonly replacement: string;
-  /** The changed lines before and behind, white space folded: "if (a < b) → if (a <= b)"; names the mutation in lists. */
+  /**
+   * The changed lines before and after, white space folded: "if (a < b) → if (a <= b)"; its name in lists.
+   */
   readonly change: string;
 }
 
@@ -39,7 +41,7 @@ const LITERALS: Readonly<Record<string, string>> = {
   true: "false",
   false: "true",
 };
-/** Their operator stands between two operands, which `parts` names. */
+/** Node types with an operator between two operands, which `parts` names. */
 const BETWEEN = ["BinaryExpression", "LogicalExpression", "AssignmentExpression"];
 
 /** All mutations of a file, in the order of its text. */
@@ -67,7 +69,7 @@ export function mutationsOf(path: string, text: string): Mutation[] {
       add(node.start, argument.start, "");
     if (isNode(test) && isNode(consequent)) {
       if (!isEquality(test)) add(test.start, test.end, `!(${text.slice(test.start, test.end)})`);
-      // The way is never gone: what returned early does not.
+      // Never takes the way: an early return is skipped.
       if (node.type === "IfStatement") add(test.start, test.end, "false");
     }
     if (node.type === "ExpressionStatement" && !isDirective(node)) add(node.start, node.end, ";");
@@ -76,7 +78,7 @@ export function mutationsOf(path: string, text: string): Mutation[] {
   return mutations.toSorted((a, b) => a.start - b.start || a.end - b.end);
 }
 
-/** The text of the file with the mistake in it. */
+/** The file's text with the mutation. */
 export function withMutation(text: string, { start, end, replacement }: Mutation): string {
   return text.slice(0, start) + replacement + text.slice(end);
 }
@@ -96,7 +98,7 @@ function operatorSwap(text: string, node: SyntaxNode): [number, number, string] 
   return undefined;
 }
 
-/** Whose negation is the swap of its operator. */
+/** Comparisons whose negation swaps the operator. */
 function isEquality(test: SyntaxNode): boolean {
   return test.type === "BinaryExpression" && /^[!=]==$/.test(String(test["operator"]));
 }

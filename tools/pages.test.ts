@@ -1,4 +1,4 @@
-// Holds the pages to their place: they talk HTTP, and of src/ they may read only what the interface says and words without I/O.
+// Tests the pages' imports: of src/ only types of the interface, and rooms without I/O.
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 const WEB = fileURLToPath(new URL("../web/", import.meta.url));
 const IMPORT = /(?:from|import\(|import)\s*"([^"]+)"/g;
-/** `base` has no I/O, so it runs in a browser; only types may come from `webapi`, whose schemas nobody needs there. */
+/** `base` has no I/O, so it runs in a browser; from `webapi` only types, since the pages need no schemas. */
 const TYPE_IMPORT = /import type [^;]*from "#wire\/webapi\/|import type [^;]*from "zod"/;
 
 function violations(path: string, text: string): string[] {
@@ -27,7 +27,7 @@ function violations(path: string, text: string): string[] {
   return found;
 }
 
-/** Of the build, not of the pages. */
+/** Files of the build, not of the pages. */
 const OF_THE_BUILD = new Set(["vite.config.ts", "theme-css.ts", "compress.ts", "vite-env.d.ts"]);
 
 test("the pages import nothing of src/ but types of webapi and words of base, and no part of Node", async () => {

@@ -1,4 +1,4 @@
-// The protocol against that of the last release: growth passes, and whatever would break an older client or server does not (D18).
+// Tests the comparison with the last release's protocol: growth passes, incompatible changes fail (D18).
 import assert from "node:assert/strict";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { brokenPromises, releasedImage } from "./released-protocol.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-/** What is said of the protocol with one text of file_server.proto exchanged. */
+/** The verdict on the protocol with one replaced text in file_server.proto. */
 function after(from: string, to: string): string | undefined {
   const copy = mkdtempSync(join(tmpdir(), "grove-protocol-"));
   try {

@@ -1,4 +1,4 @@
-// Holds the protocol files to those of the last release, which may only have grown since; with --renew keeps them as they are now (D18).
+// Compares the protocol with the last release's: it may only grow; --renew saves the current one (D18).
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const FOLDER = "proto/released";
 const IMAGE_NAME = /^grove-(.+)\.binpb$/;
 
-/** The image of the last release and its version; there is exactly one. */
+/** The image of the last release and its version; exactly one exists. */
 export function releasedImage(): { readonly path: string; readonly version: string } {
   const [image, ...more] = readdirSync(join(ROOT, FOLDER)).flatMap((name) => {
     const version = IMAGE_NAME.exec(name)?.[1];
@@ -18,7 +18,7 @@ export function releasedImage(): { readonly path: string; readonly version: stri
   return image;
 }
 
-/** What `buf` says against a repository whose protocol takes back or changes what was released; undefined when it has only grown. */
+/** The output of `buf` for an incompatible change of the released protocol; undefined without one. */
 export function brokenPromises(repository: string): string | undefined {
   const { status, stdout, stderr } = buf(repository, ["breaking", "--against", releasedImage().path]);
   return status === 0 ? undefined : `${stdout}${stderr}`;

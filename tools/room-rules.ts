@@ -1,11 +1,18 @@
-// The rules of the house: reads every source file below a root and says where it breaks the room plan.
+// The rules of the house: reads every source file below a root and lists violations of the room plan.
 import { readdir, readFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { join, posix } from "node:path";
-import { GENERATED, MAX_FILE_LINES, MAX_ROOM_LEVELS, type Room, SENSITIVE_BUILTINS } from "./rooms.ts";
+import {
+  GENERATED,
+  MAX_FILE_LINES,
+  MAX_ROOM_FILES,
+  MAX_ROOM_LEVELS,
+  type Room,
+  SENSITIVE_BUILTINS,
+} from "./rooms.ts";
 import { type ImportSite, readSource, type SourceFile } from "./source-file.ts";
 
-/** What may be broken; each has a test that shows it passing here and failing on a planted fault. */
+/** The rules; each has a test that passes here and fails on a planted fault. */
 export type Rule =
   | "barrel"
   | "builtin"
@@ -18,11 +25,12 @@ export type Rule =
   | "package"
   | "parent path"
   | "room import"
+  | "room size"
   | "syntax"
   | "unknown room"
   | "unused grant";
 
-/** One place where a rule is broken. */
+/** One violation of a rule. */
 export interface Violation {
   readonly rule: Rule;
   /** `path:line`, or the path alone. */
@@ -30,22 +38,20 @@ export interface Violation {
   readonly what: string;
 }
 
-/** The plan that a house is judged by; the repository's own is in rooms.ts. */
+/** The plan of a house; the repository's own is in rooms.ts. */
 export interface Plan {
   readonly rooms: Readonly<Record<string, Room>>;
   readonly longFiles: Readonly<Record<string, string>>;
-  /** Rooms that may have more levels than MAX_ROOM_LEVELS, each with what becomes of it. */
-  readonly deepRooms: Readonly<Record<string, string>>;
   /** Floors of the folders of web/; the files beside them are above all. */
   readonly pageFloors: Readonly<Record<string, number>>;
 }
 
 const SOURCE_FOLDERS = ["src", "tools", "bench", "prove", "tests", "web"];
-/** Names in package.json for what is outside of src/. */
+/** Names in package.json for folders outside src/. */
 const OUTER_NAMES: Readonly<Record<string, string>> = { bench: "bench", prove: "prove", e2e: "tests/e2e" };
 const VAGUE_NAMES = /^(?:index|utils?|helpers?|common|misc|shared|.*manager)$/;
 
-/** Judges every .ts file below src, tools, bench, prove, tests and web of the folder. */
+/** Checks every .ts file below src, tools, bench, prove, tests and web of the folder. */
 export async function checkHouse(root: string, plan: Plan): Promise<Violation[]> {
   const violations: Violation[] = [];
   const files: SourceFile[] = [];
@@ -59,12 +65,12 @@ export async function checkHouse(root: string, plan: Plan): Promise<Violation[]>
   for (const file of files) {
     violations.push(...styleViolations(file, plan), ...importViolations(file, plan));
   }
-  violations.push(...staleExceptions(files, plan), ...circles(files));
+  violations.push(...staleExceptions(files, plan), ...circles(files), ...tooLarge(files, plan));
   violations.push(...unusedGrants(files, plan), ...depths(files, plan));
   return violations;
 }
 
-/** Paths of the files that are judged, below the root, in order. */
+/** Paths of the checked files below the root, in order. */
 export async function sourcePaths(root: string): Promise<string[]> {
   const paths: string[] = [];
   for (const folder of SOURCE_FOLDERS) {
@@ -97,7 +103,7 @@ function styleViolations(file: SourceFile, plan: Plan): Violation[] {
   return violations;
 }
 
-/** True when the text begins with line comments whose first paragraph is a sentence (after `#!`, if there is one). */
+/** True when the text begins with line comments whose first paragraph is a sentence (after `#!`, if any). */
 function hasFirstSentence(text: string): boolean {
   const lines = text.replace(/^#!.*\n/, "").split("\n");
   const end = lines.findIndex((line) => !/^\/\/ \S/.test(line));
@@ -129,14 +135,16 @@ function importViolations(file: SourceFile, plan: Plan): Violation[] {
   });
 }
 
-/** The room that a path below src/ lies in: the innermost folder of the plan around it. */
+/** The room of a path below src/: the innermost folder of the plan around it. */
 function roomAt(path: string, plan: Plan): string | undefined {
   const folder = posix.dirname(path);
   if (folder === ".") return undefined;
   return Object.hasOwn(plan.rooms, folder) ? folder : roomAt(folder, plan);
 }
 
-/** The console's pages climb with ../, since a browser's bundler reads them; what they may read of src/ is held by pages.test.ts. */
+/**
+ * The console's pages import with ../, for the browser's bundler; pages.test.ts checks their imports of src/.
+ */
 function pageViolations(file: SourceFile, plan: Plan): Violation[] {
   const folderOf = (path: string): string => path.split("/").slice(1, -1)[0] ?? "";
   const own = folderOf(file.path);
@@ -151,7 +159,7 @@ function pageViolations(file: SourceFile, plan: Plan): Violation[] {
   });
 }
 
-/** Tests, and the folders and files that only tests read. */
+/** Tests, and the folders and files that only tests use. */
 function isTestFile(path: string): boolean {
   return /\.(?:test|fixture)\.tsx?$|\/(?:testdata|fixtures)\//.test(path);
 }
@@ -178,7 +186,7 @@ function judgeImport(site: ImportSite, importer: Importer): Omit<Violation, "whe
       : room.imports.includes(target) && targetRoom.floor < room.floor;
     return isAllowed ? undefined : { rule: "room import", what: `${name} imports ${specifier}` };
   }
-  // A test may use other people's programs against us; which packages there are is knip's affair.
+  // Tests may use other programs against ours; knip checks their packages.
   if (isTest) return undefined;
   if (isBuiltin(specifier)) {
     if (!specifier.startsWith("node:"))
@@ -195,7 +203,7 @@ function packageOf(specifier: string): string {
   return specifier.startsWith("@") ? parts.slice(0, 2).join("/") : (parts[0] ?? "");
 }
 
-/** What the plan grants to a room and none of its files uses, tests aside. */
+/** Grants of a room that none of its files uses, tests aside. */
 function unusedGrants(files: readonly SourceFile[], plan: Plan): Violation[] {
   const used = new Map(Object.keys(plan.rooms).map((name) => [name, new Set<string>()]));
   for (const file of files) {
@@ -215,7 +223,7 @@ function unusedGrants(files: readonly SourceFile[], plan: Plan): Violation[] {
   });
 }
 
-/** Rooms in which more files import one another in a row than the plan lets them, tests aside. */
+/** Rooms whose longest chain of imports exceeds the plan's, tests aside. */
 function depths(files: readonly SourceFile[], plan: Plan): Violation[] {
   const product = files.filter((file) => file.path.startsWith("src/") && !isTestFile(file.path));
   const roomOf = new Map(product.map(({ path }) => [path, roomAt(path.slice("src/".length), plan)]));
@@ -224,7 +232,7 @@ function depths(files: readonly SourceFile[], plan: Plan): Violation[] {
   const chainOf = (path: string): readonly string[] => {
     const found = known.get(path);
     if (found !== undefined) return found;
-    // Where files import one another in a circle, which is its own violation, the chain ends.
+    // The chain ends at a cycle, which is a violation of its own.
     known.set(path, []);
     let longest: readonly string[] = [];
     for (const site of byPath.get(path)?.imports ?? []) {
@@ -247,12 +255,21 @@ function depths(files: readonly SourceFile[], plan: Plan): Violation[] {
   }
   return Object.keys(plan.rooms).flatMap((where): Violation[] => {
     const chain = deepest.get(where) ?? [];
-    const [isDeep, isListed] = [chain.length > MAX_ROOM_LEVELS, Object.hasOwn(plan.deepRooms, where)];
-    if (isDeep === isListed) return [];
-    const what = isDeep
-      ? `has ${chain.length} levels: ${chain.join(" -> ")}`
-      : "is listed as deep and is not; take it off the list";
+    if (chain.length <= MAX_ROOM_LEVELS) return [];
+    const what = `has ${chain.length} levels: ${chain.join(" -> ")}`;
     return [{ rule: "depth", where, what }];
+  });
+}
+
+/** Rooms with more files than one walks through. */
+function tooLarge(files: readonly SourceFile[], plan: Plan): Violation[] {
+  const rooms = files
+    .filter(({ path }) => path.startsWith("src/") && !isTestFile(path))
+    .map(({ path }) => roomAt(path.slice("src/".length), plan));
+  return Object.keys(plan.rooms).flatMap((where): Violation[] => {
+    const count = rooms.filter((room) => room === where).length;
+    if (count <= MAX_ROOM_FILES) return [];
+    return [{ rule: "room size", where, what: `has ${count} files, more than ${MAX_ROOM_FILES}` }];
   });
 }
 
@@ -267,7 +284,7 @@ function staleExceptions(files: readonly SourceFile[], plan: Plan): Violation[] 
     }));
 }
 
-/** Circles of static imports, types included; `import()` may close one, since it runs later. */
+/** Cycles of static imports, types included; `import()` may close one, since it runs later. */
 function circles(files: readonly SourceFile[]): Violation[] {
   const targets = new Map(
     files.map((file) => [
@@ -293,7 +310,7 @@ function circles(files: readonly SourceFile[]): Violation[] {
   return violations;
 }
 
-/** The file that a specifier names, where it is one of ours. */
+/** The file that a specifier names, if it is one of ours. */
 function resolve(from: string, specifier: string): string[] {
   if (specifier.startsWith("#")) {
     const [name = "", ...rest] = specifier.slice(1).split("/");

@@ -1,4 +1,4 @@
-// Holds the repository to its room plan, and shows on planted faults that each rule can fail.
+// Tests the repository against its room plan, and each rule against a planted fault.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import * as limits from "#base/limits.ts";
 import { checkHouse, type Plan, type Rule, sourcePaths, type Violation } from "./room-rules.ts";
-import { DEEP_ROOMS, LONG_FILES, PAGE_FLOORS, ROOMS, SPECIFICATION_SHA256 } from "./rooms.ts";
+import { LONG_FILES, PAGE_FLOORS, ROOMS, SPECIFICATION_SHA256 } from "./rooms.ts";
 import { SPEC_LIMITS, specificationLimits } from "./spec-limits.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
@@ -22,6 +22,7 @@ const RULES: Readonly<Record<Rule, string>> = {
   "first sentence": "every file begins with a sentence that says what it is for",
   length: "no file has over 400 lines without a reason",
   "page import": "parts know no page, what is live knows no part, and words know nobody",
+  "room size": "no room has more files than one walks through",
   package: "a room imports only the npm packages of its plan",
   "parent path": "no import climbs with ../",
   "room import": "rooms import only the rooms below that their plan names",
@@ -33,7 +34,6 @@ const RULES: Readonly<Record<Rule, string>> = {
 const here = checkHouse(ROOT, {
   rooms: ROOMS,
   longFiles: LONG_FILES,
-  deepRooms: DEEP_ROOMS,
   pageFloors: PAGE_FLOORS,
 });
 
@@ -68,7 +68,7 @@ test("the plan runs downwards, and package.json names the same rooms, a wing onc
     if (name !== undefined) assert.equal(key, `#${name}/*`);
     return name ?? [];
   });
-  // The program's entry imports, and nothing imports it.
+  // Only the program's entry imports it.
   assert.deepEqual(
     mapped.toSorted(),
     [
@@ -105,7 +105,7 @@ test("a limit added to section 8 is noticed", () => {
 
 const SAID = "// Says what it is for.\n";
 
-/** A plan of a house of two floors; its grants are more than each of the houses below uses. */
+/** A plan of a house of two floors, with more grants than each of the houses below uses. */
 const HOUSE: Plan = (() => {
   const room = { holds: "", imports: [], packages: [], builtins: [] };
   return {
@@ -118,12 +118,11 @@ const HOUSE: Plan = (() => {
       top: { ...room, floor: 2, imports: ["left"] },
     },
     longFiles: {},
-    deepRooms: {},
     pageFloors: { words: 0, live: 1, parts: 2, pages: 3 },
   };
 })();
 
-/** Builds a house with the files given, and judges it; grants that it does not use are passed over, unless they are asked for. */
+/** Builds a house with the files and checks it; unused grants are reported on request only. */
 async function judge(
   files: Readonly<Record<string, string>>,
   plan: Partial<Plan> = {},
@@ -159,7 +158,7 @@ test("a house in order passes, with types, packages, tests, generated code and d
   assert.deepEqual(violations, []);
 });
 
-/** Files of one room, each of which imports the next. */
+/** Files of one room in a chain of imports. */
 function rowOf(count: number): Record<string, string> {
   const next = (index: number): string =>
     index === count ? "" : `import type { A${index + 1} } from "./a${index + 1}.ts";\n`;
@@ -333,13 +332,21 @@ test("400 lines pass, 401 pass with a reason, and a reason that is no longer nee
   );
 });
 
-test("twelve files in a row pass, thirteen pass where they are listed, and a listing that is no longer needed fails", async () => {
-  const deepRooms = { base: "is to be split" };
+test("twelve files in a row pass, thirteen do not", async () => {
   assert.deepEqual(await judge(rowOf(12)), []);
-  assert.deepEqual(await judge(rowOf(13), { deepRooms }), []);
   assert.deepEqual(
-    (await judge(rowOf(12), { deepRooms })).map((violation) => violation.rule),
+    (await judge(rowOf(13))).map((violation) => violation.rule),
     ["depth"],
+  );
+});
+
+test("a room of 45 files passes, one of 46 does not; tests do not count", async () => {
+  const roomOf = (count: number): Record<string, string> =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`src/base/f${at}.ts`, SAID]));
+  assert.deepEqual(await judge({ ...roomOf(45), "src/base/f0.test.ts": SAID }), []);
+  assert.deepEqual(
+    (await judge(roomOf(46))).map((violation) => violation.rule),
+    ["room size"],
   );
 });
 

@@ -1,10 +1,10 @@
-// The room plan: which rooms the house has, on which floor, and what each may import. Checked by rooms.test.ts.
+// The room plan: the rooms, their floors and their permitted imports, checked by rooms.test.ts.
 
-/** One folder below src/, and everything that it may reach. */
+/** One folder below src/ with its permitted imports. */
 export interface Room {
   /** Imports run downwards only: never to a room on the same floor, never up. */
   readonly floor: number;
-  /** What the room holds, in a few words. */
+  /** The room's content, in a few words. */
   readonly holds: string;
   /** The rooms that it may import, all of them on lower floors. */
   readonly imports: readonly string[];
@@ -561,17 +561,17 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
 };
 
-/** Folders of generated code, which no rule of style is applied to. */
+/** Folders of generated code, exempt from the rules of style. */
 export const GENERATED: readonly string[] = [
   "src/wire/proto/gen",
   "src/wire/framing/gen",
   "tests/conformance/gen",
 ];
 
-/** Lines that a file may have without being listed below. */
+/** Line limit of files that are not listed below. */
 export const MAX_FILE_LINES = 400;
 
-/** Files that are longer, each with the reason why one file reads better than two. */
+/** Longer files, each with the reason why one file reads better than two. */
 export const LONG_FILES: Readonly<Record<string, string>> = {
   "src/storage/local/local-storage.ts": "one short method for each operation of a storage engine",
   "tools/rooms.ts": "one plan, in which every room is looked up",
@@ -581,13 +581,13 @@ export const LONG_FILES: Readonly<Record<string, string>> = {
   "src/metaserver/directory/postgres-directory.ts": "one short method for each command of the store",
 };
 
-/** Files of a room that may import one another in a row: so many one has to know to change the last of them. */
+/** Files of a room, beside tests and generated code. */
+export const MAX_ROOM_FILES = 45;
+
+/** Length of a room's longest chain of imports: a change at its end needs knowledge of all of them. */
 export const MAX_ROOM_LEVELS = 12;
 
-/** Rooms with more levels, each with what becomes of it. */
-export const DEEP_ROOMS: Readonly<Record<string, string>> = {};
-
-/** The folders of web/ by their floors: words know nobody, what is live knows no part, and parts know no page. */
+/** The folders of web/ by floor: words import none of the others, live no parts, and parts no pages. */
 export const PAGE_FLOORS: Readonly<Record<string, number>> = {
   words: 0,
   live: 1,
@@ -596,5 +596,5 @@ export const PAGE_FLOORS: Readonly<Record<string, number>> = {
   pages: 3,
 };
 
-/** SHA-256 of docs/specification.md: the contract is cited by section, so the copy stays as it was given. */
+/** SHA-256 of docs/specification.md: the contract is cited by section, so the copy stays unchanged. */
 export const SPECIFICATION_SHA256 = "dd4cec9f5e54c5caf460abc8b04901af8a8e8fe72744c5fc1ed3dac3f3388c6c";

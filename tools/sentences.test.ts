@@ -1,4 +1,4 @@
-// Holds the documents to short and plain sentences and narrow lines, and ARCHITECTURE.md to what can be read in ten minutes.
+// Tests the documents' sentences and line lengths, and the reading time of ARCHITECTURE.md.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ const MAX_WORDS = 30;
 const MAX_COLUMNS = 110;
 const ARCHITECTURE_MAX_WORDS = 1_800;
 
-/** The specification is a copy, asvs.md a table in the order of its standard, CHANGELOG.md history. */
+/** Without the specification, a copy; asvs.md, a table in its standard's order; CHANGELOG.md, history. */
 const DOCUMENTS: readonly string[] = [
   "README.md",
   "ARCHITECTURE.md",
@@ -24,7 +24,7 @@ const DOCUMENTS: readonly string[] = [
   "docs/reference.md",
 ];
 
-/** Words that leave open who acts; a noun serves better. */
+/** Words that hide the subject of a sentence. */
 const RIDDLES = /\b(?:whoever|nobody|somebody|(?:is|are|was|were|be) told)\b/iu;
 
 const textOf = (path: string): Promise<string> => readFile(new URL(`../${path}`, import.meta.url), "utf8");

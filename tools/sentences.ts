@@ -1,8 +1,8 @@
-// Splits a Markdown document into its sentences, so that their length can be judged.
+// Splits a Markdown document into sentences, to check their length.
 
-/** One sentence as it is read: links by their text, code as one word. */
+/** One sentence of plain text: links by their text, code as one word. */
 export interface Sentence {
-  /** One-based line on which the paragraph, item or table row begins. */
+  /** One-based line of the paragraph, item or table row. */
   readonly line: number;
   readonly text: string;
   readonly words: number;
@@ -13,7 +13,7 @@ interface Block {
   readonly text: string;
 }
 
-/** Sentences of paragraphs, list items and table cells; headings and fenced code have none. */
+/** Sentences of paragraphs, list items and table cells; not of headings and fenced code. */
 export function sentencesOf(markdown: string): Sentence[] {
   return blocksOf(markdown).flatMap(({ line, text }) =>
     asRead(text)
@@ -23,7 +23,10 @@ export function sentencesOf(markdown: string): Sentence[] {
   );
 }
 
-/** Paragraphs, items and cells with their lines joined; a blank line, an item's mark or a table's row begins a new one. */
+/**
+ * Paragraphs, items and cells with joined lines; a blank line, an item's mark or a table's row begins a new
+ * one.
+ */
 function blocksOf(markdown: string): Block[] {
   const blocks: { line: number; text: string }[] = [];
   let isFenced = false;

@@ -1,4 +1,4 @@
-// Holds the tests to the rule of waits, and shows on planted sleeps that the rule can fail.
+// Tests the test files against the rule of waits, and the rule against planted sleeps.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";

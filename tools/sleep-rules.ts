@@ -1,26 +1,27 @@
-// The rule of waits: a test waits for a condition or moves a clock, and sleeps a second or more nowhere.
+// The rule of waits: a test waits for a condition or moves a clock, and never sleeps a second or more.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sourcePaths } from "./room-rules.ts";
 import { isNode, lineAt, parseTypeScript, type SyntaxNode, walk } from "./syntax-tree.ts";
 
-/** From so long on a sleep is too long. */
+/** Sleeps of at least this are too long. */
 export const LONG_SLEEP_MS = 1_000;
 
-/** Files that sleep longer, with the reason. */
+/** Files with longer sleeps, with reasons. */
 export const SLEEP_EXCEPTIONS: Readonly<Record<string, string>> = {
   "tests/screenshots.ts": "No test: it waits until a demonstration has figures to show.",
 };
 
-/** One sleep that is too long, or whose length another file says. */
+/** One sleep that is too long, or whose length is in another file. */
 export interface LongSleep {
   readonly line: number;
   readonly what: string;
 }
 
 /**
- * Sleeps of a file: `setTimeout` of node:timers/promises under any name, a promise that setTimeout resolves, and `waitForTimeout` of a page.
- * One that only bounds something else passes: in Promise.race, with `{ ref: false }`, or with a `.then`.
+ * Sleeps of a file: `setTimeout` of node:timers/promises under any name, a promise that setTimeout resolves,
+ * and `waitForTimeout` of a page. A sleep that only bounds something else passes: in Promise.race, with
+ * `{ ref: false }`, or with a `.then`.
  */
 export function longSleeps(path: string, text: string): LongSleep[] {
   const body = parseTypeScript(path, text);
@@ -41,16 +42,16 @@ export function longSleeps(path: string, text: string): LongSleep[] {
   return found;
 }
 
-/** Files that `npm test` runs, what they share, and all of tests/. */
+/** Files that `npm test` runs, their helpers, and all of tests/. */
 export function isTestCode(path: string): boolean {
-  // A rig's fixtures pace its attacks.
+  // The fixtures of rigs pace their attacks.
   if (path.endsWith(".fixture.ts") && path.startsWith("prove/")) return false;
   return (
     path.startsWith("tests/") || path.startsWith("src/testing/") || /\.(?:test|fixture)\.tsx?$/.test(path)
   );
 }
 
-/** Where the repository breaks the rule: `path:line what`. */
+/** Violations of the rule: `path:line what`. */
 export async function brokenSleepRules(root: string, exceptions = SLEEP_EXCEPTIONS): Promise<string[]> {
   const broken: string[] = [];
   const unused = new Set(Object.keys(exceptions));
@@ -63,7 +64,7 @@ export async function brokenSleepRules(root: string, exceptions = SLEEP_EXCEPTIO
   return [...broken, ...Array.from(unused, (path) => `${path} is excepted, and does not sleep`)];
 }
 
-/** Names under which the file sleeps: those of its imports. */
+/** The file's imported names for sleeping. */
 function sleepersOf(body: readonly SyntaxNode[]): Set<string> {
   const names = new Set<string>();
   for (const node of body) {
@@ -77,13 +78,13 @@ function sleepersOf(body: readonly SyntaxNode[]): Set<string> {
   return names;
 }
 
-/** The argument that says how long a call sleeps; undefined where it does not. */
+/** The argument with a call's sleeping time; undefined for other calls. */
 function lengthOf(call: SyntaxNode, sleepers: ReadonlySet<string>): unknown {
   const { callee } = call;
   const [first, second, third] = call["arguments"] as SyntaxNode[];
   const name = nameOf(callee);
   if (name !== undefined && sleepers.has(name)) return isUnreferenced(third) ? undefined : first;
-  // With a function of its own it is a guard: `setTimeout(() => child.kill(), 20_000)`.
+  // With a callback it is a guard: `setTimeout(() => child.kill(), 20_000)`.
   if (name === "setTimeout") return first?.type === "Identifier" ? second : undefined;
   return isNode(callee) && nameOf(callee["property"]) === "waitForTimeout" ? first : undefined;
 }
@@ -98,7 +99,7 @@ function isUnreferenced(options: unknown): boolean {
   );
 }
 
-/** The calls that a node makes a bound of something else. */
+/** The calls that bound something else in a node. */
 function boundsIn(node: SyntaxNode): SyntaxNode[] {
   if (node.type !== "CallExpression" || !isNode(node["callee"])) return [];
   const { object, property } = node["callee"];
@@ -109,7 +110,7 @@ function boundsIn(node: SyntaxNode): SyntaxNode[] {
   return Array.isArray(elements) ? elements.filter(isNode) : [];
 }
 
-/** Numbers that the file's own constants name. */
+/** Values of the file's numeric constants. */
 function constantsOf(body: readonly SyntaxNode[]): Map<string, number> {
   const numbers = new Map<string, number>();
   walk(body, (node) => {
@@ -121,7 +122,7 @@ function constantsOf(body: readonly SyntaxNode[]): Map<string, number> {
   return numbers;
 }
 
-/** The number that an expression of literals and constants comes to. */
+/** The value of an expression of literals and constants. */
 function numberOf(value: unknown, numbers: ReadonlyMap<string, number>): number | undefined {
   if (!isNode(value)) return undefined;
   if (value.type === "Literal") return typeof value["value"] === "number" ? value["value"] : undefined;

@@ -11,7 +11,7 @@ export interface ImportSite {
   readonly kind: "static" | "dynamic" | "type";
 }
 
-/** What the rules of the house need to know of a file. */
+/** The properties of a file that the rules of the house need. */
 export interface SourceFile {
   /** Path below the root of the repository, with forward slashes. */
   readonly path: string;

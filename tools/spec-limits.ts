@@ -1,6 +1,6 @@
-// Holds the specification's table of limits against src/base/limits.ts: which constant carries which row, and its value.
+// The specification's table of limits with the constants of src/base/limits.ts that implement its rows.
 
-/** The rows of section 8, each with the constants that carry it and the values that the row's text means. */
+/** The rows of section 8, each with its constants and their values. */
 export const SPEC_LIMITS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "Default per-user quota": { DEFAULT_QUOTA_BYTES: 16n * 1024n ** 3n },
   "Physical disk reserve": { DISK_RESERVE_BYTES: 20n * 1024n ** 3n },
@@ -36,10 +36,10 @@ export const SPEC_LIMITS: Readonly<Record<string, Readonly<Record<string, unknow
   },
 };
 
-/** Names of the limits in the first table of the specification's section 8, in its order. */
+/** Names of the limits in the first table of the specification's section 8, in order. */
 export function specificationLimits(specification: string): string[] {
   const section = /^## 8\. Limits\n([\s\S]*?)(?=^#)/m.exec(specification)?.[1] ?? "";
   const rows = section.split("\n").filter((line) => line.startsWith("|"));
-  // The first two rows are the heading and its rule.
+  // Skips the heading and its rule.
   return rows.slice(2).map((row) => row.split("|")[1]?.trim() ?? "");
 }

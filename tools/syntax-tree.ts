@@ -1,10 +1,10 @@
-// The syntax tree of a TypeScript file as Rolldown's parser gives it, for the tools that look into sources.
+// Parses TypeScript with Rolldown's parser, for the tools that check sources.
 import { parseAst } from "rolldown/parseAst";
 
-/** One node of the tree; what else it has depends on its type (ESTree, with TypeScript's own nodes). */
+/** One node of the tree; its other fields depend on its type (ESTree, with TypeScript's own nodes). */
 export interface SyntaxNode {
   readonly type: string;
-  /** Offsets into the text, in UTF-16 code units; the end is behind the last character. */
+  /** Offsets into the text, in UTF-16 code units; the end is exclusive. */
   readonly start: number;
   readonly end: number;
   readonly [property: string]: unknown;
@@ -18,7 +18,7 @@ export function parseTypeScript(path: string, text: string): readonly SyntaxNode
   return program.body;
 }
 
-/** Calls for a node and all below it, the outer first; where the call says false, for nothing below. */
+/** Visits a node and its descendants, outer first; false from the callback skips the descendants. */
 export function walk(value: unknown, onNode: (node: SyntaxNode) => boolean | void): void {
   if (Array.isArray(value)) {
     for (const item of value) walk(item, onNode);

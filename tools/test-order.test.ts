@@ -1,4 +1,4 @@
-// The order in which files of tests start.
+// Tests the start order of test files.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";

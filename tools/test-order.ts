@@ -1,6 +1,6 @@
-// In which order the files of tests start: the longest first, so that none of them is alone at the end.
+// Starts the longest test files first, so that none runs alone at the end.
 
-/** Files that take longest on two cores, the longest first. What is not here takes less. */
+/** The slowest files on two cores, longest first. */
 export const LONGEST: readonly string[] = [
   "tests/tuesday/tuesday.test.ts",
   "tests/e2e/pages-axe.test.ts",
@@ -21,7 +21,7 @@ export const LONGEST: readonly string[] = [
   "tests/install.test.ts",
 ];
 
-/** The files in the order in which they start: those of the list, then the others by name. */
+/** The files in start order: those of the list, then the others by name. */
 export function longestFirst(files: readonly string[]): string[] {
   const known = LONGEST.filter((path) => files.includes(path));
   return [...known, ...files.filter((path) => !known.includes(path)).toSorted()];

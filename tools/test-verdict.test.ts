@@ -1,4 +1,4 @@
-// Runs `npm test` over planted files: what failed is named last, and no result is lost.
+// Tests `npm test` over planted files: failures are named last, and no result is lost.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ const FIRST = new URL("test-process.ts", import.meta.url).href;
 const { NODE_TEST_CONTEXT: _, ...ENV } = process.env;
 
 const FILES: Readonly<Record<string, string>> = {
-  // Its open handle is what the forced exit is for.
+  // Its open handle is the reason for the forced exit.
   good: `test("fine", () => {});\nsetInterval(() => {}, 1_000);`,
   bad: `test("fails at the top", () => { throw new Error("first words"); });
 suite("a suite", () => { test("fails inside", () => assert.fail()); test("passes inside", () => {}); });
@@ -42,7 +42,7 @@ function runTests(...words: string[]): { readonly code: number | null; readonly 
   return { code: status, lines: stdout.trimEnd().split("\n") };
 }
 
-/** The lines behind the last that is this one, without the folders of the files. */
+/** The lines after the last one with this text, without the files' folders. */
 function behind(lines: readonly string[], mark: string): string[] {
   const at = lines.lastIndexOf(mark);
   assert.notEqual(at, -1, lines.join("\n"));
@@ -79,7 +79,7 @@ test("all results of a file arrive, also when nobody reads them before its proce
   const env = { ...ENV, NODE_TEST_CONTEXT: "child-v8" };
   const child = spawn(process.execPath, argv, { env, stdio: ["ignore", "pipe", "inherit"] });
   const closed = once(child, "close");
-  // It has ended, or written until the pipe was full.
+  // Until it has ended, or has filled the pipe.
   for (let looks = 0; looks < 20 && child.exitCode === null; looks++) await sleep(100);
   let told = "";
   child.stdout.setEncoding("latin1").on("data", (text: string) => {

@@ -1,7 +1,7 @@
-// What a run of the tests came to: the counts over all its files, then the names of what failed, so that they are the last on the screen.
+// The verdict of a test run: counts over all files, then the names of failed tests, last on the screen.
 import { relative } from "node:path";
 
-/** A test as node:test reports its end. */
+/** The end of a test, as node:test reports it. */
 export interface TestEnd {
   readonly name: string;
   readonly file?: string | undefined;
@@ -11,12 +11,12 @@ export interface TestEnd {
   readonly details?: { readonly type?: string | undefined } | undefined;
 }
 
-/** What node:test reports of a file, or of the whole run where it names none. */
+/** A summary of node:test, for a file or for the whole run. */
 export interface TestSummary {
   readonly file?: string | undefined;
 }
 
-/** Counts tests, and keeps what a person must read. */
+/** Counts tests and collects the reported ones. */
 export class TestVerdict {
   readonly #root: string;
   readonly #expected = new Set<string>();
@@ -29,18 +29,18 @@ export class TestVerdict {
     this.#root = root;
   }
 
-  /** These files run from now on; each must tell that it has come to its end. */
+  /** Notes files that run from now on; each must report its end. */
   expect(files: readonly string[]): void {
     for (const file of files) this.#expected.add(file);
   }
 
-  /** A test or a suite has ended; with an error where it failed. */
+  /** Notes the end of a test or suite, with the error of a failure. */
   note(test: TestEnd, error?: unknown): void {
     const isSuite = test.details?.type === "suite";
     if (!isSuite) this.#tests++;
     const place = test.file === undefined ? "" : `${relative(this.#root, test.file)}:${test.line ?? 1}  `;
     if (test.skip !== undefined || test.todo !== undefined) this.#skipped.push(place + test.name);
-    // A suite, or a test around others, fails with them: their names say more.
+    // A suite fails with its tests, whose names say more.
     else if (error !== undefined && failureType(error) !== "subtestsFailed") {
       const isFile = test.name === test.file;
       this.#failed.push(place + (isFile ? "(the file itself)" : test.name));
@@ -48,12 +48,12 @@ export class TestVerdict {
     }
   }
 
-  /** A file has told all that it had to tell. */
+  /** Notes the end of a file. */
   noteSummary({ file }: TestSummary): void {
     if (file !== undefined) this.#expected.delete(file);
   }
 
-  /** The end of the screen. A test that was skipped is a failure where none may be. */
+  /** The final lines. A skipped test is a failure unless it may be skipped. */
   words(options: { readonly mayBeSkipped: boolean }): { readonly text: string; readonly passed: boolean } {
     const unfinished = Array.from(
       this.#expected,

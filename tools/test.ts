@@ -1,4 +1,4 @@
-// `npm test [rooms|whole] [--no-skip] [FILE…]`: runs the tests, and prints the names of those that failed last.
+// `npm test [rooms|whole] [--no-skip] [FILE…]`: runs the tests and prints the names of failed ones last.
 import { glob } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { run } from "node:test";
@@ -10,13 +10,13 @@ import { TestVerdict } from "./test-verdict.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const FIRST = new URL("test-process.ts", import.meta.url).href;
-/** What V8 compiled is kept between files and runs. */
+/** V8's compile cache, kept between files and runs. */
 const COMPILED = process.env["NODE_COMPILE_CACHE"] ?? join(ROOT, ".cache/compiled");
 const TEST_TIMEOUT_MS = 120_000;
 
 interface Half {
   readonly patterns: readonly string[];
-  /** Files at once. */
+  /** Concurrent files. */
   readonly concurrency: number;
 }
 
@@ -26,7 +26,7 @@ const HALVES: Readonly<Record<string, Half>> = {
     patterns: ["src", "web", "tools", "bench", "prove"].map((folder) => `${folder}/**/*.test.ts`),
     concurrency: 3,
   },
-  // They wait for leases, polls and pages more than they work.
+  // They mostly wait for leases, polls and pages.
   whole: { patterns: ["tests/**/*.test.ts"], concurrency: 4 },
 };
 

@@ -1,4 +1,4 @@
-// The pages by address. Each is loaded when it is first shown.
+// The pages by address, each loaded at its first use.
 import { type ComponentType, lazy, type ReactNode, Suspense, useEffect } from "react";
 import { Route, Switch, useLocation } from "wouter";
 import { Frame } from "./frame/frame.tsx";
@@ -25,7 +25,7 @@ const SignIn = page(() => import("./pages/sign-in.tsx"));
 const Settings = page(() => import("./pages/settings.tsx"));
 const Missing = page(() => import("./pages/missing.tsx"));
 
-/** The whole of it. */
+/** The whole application. */
 export function App(): ReactNode {
   const [path] = useLocation();
   useEffect(() => {

@@ -1,4 +1,4 @@
-// Writes every file of the build a second time, compressed, so that the console need not do it for each reader.
+// Writes compressed copies of the build's files, so that the console need not compress per request.
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";

@@ -1,4 +1,4 @@
-// Where the pages begin: providers around the frame, and styles.
+// Entry of the pages: providers around the frame, and styles.
 import "@mantine/core/styles.css";
 import "virtual:theme.css";
 import "./styles.css";

@@ -14,7 +14,7 @@ const green: MantineColorsTuple = [
   "#175c38",
 ];
 
-/** What Mantine's parts are drawn with. Shade 8 keeps a contrast of 4.5 to 1 in light and dark. */
+/** Mantine's theme. Shade 8 has a contrast of 4.5 to 1 in light and dark. */
 export const theme = createTheme({
   colors: { green },
   primaryColor: "green",
@@ -26,6 +26,6 @@ export const theme = createTheme({
   fontSizes: { xs: "0.75rem", sm: "0.875rem", md: "0.875rem", lg: "1rem", xl: "1.25rem" },
   cursorType: "pointer",
   respectReducedMotion: true,
-  // A menu holds nothing but its items.
+  // A menu holds only its items.
   components: { Menu: { defaultProps: { withInitialFocusPlaceholder: false } } },
 });

@@ -1,3 +1,3 @@
-// What the bundler adds to the pages: its own types, and the style sheet that is made of the theme.
+// Types of the bundler, and of the style sheet that it makes from the theme.
 /// <reference types="vite/client" />
 declare module "virtual:theme.css";

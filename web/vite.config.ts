@@ -19,6 +19,6 @@ export default defineConfig({
     target: "es2023",
     reportCompressedSize: false,
   },
-  // `npm run dev:web` against a console that runs.
+  // `npm run dev:web` proxies to a running console.
   server: { proxy: { "/api": API, "/ws": { target: API, ws: true } } },
 });

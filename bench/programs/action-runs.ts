@@ -1,4 +1,4 @@
-// Actions as the console runs them, on fifty addresses of one sshd, and bare multiplexed calls of ssh beside them.
+// Actions as the console runs them, on fifty addresses of one sshd, and bare multiplexed calls of ssh.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -78,7 +78,7 @@ async function serve(targets: number): Promise<null> {
   return null;
 }
 
-/** No more than ssh needs to find the connection that is open. */
+/** Only the options that ssh needs to find the open connection. */
 function bareOptions(node: SshNode): string[] {
   const files = [`ControlPath=${join(folder, node.id)}`, `UserKnownHostsFile=${join(folder, "hosts")}`];
   return [
@@ -105,7 +105,7 @@ async function bare(node: SshNode): Promise<number | null> {
   return code;
 }
 
-/** Targets a second of a call of ssh for each, ten at a time. */
+/** Targets per second with one call of ssh for each, ten at a time. */
 async function bareCalls(): Promise<number> {
   const start = performance.now();
   const waiting = [...nodes];
@@ -148,7 +148,7 @@ serveTasks(
         nodes.map(({ id }) => id),
         PARALLEL,
       )),
-    // 100 MB of lines from one node: the process's highest memory in MB, and the 99th percentile of the event loop's delay in ms.
+    // 100 MB of lines from one node: peak memory in MB, 99th percentile of the event loop's delay in ms.
     output: async () => {
       delay.reset();
       delay.enable();

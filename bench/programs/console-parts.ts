@@ -1,4 +1,4 @@
-// The console's list of users and its hub behind its own application, over a cluster whose nodes report as the poller would tell it.
+// The console's list of users and its hub behind its own application, over a simulated reporting cluster.
 
 import type { AddressInfo } from "node:net";
 import { monitorEventLoopDelay } from "node:perf_hooks";
@@ -20,7 +20,7 @@ import { liveRoutes } from "#console/routes/live-routes.ts";
 import { userRoutes } from "#console/routes/user-routes.ts";
 import { QuotaService } from "#console/services/quota-service.ts";
 
-/** How large the cluster is. */
+/** The size of the cluster. */
 interface Size {
   readonly nodes: number;
   readonly usersPerNode: number;
@@ -108,7 +108,7 @@ function reportingCluster({ nodes, usersPerNode }: Size): ClusterStateStore {
   return book;
 }
 
-/** What visitors get of a cluster of this size, about as long as the real thing. */
+/** Visitors' snapshot of a cluster of this size, about as long as a real one. */
 function snapshotOf(nodes: number): object {
   const { perUserStorage: _s, perUserQuota: _q, perUserDetail: _d, ...rest } = nodeReading();
   const fields = Object.fromEntries(
@@ -133,7 +133,7 @@ function snapshotOf(nodes: number): object {
 serveTasks(
   {
     serve: (input) => serve(input as unknown as Size),
-    // Answers when it was sent, on a clock that all processes of the machine share.
+    // Answers the time of sending, on a clock that all processes of the machine share.
     broadcast: () => {
       const atMs = performance.timeOrigin + performance.now();
       hub?.broadcastSnapshot();

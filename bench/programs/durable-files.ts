@@ -1,4 +1,4 @@
-// Small files as any program would make them durable without a network: temporary file, fsync, rename, fsync of the folder.
+// Durable small files without a network: temporary file, fsync, rename, fsync of the folder.
 import { close, closeSync, fsync, mkdirSync, open, openSync, rename, write } from "node:fs";
 import { join } from "node:path";
 import { callsPerSecond } from "#bench/pump.ts";

@@ -1,10 +1,10 @@
-// Many nodes that are nothing but their metrics listener: one server behind as many addresses of 127.1.0.0/16 as are asked for.
+// Many nodes with only a metrics listener: one server behind many addresses of 127.1.0.0/16.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { documentText, type FakeUser } from "#base/fake-nodes.fixture.ts";
 import { serveTasks } from "#bench/tasks.ts";
 
-/** A document, cut where each user's entries are, so that a poll's changes cost little. */
+/** A document, split at the users' entries, so that a poll's changes cost little. */
 interface Node {
   readonly head: string;
   readonly names: readonly string[];
@@ -14,7 +14,7 @@ interface Node {
   polls: number;
 }
 
-/** Of so many users one has written since the poll before, and four times as many were seen. */
+/** One user in this many has written since the poll before, and four times as many were seen. */
 const WRITING_SHARE = 20;
 
 function makeNode(index: number, users: number): Node {
@@ -57,7 +57,7 @@ function poll(node: Node): string {
 const nodes = new Map<string, Node>();
 let usersPerNode = 0;
 
-/** The address says which node is asked: 127.1.0.5 is the fifth. */
+/** The address names the node: 127.1.0.5 is the fifth. */
 const server = createServer((request, response) => {
   const address = request.socket.localAddress ?? "";
   let body = '{"events":[]}';
@@ -73,12 +73,12 @@ const server = createServer((request, response) => {
   response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
   response.end(body);
 });
-// As long as the nodes' own listener keeps a connection.
+// Keeps a connection as long as the nodes' own listener does.
 server.keepAliveTimeout = 15_000;
 
 serveTasks(
   {
-    // Takes the port to listen on and the users of each node.
+    // Input: the port to listen on and the users of each node.
     serve: async (input) => {
       const { port, users } = input as { port: number; users: number };
       usersPerNode = users;

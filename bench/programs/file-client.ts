@@ -1,4 +1,4 @@
-// The load on a FileServer: signed in once, it moves files with the client's own transfer code and calls what the rows ask for.
+// The load on a FileServer: one signed-in user, the client's own transfer code, and the rows' calls.
 import { setImmediate as turnEnd } from "node:timers/promises";
 import { toBinary } from "@bufbuild/protobuf";
 import { CHUNK_BYTES } from "#base/limits.ts";
@@ -68,7 +68,7 @@ serveTasks(
       await connected().files.createDirectory({ path: String(path) }, connected().unary);
       return null;
     },
-    // Files of the given size in the folders, which are taken in turn.
+    // Files of the given size in the folders in turn.
     create: (input) => {
       const many = input as ManyFiles;
       const data = Buffer.alloc(many.bytes, 0xa5);
@@ -82,7 +82,7 @@ serveTasks(
       const crc = crc32(data);
       return eachFile(many, (path) => uploadOne(path, data, crc));
     },
-    // DownloadFile calls; what comes is counted and dropped.
+    // DownloadFile calls; received bytes are counted and dropped.
     downloadLoop: (input) => {
       const many = input as ManyFiles;
       return eachFile(many, (path) => receive(path, many.bytes));
@@ -95,7 +95,7 @@ serveTasks(
         if (attr.id === "") throw new Error("no attributes came");
       });
     },
-    // A folder into the trash and out of it again, one after the other; answers how often a second.
+    // A folder into the trash and out of it, one after the other; answers the rate per second.
     trashAndRestore: async (input) => {
       const { path, times } = input as { path: string; times: number };
       const { files: client, unary } = connected();
@@ -113,7 +113,7 @@ serveTasks(
       if (found !== entries) throw new Error(`${found} entries came`);
       return listings / ((performance.now() - start) / 1000);
     },
-    // The same replies, fetched in the ordinary way, turned into bytes as often.
+    // The same replies, fetched in the ordinary way, serialised as often.
     serialise: async (input) => {
       const { path, times } = input as { path: string; times: number };
       if (lastReplies.length === 0) lastReplies = await plainListing(path);
@@ -123,7 +123,7 @@ serveTasks(
       }
       return times / ((performance.now() - start) / 1000);
     },
-    // Starts downloads that nobody reads, and leaves them open.
+    // Starts downloads, reads nothing of them, and leaves them open.
     stickDownloads: async (input) => {
       const { path, count } = input as { path: string; count: number };
       const stuck = Array.from({ length: count }, (_, at) =>
@@ -188,7 +188,7 @@ function eachFile(
   return callsPerSecond(files, inFlight, (at) => call(`${folders[at % folders.length]}/${prefix}-${at}`));
 }
 
-/** Counts what comes and drops it. */
+/** Counts the received bytes and drops them. */
 async function receive(path: string, bytes: number): Promise<void> {
   let received = 0;
   await downloadFile(connected(), { root: "", path }, (slice) => {
@@ -219,7 +219,7 @@ function ignore(): void {
   // Progress is for people.
 }
 
-/** Every page, the next one asked for while this one is decoded, as the client's own listing does it. */
+/** Every page, requested while the page before is decoded, as in the client's own listing. */
 async function listing(path: string): Promise<(readonly Attr[])[]> {
   const { channel, unary } = connected();
   const read = async (pageToken: string): Promise<DecodedListing> => {

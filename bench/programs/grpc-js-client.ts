@@ -35,7 +35,7 @@ serveTasks(
       const Client = makeClientConstructor(transferService, "FileServer");
       client = new Client(`127.0.0.1:${String(port)}`, credentials, {
         "grpc-node.flow_control_window": WINDOW_BYTES,
-        // It takes an address for a server's name, and node:tls refuses that.
+        // It uses an address as a server's name, which node:tls refuses.
         ...(ca === undefined ? {} : { "grpc.ssl_target_name_override": "localhost" }),
         "grpc.max_receive_message_length": -1,
         "grpc.max_send_message_length": -1,

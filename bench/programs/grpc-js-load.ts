@@ -1,4 +1,4 @@
-// The load that `@grpc/grpc-js` moves: Grove's own messages through protobuf-es, as descriptions of its two methods.
+// The load for `@grpc/grpc-js`: Grove's messages by protobuf-es, as definitions of its two methods.
 
 import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import type { MethodDefinition } from "@grpc/grpc-js";
@@ -13,7 +13,7 @@ import {
   UploadResponseSchema,
 } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
-/** Receive window of both sides; grpc-js can raise the client's alone, so the server's is raised behind its back. */
+/** Receive window of both sides. grpc-js has an option for clients alone; the server wraps node:http2. */
 export const WINDOW_BYTES: number = 16 * 1_048_576;
 
 /** UploadFile and DownloadFile for grpc-js. */

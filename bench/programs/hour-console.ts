@@ -1,4 +1,4 @@
-// A console that serves the built pages and tells of an hour as fast as it is asked to: each snapshot is five seconds later than the last.
+// A console with the built pages that plays an hour on demand: each snapshot is five seconds after the last.
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -19,7 +19,7 @@ const TYPES: Readonly<Record<string, string>> = {
 const STEP_SECONDS = 5;
 const POINTS = 720;
 const ALERTS = 20;
-/** Users who have written since the snapshot before: one of so many. */
+/** One user in this many has written since the snapshot before. */
 const WRITING_SHARE = 20;
 
 let nowSeconds = 0;
@@ -34,7 +34,7 @@ function message(type: string, data: object): string {
 const snapshot = (): string =>
   message("metrics.snapshot", { nodes: cluster.nodes, cluster: totalsOf(cluster) });
 
-/** What each node and user tells when five seconds have passed. */
+/** Advances each node and user by five seconds. */
 function pass(): void {
   nowSeconds += STEP_SECONDS;
   const turn = nowSeconds / STEP_SECONDS;
@@ -89,7 +89,7 @@ server.on("upgrade", (request, socket, head) => {
 
 serveTasks(
   {
-    // Takes how many nodes and users there are and the moment at which the hour begins; answers the port.
+    // Input: numbers of nodes and users and the start of the hour; answers the port.
     serve: async (input) => {
       const { nodes, users, fromSeconds } = input as { nodes: number; users: number; fromSeconds: number };
       nowSeconds = fromSeconds;

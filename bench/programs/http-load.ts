@@ -1,8 +1,8 @@
-// Asks one address over and over on many kept connections, with as little work of its own as possible.
+// Requests one address repeatedly on many kept connections, with as little work of its own as possible.
 import { connect, type Socket } from "node:net";
 import { serveTasks } from "#bench/tasks.ts";
 
-/** What is asked, and how. */
+/** The request, and its load. */
 interface Load {
   readonly host: string;
   readonly port: number;
@@ -12,7 +12,7 @@ interface Load {
   readonly seconds: number;
 }
 
-/** Requests that were answered, of all connections. */
+/** Answered requests of all connections. */
 interface Count {
   answers: number;
   failure: Error | undefined;
@@ -42,7 +42,7 @@ function open(host: string, port: number): Promise<Socket> {
 
 /** One request at a time: the next goes out when the answer to the last is complete. */
 function keepAsking(socket: Socket, request: Buffer, count: Count): void {
-  /** Bytes of the answer that are still to come; undefined before its head. */
+  /** Remaining bytes of the answer; undefined before its head. */
   let left: number | undefined;
   let head = "";
   socket.on("data", (data) => {

@@ -1,4 +1,4 @@
-// One who reads the console's pages in Chromium while snapshots come: how long the page's tasks take, and what it holds after an hour.
+// Opens the console's pages in Chromium during snapshots: lengths of tasks, and memory after an hour.
 import { type Browser, type CDPSession, chromium, type Page } from "playwright-core";
 import type { Json } from "#bench/child.ts";
 import { serveTasks } from "#bench/tasks.ts";
@@ -6,11 +6,11 @@ import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
 
 const SIZE = { width: 1_440, height: 900 };
 const WAIT_MS = 60_000;
-/** The snapshots that come while a page is still drawn for the first time. */
+/** Time for the first drawing of a page and the snapshots during it. */
 const FIRST_MS = 8_000;
 const TRACED = ["__metadata", "disabled-by-default-devtools.timeline"];
 const STEP_MS = 5_000;
-/** Turns of the page's clock in which a snapshot is taken: whatever waits for a timer of a few milliseconds gets it. */
+/** Turns of the page's clock in which a snapshot is taken: timers of a few milliseconds fire in them. */
 const TURN_MS = 10;
 
 interface TraceEvent {
@@ -57,7 +57,7 @@ async function signIn(input: Json): Promise<null> {
   return null;
 }
 
-/** The longest task of the page's thread while snapshots come: milliseconds of the wall clock, and those in which the thread ran. */
+/** The longest task of the page's thread during snapshots: in wall milliseconds, and in the thread's own. */
 async function watch(input: Json): Promise<Json> {
   const { url, seconds } = input as { url: string; seconds: number };
   const at = here();
@@ -92,14 +92,14 @@ async function open(input: Json): Promise<null> {
   return null;
 }
 
-/** Goes to another page as a link does it, without reading everything anew. */
+/** Goes to another page as a link does, without a reload. */
 async function go(path: Json): Promise<null> {
   const to = JSON.stringify(path);
   await here().page.evaluate(`if (location.pathname !== ${to}) history.pushState(null, "", ${to})`);
   return null;
 }
 
-/** Lets the page's clock go on until a snapshot has been taken: then it says that it is live since now. */
+/** Lets the page's clock go on until a snapshot has been taken: then its header says "live 0 s ago". */
 async function took(page: Page): Promise<void> {
   const deadline = performance.now() + WAIT_MS;
   for (;;) {
@@ -110,7 +110,7 @@ async function took(page: Page): Promise<void> {
   }
 }
 
-/** Five seconds of the page's clock; what came over the socket before is taken. */
+/** Five seconds of the page's clock; earlier messages of the socket are taken first. */
 async function pass(): Promise<null> {
   const { page } = here();
   await took(page);
@@ -118,7 +118,7 @@ async function pass(): Promise<null> {
   return null;
 }
 
-/** What is held when all that can be given back has been: bytes of JavaScript, nodes of the document and listeners. */
+/** Memory after a full collection: bytes of JavaScript, nodes of the document and listeners. */
 async function held(): Promise<Json> {
   const { tools } = here();
   for (let time = 0; time < 3; time++) await tools.send("HeapProfiler.collectGarbage");

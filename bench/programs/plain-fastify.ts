@@ -1,4 +1,4 @@
-// Fastify with nothing on it that answers every request with the same bytes from memory.
+// Bare Fastify that answers every request with the same bytes from memory.
 import type { AddressInfo } from "node:net";
 import fastify from "fastify";
 import { serveTasks } from "#bench/tasks.ts";

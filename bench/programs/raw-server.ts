@@ -1,4 +1,4 @@
-// A server on bare node:http2, the ceiling for the gRPC room: counts what comes, sends what is asked for, returns what is short.
+// A server on bare node:http2, the ceiling for the gRPC room: counts uploads, sends downloads, echoes.
 import { createSecureServer, createServer, type Http2Server, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { serverCertificate } from "#bench/certificates.ts";

@@ -1,4 +1,4 @@
-// The gRPC room's server without Grove: echoes, takes streams and sends streams, with no storage and no checksum.
+// The gRPC room's server without Grove: echoes, receives and sends streams, without storage or checksums.
 import { serverCertificate } from "#bench/certificates.ts";
 import { serveTasks } from "#bench/tasks.ts";
 import { EchoService } from "#wire/framing/gen/echo_pb.ts";

@@ -6,7 +6,7 @@ import { percentile } from "#bench/measure.ts";
 import { serveTasks } from "#bench/tasks.ts";
 import { SessionTable } from "#security/sessions/session-table.ts";
 
-/** A number that shares no factor with any table size below it, so that checks walk through all sessions in no simple order. */
+/** Coprime to all table sizes below it, so that checks walk through all sessions in no simple order. */
 const STRIDE = 7_919;
 
 const table = new SessionTable({ clock: systemClock, random: systemRandom });

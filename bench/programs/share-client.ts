@@ -1,4 +1,4 @@
-// One user of a FileServer: looks at a file of its own and tells how long the slowest looks take, or shares a folder again and again.
+// One user of a FileServer: times the slowest looks at a file of its own, or shares a folder repeatedly.
 import { percentile } from "#bench/measure.ts";
 import { callsPerSecond } from "#bench/pump.ts";
 import { serveTasks } from "#bench/tasks.ts";
@@ -28,7 +28,7 @@ serveTasks(
       await files.createFile({ path: String(path), data: Buffer.alloc(100) }, { metadata });
       return null;
     },
-    // How many of the slowest hundredth of looks would fit into a second, one after the other.
+    // Rate per second of the slowest hundredth of looks, one after the other.
     slowLooks: async (input) => {
       const { path, calls, inFlight } = input as { path: string; calls: number; inFlight: number };
       const tookMs: number[] = [];
@@ -39,14 +39,14 @@ serveTasks(
       });
       return 1_000 / percentile(tookMs, 0.99);
     },
-    // Shares a folder and ends that, over and over, until told to stop.
+    // Shares a folder and ends the share, repeatedly, until stopped.
     startSharing: (input) => {
       const { path, user, inodes } = input as { path: string; user: string; inodes: number };
       stop = new AbortController();
       sharing = shareOverAndOver(path, user, { inodes: BigInt(inodes), until: stop.signal });
       return null;
     },
-    // Answers how often it was shared; fails when it never was.
+    // Answers the number of shares; fails when there was none.
     stopSharing: async () => {
       stop.abort();
       const times = (await sharing) ?? 0;

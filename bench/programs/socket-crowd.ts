@@ -1,10 +1,10 @@
-// Many WebSockets that note when the last of them has what the console sent to all.
+// Many WebSockets that record when the last of them has received a broadcast of the console.
 import { once } from "node:events";
 import { WebSocket } from "ws";
 import { serveTasks } from "#bench/tasks.ts";
 
 const sockets: WebSocket[] = [];
-/** Sockets that still wait for the next snapshot, and who is told when there are none. */
+/** Sockets that still wait for the next snapshot, and the callback for the last one. */
 let waiting = 0;
 let isThere: ((atMs: number) => void) | undefined;
 
@@ -19,7 +19,7 @@ async function open(url: string, count: number): Promise<number> {
         let messages = 0;
         socket.on("message", () => {
           messages += 1;
-          // First comes hello, then the snapshot for those who have just come.
+          // First comes hello, then the snapshot for new visitors.
           if (messages === 2) resolve();
           if (messages <= 2) return;
           waiting -= 1;
@@ -41,7 +41,7 @@ serveTasks(
       const { url, count } = input as { url: string; count: number };
       return open(url, count);
     },
-    // Answers when the last socket had the next message. What it waits for must be sent after `expect`.
+    // Answers when the last socket had the next message, which must be sent after `expect`.
     expect: () => {
       waiting = sockets.length;
       return waiting;

@@ -1,4 +1,4 @@
-// Fills a data directory through the storage room itself, without a network: what a FileServer finds when it starts on it.
+// Fills a data directory through the storage room itself, without a network, for a FileServer to open.
 import { systemClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
@@ -12,7 +12,7 @@ const IN_FLIGHT = 2_048;
 
 serveTasks(
   {
-    // Folders /d0, /d1, … (or from `firstFolder` on) with the files f0, f1, … in each; answers inodes per second.
+    // Folders /d0, /d1, … (or from `firstFolder` on) with files f0, f1, … in each; answers inodes per second.
     build: async (input) => {
       const {
         directory,

@@ -1,4 +1,4 @@
-// Actions over SSH: what Grove adds to a call of ssh, and what a flood of output does to the console.
+// Actions over SSH: Grove's overhead over a call of ssh, and a flood of output to the console.
 import type { Json } from "#bench/child.ts";
 import { type Lab, numberOf } from "#bench/lab.ts";
 import type { Group } from "#bench/row.ts";
@@ -49,7 +49,7 @@ interface Flood {
   readonly seconds: number;
 }
 
-/** Measured once for both rows, in a process that has done nothing else. */
+/** Measured once for both rows, in a fresh process. */
 function flood(lab: Lab): Promise<Flood> {
   return lab.once("flood", async () => (await (await served(lab, 1))("output")) as unknown as Flood);
 }

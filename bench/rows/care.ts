@@ -1,9 +1,9 @@
-// Whether anybody notices that everything stored is being read and checked.
+// The scrub's effect on a FileServer's calls while it reads and checks all stored data.
 import { type Lab, numberOf } from "#bench/lab.ts";
 import { OWNER, startFileServer } from "#bench/node.ts";
 import type { Group, RatioRow } from "#bench/row.ts";
 
-/** What the scrub reads in longer than the row takes, at the rate that a node has by default. */
+/** The scrub needs longer for this, at the default rate, than the row takes. */
 const STORED_BYTES = 1_000_000_000;
 const SMALL_FILES = 20_000;
 const CALLS = 6_000;
@@ -40,7 +40,7 @@ async function served(
   const builder = lab.program("tree-builder");
   await builder.run("build", { directory, owner: OWNER, folders: 20, filesPerFolder: SMALL_FILES / 20 });
   await builder.close();
-  // A pass begins at the start of a node, and with it ends what is stored by then: so it is stored before.
+  // A pass begins at the start of a node and covers what is stored by then: so the data is stored before.
   const first = await startFileServer(lab, directory, "plain", ["-scrub_rate", "0"]);
   await first.client.run("up", { path: "/stored", bytes: STORED_BYTES });
   await first.client.close();

@@ -1,4 +1,4 @@
-// What a command costs before it does anything: start-up of the program, and the shortest useful command.
+// The base cost of a command: the program's start-up, and the shortest useful command.
 import { execFile } from "node:child_process";
 import { access } from "node:fs/promises";
 import { join } from "node:path";
@@ -45,7 +45,7 @@ export const cli: Group = {
   ],
 };
 
-/** The first runs fill the cache of compiled code, which every later command finds. */
+/** The first runs fill the cache of compiled code that every later command uses. */
 async function costOfMany(
   command: readonly [string, ...string[]],
   env: Record<string, string>,
@@ -54,7 +54,7 @@ async function costOfMany(
   return costOfCommand(command, { runs: RUNS, env });
 }
 
-/** A cluster of `grove up` with something in the user's root, and the environment in which the user is signed in to it. */
+/** A cluster of `grove up` with a file in the user's root, and the environment of the signed-in user. */
 async function signedIn(lab: Lab): Promise<Record<string, string>> {
   const folder = await lab.folder("disk");
   const clusterFile = join(folder, "cluster", "cluster.json");
@@ -70,7 +70,7 @@ async function signedIn(lab: Lab): Promise<Record<string, string>> {
     run(GROVE, words, { env: { ...process.env, ...env } });
   await command("login", "--cluster", clusterFile, "--mock", USER);
   for (const name of ["documents", "pictures", "music"]) await command("mkdir", `/${name}`);
-  // The console has just started too: what it compiles at its first polls would be counted as waiting of ours.
+  // The console has just started too: its compilation at the first polls would count as our waiting.
   await sleep(SETTLE_MS);
   return env;
 }

@@ -1,4 +1,4 @@
-// The console as people start it, watching nodes that are nothing but their metrics: what a thousand of them cost, and how fast it tells.
+// The console as operators start it, over a thousand metrics-only nodes: its cost and its delay.
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { systemClock } from "#base/clock.ts";
@@ -84,7 +84,7 @@ export function consoleClusterRows(): readonly Row[] {
               seconds: SECONDS,
             }),
           );
-        // Ours runs through more code, and takes longer until all of it is compiled.
+        // Our side runs through more code, and takes longer until all of it is compiled.
         for (let warm = 0; warm < WARM_LOADS; warm += 1) {
           await load(port, "/api/cluster");
           await load(plainPort, "/");
@@ -104,7 +104,7 @@ interface ManyWatched {
   readonly rounds: number;
 }
 
-/** Watches a thousand nodes for half a minute, once for all rows that tell of it. */
+/** Watches a thousand nodes for half a minute, once for all rows about it. */
 function watchMany(lab: Lab): Promise<ManyWatched> {
   return lab.once("console with many nodes", async () => {
     const { port, service } = await startConsole(lab, MANY);

@@ -1,4 +1,4 @@
-// What people and browsers ask of the console while a cluster reports to it: a page of users, and snapshots to a crowd of sockets.
+// Browsers' load on a console during a cluster's reports: a page of users, and snapshots to many sockets.
 import { type Json, type Program } from "#bench/child.ts";
 import { type Lab, numberOf } from "#bench/lab.ts";
 import { median, ROUNDS } from "#bench/measure.ts";
@@ -12,7 +12,7 @@ const SECONDS = 2;
 const WARM_ROUNDS = 5;
 const PATH = "/api/users?sort=usage";
 
-/** The rows. The limits of rate and of sockets per address are out of the way for them: they are what one address may not do. */
+/** The rows. They run without the limits of rate and sockets per address, since all load comes from one. */
 export function consoleLiveRows(): readonly Row[] {
   /** 99th percentiles of the event loop's delay, gathered while the rows above are measured. */
   const delays: number[] = [];
@@ -40,7 +40,7 @@ export function consoleLiveRows(): readonly Row[] {
               seconds: SECONDS,
             }),
           );
-        // Ours runs through more code, and takes longer until all of it is compiled.
+        // Our side runs through more code, and takes longer until all of it is compiled.
         for (let warm = 0; warm < WARM_ROUNDS; warm += 1) {
           await load(port, PATH, headers);
           await load(plainPort, "/", {});

@@ -1,4 +1,4 @@
-// The console under load: what it serves to people, to browsers and to a crowd.
+// The console under load: pages, browsers and many sockets.
 import type { Group } from "#bench/row.ts";
 import { consoleClusterRows } from "./console-cluster.ts";
 import { consoleLiveRows } from "./console-live.ts";

@@ -1,4 +1,4 @@
-// Small files and names: durable creates against the same on a bare file system, looks against the room's own empty call.
+// Small files and names: durable creates against a bare file system, looks against the room's empty call.
 
 import { type Lab, numberOf } from "#bench/lab.ts";
 import { startFileServer } from "#bench/node.ts";

@@ -1,4 +1,4 @@
-// The gRPC room against what it stands on: how much of node:http2's speed is left after framing, status and limits.
+// The gRPC room against its base: the share of node:http2's speed left after framing, status and limits.
 import { connectedPair, type Security } from "#bench/pair.ts";
 import type { Group, RatioRow } from "#bench/row.ts";
 

@@ -1,4 +1,4 @@
-// What a FileServer holds in memory when many transfers run and many clients have stopped reading.
+// Memory of a FileServer with many running transfers and many clients that have stopped reading.
 import { startFileServer } from "#bench/node.ts";
 import { peakMemoryMb } from "#bench/processor-time.ts";
 import { amount } from "#bench/report.ts";

@@ -1,4 +1,4 @@
-// The console's pages in a browser while a large cluster reports: no task of theirs is long, and an hour of updates leaves nothing behind.
+// The console's pages in a browser under a large cluster: no long task, and no leak after an hour of updates.
 import { setTimeout as wait } from "node:timers/promises";
 import type { Program } from "#bench/child.ts";
 import { type Lab, numberOf } from "#bench/lab.ts";
@@ -7,7 +7,7 @@ import { startConsole } from "./console-cluster.ts";
 
 const NODES = 1_000;
 const USERS = 10_000;
-/** The pages that show what comes with an update. */
+/** The pages that show the content of an update. */
 const PATHS = ["/", "/nodes/{id}", "/users", "/performance", "/alerts"];
 /** Five snapshots. */
 const WATCHED_SECONDS = 26;
@@ -46,7 +46,7 @@ interface Watched {
   readonly wallMs: number;
 }
 
-/** Every page before `grove admin` itself. */
+/** Visits every page of a running `grove admin`. */
 async function watchPages(lab: Lab): Promise<readonly Watched[]> {
   const { port, service } = await startConsole(lab, { nodes: NODES, users: USERS / NODES });
   await wait(WARM_MS);
@@ -67,7 +67,7 @@ async function watchPages(lab: Lab): Promise<readonly Watched[]> {
   return found;
 }
 
-/** An hour with a reader who is at these pages by turns, at the tenth minute and at the end on the overview. */
+/** An hour of a reader who visits these pages in turn; the overview at the tenth minute and at the end. */
 function hourRow(where: string, pathAt: (update: number) => string): Row {
   return {
     name: `an hour of updates ${where} (720 snapshots, simulated clock): growth of the page's heap from the tenth minute on`,

@@ -1,4 +1,4 @@
-// Whether a node with a million inodes is as fast as one with ten thousand.
+// A node with a million inodes against one with ten thousand: equal speed.
 import type { Lab } from "#bench/lab.ts";
 import { median } from "#bench/measure.ts";
 import { type FileServerPair, OWNER, startFileServer } from "#bench/node.ts";
@@ -11,7 +11,7 @@ const FILES_PER_FOLDER = 1_000;
 const IN_FLIGHT = 64;
 const CALLS = 15_000;
 const FILES = 5_000;
-/** Shares no factor with the number of paths, so that every part of the tree is looked at in no simple order. */
+/** Coprime to the number of paths, so that looks reach every part of the tree in no simple order. */
 const STRIDE = 7_919;
 const STARTS = 5;
 /** As many as a task fills well within its time. */
@@ -37,7 +37,7 @@ function tree(lab: Lab, inodes: number): Promise<Tree> {
   });
 }
 
-/** A data folder with so many inodes, which nobody serves yet. */
+/** A data folder with so many inodes, not served yet. */
 function filled(lab: Lab, inodes: number): Promise<string> {
   return lab.once(`folder of ${inodes}`, async () => {
     const directory = await lab.folder("disk");
@@ -57,7 +57,7 @@ function filled(lab: Lab, inodes: number): Promise<string> {
   });
 }
 
-/** Processor time from the start of `grove fileserver` until it answers that it is ready. */
+/** Processor time from the start of `grove fileserver` until it is ready. */
 async function startMs(lab: Lab, directory: string): Promise<number> {
   const { server, client } = await startFileServer(lab, directory, "plain");
   const takenMs = processorMsOf(server.pid);

@@ -1,4 +1,4 @@
-// Whether anybody waits while somebody else shares a folder with 200,000 inodes, or ends that.
+// The delay of other calls while a user shares a folder with 200,000 inodes, or ends that share.
 import type { Program } from "#bench/child.ts";
 import { type Lab, numberOf } from "#bench/lab.ts";
 import { OWNER, startFileServer } from "#bench/node.ts";

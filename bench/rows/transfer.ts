@@ -1,4 +1,4 @@
-// Large files, the main job: through our gRPC into the store and back, against the usual library throwing the bytes away.
+// Large files, the main job: through our gRPC into the store and back, against grpc-js without storage.
 
 import type { Lab } from "#bench/lab.ts";
 import { type FileServerPair, startFileServer } from "#bench/node.ts";
@@ -7,7 +7,7 @@ import type { Group, RatioRow } from "#bench/row.ts";
 
 const FILE_BYTES = 2 ** 30;
 const PATH = "/large.bin";
-/** A version while the one before is still being removed. */
+/** Versions of the file in memory at once: removed ones go a moment later. */
 const VERSIONS_AT_ONCE = 3;
 const AGAINST = "@grpc/grpc-js with its window raised, the same messages and CRC-32, nothing stored";
 

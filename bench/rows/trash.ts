@@ -1,4 +1,4 @@
-// Whether a folder goes into the trash and out of it as fast when it is large.
+// A large folder goes into the trash and out of it as fast as a small one.
 import type { Lab } from "#bench/lab.ts";
 import { type FileServerPair, OWNER, startFileServer } from "#bench/node.ts";
 import type { Group, RatioRow } from "#bench/row.ts";

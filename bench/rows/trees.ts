@@ -1,4 +1,4 @@
-// Trees of small files by the command line, against the same calls in a bare loop that reads and writes no local file.
+// Trees of small files by the command line, against the same calls in a bare loop without local files.
 import { execFile } from "node:child_process";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import type { Group, RatioRow } from "#bench/row.ts";
 const IN_FLIGHT = 64;
 const FILE_BYTES = 4_096;
 const FILES_PER_FOLDER = 1_000;
-/** So many that the start of the command, a third of a second, says little; GROVE_BENCH_TREE_FILES=100000 measures more. */
+/** Enough that a command's start of 0.3 s counts little; GROVE_BENCH_TREE_FILES=100000 measures more. */
 const FILES = Math.max(1, Number(process.env["GROVE_BENCH_TREE_FILES"] ?? 40_000));
 const FOLDERS = Math.ceil(FILES / FILES_PER_FOLDER);
 const COUNT = FILES.toLocaleString("en-US");
@@ -19,7 +19,7 @@ const run = promisify(execFile);
 
 interface Trees {
   readonly pair: FileServerPair;
-  /** Of the tree on this machine; its copy on the server has the same name. */
+  /** Path of the tree on this machine; its copy on the server has the same name. */
   readonly local: string;
   readonly folder: string;
   readonly env: NodeJS.ProcessEnv;
@@ -91,7 +91,7 @@ async function grove(trees: Trees, ...words: string[]): Promise<void> {
   await run(GROVE, words, { env: trees.env });
 }
 
-/** A signed-in client, a server on the disk, and a tree of files in memory, so that this machine's disk has the server's work alone. */
+/** A signed-in client, a server on the disk, and a tree of files in memory, which spares the disk. */
 function prepared(lab: Lab): Promise<Trees> {
   return lab.once("trees", async () => {
     const pair = await startFileServer(lab, await lab.folder("disk"), "plain");

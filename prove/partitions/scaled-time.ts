@@ -1,5 +1,5 @@
 // Loaded before a program of Grove: all its times pass GROVE_PROOF_TIME_SCALE times faster, in its threads and in what it asks the database too.
-import { accessSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { registerHooks, syncBuiltinESMExports } from "node:module";
 import os from "node:os";
 import timerPromises from "node:timers/promises";
@@ -33,8 +33,8 @@ const TEXTS: readonly { readonly file: string; readonly from: string; readonly t
 ];
 
 function scaleDatabaseTimes(): void {
-  // A file that has moved would go by real time, and nobody would notice.
-  for (const { file } of TEXTS) accessSync(new URL(`../..${file}`, import.meta.url));
+  for (const { file } of TEXTS)
+    if (!existsSync(new URL(`../..${file}`, import.meta.url))) throw new Error(`${file} is not there`);
   registerHooks({
     load(url, context, next) {
       const loaded = next(url, context);

@@ -1,4 +1,4 @@
-// Bounds for a cache of recent things that holds room only for what is in it.
+// Bounds for a cache of recent entries that allocates room only for what it holds.
 
 /** Settings of an LRU cache. */
 export interface Bound {
@@ -7,7 +7,7 @@ export interface Bound {
 }
 
 /**
- * At most so many entries. Said as the sum of their sizes, each being one: a cache that is told a number of entries takes the memory
- * for all of them at once, which for those of a server was 20 ms and 4 MB of every start.
+ * A maximum number of entries, given as the sum of sizes of one. LRUCache allocates a number of entries at
+ * once, which for a server's caches took 20 ms and 4 MB at every start.
  */
 export const atMost = (entries: number): Bound => ({ maxSize: entries, sizeCalculation: () => 1 });

@@ -1,6 +1,6 @@
-// What the rooms report for the audit log: acts that somebody may one day have to answer for (D24).
+// Acts that the rooms report for the audit log (D24).
 
-/** Kinds of acts that get a line. */
+/** Kinds of audited acts. */
 export type AuditActName =
   | "action.cancel"
   | "action.end"
@@ -52,13 +52,13 @@ export type AuditActName =
 /** One act. Never holds a token, a hash or a password. */
 export interface AuditAct {
   readonly act: AuditActName;
-  /** Username of whoever did it; "node" for the node itself. */
+  /** Username of the actor; "node" for the node itself. */
   readonly actor: string;
-  /** What it was done to: a username, or "owner:/path". */
+  /** Object of the act: a username, or "owner:/path". */
   readonly subject: string;
-  /** Id of the request that brought it, if one did. */
+  /** Id of the request that caused it, if one did. */
   readonly request?: string | undefined;
-  /** What else is to be known, in plain values; undefined ones are left out. */
+  /** Further plain values; undefined ones are left out. */
   readonly detail?: Readonly<Record<string, string | number | bigint | boolean | undefined>>;
 }
 

@@ -1,4 +1,4 @@
-// Time in which the process stood still counts for two looks, and nobody is judged before what came meanwhile is read.
+// A standstill of the process counts as two looks, and judgements of others wait for unread messages.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AwakeClock } from "./awake-clock.ts";

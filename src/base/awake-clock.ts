@@ -1,10 +1,11 @@
-// The time in which this process ran: that it stood still itself is nobody else's silence.
+// A clock of the time in which this process ran, so that its own standstill is not taken for others' silence.
 import type { Clock } from "./clock.ts";
 
 /**
- * A clock that is looked at again and again, and whose steady time goes on by two such intervals at most between two looks. In the rest
- * the process stood still (stopped, paused with its machine, or out of memory): others were not heard, whatever they sent. Only for what
- * is judged of others; a term that was promised, such as that of a session, goes by the steady clock itself.
+ * A clock that is looked at in intervals; between two looks its steady time advances by at most two
+ * intervals. Any longer time is a standstill of the process (stopped, paused with its machine, out of
+ * memory), when it heard no others. Only judgements of others use it; promised terms, such as a session's,
+ * use the steady clock itself.
  */
 export class AwakeClock implements Clock {
   readonly #clock: Clock;
@@ -12,7 +13,7 @@ export class AwakeClock implements Clock {
   #lookedMs: number;
   #awakeMs: number;
 
-  /** `intervalMs` is the time between two looks. Until something stands still, the steady times of both clocks are the same. */
+  /** `intervalMs` is the time between two looks. Until a standstill both clocks have the same steady time. */
   constructor(clock: Clock, intervalMs: number) {
     this.#clock = clock;
     this.#longestMs = 2 * intervalMs;
@@ -21,8 +22,8 @@ export class AwakeClock implements Clock {
   }
 
   /**
-   * Counts the time up to now and lets others be judged by it: at once, or, where the process has stood still, after what came meanwhile
-   * and lies unread has been read.
+   * Counts the time up to now, then calls `judge`: at once, or after a standstill once messages have been
+   * read.
    */
   look(judge: (nowMs: number) => void): void {
     const stoodStill = this.#clock.steadyMs() - this.#lookedMs > this.#longestMs;

@@ -6,7 +6,7 @@ const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
 export function formatBytes(bytes: bigint | number): string {
   let value = Number(bytes);
   let unit = 0;
-  // 1023.95 would be shown as 1024.0, which is one of the next unit.
+  // 1023.95 would be shown as 1024.0, which belongs to the next unit.
   while (Math.abs(value) >= (unit === 0 ? 1024 : 1023.95) && unit < UNITS.length - 1) {
     value /= 1024;
     unit++;
@@ -14,7 +14,7 @@ export function formatBytes(bytes: bigint | number): string {
   return `${Number.isInteger(value) ? value : value.toFixed(1).replace(/\.0$/, "")} ${UNITS[unit]}`;
 }
 
-/** Parses "1024", "64MiB", "1.5 GiB", "2g" (binary units, any case) to bytes; undefined when it is not a size. */
+/** Parses "1024", "64MiB", "1.5 GiB", "2g" (binary units, any case) to bytes; undefined for other text. */
 export function parseBytes(text: string): bigint | undefined {
   const match = /^\s*(\d{1,20})(?:\.(\d{1,6}))?\s*(?:([kmgtpe])(?:i?b)?|b)?\s*$/i.exec(text);
   if (match === null) return undefined;

@@ -1,27 +1,27 @@
-// What a call that is being worked on has waited for, noted by whoever makes it wait, without being handed along.
+// The waits of a call in progress, recorded by the code that waits without passing an object along.
 import { currentRequestId } from "./request-scope.ts";
 
-/** What may be waited for: a turn to write, the disk, a turn to sort, a MetaServer, the identity provider. */
+/** Kinds of waits: a turn to write, the disk, a turn to sort, a MetaServer, the identity provider. */
 export const WAITS = ["queue", "disk", "sort", "metaserver", "provider"] as const;
 
-/** One of them. */
+/** One kind of wait. */
 export type Wait = (typeof WAITS)[number];
 
 /** The waits of one call, in milliseconds. */
 export class CallWaits {
   readonly #ms = new Map<Wait, number>();
 
-  /** Notes a wait. */
+  /** Adds a wait. */
   add(wait: Wait, ms: number): void {
     this.#ms.set(wait, (this.#ms.get(wait) ?? 0) + ms);
   }
 
-  /** What was waited for, in whole milliseconds. */
+  /** Milliseconds by kind of wait, in whole numbers. */
   get all(): ReadonlyMap<Wait, number> {
     return new Map(Array.from(this.#ms, ([wait, ms]) => [wait, Math.round(ms)]));
   }
 
-  /** All of it together; waits at the same time count each. */
+  /** The sum of all waits; concurrent waits count each. */
   get totalMs(): number {
     let total = 0;
     for (const ms of this.#ms.values()) total += ms;
@@ -29,10 +29,10 @@ export class CallWaits {
   }
 }
 
-/** By the id of the request; as many as there are calls in progress. */
+/** By request id; one entry per call in progress. */
 const running = new Map<string, CallWaits>();
 
-/** Begins to note the waits of the request that runs; undefined where another call has the same id. */
+/** Starts recording waits of the current request; undefined where another call has the same id. */
 export function beginWaits(): CallWaits | undefined {
   const id = currentRequestId();
   if (id === undefined || running.has(id)) return undefined;
@@ -41,18 +41,18 @@ export function beginWaits(): CallWaits | undefined {
   return waits;
 }
 
-/** Ends what was begun for the request that runs. */
+/** Ends the recording of the current request. */
 export function endWaits(waits: CallWaits | undefined, id: string | undefined): void {
   if (waits !== undefined && id !== undefined) running.delete(id);
 }
 
-/** Where waits of the request that runs are noted; undefined where nobody asks. */
+/** The waits of the current request; undefined where none are recorded. */
 export function currentWaits(): CallWaits | undefined {
   const id = currentRequestId();
   return id === undefined ? undefined : running.get(id);
 }
 
-/** Waits for a promise, and notes for how long. */
+/** Waits for a promise and records the time. */
 export async function waiting<T>(wait: Wait, promise: Promise<T>): Promise<T> {
   const waits = currentWaits();
   if (waits === undefined) return await promise;

@@ -1,15 +1,20 @@
-// The two clocks: the wall for what people see, the steady one for every timeout, idle time and rate.
+// The two clocks: wall time for display, steady time for every timeout, idle time and rate.
 import { uptime } from "node:os";
 
-/** Time as the product reads it; tests drive their own. */
+/** Time as the product reads it; tests control their own. */
 export interface Clock {
   /** Wall time in unix milliseconds. It may jump; never measure with it. */
   wallMs(): number;
   /** Milliseconds on a clock that never goes back and counts time asleep where the system offers it. */
   steadyMs(): number;
-  /** Milliseconds since the machine started, time asleep included; absent where nobody knows. Coarse: tens of milliseconds. */
+  /**
+   * Milliseconds since the machine started, asleep or not; absent where unknown. Coarse: tens of
+   * milliseconds.
+   */
   bootMs?(): number;
-  /** Calls back once after delayMs; the returned function cancels. The timer does not keep the process alive. */
+  /**
+   * Calls back once after delayMs; the returned function cancels. The timer does not keep the process alive.
+   */
   after(delayMs: number, callback: () => void): () => void;
   /** Calls back every intervalMs until cancelled. The timer does not keep the process alive. */
   every(intervalMs: number, callback: () => void): () => void;
@@ -18,7 +23,7 @@ export interface Clock {
 /** The machine's own clocks. */
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
-  // Not performance.now(): the first look at it loads a module, which every short command would pay for.
+  // Not performance.now(): its first use loads a module, which every short command would pay for.
   steadyMs: () => process.uptime() * 1000,
   bootMs: () => uptime() * 1000,
   after(delayMs, callback) {
@@ -39,7 +44,7 @@ interface ManualTimer {
   callback: () => void;
 }
 
-/** A clock that stands still until it is told otherwise; timers fire in order of their time. */
+/** A clock that tests move by hand; timers fire in order of their time. */
 export class ManualClock implements Clock {
   #wallMs: number;
   #steadyMs = 1_000;
@@ -70,7 +75,7 @@ export class ManualClock implements Clock {
     return this.#add({ dueMs: this.#steadyMs + intervalMs, everyMs: intervalMs, callback });
   }
 
-  /** Moves both clocks on, firing what comes due on the way. */
+  /** Moves both clocks on, and fires due timers on the way. */
   advance(byMs: number): void {
     const endMs = this.#steadyMs + byMs;
     for (;;) {
@@ -88,7 +93,7 @@ export class ManualClock implements Clock {
     this.#steadyMs = endMs;
   }
 
-  /** Has the process stand still: both clocks go on, and what came due meanwhile fires once, and only afterwards. */
+  /** Simulates a standstill of the process: both clocks go on, and due timers fire once afterwards. */
   standStill(forMs: number): void {
     this.#wallMs += forMs;
     this.#steadyMs += forMs;
@@ -105,7 +110,9 @@ export class ManualClock implements Clock {
     this.#wallMs += byMs;
   }
 
-  /** Puts the machine to sleep: the wall and the time since the start go on, the steady clock and its timers stand still. */
+  /**
+   * Puts the machine to sleep: wall time and boot time go on, the steady clock and its timers stand still.
+   */
   sleep(forMs: number): void {
     this.#wallMs += forMs;
     this.#asleepMs += forMs;

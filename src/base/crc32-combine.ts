@@ -1,8 +1,8 @@
-// Joins CRC-32 checksums of neighbouring ranges, so that bytes are read once for message, block, chunk and file.
+// Joins CRC-32 checksums of neighbouring ranges, so that message, block, chunk and file read bytes once.
 
 /** The polynomial of CRC-32 (IEEE), bits reversed as zlib has it. */
 const POLYNOMIAL = 0xedb88320;
-/** Distinct lengths whose operator is remembered; block and message lengths repeat. */
+/** Distinct lengths whose operator is cached; block and message lengths repeat. */
 const REMEMBERED_LENGTHS = 256;
 
 /** Product of two polynomials modulo the CRC's, both with reversed bits. */
@@ -28,7 +28,7 @@ const POWERS: readonly number[] = (() => {
 
 const operators = new Map<number, number>();
 
-/** x^(8 × length): what appending that many bytes does to a checksum. */
+/** x^(8 × length): the effect on a checksum of appending that many bytes. */
 function operatorOf(length: number): number {
   const known = operators.get(length);
   if (known !== undefined) return known;
@@ -43,20 +43,22 @@ function operatorOf(length: number): number {
   return operator;
 }
 
-/** CRC-32 of two neighbouring ranges from the CRC-32 of each and the length in bytes (below 2^53) of the second. */
+/** CRC-32 of two neighbouring ranges from both CRC-32s and the second one's length in bytes (below 2^53). */
 export function crc32Combine(first: number, second: number, secondLength: number): number {
   if (secondLength === 0) return first;
   if (first === 0) return second;
   return (multiply(operatorOf(secondLength), first) ^ second) >>> 0;
 }
 
-/** CRC-32 of so many zero bytes (below 2^53). */
+/** CRC-32 of a number of zero bytes (below 2^53). */
 export function crc32OfZeros(length: number): number {
   // The checksum register starts inverted and ends inverted: ~(~0 advanced by the length).
   return (multiply(operatorOf(length), 0xffffffff) ^ 0xffffffff) >>> 0;
 }
 
-/** CRC-32 of a whole after one range of it changed, given the range's old and new CRC-32 and the bytes behind it. */
+/**
+ * CRC-32 of a whole after a change of one range: from the range's old and new CRC-32 and the bytes after it.
+ */
 export function crc32Replace(
   whole: number,
   oldRange: number,

@@ -1,4 +1,4 @@
-// Spans of time, read and written.
+// Parsing and formatting spans of time.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatDuration, parseDuration } from "./duration.ts";

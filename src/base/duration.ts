@@ -1,4 +1,4 @@
-// Spans of time as people write and read them: "30d", "12h", "90m", "45s".
+// Parses and formats spans of time: "30d", "12h", "90m", "45s".
 
 /** A day of 24 hours. */
 export const DAY_MS = 86_400_000;
@@ -11,7 +11,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   w: 7 * DAY_MS,
 };
 
-/** Parses a span such as "7d", "36h", "2w", or "0", to milliseconds; undefined when it is none. */
+/** Parses a span such as "7d", "36h", "2w", or "0", to milliseconds; undefined for other text. */
 export function parseDuration(text: string): number | undefined {
   const match = /^\s*(\d{1,9})\s*([smhdw])?\s*$/i.exec(text);
   if (match === null) return undefined;

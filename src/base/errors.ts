@@ -1,8 +1,8 @@
-// The one error type of the product: a closed list of codes that every edge translates through a table of its own.
+// The one error type of the product: a closed list of codes that every edge translates through its own table.
 
 /**
- * Every reason for which Grove refuses (decisions D1). Edges map a code to a gRPC status, an HTTP status or an exit code through
- * an exhaustive table, so that a new code without a mapping does not compile.
+ * Every reason for a refusal (decisions D1). Edges map a code to a gRPC status, an HTTP status or an exit
+ * code through an exhaustive table, so that an unmapped code does not compile.
  */
 export const ERROR_CODES = [
   "QUOTA_EXCEEDED",
@@ -55,13 +55,13 @@ export const ERROR_CODES = [
   "INTERNAL",
 ] as const;
 
-/** One of the reasons for which Grove refuses (decisions D1). */
+/** One reason for a refusal (decisions D1). */
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** Machine-readable numbers and names behind a refusal; values are plain text, never a secret. */
+/** Machine-readable details of a refusal; values are plain text, never a secret. */
 export type ErrorMetadata = Readonly<Record<string, string>>;
 
-/** A refusal or failure with a code that machines read and a sentence that people read. Never holds a secret. */
+/** A refusal or failure with a machine-readable code and a sentence for people. Never holds a secret. */
 export class GroveError extends Error {
   override readonly name = "GroveError";
   readonly code: ErrorCode;
@@ -79,7 +79,7 @@ export function isGroveError(error: unknown, ...codes: readonly ErrorCode[]): er
   return error instanceof GroveError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** Refusals after which an upload cannot become what it was begun for: the server drops what is staged of it, its client begins anew (D15). */
+/** Refusals that end an upload: the server drops its staged bytes, the client begins anew (D15). */
 export const UPLOAD_ENDING_CODES: readonly ErrorCode[] = [
   "QUOTA_EXCEEDED",
   "NOT_OWNER",

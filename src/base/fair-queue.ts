@@ -1,8 +1,8 @@
-// A queue that serves its parties in turn: who has put in much waits behind what they put in, and nobody else does.
+// A queue that serves parties round-robin, so that a party with many items delays mostly its own.
 
-/** Items wait in the order of their party; parties take turns. Bounding it is for those who fill it. */
+/** Items wait in order within their party; parties take turns. The queue is unbounded: its users bound it. */
 export class FairQueue<T> {
-  /** The party whose turn is next comes first. */
+  /** In order of turns, the next party first. */
   readonly #waiting = new Map<string, T[]>();
   #size = 0;
 
@@ -10,17 +10,17 @@ export class FairQueue<T> {
     return this.#size;
   }
 
-  /** Whether the party has something waiting. */
+  /** Whether the party has items waiting. */
   has(party: string): boolean {
     return this.#waiting.has(party);
   }
 
-  /** How much the party has waiting. */
+  /** Number of the party's waiting items. */
   sizeOf(party: string): number {
     return this.#waiting.get(party)?.length ?? 0;
   }
 
-  /** What the party with the most has waiting. */
+  /** Items of the party with the most waiting. */
   longest(): readonly T[] {
     let most: readonly T[] = [];
     for (const own of this.#waiting.values()) if (own.length > most.length) most = own;
@@ -34,7 +34,7 @@ export class FairQueue<T> {
     this.#size++;
   }
 
-  /** The first item for which `fits` holds, looking at the first of each party; its party goes to the end of the turns. */
+  /** Takes the first item that `fits` among each party's first; its party moves to the end of the turns. */
   shift(fits: (item: T) => boolean = () => true): T | undefined {
     for (const [party, own] of this.#waiting) {
       const first = own[0] as T;
@@ -48,7 +48,7 @@ export class FairQueue<T> {
     return undefined;
   }
 
-  /** Takes an item out that waits no more; false when it was not there. */
+  /** Removes an item that no longer waits; false when it was not there. */
   remove(party: string, item: T): boolean {
     const own = this.#waiting.get(party);
     const at = own?.indexOf(item) ?? -1;

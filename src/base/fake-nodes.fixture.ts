@@ -1,4 +1,4 @@
-// Nodes that are nothing but a metrics listener, in the hands of a test: honest ones, and every kind of liar (M-05).
+// Fake nodes for tests: a metrics listener that answers honestly or lies in every way (M-05).
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { stringify64 } from "./json64.ts";
@@ -13,29 +13,29 @@ export interface FakeUser {
   readonly quotaExplicit?: boolean;
 }
 
-/** What a fake node does with a request; `text` is the document that it would send if it were honest. */
+/** Answers a request; `text` is the document of an honest node. */
 export type Behaviour = (request: IncomingMessage, response: ServerResponse, text: string) => void;
 
 /** A fake node. */
 export interface FakeNode {
   readonly id: string;
-  /** The gRPC address that its metrics listener belongs to; nothing listens there. */
+  /** The gRPC address of its metrics listener; it has no listener of its own. */
   readonly address: string;
   readonly metricsUrl: string;
-  /** Requests so far, "GET /metrics" and the like, newest last. */
+  /** Requests so far, such as "GET /metrics", newest last. */
   readonly requests: readonly string[];
-  /** Fields that its document has otherwise than a healthy node's; undefined leaves one out. */
+  /** Fields of its document that differ from a healthy node's; undefined leaves one out. */
   fields: Readonly<Record<string, unknown>>;
   users: readonly FakeUser[];
-  /** What it answers to /security-events. */
+  /** Its answer to /security-events. */
   events: readonly unknown[];
-  /** `security_events_total` in its document; undefined as of a node that does not count them. */
+  /** `security_events_total` in its document; undefined for a node that does not count them. */
   eventsTotal: number | undefined;
   /** Never answers /security-events. */
   hangsOnEvents: boolean;
-  /** How it answers /metrics; undefined honestly. */
+  /** Its answer to /metrics; undefined for an honest one. */
   behaviour: Behaviour | undefined;
-  /** The token without which it tells nothing of users. */
+  /** Token that requests need to see users. */
   token: string | undefined;
   close(): Promise<void>;
 }
@@ -109,13 +109,13 @@ export function send(response: ServerResponse, status: number, body: string | Bu
   response.end(body);
 }
 
-/** A document as our nodes lay it out: single fields, then the maps of users; without `users` those are left out (T8). */
+/** A document in the layout of real nodes: single fields, then maps of users, if there are `users` (T8). */
 export function documentText(wish: {
   readonly fields?: Readonly<Record<string, unknown>>;
   readonly users?: readonly FakeUser[] | undefined;
-  /** How many security events were recorded; undefined as of a node that does not count them. */
+  /** Number of recorded security events; undefined for a node that does not count them. */
   readonly eventsTotal?: number | undefined;
-  /** Those whom the node calls near their quota; undefined as of a node that does not tell. */
+  /** Users that the node lists as near their quota; undefined for a node that does not list any. */
   readonly near?: readonly FakeUser[];
 }): string {
   const head = stringify64({ ...HEALTHY, ...wish.fields });
@@ -146,7 +146,7 @@ export function documentText(wish: {
   );
 }
 
-/** So many users with names of a usual length. */
+/** Users with names of a usual length. */
 export function fakeUsers(count: number, prefix = "user"): FakeUser[] {
   return Array.from({ length: count }, (_, index) => ({
     name: `${prefix}${index}@people.example`,
@@ -217,7 +217,7 @@ const HEALTHY: Readonly<Record<string, unknown>> = {
   users_truncated: false,
 };
 
-/** Ports whose gRPC port is one too, and that need no privilege. */
+/** Ports that need no privilege and have a gRPC port. */
 const LOWEST_PORT = 1_024;
 const HIGHEST_PORT = 65_535 - METRICS_PORT_OFFSET;
 const TRIES_MAX = 100;

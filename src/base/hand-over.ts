@@ -3,20 +3,20 @@ import { GroveError } from "./errors.ts";
 import { HAND_OVERS_PER_USER, USER_STATE_REASON_MAX_LENGTH } from "./limits.ts";
 import { canonicalUsername } from "./names.ts";
 
-/** For how long at most. */
+/** The longest term. */
 const HAND_OVER_MAX_MS = 400 * 24 * 60 * 60_000;
 
-/** A grant of the whole root; read and write, and delete where that was said. */
+/** A grant of the whole root: read and write, and optionally delete. */
 export interface HandOver {
-  /** Username of who may. */
+  /** Username of the receiver. */
   readonly to: string;
   readonly mayDelete: boolean;
-  /** Told to both users. */
+  /** Shown to both users. */
   readonly reason: string;
   /** Username of the administrator, or "administrator" for the password. */
   readonly setBy: string;
   readonly setAtMs: number;
-  /** The first moment at which it holds no more, by the wall clock. */
+  /** Its end by the wall clock, exclusive. */
   readonly untilMs: number;
 }
 
@@ -25,7 +25,7 @@ export function isInForce({ untilMs }: Pick<HandOver, "untilMs">, nowMs: number)
   return nowMs < untilMs;
 }
 
-/** The grants of one user as they may be kept and sent, by whom they are to; undefined for none. Throws BAD_ARGUMENT. */
+/** The checked grants of one user, in order of receiver; undefined for none. Throws BAD_ARGUMENT. */
 export function checkedHandOvers(
   owner: string,
   handOvers: readonly HandOver[] | undefined,

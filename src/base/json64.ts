@@ -7,7 +7,7 @@ export type Json64 = number | string;
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 const MIN_SAFE = BigInt(Number.MIN_SAFE_INTEGER);
 
-/** Serialises like JSON.stringify; a bigint becomes a number when it is exact as one, else a decimal string. */
+/** Serialises like JSON.stringify; a bigint becomes a number where that is exact, else a decimal string. */
 export function stringify64(value: unknown, indent?: number): string {
   return JSON.stringify(
     value,
@@ -21,7 +21,7 @@ export function toJson64(value: bigint): Json64 {
   return value <= MAX_SAFE && value >= MIN_SAFE ? Number(value) : value.toString();
 }
 
-/** Parses JSON; integers that a number would round come out as bigint, read from the source text. */
+/** Parses JSON; integers that a number would round become bigint, read from the source text. */
 export function parse64(text: string): unknown {
   type SourceReviver = (key: string, value: unknown, context: { source?: string }) => unknown;
   const keepExact: SourceReviver = (_key, value, context) =>
@@ -31,7 +31,7 @@ export function parse64(text: string): unknown {
   return JSON.parse(text, keepExact as (key: string, value: unknown) => unknown);
 }
 
-/** Reads an unsigned 64-bit integer from a parsed JSON value (number, bigint or decimal string); undefined when it is not one. */
+/** Reads an unsigned 64-bit integer (number, bigint or decimal string); undefined for other values. */
 export function parseU64(value: unknown): bigint | undefined {
   let parsed: bigint;
   if (typeof value === "bigint") parsed = value;

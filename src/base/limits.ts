@@ -1,9 +1,10 @@
-// Numbers that bound Grove, each with its unit in its name: the specification's section 8, and what two rooms
-// or more hold to. What one room alone holds to stands beside its rule.
+// Limits of Grove that two or more rooms share, and the specification's section 8; units end their names.
 
 /** Quota of a user without an entry (spec 2.1, 8): 16 GiB. Every fallback of spec 5.9 is this constant. */
 export const DEFAULT_QUOTA_BYTES: bigint = 17_179_869_184n;
-/** Files and directories that a root may hold, its trash included, for a user without an entry: empty ones cost no bytes, but a row each. */
+/**
+ * Files and directories of a root without an entry for its user, trash included: empty ones cost a row each.
+ */
 export const DEFAULT_INODE_LIMIT = 10_000_000;
 /** Physical free space that no write may consume (spec 4.6.3, 8): 20 GiB. */
 export const DISK_RESERVE_BYTES: bigint = 21_474_836_480n;
@@ -25,7 +26,7 @@ export const ADMIN_SESSION_LIFETIME_MS: number = 12 * 3_600_000;
 export const TOKEN_CACHE_CAP_MS: number = 2 * 3_600_000;
 /** Mock tokens in the token cache (spec 5.2, 8); the same cap bounds the cache of real ones. */
 export const TOKEN_CACHE_ENTRIES = 5_000;
-/** Metrics scrape, alert evaluation, status grading (spec 8). */
+/** Interval of metrics scrape, alert evaluation and status grading (spec 8). */
 export const POLL_INTERVAL_MS = 5_000;
 /** A node is offline when /metrics has not answered for longer than this (spec 3.2, 8). */
 export const NODE_OFFLINE_AFTER_MS = 30_000;
@@ -35,13 +36,15 @@ export const HISTORY_SNAPSHOTS_PER_NODE = 720;
 export const SNAPSHOT_SAVE_INTERVAL_MS = 60_000;
 /** How often node addresses are read again from the metadata store (spec 4.4, 8). */
 export const ADDRESS_REREAD_INTERVAL_MS = 10_000;
-/** Log lines that may be asked for (spec 4.1, 8). */
+/** Fewest log lines per request (spec 4.1, 8). */
 export const LOG_LINES_MIN = 10;
-/** Log lines that may be asked for (spec 4.1, 8). */
+/** Most log lines per request (spec 4.1, 8). */
 export const LOG_LINES_MAX = 1_000;
 /** Records of finished commands kept by default (spec 8). */
 export const COMMAND_HISTORY_RECORDS = 100;
-/** Alert thresholds in percent and degrees Celsius, crossed when exceeded; the quota's when reached (spec 3.1, 8). */
+/**
+ * Alert thresholds in percent and degrees Celsius, crossed when exceeded; quotas when reached (spec 3.1, 8).
+ */
 export const ALERT_THRESHOLDS = {
   storagePercent: { warning: 80, critical: 95 },
   temperatureCelsius: { warning: 65, critical: 85 },
@@ -52,7 +55,7 @@ export const ALERT_THRESHOLDS = {
 export const QUOTA_ALERT_WARNING_PERCENT = 95;
 /** Attempts within 60 s below which there is no error rate (T4). */
 export const ERROR_RATE_MIN_OPERATIONS = 20;
-/** Alerts of one answer (D11). */
+/** Alerts per answer (D11). */
 export const ALERTS_PAGE_MAX = 1_000;
 /** Node status thresholds in percent and degrees Celsius, crossed when exceeded (spec 3.2, 8). */
 export const NODE_STATUS_THRESHOLDS = {
@@ -68,9 +71,9 @@ export const METASERVER_PORT = 50_050;
 /** Default HTTP port of the console (decision D23). */
 export const CONSOLE_PORT = 8_080;
 
-/** Largest payload that one upload message may carry (decision T7): 4 MiB. */
+/** Largest payload of one upload message (decision T7): 4 MiB. */
 export const UPLOAD_MESSAGE_MAX_BYTES = 4_194_304;
-/** Largest gRPC message that our servers and clients receive (decision T7): 8 MiB. */
+/** Largest gRPC message that servers and clients receive (decision T7): 8 MiB. */
 export const RECEIVE_MESSAGE_MAX_BYTES: number = 8 * 1_048_576;
 /** Bytes verified and sent at a time; one CRC-32 is stored per block (decision D15). */
 export const BLOCK_BYTES = 262_144;
@@ -98,10 +101,10 @@ export const ADMIN_HASH_FAILURES_PER_WINDOW = 5;
 export const ADMIN_HASH_FAILURE_WINDOW_MS: number = 15 * 60_000;
 /** Security events that a FileServer keeps (decision D22). */
 export const SECURITY_EVENTS_KEPT = 100;
-/** At most one IP mismatch event per session in this time (decision T22). */
+/** Shortest time between two IP mismatch events of a session (decision T22). */
 export const IP_MISMATCH_EVENT_INTERVAL_MS: number = 10 * 60_000;
 
-/** How often a FileServer tells the MetaServer that it lives (decision D19). */
+/** Interval of a FileServer's heartbeats to the MetaServer (decision D19). */
 export const HEARTBEAT_INTERVAL_MS = 5_000;
 /** A node's lease ends when no heartbeat came for this long (decision D19). */
 export const NODE_LEASE_MS = 30_000;
@@ -113,79 +116,81 @@ export const IDP_TIMEOUT_MS = 5_000;
 export const TOKEN_CLOCK_LENIENCY_MS = 60_000;
 /** Characters of the subject of an ID token. */
 export const SUBJECT_MAX_LENGTH = 255;
-/** Characters of its issuer. */
+/** Characters of the issuer of an ID token. */
 export const ISSUER_MAX_LENGTH = 1_024;
-/** Persons behind addresses that the metadata store lists at once. */
+/** Subjects that the metadata store lists at once. */
 export const SUBJECTS_LISTED_MAX = 1_000;
-/** Users about whom a decision of an administrator is kept: who is locked out, and who was. */
+/** Users with a stored state: locked out now or earlier. */
 export const USER_STATES_MAX = 10_000;
-/** Characters of the reason for such a decision. */
+/** Characters of the reason for such a state. */
 export const USER_STATE_REASON_MAX_LENGTH = 200;
-/** How long the files of a removed user are kept, by the administrator's clock... */
+/** How long the files of a removed user are kept, by the administrator's clock. */
 export const REMOVAL_GRACE_MS = 30 * 24 * 60 * 60_000;
-/** Users to whom one root is handed over at the same time. */
+/** Concurrent hand-overs of one root. */
 export const HAND_OVERS_PER_USER = 4;
-/** Decisions about users in one message. */
+/** User states per message. */
 export const USER_STATES_PER_MESSAGE = 500;
 /** How long a graceful stop may take before the process ends itself. */
 export const STOP_GRACE_MS = 20_000;
 /** Entries of one page of an action's output. */
 export const ACTION_OUTPUT_PAGE_ENTRIES = 1_000;
-/** How often a change is checked and tried again when shares or moves overtake it. */
+/** Retries of a check and its change when shares or moves overtake them. */
 export const STALE_ACCESS_RETRIES = 8;
-/** Addresses whose RegisterClient calls are counted; the longest unseen is forgotten first. */
+/** Addresses with counted RegisterClient calls; the one unseen for longest is dropped first. */
 export const RATE_LIMIT_ADDRESSES = 20_000;
 /** Nodes of one cluster; a registration beyond them is answered OVERLOADED. */
 export const NODES_MAX = 1_000;
-/** Entries of one answer about roots that others share with a user. */
+/** Entries per answer about roots shared with a user. */
 export const SHARED_ROOTS_LISTED_MAX = 1_000;
-/** Roots that administrators have handed over to a user, on the first page of such a list. */
+/** Handed-over roots on the first page of a user's list. */
 export const INHERITED_ROOTS_LISTED_MAX = 100;
 /** Entries of one page of all roots. */
 export const ROOTS_LISTED_MAX = 1_000;
-/** Characters of the labels that a node sends of itself: name, version, instance and data id. */
+/** Characters of a node's own labels: name, version, instance and data id. */
 export const NODE_LABEL_MAX_LENGTH = 128;
 /** A resumable upload that has not moved for this long is dropped (decision D15). */
 export const UPLOAD_IDLE_MS: number = 24 * 60 * 60_000;
-/** Items of the trash that one transaction removes, so that other commands wait little. */
+/** Trash items that one transaction removes, so that other commands wait little. */
 export const TRASH_PURGE_BATCH = 64;
-/** Characters of the reason that an administrator names for looking into a user's trash. */
+/** Characters of an administrator's reason to see a user's trash. */
 export const OPERATOR_REASON_MAX_LENGTH = 200;
-/** Lines of one answer about the audit log. */
+/** Lines per answer about the audit log. */
 export const AUDIT_PAGE_LINES = 1_000;
-/** Inodes and content lists that one root may ever have made; their numbers are never used again. */
+/** Inodes and content lists that one root may ever make; their numbers are never reused. */
 export const IDS_PER_ROOT: number = 2 ** 32 - 1;
-/** Differences that a check of a data directory lists one by one; the rest is counted. */
+/** Differences that a check of a data directory lists; further ones are counted. */
 export const CHECK_DIFFERENCES_LISTED = 1_000;
-/** Users that the per-user maps of /metrics list; sums have them all. A multiple of 64. */
+/** Users that the per-user maps of /metrics list; sums cover all users. A multiple of 64. */
 export const METRICS_USERS_LISTED_MAX = 51_200;
 /** Characters of a matcher's value. */
 export const SILENCE_VALUE_MAX_LENGTH = 256;
 /** Nodes of one action (decision D17). */
 export const ACTION_NODES_MAX = 50;
-/** Time that a custom command may take, in seconds, unless it says otherwise (decision D7). */
+/** Default time limit of a custom command in seconds (decision D7). */
 export const CUSTOM_LIMIT_SECONDS = 60;
-/** Longest time that a custom command may ask for, in seconds (decision D7). */
+/** Largest time limit of a custom command in seconds (decision D7). */
 export const CUSTOM_LIMIT_MAX_SECONDS = 3_600;
-/** Lines of a log that an action fetches unless it says otherwise (decision D10). */
+/** Default number of log lines that an action fetches (decision D10). */
 export const LOG_LINES_DEFAULT = 200;
-/** Time that a node has after its restart for /health and a good poll, in seconds, unless the rollout says otherwise. */
+/** Default seconds that a restarted node has for /health and a good poll. */
 export const ROLLOUT_HEALTH_SECONDS = 60;
-/** How long a node is watched after that, in seconds: six polls. */
+/** Default seconds of observation after that: six polls. */
 export const ROLLOUT_OBSERVE_SECONDS = 30;
-/** The longest that a rollout may give for either, in seconds: ten minutes. */
+/** Largest value of either for a rollout, in seconds: ten minutes. */
 export const ROLLOUT_WAIT_MAX_SECONDS = 600;
-/** Failed operations a second above those of before at which a rollout stops, unless it says otherwise: three in its 30 s. */
+/** Default increase of failed operations a second that stops a rollout: three in its 30 s. */
 export const ROLLOUT_ERRORS_PER_SECOND_ABOVE = 0.1;
-/** Users with whom one file or folder is shared directly, or who are taken out of shares there; a group that is larger shares a folder above (spec 4.5). */
+/** Users in direct shares and exclusions of one inode; larger groups share a folder above (spec 4.5). */
 export const GRANTS_PER_INODE = 256;
-/** Shares of one root together, and what is taken out of them: what a move may have to rename and a node has to tell the MetaServer in one go. */
+/**
+ * Shares and exclusions of one root, which a move may rename and a node reports to the MetaServer at once.
+ */
 export const GRANTS_PER_ROOT = 2_048;
-/** Days before a certificate's end from which servers warn of it (failure B-11). */
+/** Days before a certificate's end at which servers begin to warn (failure B-11). */
 export const CERTIFICATE_WARNING_DAYS = 14;
 /** Longest life of a join token: a week. */
 export const JOIN_TOKEN_LIFETIME_MAX_MS: number = 7 * 86_400_000;
-/** Rows of 15 minutes of a node that are kept: 400 days, 3 MB. */
+/** Rows of 15 minutes kept per node: 400 days, 3 MB. */
 export const QUARTER_ROWS_KEPT: number = 400 * 24 * 4;
-/** Where SSH listens unless a node says otherwise. */
+/** Default port of SSH. */
 export const SSH_PORT = 22;

@@ -1,12 +1,12 @@
-// Keeps repeated log lines few: so many of each kind in a stretch of time, then one that says how many were left out.
+// Limits repeated log lines per kind and interval, then logs how many were left out.
 import { LRUCache } from "lru-cache";
 import { atMost } from "./at-most.ts";
 import type { Clock } from "./clock.ts";
 
-/** Lines of one kind that are written in one stretch of time. */
+/** Lines of one kind per interval. */
 const LINES = 10;
 const STRETCH_MS = 60_000;
-/** Kinds that are told apart; the one that came longest ago is forgotten. */
+/** Distinct kinds; the least recent is dropped first. */
 const KINDS_MAX = 1_000;
 
 interface Kind {
@@ -24,7 +24,7 @@ export class LogSampler {
     this.#clock = clock;
   }
 
-  /** What a line of this kind is to have beside its own fields: how many before it were left out; undefined for one to leave out. */
+  /** Fields to add to a line of this kind: the number left out before it. Undefined to leave the line out. */
   take(kind: string): { readonly left_out?: number } | undefined {
     const nowMs = this.#clock.steadyMs();
     let own = this.#kinds.get(kind);

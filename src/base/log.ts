@@ -1,4 +1,4 @@
-// The port through which every room logs: an event's name and its fields, never a secret.
+// The logging port of all rooms: an event's name and fields, never a secret.
 
 /** Plain facts of an event. Values must not be tokens, hashes, passwords or file content. */
 export type LogFields = Readonly<Record<string, string | number | boolean | bigint | null | undefined>>;
@@ -13,7 +13,7 @@ export interface Logger {
   child(fields: LogFields): Logger;
 }
 
-/** Drops everything. */
+/** Drops all events. */
 export const silentLogger: Logger = {
   debug() {},
   info() {},
@@ -22,7 +22,7 @@ export const silentLogger: Logger = {
   child: () => silentLogger,
 };
 
-/** An error as one line for a log or a screen: its message and those of its causes, never a stack. */
+/** An error as one line: its message and those of its causes, never a stack. */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // Of several ends that failed: its own message names none of them.

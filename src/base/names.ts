@@ -1,4 +1,4 @@
-// What may be a name, a path and a username (decision D13), and their canonical forms.
+// Rules and canonical forms of names, paths and usernames (decision D13).
 import { GroveError } from "./errors.ts";
 import { NAME_MAX_BYTES, PATH_MAX_BYTES, USERNAME_MAX_LENGTH } from "./limits.ts";
 
@@ -7,8 +7,8 @@ const FORBIDDEN_IN_NAME = /[\u0000-\u001f\u007f-\u009f/\ufffd]/u;
 const ASCII_ONLY = /^[\u0020-\u007e]*$/;
 
 /**
- * Returns the canonical (NFC) form of one name: 1 to 255 bytes of UTF-8, no "/", control character, U+FFFD or lone surrogate,
- * not "." or "..". Throws BAD_NAME (decision D13).
+ * Returns the canonical (NFC) form of a name: 1 to 255 bytes of UTF-8 and not "." or "..". It has no "/",
+ * control character, U+FFFD or lone surrogate. Throws BAD_NAME (decision D13).
  */
 export function canonicalName(name: string): string {
   const problem = nameProblem(name);
@@ -16,7 +16,7 @@ export function canonicalName(name: string): string {
   return ASCII_ONLY.test(name) ? name : name.normalize("NFC");
 }
 
-/** Says in words what is wrong with a name, or nothing. */
+/** The problem of a name in words; undefined for a good one. */
 export function nameProblem(name: string): string | undefined {
   if (name === "") return "a name cannot be empty";
   if (name === "." || name === "..") return '"." and ".." are not names';
@@ -33,8 +33,9 @@ export function nameProblem(name: string): string | undefined {
 }
 
 /**
- * Splits an absolute path inside a root into canonical names; "/" gives none, one "/" at the end is forgiven. Throws BAD_NAME for a
- * bad name and BAD_ARGUMENT for a path that is not absolute, has empty names or more than 4096 bytes (decision D13).
+ * Splits an absolute path inside a root into canonical names; "/" has none, and one trailing "/" is ignored.
+ * Throws BAD_NAME for a bad name. Throws BAD_ARGUMENT for a relative path, empty names or more than 4096
+ * bytes (decision D13).
  */
 export function splitPath(path: string): string[] {
   if (!path.startsWith("/")) throw new GroveError("BAD_ARGUMENT", 'a path starts with "/"');
@@ -64,15 +65,16 @@ function foldedUsername(email: string): string {
   return email.normalize("NFC").toLowerCase().normalize("NFC");
 }
 
-/** True for a letter that is its own canonical form, and whose lower case leads back to it or is itself. */
+/** True for a letter in canonical form whose lower case is itself or maps back to it. */
 function isFoldedSafely(letter: string): boolean {
   const lower = letter.toLowerCase();
   return letter.normalize("NFC") === letter && (lower === letter || lower.toUpperCase() === letter);
 }
 
 /**
- * Lower-cases a username, which is a verified e-mail address (decision D21). Throws BAD_ARGUMENT when it cannot be one, or when it holds
- * a letter that lower case or NFC would make another one, such as the Kelvin sign a "k": two mailboxes must never be one user.
+ * Lower-cases a username, which is a verified e-mail address (decision D21). Throws BAD_ARGUMENT for an
+ * invalid one. Also refuses letters that lower case or NFC would turn into others, such as the Kelvin sign
+ * into "k": two mailboxes must never be one user.
  */
 export function canonicalUsername(email: string): string {
   const username = ASCII_ONLY.test(email) ? email.toLowerCase() : foldedUsername(email);

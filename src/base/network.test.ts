@@ -1,4 +1,4 @@
-// Addresses that one machine can have at will count as one place (D17).
+// Addresses that one machine can choose freely count as one place (D17).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { networkOf, widerNetworkOf } from "./network.ts";

@@ -1,8 +1,9 @@
-// What counts as one place on the network: an IPv4 address, or the /64 of an IPv6 one, of which a single machine has as many as it likes.
+// Groups addresses into places for rate limits: one IPv4 address, or the /64 of an IPv6 address.
 
 /**
- * The place behind an address, as text that is only to be compared: limits that count addresses count these. An IPv4 address stands for
- * itself, also in its IPv6 form; what is no address stands for itself too (decision D17).
+ * The place of an address, as text for comparison: rate limits count places, since one machine has a whole
+ * /64. An IPv4 address stands for itself, also in its IPv6 form; other text stands for itself too (decision
+ * D17).
  */
 export function networkOf(address: string): string {
   const groups = groupsOf(address);
@@ -11,8 +12,8 @@ export function networkOf(address: string): string {
 }
 
 /**
- * The network that a place lies in, as text that is only to be compared: the /24 of an IPv4 address, the /48 of an IPv6 one. Whoever rents
- * one place easily has all of these. What is no address stands for itself.
+ * The network of a place, as text for comparison: the /24 of an IPv4 address, the /48 of an IPv6 one. A
+ * customer who rents one place easily has all of these. Other text stands for itself.
  */
 export function widerNetworkOf(address: string): string {
   const groups = groupsOf(address);
@@ -22,7 +23,9 @@ export function widerNetworkOf(address: string): string {
     : groups;
 }
 
-/** The groups of an IPv6 address; the text itself of an IPv4 one, out of its IPv6 form, and of what is no address. */
+/**
+ * The groups of an IPv6 address; the text of an IPv4 address (also from its IPv6 form) and of anything else.
+ */
 function groupsOf(address: string): readonly string[] | string {
   if (!address.includes(":")) return address;
   const bare = address.split("%", 1)[0] ?? "";
@@ -45,7 +48,7 @@ function groupsOf(address: string): readonly string[] | string {
 /** An IPv6 address has eight groups of 16 bits. */
 const GROUPS = 8;
 
-/** True for an address of this machine itself, IPv4 or IPv6; for addresses, not for names. */
+/** True for an IPv4 or IPv6 address of this machine itself; names are not resolved. */
 export function isLoopbackAddress(address: string): boolean {
   return address === "::1" || /^127(?:\.\d{1,3}){3}$/.test(address);
 }

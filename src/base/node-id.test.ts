@@ -1,4 +1,4 @@
-// Shows which ids and addresses a node may have, at both sides of each limit.
+// Allowed ids and addresses of nodes, at both sides of each limit.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isGroveError } from "./errors.ts";

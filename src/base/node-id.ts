@@ -1,4 +1,4 @@
-// What may be the id and the address of a node, since both go into certificates, file names, URLs and other people's screens.
+// Rules for node ids and addresses, which appear in certificates, file names, URLs and on screens.
 
 import { GroveError } from "./errors.ts";
 import { METRICS_PORT_OFFSET } from "./metrics-port.ts";
@@ -8,16 +8,19 @@ const HOST_NAME =
   /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i;
 const PORT_MAX = 65_535;
 
-/** No node's id: interfaces mean all nodes together by it, as in GET /api/history/cluster (spec 4.1). */
+/** Reserved: interfaces mean all nodes together by it, as in GET /api/history/cluster (spec 4.1). */
 export const RESERVED_NODE_ID = "cluster";
 
-/** A host and a port, apart; an IPv6 host comes without brackets. */
+/** A host and a port; an IPv6 host has no brackets. */
 export interface HostPort {
   readonly host: string;
   readonly port: number;
 }
 
-/** Returns the id of a node: one DNS label of lower-case letters, digits and hyphens, since `<id>.cluster.local` is its certificate's name (D20). Throws BAD_ARGUMENT. */
+/**
+ * Returns a node's id: one DNS label of lower-case letters, digits and hyphens, since its certificate names
+ * `<id>.cluster.local` (D20). Throws BAD_ARGUMENT.
+ */
 export function checkedNodeId(fsId: string): string {
   if (fsId === RESERVED_NODE_ID) {
     throw new GroveError(
@@ -32,7 +35,7 @@ export function checkedNodeId(fsId: string): string {
   );
 }
 
-/** Splits `host:port` or `[ipv6]:port`. Throws BAD_ARGUMENT; ports are 1 to 65535, or 0 too when a free one may be taken. */
+/** Splits `host:port` or `[ipv6]:port`. Throws BAD_ARGUMENT. Ports are 1 to 65535; 0 only with allowZero. */
 export function parseHostPort(text: string, options: { readonly allowZero?: boolean } = {}): HostPort {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^[\]:]+)):(\d{1,5})$/.exec(text);
   const host = match?.[1] ?? match?.[2];
@@ -50,7 +53,10 @@ export function formatHostPort(address: HostPort): string {
   return `${host}:${address.port}`;
 }
 
-/** Checks the gRPC address that a FileServer advertises: its port is above 41000, because the metrics port is that much below (T6). */
+/**
+ * Checks a FileServer's advertised gRPC address: its port is above 41000, the distance to the metrics port
+ * (T6).
+ */
 export function checkedFileServerAddress(text: string): string {
   const address = parseHostPort(text);
   if (address.port > METRICS_PORT_OFFSET) return formatHostPort(address);

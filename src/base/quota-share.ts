@@ -1,9 +1,11 @@
-// How full a quota is, in the one way in which alerts and lists say it.
+// Computes the used percentage of a quota for alerts and lists.
 
-/** Percentages above this are said to be over it: beyond, digits tell nobody more. */
+/** Higher percentages are shown as "over" this value, since further digits are of no use. */
 export const PERCENT_TOLD_MAX = 999;
 
-/** Used part of a quota in percent with two decimals, rounded down: below 100 means below (spec 3.1, decision T1). The quota is above zero. */
+/**
+ * Used percentage of a quota (above zero) with two decimals, rounded down: below 100 is below (spec 3.1, T1).
+ */
 export function quotaPercent(usedBytes: bigint, quotaBytes: bigint): number {
   return Number((usedBytes * 10_000n) / quotaBytes) / 100;
 }

@@ -6,7 +6,7 @@ export interface Random {
   bytes(count: number): Buffer;
 }
 
-/** A number from 0 to just below 1 that spreads waits; anybody may guess it, so it is for no secret. */
+/** A predictable number from 0 to just below 1 that spreads waits; not for secrets. */
 export const systemFraction: () => number = Math.random;
 
 /** The machine's own source. */

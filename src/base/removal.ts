@@ -1,25 +1,25 @@
-// That a user is to go, or has gone: until when the files are kept, and whether the address is free again.
+// The removal of a user: when the files are deleted, and whether the address is free again.
 import { GroveError } from "./errors.ts";
 
-/** What an administrator has decided about a user who is to go. */
+/** An administrator's decision to remove a user. */
 export interface Removal {
-  /** The moment from which the files are deleted, and with them all that others share with the address. */
+  /** The moment from which the user's files and all shares with the address are deleted. */
   readonly dueAtMs: number;
-  /** True where the address is free again: whoever comes with it inherits nothing. */
+  /** True where the address is free again: a new user with it inherits nothing. */
   readonly isReleased: boolean;
 }
 
-/** True once the files are to go. */
+/** True once the files are due for deletion. */
 export function isDue({ dueAtMs }: Removal, nowMs: number): boolean {
   return nowMs >= dueAtMs;
 }
 
-/** True while nobody can come in by the address, and nothing new can be shared with it. */
+/** True while the address admits no sign-in and no new shares. */
 export function isRetired(removal: Removal | undefined): boolean {
   return removal !== undefined && !removal.isReleased;
 }
 
-/** A removal as it may be kept and sent. Throws BAD_ARGUMENT where it is none, or who is to go is not locked out. */
+/** The checked removal. Throws BAD_ARGUMENT for an invalid one, or a user who is not locked out. */
 export function checkedRemoval(removal: Removal | undefined, isLockedOut: boolean): Removal | undefined {
   if (removal === undefined) return undefined;
   const { dueAtMs, isReleased } = removal;

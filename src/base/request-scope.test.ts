@@ -1,4 +1,4 @@
-// Whose request something belongs to: what waits, what does not, and the two within one another.
+// The request id of asynchronous work, of immediate work, and of both nested.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turnEnd } from "node:timers/promises";

@@ -1,4 +1,4 @@
-// What the rooms report when somebody tries what only an attacker or a misconfiguration would (decision D22).
+// Security events that the rooms report: attempts that point to an attacker or a misconfiguration (D22).
 
 /** Kinds of security events (spec 6, decision D22). */
 export const SECURITY_EVENT_TYPES = [
@@ -11,7 +11,7 @@ export const SECURITY_EVENT_TYPES = [
 /** One kind of security event. */
 export type SecurityEventType = (typeof SECURITY_EVENT_TYPES)[number];
 
-/** The facts of one event as the room that saw it reports them. Never holds a token or a hash. */
+/** The facts of one event as the reporting room saw them. Never holds a token or a hash. */
 export interface SecurityEventFacts {
   readonly type: SecurityEventType;
   /** True when an operator must look at once (spec 5.7: a mock token in production). */
@@ -22,7 +22,7 @@ export interface SecurityEventFacts {
   readonly ipBound?: string;
   /** Address that the request came from. */
   readonly ipSeen?: string;
-  /** How many attempts this report stands for, at least 1. */
+  /** Number of attempts in this report, at least 1. */
   readonly count?: number;
 }
 

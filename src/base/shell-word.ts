@@ -1,6 +1,6 @@
-// Words of commands that people are shown, so that they can be typed as they stand.
+// Quotes words of displayed commands, so that they can be typed as they stand.
 
-/** A word that a shell takes as one. */
+/** Quotes a text as one shell word where it needs quotes. */
 export function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

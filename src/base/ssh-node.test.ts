@@ -1,4 +1,4 @@
-// What may be stored of a node that is reached over SSH, on both sides of every rule.
+// Valid stored data of a node that is reached over SSH, on both sides of every rule.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isGroveError } from "./errors.ts";

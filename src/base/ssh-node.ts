@@ -1,22 +1,24 @@
-// A node as it is administered over SSH: where, as whom, by which host key, and what is known of its services (D20).
+// A node's SSH administration data: address, user, host key, and its services (D20).
 import { GroveError } from "./errors.ts";
 import { checkedNodeId, formatHostPort, parseHostPort } from "./node-id.ts";
 
-/** Arguments of a service's program, and as many variables of its environment, that are kept for a node. */
+/** Arguments of a service's program, and also variables of its environment, kept per node. */
 export const SSH_ARGUMENTS_MAX = 64;
 /** Bytes of one such argument, value or path. */
 export const SSH_TEXT_MAX_BYTES = 4_096;
 
-/** The services that a node may run, in the order in which they are restarted (T14). */
+/** Services of a node in restart order (T14). */
 export const SERVICE_NAMES = ["fileserver", "metaserver", "admin"] as const;
-/** One of them. */
+/** A service of a node. */
 export type ServiceName = (typeof SERVICE_NAMES)[number];
 
-/** What is needed of a service where no service manager runs it: the node restart parameters of the specification (2.9). */
+/**
+ * How to restart a service without a service manager: the node restart parameters of the specification (2.9).
+ */
 export interface SshService {
-  /** Log file for the tail where there is no journal; absolute, or below `cwd`, else below the user's home folder. */
+  /** Log file for the tail without a journal; absolute, or below `cwd`, else below the user's home folder. */
   readonly logFile?: string;
-  /** The program and its arguments, never seen by a shell; goes with `pidFile`. */
+  /** The program and its arguments, without a shell; goes with `pidFile`. */
   readonly argv?: readonly string[];
   readonly cwd?: string;
   /** Holds no secret: those belong into files that the program reads. */
@@ -32,7 +34,7 @@ export interface SshNode {
   readonly host: string;
   readonly port: number;
   readonly user: string;
-  /** The host's public key as it was pinned: `ssh-ed25519 AAAA…`, without a comment. */
+  /** The host's pinned public key: `ssh-ed25519 AAAA…`, without a comment. */
   readonly hostKey: string;
   /** The folder of the sources: absolute, or below the user's home folder. */
   readonly repository: string;
@@ -47,7 +49,7 @@ const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 const SECRET_NAME = /(?:PASSWORD|PASSPHRASE|SECRET|TOKEN)(?:_HASH)?$/i;
 const SERVICE_FIELDS: ReadonlySet<string> = new Set(["logFile", "argv", "cwd", "env", "pidFile"]);
 
-/** Returns the node with its parts checked, and nothing else in it. Throws BAD_ARGUMENT, which says what is wrong and quotes no value. */
+/** Returns the node with only its checked parts. Throws BAD_ARGUMENT, which quotes no value. */
 export function checkedSshNode(node: SshNode): SshNode {
   const { user } = node;
   const id = checkedNodeId(node.id);
@@ -63,7 +65,9 @@ export function checkedSshNode(node: SshNode): SshNode {
   return { id, host, port, user, hostKey, repository: folder(node.repository, "the repository"), services };
 }
 
-/** Returns a host's public key without its comment. Throws BAD_ARGUMENT unless the key is of the kind that it says it is. */
+/**
+ * Returns a host's public key without its comment. Throws BAD_ARGUMENT for a key of another type than named.
+ */
 export function checkedHostKey(text: string): string {
   const [, kind = "", base64 = ""] = KEY.exec(text) ?? [];
   const bytes = Buffer.from(base64, "base64");

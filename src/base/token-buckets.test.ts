@@ -1,4 +1,4 @@
-// Tests of token buckets: how they empty, fill, and are told apart.
+// Token buckets: taking, refilling and separate keys.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

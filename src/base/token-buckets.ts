@@ -1,24 +1,24 @@
-// Token buckets by key: each fills at a steady rate up to its burst, and what is done takes from it (D17).
+// Token buckets by key: each refills at a steady rate up to its burst, and each use takes from it (D17).
 import { LRUCache } from "lru-cache";
 import { atMost } from "./at-most.ts";
 import type { Clock } from "./clock.ts";
 import { RATE_LIMIT_ADDRESSES } from "./limits.ts";
 
-/** How much one key may have, in the caller's unit: requests, bytes. */
+/** Rate of one key in the caller's unit: requests, bytes. */
 export interface BucketRate {
   readonly perSecond: number;
-  /** What may be taken at once after a while of silence. */
+  /** The most that may be taken at once after idle time. */
   readonly burst: number;
 }
 
-/** Sums of fractions are off by so little. */
+/** Tolerance for rounding errors in sums of fractions. */
 const ROUNDING = 1e-9;
 
-/** One bucket for each key on the steady clock; at most 20,000 are remembered, and a forgotten one is full. */
+/** One bucket per key on the steady clock. At most 20,000 are kept; a dropped one is full. */
 export class TokenBuckets {
   readonly #clock: Clock;
   readonly #rate: BucketRate;
-  /** When each bucket will be full again, on the steady clock: all that has to be known of it. */
+  /** When each bucket will be full again, on the steady clock: its whole state. */
   readonly #fullAtMs = new LRUCache<string, number>(atMost(RATE_LIMIT_ADDRESSES));
 
   constructor(clock: Clock, rate: BucketRate) {
@@ -26,34 +26,38 @@ export class TokenBuckets {
     this.#rate = rate;
   }
 
-  /** Takes one; returns 0, or the milliseconds until there is one again, and then takes nothing. */
+  /**
+   * Takes one and returns 0; when empty, takes nothing and returns the milliseconds until one is available.
+   */
   take(key: string): number {
     const waitMs = this.waitMs(key);
     if (waitMs === 0) this.#use(key, 1);
     return waitMs;
   }
 
-  /** Milliseconds until there is one; 0 when there is now. */
+  /** Milliseconds until one is available; 0 when one is now. */
   waitMs(key: string): number {
     const { perSecond, burst } = this.#rate;
     const intervalMs = 1_000 / perSecond;
     return Math.max(0, Math.ceil(this.#untilFullMs(key) + intervalMs - burst * intervalMs));
   }
 
-  /** What the bucket holds, as a part of its burst: 1 is full, below 0 is overdrawn. */
+  /** The bucket's fill as a part of its burst: 1 is full, below 0 is overdrawn. */
   level(key: string): number {
     const { perSecond, burst } = this.#rate;
     return 1 - (this.#untilFullMs(key) * perSecond) / (1_000 * burst);
   }
 
-  /** Takes an amount unless less than the part `keep` of the burst would be left; false where it took nothing. */
+  /**
+   * Takes an amount unless less than the part `keep` of the burst would remain; false when it took nothing.
+   */
   takeKeeping(key: string, amount: number, keep: number): boolean {
     if (this.level(key) - amount / this.#rate.burst < keep - ROUNDING) return false;
     this.#use(key, amount);
     return true;
   }
 
-  /** Takes what has been used already: the bucket may be overdrawn, by as much as it holds when full. */
+  /** Takes an amount that is already used: the bucket may be overdrawn by as much as its burst. */
   charge(key: string, amount: number): void {
     const { burst } = this.#rate;
     const left = (1 + this.level(key)) * burst;

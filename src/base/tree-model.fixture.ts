@@ -1,7 +1,7 @@
-// A tree of files in plain memory that does what storage promises, for tests that compare the two.
+// A tree of files in memory that models storage, for tests that compare the two.
 import type { ErrorCode } from "./errors.ts";
 
-/** A file or directory of the model; `id` is what storage called it. */
+/** A file or directory of the model; `id` is storage's id for it. */
 export interface ModelNode {
   id: number;
   name: string;
@@ -9,9 +9,9 @@ export interface ModelNode {
   /** Entries by name; undefined for a file. */
   readonly children: Map<string, ModelNode> | undefined;
   bytes: Buffer;
-  /** What storage called it when it last went into the trash. */
+  /** Storage's id of its latest item in the trash. */
   trashId: string;
-  /** Names from the root down to where it was then. */
+  /** Names from the root down to its place before that. */
   trashedFrom: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export type ModelOperation =
     }
   | { readonly op: "purge"; readonly node: ModelNode; readonly trashId: string };
 
-/** What an operation comes to: a refusal, or the node that it made or changed. */
+/** Result of an operation: a refusal, or the node that it made or changed. */
 export type ModelOutcome = ErrorCode | ModelNode | undefined;
 
 /** The tree below one root. */
@@ -56,7 +56,7 @@ export class TreeModel {
     this.root.id = rootDirectoryId;
   }
 
-  /** All nodes that can be reached. */
+  /** All reachable nodes. */
   nodes(): ModelNode[] {
     return nodesFrom(this.root);
   }

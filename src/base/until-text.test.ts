@@ -1,4 +1,4 @@
-// Ends as people write them: spans, times of day by the clock of a zone, weekdays, dates, and what is no moment.
+// Parsing of end times: spans, times of day in a zone, weekdays, dates, and invalid texts.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { UNTIL_TEXT_MAX_LENGTH, untilSeconds } from "./until-text.ts";

@@ -1,20 +1,20 @@
-// When something is to end, as people write it: "2h", "90 min", "until tomorrow 08:00", "Friday 18:00", "2026-12-01 08:00".
+// Parses end times: "2h", "90 min", "until tomorrow 08:00", "Friday 18:00", "2026-12-01 08:00".
 import { DAY_MS } from "./duration.ts";
 
-/** Characters that such a text may have. */
+/** Characters of such a text. */
 export const UNTIL_TEXT_MAX_LENGTH = 64;
 
-/** What is said of a text that names no moment. */
+/** The problem of a text that names no moment. */
 const HOW =
   'write for how long, such as "2h" or "1d 12h", or until when, such as "tomorrow 08:00" or "Friday 18:00"';
 
-/** What a moment is reckoned from. */
+/** The reference of a text: now, a start and a time zone. */
 export interface UntilFrom {
   /** Now, in unix milliseconds. */
   readonly nowMs: number;
-  /** Where a span begins, in unix milliseconds; default now. */
+  /** Start of a span, in unix milliseconds; default now. */
   readonly startMs?: number;
-  /** IANA name of the zone whose clock people look at, such as "Europe/Berlin". */
+  /** IANA name of the user's time zone, such as "Europe/Berlin". */
   readonly timeZone: string;
 }
 
@@ -44,9 +44,9 @@ const WEEKDAY =
   /^(?:sun(?:day)?|mon(?:day)?|tue(?:sday)?|wed(?:nesday)?|thu(?:rsday)?|fri(?:day)?|sat(?:urday)?)$/;
 
 /**
- * The moment that a text names, in unix seconds, or what is wrong with it. A span is reckoned from its start, a time of day by the clock of the
- * zone: "08:00" is the next one, a weekday the next of its name. Where the clock is put forward over a time, the moment after is meant;
- * where a time comes twice, the first.
+ * The moment of a text in unix seconds, or the problem of the text. A span counts from its start. A time of
+ * day is in the zone: "08:00" is the next one, a weekday the next of its name. A time that the zone's clock
+ * skips means the moment after, and a repeated time the first.
  */
 export function untilSeconds(text: string, from: UntilFrom): number | { readonly problem: string } {
   const words = text
@@ -69,7 +69,7 @@ export function untilSeconds(text: string, from: UntilFrom): number | { readonly
   return Math.trunc(atMs / 1_000);
 }
 
-/** "2h", "1d 12h", "3 days and 2 hours" in milliseconds; undefined for anything else. */
+/** "2h", "1d 12h", "3 days and 2 hours" in milliseconds; undefined for other text. */
 function spanOf(words: string): number | undefined {
   const rest = words.replaceAll(/\band\b|,/g, " ").trim();
   if (!/^(?:\d{1,9}\s*[a-z]+\s*)+$/.test(rest)) return undefined;
@@ -82,7 +82,7 @@ function spanOf(words: string): number | undefined {
   return ms;
 }
 
-/** A moment that names its zone itself. */
+/** A moment that names its own zone. */
 function exactMs(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2})$/i.test(text))
     return undefined;
@@ -120,11 +120,11 @@ function weekdayOf({ year, month, day }: Day): number {
   return new Date(Date.UTC(year, month - 1, day)).getUTCDay();
 }
 
-/** The clock on the wall in a zone. */
+/** The wall clock of a zone. */
 class ZoneClock {
   readonly #format: Intl.DateTimeFormat;
 
-  /** Throws RangeError for a zone that nobody knows. */
+  /** Throws RangeError for an unknown zone. */
   constructor(timeZone: string) {
     this.#format = new Intl.DateTimeFormat("en-US", {
       timeZone,
@@ -143,7 +143,7 @@ class ZoneClock {
     return { year, month, day };
   }
 
-  /** The first moment at which that clock shows this, in unix milliseconds. */
+  /** The first moment at which that clock shows this time, in unix milliseconds. */
   msOf({ year, month, day }: Day, hour: number, minute: number): number {
     const shown = Date.UTC(year, month - 1, day, hour, minute);
     const [before, after] = [this.#aheadMs(shown - DAY_MS), this.#aheadMs(shown + DAY_MS)];
@@ -151,7 +151,7 @@ class ZoneClock {
     return moments.length === 0 ? shown - before : Math.min(...moments);
   }
 
-  /** How far the clock is ahead of UTC at a moment. */
+  /** Offset of the clock from UTC at a moment. */
   #aheadMs(ms: number): number {
     const { year, month, day, hour, minute, second } = this.#read(ms);
     return Date.UTC(year, month - 1, day, hour, minute, second) - Math.trunc(ms / 1_000) * 1_000;

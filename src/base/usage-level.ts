@@ -1,6 +1,6 @@
-// How far a quota is used up, in three levels: what lists of users show and colour (spec 3.1).
+// Grades a quota's use in three levels, which lists of users show and colour (spec 3.1).
 
-/** Above how much of the quota in percent a level begins. */
+/** Percentages of the quota above which a level begins. */
 export const USAGE_LEVEL_PERCENT = { yellow: 80, red: 95 } as const;
 
 /** Yellow above 80 %, red above 95 %, exactly (spec 3.1). */

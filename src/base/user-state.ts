@@ -1,4 +1,4 @@
-// What administrators have decided about one user's right to come in, and which of two decisions counts.
+// Administrators' decisions about a user's right to sign in, and which of two decisions counts.
 import { hash } from "node:crypto";
 import { GroveError } from "./errors.ts";
 import { checkedHandOvers, type HandOver } from "./hand-over.ts";
@@ -6,40 +6,45 @@ import { USER_STATE_REASON_MAX_LENGTH, USER_STATES_PER_MESSAGE } from "./limits.
 import { canonicalUsername } from "./names.ts";
 import { checkedRemoval, type Removal } from "./removal.ts";
 
-/** A decision about one user. Of two about the same user the one with the higher version counts, wherever they meet. */
+/**
+ * A decision about one user. Of two decisions about a user the one with the higher version counts everywhere.
+ */
 export interface UserState {
   readonly username: string;
-  /** True for who is locked out. */
+  /** True for a user who is locked out. */
   readonly disabled: boolean;
-  /** True where what this user shares is closed as well, for as long as the user is locked out. */
+  /** True where the user's shares are closed too while the user is locked out. */
   readonly closesShares: boolean;
-  /** 1 to 2^53 - 1; by custom the wall time in milliseconds of the decision, or one more than the version before. */
+  /** 1 to 2^53 - 1; usually the decision's wall time in milliseconds, or one more than the version before. */
   readonly version: number;
   readonly reason: string;
   /** Username of the administrator, or "administrator" for the password. */
   readonly setBy: string;
   readonly setAtMs: number;
-  /** ID tokens that were issued before open no session any more; 0 for none. */
+  /** ID tokens issued before this moment open no session; 0 for none. */
   readonly tokensFromMs: number;
-  /** The person behind the address, without `https://`; empty where nobody was known. Who comes as this person is meant too. */
+  /**
+   * The person behind the address, without `https://`; empty if unknown. Their other addresses are affected
+   * too.
+   */
   readonly issuer: string;
   readonly subject: string;
-  /** To whom the user's root is handed over; absent for nobody. */
+  /** Receivers of the user's root; absent for none. */
   readonly handOvers?: readonly HandOver[] | undefined;
-  /** Set for a user who is to go, or has gone. */
+  /** Set for a user with a planned or completed removal. */
   readonly removal?: Removal | undefined;
 }
 
-/** The decision that counts of two about one user. The same from whichever side it is asked, so that all come to the same. */
+/** The decision that counts of two about one user. Arguments may be swapped, so that all servers agree. */
 export function laterState(one: UserState, other: UserState): UserState {
   if (one.version !== other.version) return one.version > other.version ? one : other;
   if (one.disabled !== other.disabled) return one.disabled ? one : other;
-  // One may have been filled in where the person was known.
+  // One may have been completed where the person was known.
   if ((one.subject === "") !== (other.subject === "")) return one.subject === "" ? other : one;
   return lineOf(one) >= lineOf(other) ? one : other;
 }
 
-/** What a decision says of the right to come in, as text to compare; of nothing decided: that everybody may. */
+/** A decision's effect on the right to sign in, as text for comparison; undefined means it is granted. */
 export function entryOf(state: UserState | undefined): string {
   const { disabled = false, closesShares = false, tokensFromMs = 0, reason = "", removal } = state ?? {};
   return JSON.stringify([
@@ -52,7 +57,7 @@ export function entryOf(state: UserState | undefined): string {
   ]);
 }
 
-/** A decision as it may be kept and sent. Throws BAD_ARGUMENT. */
+/** The checked decision. Throws BAD_ARGUMENT. */
 export function checkedUserState(state: UserState): UserState {
   const { version, setAtMs, tokensFromMs, reason, setBy, issuer, subject } = state;
   const numbersHold = [version, setAtMs, tokensFromMs].every((n) => Number.isSafeInteger(n) && n >= 0);
@@ -83,7 +88,7 @@ export function checkedUserState(state: UserState): UserState {
   };
 }
 
-/** As many of them, from the first on, as one message takes; at least one where there is any. */
+/** The first decisions that fit into one message; at least one where there are any. */
 export function firstOfMessage(states: readonly UserState[]): UserState[] {
   let weight = 0;
   const beyond = states.findIndex(({ handOvers }) => {
@@ -93,17 +98,17 @@ export function firstOfMessage(states: readonly UserState[]): UserState[] {
   return beyond < 0 ? [...states] : states.slice(0, beyond);
 }
 
-/** One line of text that people can read: no control characters, no more than so many. */
+/** One line of printable text within the length, without control characters. */
 function isLine(text: string, maxLength: number): boolean {
   return text.length <= maxLength && text.isWellFormed() && !/\p{Cc}/u.test(text);
 }
 
-/** The same for the same decisions, wherever they are kept and in whatever order. */
+/** A digest of decisions that does not depend on their place or order. */
 export function digestOfStates(states: Iterable<UserState>): string {
   return hash("sha256", [...states].map(lineOf).toSorted().join("\n"), "hex");
 }
 
-/** The fields in one order, whoever has made the object: digests of all servers depend on it. */
+/** The fields in a fixed order: the digests of all servers depend on it. */
 const FIELDS = [
   "username",
   "disabled",

@@ -1,8 +1,10 @@
-// The branded identity that only the rooms `identity` and `sessions` make, and the only one that `policy` takes.
+// The branded identity that the rooms `identity` and `sessions` make, the only one that `policy` takes.
 
 declare const verified: unique symbol;
 
-/** Who a caller is, proven by an ID token or by a session made from one. Never built from a request's fields (spec 5.4). */
+/**
+ * A caller's identity, proven by an ID token or its session. Never built from a request's fields (spec 5.4).
+ */
 export interface VerifiedIdentity {
   /** Lower-cased verified e-mail address (decision D21). */
   readonly username: string;
@@ -21,7 +23,7 @@ export function makeVerifiedIdentity(facts: {
   return Object.freeze({ ...facts }) as VerifiedIdentity;
 }
 
-/** An issuer as people are told apart by it: some providers name themselves with and without their scheme. */
+/** An issuer without its scheme, since some providers name themselves both with and without it. */
 export function bareIssuer(issuer: string): string {
   return issuer.replace(/^https:\/\//, "");
 }

@@ -1,4 +1,4 @@
-// Which versions are made to work together (D18): the same and the neighbours, and no others.
+// Versions that work together (D18): the same and neighbours, and no others.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { VERSION, worksWith } from "./version.ts";

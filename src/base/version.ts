@@ -1,12 +1,12 @@
-// The version of this program, as package.json names it.
+// The version of this program from package.json.
 import manifest from "#package.json" with { type: "json" };
 
 /** Version of Grove, for `grove --version`, client_version and server_version (decision D18). */
 export const VERSION: string = manifest.version;
 
 /**
- * True for two versions that are made to work together: the same, or one minor version apart (decision D18). Also true when one of them
- * is not told or cannot be read, since then nobody knows better.
+ * True for two versions that work together: the same, or one minor version apart (decision D18). Also true
+ * when either is missing or unreadable.
  */
 export function worksWith(one: string, other: string): boolean {
   const parse = (version: string): readonly number[] | undefined => {

@@ -1,11 +1,11 @@
-// Waiting on the steady clock: exactly as long as was said, and no longer than a signal or the work takes.
+// Waiting on the steady clock: for exactly the given time, and no longer than a signal or the work takes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { ManualClock } from "./clock.ts";
 import { pause, waitAtMost } from "./waiting.ts";
 
-/** Whether a promise has resolved, asked at any time. */
+/** Whether a promise has resolved, at any time of asking. */
 function watched(promise: Promise<unknown>): () => Promise<boolean> {
   let isOver = false;
   void promise.then(() => {

@@ -1,4 +1,4 @@
-// Waiting on the steady clock: for a time, or for something within a time.
+// Waiting on the steady clock: for a time, or for work within a time.
 import type { Clock } from "./clock.ts";
 
 type Timer = Pick<Clock, "after">;
@@ -15,7 +15,9 @@ export async function pause(clock: Timer, delayMs: number, signal?: AbortSignal)
   cancel();
 }
 
-/** Resolves when the work has, or after the time; rejects when the work does before. What is still under way goes on. */
+/**
+ * Resolves when the work does, or after the time; rejects when the work does first. Unfinished work goes on.
+ */
 export async function waitAtMost(clock: Timer, limitMs: number, work: Promise<unknown>): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const cancel = clock.after(limitMs, resolve);

@@ -1,7 +1,7 @@
-// The table of Grove's commands: each with its one sentence, and its module imported only when it runs.
+// The table of Grove's commands: each with one sentence, and its module imported only when it runs.
 import type { Command } from "commander";
 
-/** What the module of a command exports. */
+/** The export of a command's module. */
 export interface CommandModule {
   /** Makes the parser of this command: options, help text with examples, action. */
   readonly command: () => Command;
@@ -10,16 +10,16 @@ export interface CommandModule {
 /** One row of `grove --help`. */
 export interface CommandEntry {
   readonly name: string;
-  /** One sentence without a full stop, as `grove --help` shows it. */
+  /** One sentence without a full stop for `grove --help`. */
   readonly summary: string;
-  /** True for a process that runs until it is stopped: its crash shows a stack, since its log is all there will be. */
+  /** True for a process that runs until it is stopped: a crash prints its stack, as only the log remains. */
   readonly server?: true;
-  /** True for a command that moves whole files: its heap is set up for that, as a server's is. */
+  /** True for a command that moves whole files: its heap is configured like a server's. */
   readonly content?: true;
   readonly load: () => Promise<CommandModule>;
 }
 
-/** A heading of `grove --help` with its commands in the order in which a newcomer needs them. */
+/** A heading of `grove --help` with its commands, in a newcomer's order of need. */
 export interface CommandGroup {
   readonly title: string;
   readonly commands: readonly CommandEntry[];

@@ -1,4 +1,4 @@
-// Shows that completion knows every command and flag, and what real bash makes of a beginning.
+// Tests that completion knows every command and flag, and what real bash makes of a beginning.
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, writeFileSync } from "node:fs";
@@ -23,7 +23,7 @@ before(() => {
     );
   }
   writeFileSync(join(folder, "grove.bash"), scripts.get("bash") ?? "");
-  // Stands for the program: answers what is on the cluster.
+  // A stand-in for the program that lists the cluster.
   const program = `#!/bin/sh\ncase "$4" in "alice@example.com:/d") echo "alice@example.com:/docs/";; "/w") echo "/with blank/"; echo "/word.txt";; "/with b") echo "/with blank/";; esac\n`;
   writeFileSync(join(folder, "grove"), program);
   chmodSync(join(folder, "grove"), 0o755);
@@ -52,7 +52,7 @@ test("every command with each of its flags, and every subcommand, is in the scri
   }
 });
 
-/** What bash would offer for a line with the cursor at its end, its words split as bash splits them. */
+/** The candidates of bash for a line with the cursor at its end, split into words by bash's rules. */
 function complete(line: string): string[] {
   const words = line.split(/ |(?<=[:@])|(?=[:@])/);
   const program = `

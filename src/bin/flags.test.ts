@@ -1,4 +1,4 @@
-// Shows which words of a command line become flags of two dashes, and which stay as they were typed.
+// Tests of which words of a command line become flags of two dashes, and which stay as typed.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Command } from "commander";

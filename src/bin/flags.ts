@@ -1,7 +1,7 @@
-// Lets the specification's single-dash flags (`-data`, `-ssh_key`) through a parser that only knows `--data`, `--ssh-key`.
+// Accepts the specification's single-dash flags (`-data`, `-ssh_key`) as `--data`, `--ssh-key`.
 import type { Command } from "commander";
 
-/** What a command line may contain: its flags, and which of them take the word that follows. */
+/** The flags of a command line, and which of them take the next word. */
 interface KnownFlags {
   readonly flags: ReadonlySet<string>;
   readonly takesValue: ReadonlySet<string>;
@@ -27,8 +27,8 @@ function knownFlags(command: Command): KnownFlags {
 
 /**
  * Rewrites words of one dash to the two dashes and hyphens that the parser knows: `-ssh_key=K` becomes
- * `--ssh-key=K`. Left alone: single letters and their groups (`-l`, `-lr`), numbers (`-5`), the value of a flag
- * that takes one, and everything after `--`.
+ * `--ssh-key=K`. Left alone: single letters and their groups (`-l`, `-lr`), numbers (`-5`), the value of a
+ * flag that takes one, and everything after `--`.
  */
 export function withDoubleDashes(words: readonly string[], command: Command): string[] {
   const { flags, takesValue } = knownFlags(command);
@@ -53,6 +53,6 @@ function rewriteFlag(word: string, flags: ReadonlySet<string>): string {
   if (match?.[1] === undefined) return word;
   const flag = `--${match[1].replaceAll("_", "-")}`;
   const isLetters = !word.startsWith("--") && flags.has(word.slice(0, 2)) && !flags.has(flag);
-  // An unknown word gets its second dash as well: the parser then suggests the flag that was meant.
+  // An unknown word gets its second dash as well: the parser then suggests the intended flag.
   return isLetters ? word : flag + (match[2] ?? "");
 }

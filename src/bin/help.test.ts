@@ -1,4 +1,4 @@
-// Shows that the help names every command, and that suggestions are near and never wild.
+// Tests that the help names every command, and that suggestions are close to the typed word.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
@@ -31,7 +31,7 @@ test("a suggestion is at most two slips away, fewer for short words", () => {
   for (const word of ["xyzzy", "x", "", "frobnicate", "ab"]) assert.equal(meant(word), undefined, word);
 });
 
-/** What `--help` prints of a parser, at 80 columns. */
+/** The output of `--help` of a parser, at 80 columns. */
 function helpOf(parser: Command): string {
   let text = "";
   parser.configureOutput({ writeOut: (piece) => (text += piece), getOutHelpWidth: () => 80 });

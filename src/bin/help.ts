@@ -1,8 +1,8 @@
-// What the program says when no command runs: the table of commands, and a guess at what an unknown word meant.
+// The output without a command: the table of commands, and a suggestion for an unknown word.
 import { styleText } from "node:util";
 import { COMMAND_GROUPS } from "./commands.ts";
 
-/** The text of `grove --help`; made from the table alone, so that no command's module is read for it. */
+/** The text of `grove --help`; made from the table alone, without importing commands' modules. */
 export function helpText(): string {
   const width = Math.max(
     ...COMMAND_GROUPS.flatMap((group) => group.commands.map((entry) => entry.name.length)),
@@ -25,7 +25,7 @@ export function helpText(): string {
     .trimEnd();
 }
 
-/** The candidate that the word most likely meant: at most two slips away, and not merely as long as the slips. */
+/** The candidate closest to the word: at most two edits away, and longer than the number of edits. */
 export function closestWord(word: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.min(2, Math.floor(word.length / 2)) + 1;

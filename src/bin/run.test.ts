@@ -1,4 +1,4 @@
-// Shows what the program answers before any command runs, as a user sees it: words, streams and exit codes.
+// Tests of the program's answers before any command runs: words, streams and exit codes.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
@@ -114,7 +114,7 @@ test("with --json a refused command line and a failure are JSON, with what to do
   );
   const { error } = JSON.parse(failed.stderr) as { error: Record<string, unknown> };
   assert.deepEqual([error["reason"], error["metadata"]], ["NOT_EMPTY", { entries: "2" }]);
-  // A path that looks like it, behind the end of flags, is a path.
+  // After the end of flags, a path that looks like one is a path.
   assert.match(runMade(["made", "--", "--json", "b"], "").stderr, /^grove made: /);
 });
 

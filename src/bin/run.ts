@@ -1,8 +1,8 @@
-// Finds the command that was asked for, imports it, parses its flags and runs it; turns what goes wrong into one line.
+// Finds the named command, imports it, parses its flags and runs it; prints failures as one line.
 import type { Command } from "commander";
 import { COMMANDS, type CommandEntry } from "./commands.ts";
 
-/** Exit code for a wrong command line and for every failure that has no code of its own (decision D24). */
+/** Exit code for a wrong command line and every failure without a code of its own (decision D24). */
 const EXIT_USAGE = 1;
 
 /** Runs one command line, without the program's name, and answers its exit code (decision D24). */
@@ -55,7 +55,7 @@ async function runNamed(
     return EXIT_USAGE;
   }
   endQuietlyWithoutReader(entry);
-  // What escapes every handler has left the program in a state that nobody knows: say so and end at once.
+  // After an uncaught exception the program's state is unknown: report it and end at once.
   process.on("uncaughtException", (error) => {
     reportFailure(entry, error);
     process.exit(EXIT_USAGE);
@@ -95,22 +95,22 @@ async function runEntry(entry: CommandEntry, words: readonly string[]): Promise<
     await program.parseAsync([entry.name, ...withDoubleDashes(words, command)], { from: "user" });
     return 0;
   } catch (error) {
-    // The parser has already said what is wrong, or printed the help that was asked for.
+    // The parser has printed the error or the requested help.
     if (error instanceof CommanderError) return error.exitCode;
     throw error;
   }
 }
 
-/** True where a program reads what goes wrong. */
+/** True where a program reads the errors. */
 function wantsJson(words: readonly string[]): boolean {
   const end = words.indexOf("--");
   return (end < 0 ? words : words.slice(0, end)).some((word) => word === "--json" || word === "-json");
 }
 
-/** What the parser has to say about a command line, as one line of ours that also says where to look. */
+/** The parser's error about a command line, as one line of ours with a pointer to the help. */
 function refusedLine(name: string, text: string, isJson: boolean): string {
   const [first = "", suggestion] = text.trim().split("\n");
-  // What a check of ours found follows the parser's own sentence.
+  // The message of our own check follows the parser's sentence.
   const what = first
     .replace(/^error: /, "")
     .replace(/^command-argument value ('.*?') is invalid for argument '(.*?)'/, "$1 cannot be the <$2>")
@@ -123,13 +123,15 @@ function refusedLine(name: string, text: string, isJson: boolean): string {
   return `${JSON.stringify({ error })}\n`;
 }
 
-/** Gives a command made elsewhere, and its subcommands, the program's way to end: by an exception, not by process.exit. */
+/** Makes a command and its subcommands end by an exception, not by process.exit. */
 function inheritSettings(command: Command, parent: Command): void {
   command.copyInheritedSettings(parent);
   for (const child of command.commands) inheritSettings(child, command);
 }
 
-/** A reader that leaves (`grove ls | head`) ends a command without a word; a server goes on without its terminal. */
+/**
+ * A reader that closes (`grove ls | head`) ends a command silently; a server continues without its terminal.
+ */
 function endQuietlyWithoutReader(entry: CommandEntry): void {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
@@ -137,7 +139,7 @@ function endQuietlyWithoutReader(entry: CommandEntry): void {
   });
 }
 
-/** One line for people; the stack, unless it is a refusal or a file that cannot be had, in a server's log and where GROVE_DEBUG is set. */
+/** Prints one line; the stack too for unexpected errors in a server's log and where GROVE_DEBUG is set. */
 function reportFailure(entry: CommandEntry, error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
   const isRefusal = error instanceof Error && (error.name === "GroveError" || isAboutFile(error));
@@ -146,7 +148,7 @@ function reportFailure(entry: CommandEntry, error: unknown): void {
   process.stderr.write(`grove ${entry.name}: ${stack ?? message.split("\n", 1)[0]}\n`);
 }
 
-/** What the system says of a path: the path is wrong, not the program. */
+/** True for the system's error about a path: the path is wrong, not the program. */
 function isAboutFile(error: NodeJS.ErrnoException): boolean {
   return typeof error.syscall === "string" && typeof error.path === "string";
 }

@@ -1,4 +1,4 @@
-// `grove user` as a whole: verbs that ask the cluster, and those that work on the metadata store.
+// `grove user` as a whole: verbs that call the cluster, and those that use the metadata store.
 import type { Command } from "commander";
 import { command as clusterVerbs } from "#client/administration/user-command.ts";
 import { addRebindVerbs } from "#metaserver/process/rebind-user-command.ts";
@@ -7,7 +7,7 @@ import { addRebindVerbs } from "#metaserver/process/rebind-user-command.ts";
 export function command(): Command {
   const group = clusterVerbs();
   addRebindVerbs(group);
-  // Below the examples of the others.
+  // Below the examples of the other verbs.
   group.addHelpText(
     "after",
     "  grove user remap --help   when the identity provider, or an account there, was changed",

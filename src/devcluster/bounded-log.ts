@@ -1,13 +1,16 @@
-// A log file that others write into and that never grows beyond its bound: one file, and the one before it.
+// A log file of bounded size, with one older file beside it.
 import { mkdirSync } from "node:fs";
 import { type FileHandle, open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { Writable } from "node:stream";
 
-/** Bytes of one log file; with the one before it a process keeps twice as much. */
+/** Bytes of one log file; with the older one a process keeps twice as much. */
 export const LOG_FILE_MAX_BYTES: number = 8 * 1_048_576;
 
-/** Appends what is written to a file of mode 0600, moving it to `<path>.1` when it is full. A failing disk loses lines, never the writer. */
+/**
+ * Appends to a file of mode 0600, moving a full one to `<path>.1`. A failing disk loses lines, never the
+ * writer.
+ */
 export class BoundedLog extends Writable {
   readonly #path: string;
   readonly #maxBytes: number;
@@ -33,7 +36,7 @@ export class BoundedLog extends Writable {
     try {
       await this.#appendOrFail(chunk);
     } catch {
-      // A full or broken disk: the next lines try again from the start.
+      // On a full or broken disk the next lines try again from the start.
       await this.#close();
     }
   }

@@ -1,26 +1,26 @@
-// DIR/cluster.json: everything that a client, a test or a person needs to use the running demonstration.
+// DIR/cluster.json: the addresses and secrets of the running demonstration for clients and tests.
 import { rm } from "node:fs/promises";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 
-/** The file's contents. Secrets are in it, so that its mode is 0600. */
+/** The file's contents. It holds secrets, so its mode is 0600. */
 export interface ClusterDocument {
   /** host:port. */
   readonly metaserver: string;
-  /** URL of the console, to put /api behind. */
+  /** Base URL of the console, above /api. */
   readonly console: string;
   readonly admin_password: string;
-  /** Bearer token for what /metrics tells of users (T8). */
+  /** Bearer token for the users' values in /metrics (T8). */
   readonly metrics_token: string;
   readonly nodes: readonly {
     readonly id: string;
     /** host:port. */
     readonly grpc: string;
-    /** URL to put /metrics behind. */
+    /** Base URL of the listener, above /metrics. */
     readonly metrics: string;
     /** Data folder. */
     readonly data: string;
   }[];
-  /** Path of the authority's certificate, PEM; null when everything is plain. */
+  /** Path of the authority's certificate, PEM; null without TLS. */
   readonly ca: string | null;
   readonly mock: boolean;
   readonly idp: {
@@ -31,11 +31,11 @@ export interface ClusterDocument {
     readonly tokeninfo_url: string;
   } | null;
   readonly users: readonly { readonly email: string; readonly password: string }[];
-  /** Process ids by "up", "idp", "metaserver", "console" and node id; null for what does not run. */
+  /** Process ids by "up", "idp", "metaserver", "console" and node id; null without a process. */
   readonly pids: Readonly<Record<string, number | null>>;
 }
 
-/** Writes and removes one cluster file; writes go one after another, so that the newest stays. */
+/** Writes and removes one cluster file; writes run one after another, so that the newest stays. */
 export class ClusterFile {
   readonly path: string;
   #last: Promise<void> = Promise.resolve();
@@ -51,7 +51,7 @@ export class ClusterFile {
     return this.#last;
   }
 
-  /** Removes it: whoever waits for the file waits for a cluster that answers. */
+  /** Removes it: programs that wait for the file wait for a cluster that answers. */
   async remove(): Promise<void> {
     await this.#last.catch(() => undefined);
     await rm(this.path, { force: true });

@@ -1,4 +1,4 @@
-// Shows what the demonstration decides before it starts: reserve, ports, passwords, what it keeps and what it shows.
+// Tests of the demonstration's choices before the start: reserve, ports, passwords, state and output.
 import assert from "node:assert/strict";
 import { stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";

@@ -1,4 +1,4 @@
-// Finds ports for the demonstration: those it had last time while they are free, else the default ones or the next.
+// Chooses the demonstration's ports: the last ones while they are free, else the defaults or the next.
 
 import { CONSOLE_PORT, FILESERVER_PORT, METASERVER_PORT } from "#base/limits.ts";
 import { METRICS_PORT_OFFSET, metricsPortOf } from "#base/metrics-port.ts";
@@ -11,7 +11,10 @@ const DEMO_IDP_PORT = 8_090;
 /** All ports of a run. */
 export type ChosenPorts = DemoPorts & { readonly console: number };
 
-/** Chooses all ports of a run, none of `others`; clients keep addresses, so that a restart changes none without need. */
+/**
+ * Chooses all ports of a run, none of `others`. Clients keep addresses, so a restart keeps the ports where it
+ * can.
+ */
 export async function choosePorts(
   nodeCount: number,
   last: DemoPorts | undefined,
@@ -26,7 +29,7 @@ export async function choosePorts(
     for (const offset of offsets) taken.add(port - offset);
     return port;
   };
-  // What can stay is settled first, so that nobody who has to move takes another's place.
+  // Kept ports are settled first, so that no moved one takes a kept one's place.
   const kept = {
     idp: await keep(last?.idp, [0]),
     metaserver: await keep(last?.metaserver, [0, METRICS_PORT_OFFSET]),

@@ -1,4 +1,4 @@
-// Drives the demonstration's identity provider over HTTP as a browser and a client do, from the consent address to the ID token.
+// Drives the demonstration's identity provider over HTTP, from the consent address to the ID token.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -29,7 +29,7 @@ interface Provider {
 
 async function startProvider(t: TestContext, facts: Partial<ProviderSettings> = {}): Promise<Provider> {
   const settings: ProviderSettings = {
-    // A new port each time: fetch keeps connections, also to a provider that has gone.
+    // A new port each time, since fetch keeps connections, also to a provider that has gone.
     port: await freePort(),
     clientId: "grove",
     redirectUris: [REDIRECT, "http://127.0.0.1:38485/logincallback"],
@@ -50,7 +50,7 @@ async function startProvider(t: TestContext, facts: Partial<ProviderSettings> = 
   return { issuer: issuerOf(settings.port), settings, server };
 }
 
-/** As much of a browser as a sign-in needs: cookies by path, forms, redirects until they leave the provider. */
+/** A minimal browser for sign-ins: cookies by path, forms, redirects until they leave the provider. */
 class Browser {
   readonly #cookies = new Map<string, { value: string; path: string }>();
   readonly #issuer: string;

@@ -1,4 +1,4 @@
-// The demonstration's identity provider: a real OpenID provider with a handful of users, on one loopback port.
+// The demonstration's identity provider: a real OpenID provider with a few users on a loopback port.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
@@ -12,7 +12,7 @@ import { tokeninfo } from "./tokeninfo.ts";
 
 const HOUR_SECONDS = 3_600;
 
-/** What the provider is made from. */
+/** Dependencies of the provider. */
 export interface DemoProviderDeps {
   readonly settings: ProviderSettings;
   readonly clock: Clock;
@@ -79,7 +79,7 @@ function librarySettings(settings: ProviderSettings, clock: Clock): Readonly<Rec
     findAccount: (_context: unknown, id: string) => accounts.get(id),
     scopes: ["openid", "email", "profile"],
     claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
-    // The FileServer reads the e-mail address out of the ID token and asks no further.
+    // The FileServer reads the e-mail address from the ID token and needs no other endpoint.
     conformIdTokenClaims: false,
     responseTypes: ["code"],
     pkce: { required: () => true },

@@ -1,4 +1,4 @@
-// What a demonstration keeps from one start to the next: passwords, keys and the ports it had.
+// The demonstration's stored state between starts: passwords, keys and ports.
 import { createHash, randomInt } from "node:crypto";
 import { join } from "node:path";
 import { z } from "zod";
@@ -10,7 +10,7 @@ import { type DemoUser, makeProviderKeys, type ProviderKeys } from "./provider-s
 export interface DemoPorts {
   readonly idp: number;
   readonly metaserver: number;
-  /** Undefined in what an earlier Grove kept. */
+  /** Undefined in the state of an earlier Grove. */
   readonly console?: number | undefined;
   /** gRPC ports of the FileServers, in order. */
   readonly nodes: readonly number[];
@@ -41,7 +41,7 @@ const stateSchema: z.ZodType<DemoState> = z.object({
   ports: z.object({ idp: PORT, metaserver: PORT, console: PORT.optional(), nodes: z.array(PORT) }).optional(),
 });
 
-/** Reads the state of a folder, or makes a new one. Throws BAD_ARGUMENT when the file is not as it should be. */
+/** Reads the state of a folder, or makes a new one. Throws BAD_ARGUMENT for a damaged file. */
 export async function readOrMakeState(folder: string): Promise<DemoState> {
   const path = join(folder, FILE);
   const text = await readPrivateFile(path);
@@ -77,7 +77,7 @@ async function makeState(): Promise<DemoState> {
   };
 }
 
-/** Groups of four characters that nobody mixes up; three groups have 58 bits. */
+/** Groups of four unambiguous characters; three groups have 58 bits. */
 function makePassword(groups = 3): string {
   const alphabet = "abcdefghjkmnpqrstuvwxyz23456789";
   const group = (): string =>

@@ -1,4 +1,4 @@
-// A whole cluster on this machine: starts every process when the one before answers, keeps all running, stops them in reverse.
+// Runs a whole cluster on this machine: starts processes in order, restarts them, stops in reverse.
 import { existsSync } from "node:fs";
 import { readdir, statfs } from "node:fs/promises";
 import { join } from "node:path";
@@ -31,9 +31,9 @@ import { chooseReserve } from "./reserve-choice.ts";
 import { SupervisedProcess } from "./supervised-process.ts";
 import { readyLine, reserveWarning, type Screen, summaryLines } from "./up-screen.ts";
 
-/** What `grove up` was asked for. */
+/** Options of `grove up`. */
 export interface DevClusterOptions {
-  /** Absolute path of the folder that everything is in. */
+  /** Absolute path of the cluster's folder. */
   readonly folder: string;
   /** Undefined: as many as last time, at first three. */
   readonly nodeCount: number | undefined;
@@ -42,7 +42,7 @@ export interface DevClusterOptions {
   readonly reserveBytes: bigint | undefined;
   /** Path of the program's entry file. */
   readonly entry: string;
-  /** How the reader calls the program. */
+  /** The command with which the user starts the program. */
   readonly program: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly screen: Screen;
@@ -53,7 +53,7 @@ export const CLUSTER_FILE = "cluster.json";
 
 const FIRST_NODES = 3;
 
-/** A cluster that starts or runs. */
+/** A starting or running cluster. */
 export class DevCluster {
   readonly #options: DevClusterOptions;
   readonly #unlock: () => void;
@@ -72,7 +72,7 @@ export class DevCluster {
     this.#file = new ClusterFile(join(options.folder, CLUSTER_FILE));
   }
 
-  /** Takes the folder for itself. Throws DATA_IN_USE when another `grove up` runs on it. */
+  /** Locks the folder. Throws DATA_IN_USE when another `grove up` runs on it. */
   static async open(options: DevClusterOptions): Promise<DevCluster> {
     makePrivateFolder(options.folder);
     const unlock = holdAlone(
@@ -82,7 +82,10 @@ export class DevCluster {
     return new DevCluster(options, unlock);
   }
 
-  /** Starts everything in the background; the promise rejects when something does not come to serve, and resolves never. */
+  /**
+   * Starts everything in the background; the promise rejects when a process does not serve, and never
+   * resolves.
+   */
   run(): Promise<void> {
     this.#starting = this.#start().catch((error: unknown) => {
       if (!this.#isStopping) this.#failed.reject(error);
@@ -90,7 +93,7 @@ export class DevCluster {
     return this.#failed.promise;
   }
 
-  /** Stops every process, the last one first, and lets go of the folder, whatever of it fails. */
+  /** Stops every process, the last one first, and unlocks the folder; failures do not stop it. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     const { screen } = this.#options;
@@ -132,7 +135,7 @@ export class DevCluster {
     for (const line of lines) screen.line(line);
   }
 
-  /** Resolves with what runs, or with nothing when it was stopped meanwhile. */
+  /** Resolves with the running plan, or with nothing when it was stopped meanwhile. */
   async #startProcesses(): Promise<DemoPlan | undefined> {
     const { screen } = this.#options;
     if (this.#isStopping) return undefined;
@@ -187,7 +190,7 @@ export class DevCluster {
   }
 }
 
-/** Everything that has to be decided and written before the first process starts. */
+/** Decides and writes everything that the first process needs. */
 async function preparePlan(options: DevClusterOptions, held: HeldPorts): Promise<DemoPlan> {
   const { folder, mock, screen, entry, env } = options;
   const { bavail, bsize } = await statfs(folder, { bigint: true });

@@ -1,9 +1,9 @@
-// Loaded first into every process of the demonstration: ends it when `grove up` is gone, however that went.
+// Preloaded into every process of the demonstration: ends it when `grove up` is gone for any reason.
 
-/** A process that has not stopped by itself after this long is ended. */
+/** Time after which a process that has not stopped is ended. */
 const STOP_GRACE_MS = 5_000;
 
-// Only the main thread of a process that was started with a channel has one; it must not keep the process alive.
+// Only the main thread of a process with a channel has one; it must not keep the process alive.
 const { channel } = process;
 if (channel !== undefined && channel !== null) {
   channel.unref();

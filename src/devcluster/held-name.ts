@@ -1,7 +1,10 @@
-// A name that one process of this machine has at a time: an abstract socket, as wide as the ports are, no file, and free when its holder dies.
+// Holds a name for one process of this machine by an abstract socket, which its death frees.
 import { createServer } from "node:net";
 
-/** Resolves with what lets go of the name, or with nothing while another has it. Where there are no abstract sockets everybody gets it. */
+/**
+ * Resolves with the name's release, or with nothing while another has it. Without abstract sockets every
+ * caller gets it.
+ */
 export function holdName(name: string): Promise<(() => void) | undefined> {
   const { promise, resolve } = Promise.withResolvers<(() => void) | undefined>();
   if (process.platform !== "linux") {

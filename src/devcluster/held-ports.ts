@@ -1,14 +1,16 @@
-// The ports of a cluster are its own as long as it runs, also while one of its processes is started again and does not listen.
+// Reserves a cluster's ports for its whole run, also while one of its processes restarts.
 import { metricsPortOf } from "#base/metrics-port.ts";
 import { type ChosenPorts, choosePorts } from "./demo-ports.ts";
 import type { DemoPorts } from "./demo-state.ts";
 import { holdName } from "./held-name.ts";
 
-/** What one `grove up` holds; others on this machine pass over it. */
+/** The ports held by one `grove up`; others on this machine skip them. */
 export class HeldPorts {
   #held: (() => void)[] = [];
 
-  /** Chooses ports that are free and that nobody holds, and holds them: of two runs that choose at once, one goes past what the other holds. */
+  /**
+   * Chooses free ports that no other run holds, and holds them: of two runs at once, one skips the other's.
+   */
   async choose(nodeCount: number, last: DemoPorts | undefined): Promise<ChosenPorts> {
     const others = new Set<number>();
     for (;;) {
@@ -20,13 +22,13 @@ export class HeldPorts {
     }
   }
 
-  /** Lets others have them. */
+  /** Releases the ports. */
   letGo(): void {
     for (const end of this.#held) end();
     this.#held = [];
   }
 
-  /** Resolves with the first that somebody else holds, if there is one. */
+  /** Holds ports; resolves with the first that another run holds, if any. */
   async #hold(ports: readonly number[]): Promise<number | undefined> {
     for (const port of ports) {
       const end = await holdName(`grove-up-port-${port}`);

@@ -1,4 +1,4 @@
-// The process of the demonstration's identity provider; started by `grove up` with the path of its settings in the environment.
+// The process of the demonstration's provider; `grove up` passes its settings' path by environment.
 import { once } from "node:events";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";

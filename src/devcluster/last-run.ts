@@ -1,11 +1,13 @@
-// Waits for what is left of a run that was killed: its processes notice, but need a moment to let go of ports and locks.
+// Waits until the processes of a killed run have released their ports and locks.
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const WAIT_MAX_MS = 8_000;
 const LOOK_INTERVAL_MS = 100;
 
-/** Resolves when none of the processes that a cluster file names is alive, at the latest after 8 s: an id may be another's by now. */
+/**
+ * Resolves when no process of a cluster file is alive, or after 8 s: an id may be another process's by now.
+ */
 export async function waitForLastRun(clusterFile: string): Promise<void> {
   const pids = await pidsOf(clusterFile);
   const giveUpAtMs = performance.now() + WAIT_MAX_MS;
@@ -19,7 +21,7 @@ async function pidsOf(path: string): Promise<number[]> {
       (pid) => Number.isSafeInteger(pid) && Number(pid) > 1,
     ) as number[];
   } catch {
-    // There was none, or it is not one of ours.
+    // Missing, or not a cluster file.
     return [];
   }
 }

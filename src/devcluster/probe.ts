@@ -1,4 +1,4 @@
-// Asks the processes of the demonstration whether they serve.
+// Checks whether the processes of the demonstration serve.
 
 import {
   Health,
@@ -8,7 +8,10 @@ import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 
 const PROBE_TIMEOUT_MS = 2_000;
 
-/** True when the gRPC server at host:port says that the service serves; ca is the authority's certificate, undefined for a plain one. */
+/**
+ * True when the gRPC server at host:port reports the service as serving; ca is the authority's certificate,
+ * undefined without TLS.
+ */
 export async function isServing(address: string, service: string, ca: string | undefined): Promise<boolean> {
   const channel = new GrpcChannel({ addresses: [address], ...(ca === undefined ? {} : { tls: { ca } }) });
   try {

@@ -1,4 +1,4 @@
-// The command line and environment of each process of the demonstration. Secrets go by environment and files only.
+// Plans each process's command line and environment. Secrets go by environment and files only.
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { metricsPortOf } from "#base/metrics-port.ts";
@@ -21,7 +21,7 @@ export interface ServerFiles {
   readonly keyPath: string;
 }
 
-/** Certificates of a run; undefined when everything is plain. */
+/** Certificates of a run; undefined without TLS. */
 export interface DemoTls {
   readonly caPath: string;
   readonly caPem: string;
@@ -29,10 +29,10 @@ export interface DemoTls {
   readonly files: ReadonlyMap<string, ServerFiles>;
 }
 
-/** Everything that a run is made from. */
+/** The inputs of a run's plan. */
 export interface DemoPlan {
   readonly folder: string;
-  /** Path of the program's entry file, which Node is given. */
+  /** Path of the program's entry file for Node. */
   readonly entry: string;
   readonly state: DemoState;
   readonly ports: ChosenPorts;
@@ -43,7 +43,7 @@ export interface DemoPlan {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Ids of the FileServers, in the order in which they start. */
+/** Ids of the FileServers, in the order of their start. */
 export function nodeIds(plan: DemoPlan): string[] {
   return plan.ports.nodes.map((_port, index) => `node-${index + 1}`);
 }
@@ -51,16 +51,16 @@ export function nodeIds(plan: DemoPlan): string[] {
 /** Path of the settings that the identity provider reads. */
 export const providerSettingsPath = (folder: string): string => join(folder, "idp", "settings.json");
 
-/** Where the console is. */
+/** The console's address. */
 export const consoleUrl = (plan: DemoPlan): string => `http://127.0.0.1:${plan.ports.console}`;
 
-/** The processes in the order in which they start. */
+/** The processes in the order of their start. */
 export function processPlans(plan: DemoPlan): ProcessPlan[] {
   const nodes = nodeIds(plan).map((id, index) => nodePlan(plan, id, plan.ports.nodes[index] ?? 0));
   return [...(plan.mock ? [] : [providerPlan(plan)]), metaserverPlan(plan), ...nodes, consolePlan(plan)];
 }
 
-/** What cluster.json says of the identity provider. */
+/** The identity provider's part of cluster.json. */
 export function idpDocument(plan: DemoPlan): ClusterDocument["idp"] {
   if (plan.mock) return null;
   const issuer = issuerOf(plan.ports.idp);
@@ -96,7 +96,7 @@ function metaserverPlan(plan: DemoPlan): ProcessPlan {
       "metaserver",
       ...flags({ listen: address, advertise: address, data: join(plan.folder, "metaserver") }),
       ...tlsFlags(plan, "metaserver"),
-      // It signs for the nodes as an operator's would: renewals, and whoever joins with a token.
+      // It signs the nodes' certificates as an operator's metaserver would: renewals, and joins by token.
       ...(plan.tls === undefined ? [] : flags({ "ca-dir": dirname(plan.tls.caPath) })),
       "--reflection",
     ],
@@ -127,7 +127,7 @@ function nodePlan(plan: DemoPlan, id: string, port: number): ProcessPlan {
         reserve: String(plan.reserveBytes),
       }),
       ...tlsFlags(plan, id),
-      // The same folder is tried with and without TLS.
+      // The same folder is used with and without TLS.
       ...(plan.tls === undefined ? ["--new-role"] : []),
       "--reflection",
     ],
@@ -170,7 +170,7 @@ function consolePlan(plan: DemoPlan): ProcessPlan {
   };
 }
 
-/** All run on one machine, so that every node's services are the same but for its own. */
+/** The log files of a node's services: on this one machine nodes differ only in the FileServer's. */
 function logFlags(plan: DemoPlan, id: string): string[] {
   const names = { fileserver: id, metaserver: "metaserver", admin: "console" };
   return Object.entries(names).flatMap(([service, name]) =>
@@ -182,12 +182,12 @@ function common(plan: DemoPlan, name: string): Pick<ProcessPlan, "name" | "logPa
   return { name, logPath: join(plan.folder, "logs", `${name}.log`) };
 }
 
-/** Every process first loads what ends it when we are gone. */
+/** Preloads the module that ends each process when `grove up` is gone. */
 function firstArgs(): string[] {
   return ["--import", new URL(ownFile("exit-with-parent"), import.meta.url).href];
 }
 
-/** A module of this room as it is called in sources and in the built form. */
+/** A module of this room under its name in the sources and in the build. */
 function ownFile(name: string): string {
   return `./${name}${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`;
 }
@@ -209,7 +209,7 @@ function signInEnv(plan: DemoPlan): Record<string, string> {
   return { IDP_CLIENT_ID: idp.client_id, IDP_ISSUER: idp.issuer, IDP_TOKENINFO_URL: idp.tokeninfo_url };
 }
 
-/** The caller's environment without what would configure Grove: the demonstration is the same for everybody. */
+/** The caller's environment without Grove's variables: the demonstration is the same for every user. */
 function inherited(plan: DemoPlan): Record<string, string> {
   const isOurs = (name: string): boolean =>
     /^(?:IDP_|SVC_|ADMIN_PASSWORD|USE_IDP_AUTH$|GROVE_DEMO_|NODE_OPTIONS$|NODE_CHANNEL_)/.test(name);

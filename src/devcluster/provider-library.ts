@@ -1,9 +1,9 @@
-// The part of the package oidc-provider that the demonstration uses, with types, since the package brings none.
+// Types for the used part of the package oidc-provider, which brings none.
 import type { IncomingMessage, ServerResponse } from "node:http";
 // @ts-expect-error -- no types in the package; what we use is stated below
 import { Provider as UntypedProvider } from "oidc-provider";
 
-/** What an interaction with the user is about: first who it is, then what the client may know. */
+/** A step of the sign-in: first the user's identity, then the client's consent. */
 export interface Interaction {
   readonly uid: string;
   readonly prompt: {
@@ -18,7 +18,7 @@ export interface Interaction {
   readonly grantId?: string;
 }
 
-/** What an interaction ended in. */
+/** The result of an interaction. */
 export interface InteractionResult {
   readonly login?: { readonly accountId: string };
   readonly consent?: { readonly grantId: string };
@@ -26,14 +26,14 @@ export interface InteractionResult {
   readonly error_description?: string;
 }
 
-/** What a user has allowed a client. */
+/** A user's grants to a client. */
 export interface Grant {
   addOIDCScope(scope: string): void;
   addOIDCClaims(claims: readonly string[]): void;
   save(): Promise<string>;
 }
 
-/** Where the provider keeps what it knows between requests. */
+/** The provider's store between requests. */
 export interface ProviderAdapter {
   upsert(id: string, payload: StoredPayload, expiresInSeconds: number): Promise<void>;
   find(id: string): Promise<StoredPayload | undefined>;

@@ -1,4 +1,4 @@
-// What the demonstration's identity provider remembers between requests: in memory, bounded, gone with the process.
+// The demonstration provider's records: in memory, bounded, gone with the process.
 import type { Clock } from "#base/clock.ts";
 import type { ProviderAdapter, StoredPayload } from "./provider-library.ts";
 
@@ -19,7 +19,7 @@ export class ProviderMemory {
     this.#clock = clock;
   }
 
-  /** The adapter for one kind of record, as the library asks for it. */
+  /** The adapter for one kind of record, in the library's form. */
   adapterFor(kind: string): ProviderAdapter {
     const key = (id: string): string => `${kind}:${id}`;
     return {

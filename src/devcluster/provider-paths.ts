@@ -1,12 +1,12 @@
-// The addresses of the demonstration's identity provider, below its issuer.
+// The paths of the demonstration's identity provider, below its issuer.
 
 /** Answers 200 once the provider serves. */
 export const DISCOVERY_PATH = "/.well-known/openid-configuration";
-/** Where every sign-in begins. */
+/** The authorization endpoint, where a sign-in begins. */
 export const AUTH_PATH = "/auth";
-/** Where codes are exchanged for tokens. */
+/** The token endpoint, which exchanges codes for tokens. */
 export const TOKEN_PATH = "/token";
-/** Says what an ID token holds; the token comes in the query as `id_token`. */
+/** Returns the claims of an ID token, given as `id_token` in the query. */
 export const TOKENINFO_PATH = "/tokeninfo";
-/** Where the conversation with a person takes place, followed by its id. */
+/** Prefix of the sign-in pages, followed by the interaction's id. */
 export const SIGN_IN_PATH = "/sign-in/";

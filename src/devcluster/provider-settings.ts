@@ -1,4 +1,4 @@
-// What the demonstration's identity provider is told by its file: where it listens, its keys, its users.
+// The settings file of the demonstration's identity provider: its port, keys and users.
 import { createHash, generateKeyPair, randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { z } from "zod";
@@ -12,7 +12,7 @@ export interface DemoUser {
   readonly password: string;
 }
 
-/** The contents of the file; mode 0600, since passwords and keys are in it. */
+/** The contents of the file; mode 0600, since it holds passwords and keys. */
 export interface ProviderSettings {
   readonly port: number;
   readonly clientId: string;
@@ -36,10 +36,10 @@ const settingsSchema: z.ZodType<ProviderSettings> = z.object({
 /** The key that signs ID tokens, and the one that signs cookies. */
 export type ProviderKeys = Pick<ProviderSettings, "signingKey" | "cookieKey">;
 
-/** Address of the provider, which is also its issuer: plain HTTP that never leaves this machine. */
+/** Address of the provider, also its issuer: plain HTTP that never leaves this machine. */
 export const issuerOf = (port: number): string => `http://127.0.0.1:${port}`;
 
-/** Makes new keys: RSA, because every client knows RS256. */
+/** Makes new keys: RSA, because every client supports RS256. */
 export async function makeProviderKeys(): Promise<ProviderKeys> {
   const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength: 2_048 });
   const jwk = privateKey.export({ format: "jwk" });
@@ -50,7 +50,7 @@ export async function makeProviderKeys(): Promise<ProviderKeys> {
   };
 }
 
-/** Reads and checks the file. Throws BAD_ARGUMENT when it is missing, readable by others or not as it should be. */
+/** Reads and checks the file. Throws BAD_ARGUMENT if it is missing, invalid or readable by others. */
 export async function readProviderSettings(path: string): Promise<ProviderSettings> {
   const text = await readPrivateFile(path);
   if (text === undefined) throw new GroveError("BAD_ARGUMENT", `${path} is missing`);
@@ -60,7 +60,9 @@ export async function readProviderSettings(path: string): Promise<ProviderSettin
   throw new GroveError("BAD_ARGUMENT", `${path} is not as it should be, at "${where}"`);
 }
 
-/** The subject of a user: not the address, since an address can be given to somebody else and a subject never is. */
+/**
+ * The subject of a user. It is not the address, which another user can get later; a subject is never reused.
+ */
 export function subjectOf(email: string): string {
   return createHash("sha256").update(`demo user ${email}`).digest("hex").slice(0, 24);
 }

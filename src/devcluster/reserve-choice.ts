@@ -1,19 +1,20 @@
-// How much disk the demonstration keeps free: the specified 20 GiB, or less where nothing would be left to show (spec 4.6.3).
+// Chooses the demonstration's reserve: the specified 20 GiB, or less on a small disk (spec 4.6.3).
 import { DISK_RESERVE_BYTES } from "#base/limits.ts";
 
-/** Above the reserve a demonstration needs this much to show anything. */
+/** Room above the reserve that a demonstration needs. */
 export const DEMO_ROOM_BYTES: bigint = 4n << 30n;
 
-/** The reserve that the FileServers of the demonstration are told. */
+/** The reserve of the demonstration's FileServers. */
 export interface ReserveChoice {
   readonly reserveBytes: bigint;
-  /** True when it is less than specified because the disk is small, which has to be said loudly. */
+  /** True when it is below the specified one because the disk is small, which requires a warning. */
   readonly isLowered: boolean;
 }
 
 /**
- * Keeps an explicit request and otherwise the specified reserve; a disk without 4 GiB above that gets a quarter of its free space as
- * reserve. Only the demonstration does this: a FileServer never lowers its reserve by itself.
+ * Keeps an explicit request, else the specified reserve; a disk without 4 GiB above that gets a quarter of
+ * its free space as reserve. Only the demonstration does this: a FileServer never lowers its reserve by
+ * itself.
  */
 export function chooseReserve(freeBytes: bigint, wantedBytes: bigint | undefined): ReserveChoice {
   if (wantedBytes !== undefined) return { reserveBytes: wantedBytes, isLowered: false };

@@ -1,4 +1,4 @@
-// Signs in at the demonstration's pages with a real browser, with script switched off, in light and dark.
+// Signs in at the demonstration's pages with a real browser, without script, in light and dark.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -13,7 +13,7 @@ import { freePort } from "#testing/free-ports.ts";
 import { createDemoProvider } from "./demo-provider.ts";
 import { issuerOf, makeProviderKeys } from "./provider-settings.ts";
 
-/** Folder for pictures of the pages, for whoever wants to look at them. */
+/** Folder for pictures of the pages, for visual review. */
 const PICTURES = process.env["GROVE_TEST_PICTURES"];
 
 test("Chromium signs in and out again without script, and comes back to a loopback port of the client's choice", {

@@ -1,15 +1,15 @@
-// The pages of the demonstration's identity provider: plain HTML that works without script and asks nobody else for anything.
+// The pages of the demonstration's identity provider: plain HTML without script or foreign resources.
 import { createHash } from "node:crypto";
 
-/** What the page for signing in shows. */
+/** The contents of the page for signing in. */
 export interface LoginPage {
   readonly emails: readonly string[];
-  /** What was typed before. */
+  /** The address typed before. */
   readonly email?: string;
   readonly problem?: string;
 }
 
-/** What the page for consent shows. */
+/** The contents of the page for consent. */
 export interface ConsentPage {
   readonly email: string;
   readonly scopes: readonly string[];
@@ -42,11 +42,11 @@ small { display: block; margin-top: 1.5rem; color: var(--soft); }`;
 
 const LEAF = `<svg width="28" height="28" viewBox="0 0 28 28" aria-hidden="true"><path fill="currentColor" d="M24 3C11 3 4 8 4 17c0 2 .4 3.6 1 5l-2 3 2 1 2-3c1.3.9 3 1.4 5 1.4C21 24.4 25 16 24 3Zm-14 17c2-5 5-9 9-12-3 4-6 8-7 12.5Z"/></svg>`;
 
-/** Content-Security-Policy of every page: our own style and forms, and the way back to a client on this machine. */
+/** Content-Security-Policy of every page: own style and forms, and redirects to a client on this machine. */
 export const PAGE_POLICY: string = [
   "default-src 'none'",
   `style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`,
-  // Chromium counts the redirect after a form as part of it, and the client waits on a loopback port of its choice.
+  // Chromium applies form-action to the redirect after a form; the client's loopback port is arbitrary.
   "form-action 'self' http://localhost:* http://127.0.0.1:*",
   "base-uri 'none'",
   "frame-ancestors 'none'",
@@ -58,12 +58,12 @@ const SCOPE_TEXTS: Readonly<Record<string, string>> = {
   profile: "See your name",
 };
 
-// The action is a field and not the button's value, so that a form sent by a script says it too.
+// The action is a field and not the button's value, so that a form sent by a script has it too.
 const actionField = (action: string): string => `<input type="hidden" name="action" value="${action}">`;
 const quietForm = (action: string, label: string): string =>
   `<form method="post">${actionField(action)}<button type="submit" class="quiet">${label}</button></form>`;
 
-/** The page that asks who it is. */
+/** The page for e-mail address and password. */
 export function loginPage(page: LoginPage): string {
   const problem =
     page.problem === undefined ? "" : `<p class="problem" role="alert">${escapeHtml(page.problem)}</p>`;
@@ -86,7 +86,7 @@ ${quietForm("cancel", "Cancel")}
   );
 }
 
-/** The page that asks whether the client may know. */
+/** The page for consent to the client's access. */
 export function consentPage(page: ConsentPage): string {
   const items = page.scopes.map((scope) => `<li>${escapeHtml(SCOPE_TEXTS[scope] ?? scope)}</li>`).join("");
   return document(
@@ -100,7 +100,7 @@ ${quietForm("cancel", "Cancel")}`,
   );
 }
 
-/** A page that only says something. */
+/** A page with only a message. */
 export function messagePage(title: string, text: string): string {
   return document(title, `<h1>${escapeHtml(title)}</h1><p>${escapeHtml(text)}</p>`);
 }

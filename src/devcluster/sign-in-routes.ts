@@ -1,4 +1,4 @@
-// The conversation with a person who signs in at the demonstration's identity provider: who are you, may Grove know.
+// The routes of a sign-in at the demonstration's provider: the user's identity, then consent for Grove.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "#base/clock.ts";
 import { constantTimeEqual } from "#base/constant-time.ts";
@@ -7,7 +7,7 @@ import { AUTH_PATH } from "./provider-paths.ts";
 import { type DemoUser, subjectOf } from "./provider-settings.ts";
 import { consentPage, loginPage, messagePage, PAGE_POLICY } from "./sign-in-page.ts";
 
-/** Cookie that remembers who has signed in; a second one of this name and `.sig` is its signature. */
+/** Cookie with the signed-in user; a second one of this name and `.sig` is its signature. */
 export const SESSION_COOKIE = "grove_demo_session";
 
 const FORM_MAX_BYTES = 8_192;
@@ -15,14 +15,14 @@ const FORM_MAX_BYTES = 8_192;
 const FAILURES_MAX = 20;
 const FAILURE_WINDOW_MS = 60_000;
 
-/** What the routes are made from. */
+/** Dependencies of the routes. */
 export interface SignInDeps {
   readonly provider: ProviderLibrary;
   readonly users: readonly DemoUser[];
   readonly clock: Clock;
 }
 
-/** One step of the conversation, GET or POST. */
+/** The handler of one step, GET or POST. */
 export type SignInHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** Makes the handler for everything below SIGN_IN_PATH. */
@@ -69,7 +69,7 @@ export function signInRoutes(deps: SignInDeps): SignInHandler {
     }
     if (request.method !== "POST") return show(response, interaction);
     const form = await readForm(request);
-    // Whoever sends just an address and a password means to sign in.
+    // A form with just an address and a password is a sign-in.
     switch (form?.get("action") ?? (form?.has("password") === true ? "login" : undefined)) {
       case "login":
         return signIn(request, response, form ?? new URLSearchParams());
@@ -113,7 +113,7 @@ async function allow(
   await provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } });
 }
 
-/** Forgets who has signed in at this browser, and begins the same sign-in again. */
+/** Forgets this browser's signed-in user, and begins the same sign-in again. */
 function startOver(interaction: Interaction, response: ServerResponse): void {
   const gone = "; path=/; expires=Thu, 01 Jan 1970 00:00:00 GMT; httponly";
   response.writeHead(303, {
@@ -124,7 +124,7 @@ function startOver(interaction: Interaction, response: ServerResponse): void {
   response.end();
 }
 
-/** Sends a page that is kept nowhere and framed nowhere. */
+/** Sends a page that may be neither cached nor framed. */
 export function sendPage(response: ServerResponse, status: number, html: string): void {
   response.writeHead(status, {
     "content-type": "text/html; charset=utf-8",
@@ -153,7 +153,7 @@ async function readForm(request: IncomingMessage): Promise<URLSearchParams | und
   return new URLSearchParams(Buffer.concat(chunks).toString("utf8"));
 }
 
-/** Wrong passwords by address typed, in windows of a minute. */
+/** Wrong passwords by typed address, in windows of a minute. */
 class FailureCount {
   readonly #clock: Clock;
   readonly #counts = new Map<string, number>();

@@ -1,4 +1,4 @@
-// Shows how a process is kept running, with small real processes in place of Grove's.
+// Tests of supervision, with small real processes in place of Grove's.
 import assert from "node:assert/strict";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,12 +23,12 @@ interface Kept {
   readonly folder: string;
 }
 
-/** Ends it as it ends itself, with the given code. */
+/** A script that serves and exits on SIGHUP with the given code. */
 const endsWhenTold = (code: number): string =>
   `globalThis.process.on("SIGHUP", () => globalThis.process.exit(${code})); ready()`;
 const tellToEnd = ({ pid }: SupervisedProcess): boolean => globalThis.process.kill(pid ?? 0, "SIGHUP");
 
-/** A process that runs the script with `ready()` to say that it serves, and `starts` the number of its start. */
+/** Starts a script under supervision: `ready()` marks it as serving, `starts` is the number of its start. */
 async function keep(t: TestContext, script: string): Promise<Kept> {
   const folder = scratchFolder("supervised-");
   const ready = join(folder, "ready");

@@ -1,4 +1,4 @@
-// One process of the demonstration: started, watched, started again when it dies, stopped when asked.
+// Supervises one process of the demonstration: start, watch, restart on death, stop.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,39 +6,39 @@ import { GroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
 import { BoundedLog, lastLines } from "./bounded-log.ts";
 
-/** How a process is started, and how one knows that it serves. */
+/** The command of a process and its serving check. */
 export interface ProcessPlan {
   readonly name: string;
-  /** What follows the path of Node: never a secret. */
+  /** Arguments of Node: never a secret. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Takes everything that the process prints. */
+  /** The log of the process's output. */
   readonly logPath: string;
-  /** Asks the process once whether it serves; may throw, which means no. */
+  /** Checks once whether the process serves; an exception means no. */
   isServing(): Promise<boolean>;
 }
 
-/** What a supervisor is told. */
+/** Callbacks of a supervisor. */
 export interface ProcessEvents {
-  /** It has ended by itself. */
+  /** Called when it has ended by itself. */
   onDied(name: string, how: string): void;
-  /** It serves again, with a new process id. */
+  /** Called when it serves again, with a new process id. */
   onRestarted(name: string): void;
 }
 
-/** Waiting times; the defaults suit people, tests use shorter ones. */
+/** Waiting times; the defaults are for real use, tests use shorter ones. */
 export interface SupervisionTimes {
   readonly restartFirstMs: number;
   readonly restartMaxMs: number;
-  /** Served for this long, a process has shown that it can: the next restart comes fast again. */
+  /** Serving time after which the next restart is fast again. */
   readonly stableMs: number;
   /** From start to serving. */
   readonly startMs: number;
-  /** From being asked to stop to being stopped. */
+  /** From the stop signal to the end. */
   readonly stopMs: number;
 }
 
-/** Times that suit people. */
+/** Times for real use. */
 export const SUPERVISION_TIMES: SupervisionTimes = {
   restartFirstMs: 500,
   restartMaxMs: 15_000,
@@ -48,7 +48,7 @@ export const SUPERVISION_TIMES: SupervisionTimes = {
 };
 
 const PROBE_INTERVAL_MS = 100;
-/** How often the first start is tried: leftovers of a run that was killed may hold ports and locks for a few seconds. */
+/** Attempts at the first start: leftovers of a killed run may hold ports and locks for seconds. */
 const FIRST_STARTS_MAX = 4;
 
 /** A process that is kept running between start() and stop(). */
@@ -60,7 +60,7 @@ export class SupervisedProcess {
   readonly #log: BoundedLog;
   #child: ChildProcess | undefined;
   #watching: Promise<void> = Promise.resolve();
-  /** Why it did not serve when it was last asked; undefined when it gave no reason. */
+  /** Why it did not serve at the last check; undefined without a reason. */
   #refusal: string | undefined;
 
   constructor(plan: ProcessPlan, events: ProcessEvents, times: SupervisionTimes = SUPERVISION_TIMES) {
@@ -76,7 +76,10 @@ export class SupervisedProcess {
     return this.#child?.pid ?? null;
   }
 
-  /** Resolves when it serves; from then on it is kept running. Rejects, with the end of its log, when it does not come to serve. */
+  /**
+   * Resolves when it serves; from then on it is kept running. Rejects with the end of its log when it never
+   * serves.
+   */
   async start(): Promise<void> {
     let delayMs = this.#times.restartFirstMs;
     for (let tries = 1; ; tries++) {
@@ -97,7 +100,7 @@ export class SupervisedProcess {
     this.#watching = this.#watch();
   }
 
-  /** Asks it to stop, ends it when it does not, and starts it no more. */
+  /** Stops it, kills it after a time, and starts it no more. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const child = this.#child;
@@ -133,12 +136,12 @@ export class SupervisedProcess {
     }
   }
 
-  /** Starts it and waits until it serves ("serving"), ends, or has said nothing for too long ("silent", and it is ended). */
+  /** Starts it and waits until it serves ("serving"), ends, or stays "silent" for too long and is killed. */
   async #spawnAndWait(): Promise<string> {
     const { args, env } = this.plan;
     const child = spawn(process.execPath, [...process.execArgv, ...args], {
       env: { ...env },
-      // A process group of its own, so that Ctrl-C in the terminal reaches us alone; a channel, so that it notices our end.
+      // An own process group, so that Ctrl-C reaches only `grove up`; a channel, so that its end is noticed.
       detached: true,
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
@@ -170,13 +173,13 @@ export class SupervisedProcess {
     return "not yet";
   }
 
-  /** What is known of a process that runs and does not come to serve. */
+  /** The last known reason of a process that runs but does not serve. */
   #silence(): string {
     const waited = `it runs, but did not serve within ${this.#times.startMs / 1_000} s`;
     return this.#refusal === undefined ? waited : `${waited}; asked last: ${this.#refusal}`;
   }
 
-  /** How the running process has ended, once it has. */
+  /** How the process ended; waits for its end. */
   async #ended(): Promise<string> {
     const child = this.#child;
     if (child === undefined || child.pid === undefined) return "ended at once";

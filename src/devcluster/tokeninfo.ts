@@ -1,10 +1,10 @@
-// The tokeninfo address of the demonstration's identity provider: says what an ID token of ours holds (spec 5.2).
+// The tokeninfo endpoint of the demonstration's provider: returns an ID token's claims (spec 5.2).
 import { createPublicKey, verify, type webcrypto } from "node:crypto";
 
-/** What tokens are checked against. */
+/** The inputs of token checks. */
 export interface TokeninfoDeps {
   readonly issuer: string;
-  /** The key that signs, or its public half. */
+  /** The signing key, or its public half. */
   readonly signingKey: Readonly<Record<string, unknown>>;
   /** Wall time in unix milliseconds. */
   readonly nowMs: () => number;
@@ -18,7 +18,7 @@ export interface TokeninfoAnswer {
 
 const CLAIMS = ["iss", "sub", "aud", "exp", "iat", "email", "email_verified", "name"] as const;
 
-/** Makes the function that answers for one token: its claims when we signed it and it has not run out, else 400. */
+/** Makes the handler for one token: its claims with our signature and before its expiry, else 400. */
 export function tokeninfo(deps: TokeninfoDeps): (token: string) => TokeninfoAnswer {
   const { kty, n, e } = deps.signingKey;
   const key = createPublicKey({ key: { kty, n, e } as webcrypto.JsonWebKey, format: "jwk" });
@@ -37,7 +37,7 @@ function refused(description: string): TokeninfoAnswer {
   return { status: 400, body: { error: "invalid_token", error_description: description } };
 }
 
-/** The claims of a token in the compact form with the one algorithm that we use; undefined when anything about it is wrong. */
+/** The claims of a compact token with our one algorithm; undefined for any defect. */
 function signedClaims(
   token: string,
   isSigned: (data: Buffer, signature: Buffer) => boolean,

@@ -1,4 +1,4 @@
-// What `grove up` shows: what runs where, who may sign in, and what to type next.
+// The output of `grove up`: addresses, demo users, and the next commands.
 import { isAbsolute, relative, sep } from "node:path";
 import { styleText } from "node:util";
 import { formatBytes } from "#base/bytes.ts";
@@ -11,14 +11,14 @@ export interface Screen {
   line(text: string): void;
 }
 
-/** What the summary is made from. */
+/** The inputs of the summary. */
 export interface Summary {
   readonly document: ClusterDocument;
   readonly clusterFile: string;
   readonly logFolder: string;
-  /** How the reader calls the program: "./grove" in a clone, else "grove". */
+  /** The command of the program: "./grove" in a clone, else "grove". */
   readonly program: string;
-  /** A folder that can be uploaded to see something happen. */
+  /** A sample folder to upload. */
   readonly sample: string;
   /** Folder that shorter paths are relative to. */
   readonly cwd: string;
@@ -32,12 +32,12 @@ export function screenOn(stream: NodeJS.WritableStream): Screen {
 const bold = (text: string): string => styleText("bold", text);
 const dim = (text: string): string => styleText("dim", text);
 
-/** One process that has come to serve. */
+/** The line of one process that serves. */
 export function readyLine(name: string, where: string): string {
   return `  ${styleText("green", "✓")} ${name.padEnd(11)} ${where}`;
 }
 
-/** The loud word that the reserve is not the specified one. */
+/** The warning that the reserve is not the specified one. */
 export function reserveWarning(facts: {
   readonly freeBytes: bigint;
   readonly reserveBytes: bigint;
@@ -49,7 +49,7 @@ export function reserveWarning(facts: {
   return ["", ...text.map((line) => styleText(["bold", "yellow"], `  ! ${line}`)), ""];
 }
 
-/** Everything that the reader needs next. */
+/** The summary for the reader. */
 export function summaryLines(summary: Summary): string[] {
   const { document, program } = summary;
   const path = shellWord(shortPath(summary.clusterFile, summary.cwd));

@@ -1,4 +1,4 @@
-// Runs `grove up` as people do, with real processes in a folder of its own: starting, dying, starting again, stopping.
+// Tests of `grove up` with real processes in a folder of its own: start, death, restart, stop.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,7 +19,7 @@ const TIMEOUT = { timeout: 90_000 };
 
 interface Up {
   readonly child: ChildProcess;
-  /** Everything that was shown so far. */
+  /** The output so far. */
   readonly shown: () => string;
 }
 
@@ -50,7 +50,7 @@ async function readCluster(folder: string): Promise<ClusterDocument | undefined>
   return text === undefined ? undefined : (JSON.parse(text) as ClusterDocument);
 }
 
-/** The cluster file of this run, once it is there and has been announced. */
+/** The cluster file of this run, once it exists and is announced. */
 async function clusterOf(up: Up, folder: string): Promise<ClusterDocument> {
   const document = await eventually(`cluster.json (${up.shown()})`, async () => {
     if (up.child.exitCode !== null) throw new Error(up.shown());
@@ -124,7 +124,7 @@ test(
       assert.ok((await readdir(data)).length > 0);
       await assert.rejects(isServing(grpc, FileServer.typeName, undefined), "plain speech to a TLS port");
     }
-    // The console has the store of this MetaServer, and its password is the one that is shown.
+    // The console uses the store of this MetaServer, and its password is the printed one.
     assert.equal((await fetch(`${document.console}/health`)).status, 200);
     const login = await fetch(`${document.console}/api/auth/login`, {
       method: "POST",
@@ -144,7 +144,7 @@ test(
     assert.equal(discovery["token_endpoint"], document.idp?.token_url);
     assert.equal((await fetch(`${document.idp?.tokeninfo_url}?id_token=x`)).status, 400);
 
-    // Passwords, tokens and hashes are in the environment and in files of mode 0600, and on nobody's command line.
+    // Passwords, tokens and hashes are in the environment and in 0600 files, on no command line.
     for (const pid of pidsOf(document)) {
       const line = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
       const secrets = [
@@ -204,7 +204,7 @@ test(
     const found = await navigate(t, restarted, "alice@example.com");
     assert.deepEqual([found.rootId, found.address], [root.rootId, root.address]);
 
-    // Its processes notice that nobody watches them any more.
+    // Its processes notice the end of `grove up`.
     process.kill(restarted.pids["up"] ?? 0, "SIGKILL");
     const third = startUp(t, folder, ...flags);
     const last = await clusterOf(third, folder);

@@ -1,4 +1,4 @@
-// What is to be said of a certificate: whom it is for, whether it is trusted, and how many days it has left.
+// Checks certificates: their names, trust, and remaining days.
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { connect } from "node:tls";
@@ -7,7 +7,7 @@ import { CERTIFICATE_WARNING_DAYS } from "#base/limits.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { type Check, type Finding, failed, ok, warning } from "./finding.ts";
 
-/** Looks at the certificate that a server shows. `ca` is the cluster's authority as PEM; undefined trusts what the system trusts. */
+/** Checks a server's certificate. `ca` is the cluster's authority as PEM; undefined trusts the system's. */
 export function servedCertificateCheck(address: string, ca: string | undefined, wallMs: () => number): Check {
   const name = `certificate of ${address}`;
   return {
@@ -28,7 +28,7 @@ export function servedCertificateCheck(address: string, ca: string | undefined, 
   };
 }
 
-/** Looks at certificate, key and authority files of a server: their modes, that they belong together, and the days left. */
+/** Checks a server's certificate, key and authority files: modes, match, and remaining days. */
 export function certificateFilesCheck(
   files: { readonly cert: string; readonly key: string; readonly ca: string },
   wallMs: () => number,
@@ -73,7 +73,7 @@ export function certificateFilesCheck(
   };
 }
 
-/** Looks at the days that the cluster's authority has left. */
+/** Checks the remaining days of the cluster's authority. */
 export function authorityCheck(path: string, wallMs: () => number): Check {
   const name = `authority ${path}`;
   return {
@@ -101,7 +101,7 @@ function lifetime(name: string, certificate: X509Certificate, nowMs: number): Fi
   return ok(name, `has ${daysLeft} days left, until ${until}`);
 }
 
-/** Shakes hands and leaves; nothing is sent. */
+/** Completes the handshake and closes; sends nothing. */
 async function handshake(
   address: string,
   ca: string | undefined,
@@ -113,7 +113,7 @@ async function handshake(
     host,
     port,
     ALPNProtocols: ["h2"],
-    // Looked at here, so that an untrusted one can be told from a server that is down.
+    // Verified here, so that an untrusted server differs from one that is down.
     rejectUnauthorized: false,
     ...(ca === undefined ? {} : { ca }),
     ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),

@@ -1,4 +1,4 @@
-// Shows what the doctor finds: both sides of its limits, servers that are down or silent, files that others may read.
+// Tests of the doctor's findings: limits, servers down or silent, files that others may read.
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";

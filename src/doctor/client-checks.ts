@@ -1,4 +1,4 @@
-// What can be wrong on the machine of somebody who uses a cluster: settings, servers, certificates, clock, provider, sign-in.
+// Checks a client's machine: settings, servers, certificates, clock, provider, sign-in.
 import { stat } from "node:fs/promises";
 import { createServer } from "node:net";
 import { systemClock } from "#base/clock.ts";
@@ -22,7 +22,7 @@ import { serverCheck } from "./server-probe.ts";
 const CHOOSE =
   "Sign in with the cluster's file (grove login --cluster FILE), or name its metaserver (--metaserver HOST:PORT).";
 
-/** The checks of this machine as a client, for the cluster that flags, environment and profile name. */
+/** The checks of this machine as a client of the cluster that flags, environment and profile name. */
 export async function clientChecks(context: ClientContext, idpCa?: string): Promise<Check[]> {
   let profile: Profile;
   try {
@@ -93,7 +93,7 @@ async function isOpenToOthers(path: string): Promise<boolean> {
   return found !== undefined && (found.mode & 0o077) !== 0;
 }
 
-/** What a new sign-in would need. */
+/** Checks the requirements of a new sign-in. */
 function signInChecks(context: ClientContext, profile: Profile): Check[] {
   if (profile.mock) return [];
   const { idp } = profile;
@@ -113,7 +113,7 @@ function signInChecks(context: ClientContext, profile: Profile): Check[] {
   return [...providerChecks({ issuer, authUrl, tokenUrl }, asker), fixed(client), redirectCheck(context)];
 }
 
-/** Whether the sign-in can listen for the browser's answer (T19). */
+/** Checks whether the sign-in can listen for the browser's answer (T19). */
 function redirectCheck(context: ClientContext): Check {
   const name = "sign-in's port";
   return {
@@ -147,7 +147,7 @@ function redirectCheck(context: ClientContext): Check {
   };
 }
 
-/** Who is signed in, asked of the server that holds one's root, whose clock comes with the answer. */
+/** Checks the session at the server that holds one's root, and that server's clock. */
 function sessionCheck(context: ClientContext): Check {
   const name = "session";
   return {
@@ -178,7 +178,7 @@ function sessionCheck(context: ClientContext): Check {
   };
 }
 
-/** A check of which the outcome is known already. */
+/** A check with a known outcome. */
 export function fixed(finding: Finding): Check {
   return { name: finding.name, run: () => Promise.resolve([finding]) };
 }

@@ -1,4 +1,4 @@
-// What is to be said of the difference between two clocks (decision D24: shown above 2 s, an alarm above 60 s).
+// Judges the difference between two clocks (decision D24: shown above 2 s, an alarm above 60 s).
 import { type Finding, failed, ok, warning } from "./finding.ts";
 
 const SHOWN_MS = 2_000;

@@ -32,7 +32,7 @@ export async function clusterFileChecks(text: string, folder: string): Promise<C
   }
   const caPath = fields.text("ca");
   const trust: Trust = {
-    // What is wrong with it, its own check tells.
+    // Its own check reports a defect.
     ca: caPath === undefined ? undefined : await readFile(caPath, "utf8").catch(() => undefined),
     mock: fields.flag("mock"),
   };
@@ -73,7 +73,7 @@ function nodesOf(text: string): NodeEntry[] {
 function nodeChecks(node: NodeEntry, trust: Trust, fields: StoredFields): Check[] {
   return [
     folderCheck(node.data),
-    // What the demonstration keeps free is lower on a small disk; the node itself says when it is reached.
+    // The demonstration's reserve is lower on a small disk; the node reports when it is reached.
     diskCheck(node.data, 0n),
     quotaFileCheck(node.data),
     portRuleCheck(node.grpc),

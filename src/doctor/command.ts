@@ -1,4 +1,4 @@
-// The command `grove doctor`: what is wrong on this machine, as a client or as a server's host, and what to do about it.
+// The command `grove doctor`: finds problems of this machine as a client or a server's host.
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -119,11 +119,11 @@ async function authorityOf({ idpCa }: DoctorFlags): Promise<string | undefined> 
   return idpCa === undefined ? undefined : readProviderAuthority(idpCa);
 }
 
-/** The checks of a server that this machine runs, by the flags and variables that it was started with. */
+/** The checks of a server on this machine, by its flags and variables. */
 async function hostChecks(flags: DoctorFlags, env: Environment): Promise<Check[]> {
   const folder = flags.data === undefined ? undefined : resolve(flags.data);
   const named = await storeUrl(flags);
-  // A MetaServer's folder, unless its store is elsewhere: then it is the flag that tells.
+  // A MetaServer's folder, unless its store is elsewhere: then the flag decides.
   const isMeta = folder === undefined || named !== undefined || existsSync(join(folder, "metadata.db"));
   const trust = await trustOf(flags);
   const idpCa = await authorityOf(flags);
@@ -160,12 +160,12 @@ function fileserverChecks(
   ];
 }
 
-/** Undefined when no authority is given: whether the servers speak TLS is then not known, and their plain metrics tell how they fare. */
+/** Undefined without an authority: the use of TLS is then unknown, and the plain metrics show the state. */
 async function trustOf(flags: DoctorFlags): Promise<Trust | undefined> {
   const path = flags.tlsCa ?? flags.ca;
   if (path === undefined) return undefined;
   const ca = await readFile(path, "utf8").catch(() => undefined);
-  // What is wrong with it, its own check tells.
+  // Its own check reports a defect.
   return ca === undefined ? undefined : { ca, mock: false };
 }
 
@@ -181,7 +181,7 @@ function certificateChecks({ tlsCert, tlsKey, tlsCa }: DoctorFlags): Check[] {
   ];
 }
 
-/** What is wrong with the variables themselves is told by their own check. */
+/** The variables' own check reports defects of the variables. */
 function providerChecksOf(env: Environment, idpCa: string | undefined): Check[] {
   try {
     const { issuer, tokeninfoUrl, mock } = readIdentitySettings(env);
@@ -203,7 +203,7 @@ async function readText(path: string): Promise<string> {
 function parseListen(text: string): string {
   try {
     const { host, port } = parseHostPort(text.startsWith(":") ? `127.0.0.1${text}` : text);
-    // A server that listens everywhere is asked here.
+    // A server that listens on all addresses is called on this machine.
     return formatHostPort({ host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port });
   } catch {
     throw new InvalidArgumentError("write host:port.");

@@ -1,4 +1,4 @@
-// Shows what is said of each variable of spec 5.9, and that no value is ever shown.
+// Tests of the finding for each variable of spec 5.9, and that no value is ever shown.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";

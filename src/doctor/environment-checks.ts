@@ -1,4 +1,4 @@
-// Looks at every variable that servers read (spec 5.9), one finding each, and never shows a value.
+// Checks every variable that servers read (spec 5.9), one finding each, and never shows a value.
 import { HAS_IDP_AUTH, NO_IDP_AUTH_TEXT } from "#base/build-flags.ts";
 import { errorText } from "#base/log.ts";
 import { createAdminPassword } from "#security/identity/admin-password.ts";
@@ -9,12 +9,12 @@ import {
 } from "#security/identity/settings.ts";
 import { type Check, type Finding, failed, ok, warning } from "./finding.ts";
 
-/** Looks at the variables of an environment, which is that of the servers if they are started with the same one. */
+/** Checks the variables of an environment; it must be the one that the servers are started with. */
 export function environmentCheck(env: Environment): Check {
   return { name: "environment", run: () => Promise.resolve(environmentFindings(env)) };
 }
 
-/** What is to be said of each variable. */
+/** The finding for each variable. */
 export function environmentFindings(env: Environment): Finding[] {
   const wrong = new Map<string, Finding>();
   const sound: Record<string, string | undefined> = { ...env };
@@ -46,7 +46,7 @@ const CHECKED = [
 type Variable = (typeof CHECKED)[number];
 type Judge = (env: Environment, settings: IdentitySettings) => Finding;
 
-/** What the servers themselves would refuse to start with. */
+/** Values with which the servers would refuse to start. */
 function problemOf(name: Variable, value: string | undefined): Finding | undefined {
   try {
     const others = { IDP_CLIENT_ID: "x", IDP_ISSUER: "https://x" };

@@ -1,36 +1,36 @@
-// What a check of the doctor finds, and how many checks run side by side, each with a time limit of its own.
+// Findings of the doctor's checks, and their parallel run with a time limit each.
 import { errorText } from "#base/log.ts";
 
 /** Longest time that one check of `grove doctor` may take; all run at once. */
 const DOCTOR_CHECK_TIMEOUT_MS = 5_000;
 
-/** How bad it is. */
+/** Severity of a finding. */
 export type State = "ok" | "warning" | "failed";
 
-/** One line of what was seen and one of what to do about it. */
+/** One line with the observation and one with the action. */
 export interface Finding {
-  /** What was looked at, in a few words. */
+  /** The subject, in a few words. */
   readonly name: string;
   readonly state: State;
   /** Never holds a secret. */
   readonly what: string;
-  /** Empty when nothing is to be done. */
+  /** Empty without an action. */
   readonly todo: string;
 }
 
-/** One thing to look at. It may find several, and may throw, which is a failure. */
+/** One check. It may find several things, and may throw, which is a failure. */
 export interface Check {
   readonly name: string;
-  /** Stops what it does when the signal is aborted. */
+  /** Stops when the signal is aborted. */
   run(signal: AbortSignal): Promise<readonly Finding[]>;
 }
 
-/** All is well. */
+/** No problem. */
 export function ok(name: string, what: string): Finding {
   return { name, state: "ok", what, todo: "" };
 }
 
-/** It works, but somebody should know. */
+/** It works, but the user should know. */
 export function warning(name: string, what: string, todo: string): Finding {
   return { name, state: "warning", what, todo };
 }
@@ -40,7 +40,10 @@ export function failed(name: string, what: string, todo: string): Finding {
   return { name, state: "failed", what, todo };
 }
 
-/** Runs all checks at once, none longer than timeoutMs, and answers what they found in the order of the checks. Never rejects. */
+/**
+ * Runs all checks at once, none longer than timeoutMs, and returns findings in the order of the checks. Never
+ * rejects.
+ */
 export async function runChecks(
   checks: readonly Check[],
   timeoutMs: number = DOCTOR_CHECK_TIMEOUT_MS,

@@ -1,4 +1,4 @@
-// What can be wrong on a server's host: its data folder, disk, ports, the running node's own numbers, and its metadata store.
+// Checks a server's host: data folder, disk, ports, the running node's numbers, metadata store.
 import { readFile, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { formatBytes } from "#base/bytes.ts";
@@ -17,15 +17,15 @@ import { getJson, metricsUrlOf } from "./server-probe.ts";
 
 /** Ports below this need a privilege. */
 const FIRST_FREE_PORT = 1_024;
-/** Free inodes below which a disk is as good as full. */
+/** Free inodes below which a disk counts as full. */
 const INODES_LOW = 100_000;
 /** Space above the reserve below which the trash is purged early (D14): the disk is about to be full. */
 const SPACE_LOW_BYTES: bigint = 5n * 1_073_741_824n;
 
-/** Files of a FileServer's data folder that nobody else may read. */
+/** Files of a FileServer's data folder that only its owner may read. */
 const PRIVATE_FILES = ["inodes.db", "quota_config.json", "identity.json"];
 
-/** Whether a data folder is there and its owner's alone. */
+/** Checks that a data folder exists and is its owner's alone. */
 export function folderCheck(folder: string): Check {
   const name = `data ${folder}`;
   return {
@@ -75,7 +75,7 @@ export function folderCheck(folder: string): Check {
   };
 }
 
-/** Whether the disk has room above the reserve, and inodes (spec 4.6.3). */
+/** Checks the disk's room above the reserve, and its inodes (spec 4.6.3). */
 export function diskCheck(folder: string, reserveBytes: bigint = DISK_RESERVE_BYTES): Check {
   const name = `disk of ${folder}`;
   return {
@@ -94,7 +94,7 @@ export function diskCheck(folder: string, reserveBytes: bigint = DISK_RESERVE_BY
       } else if (freeBytes - reserveBytes < SPACE_LOW_BYTES) {
         findings.push(warning(name, room, "Make room soon: trash is being purged for space."));
       } else findings.push(ok(name, room));
-      // A file system that makes inodes as they are needed says 0 of 0.
+      // A file system with dynamic inodes reports 0 of 0.
       if (disk.files > 0n && disk.ffree < BigInt(INODES_LOW)) {
         const what = `${disk.ffree} inodes are left`;
         const todo = "Delete small files, or move the data to a disk with more inodes.";
@@ -105,7 +105,7 @@ export function diskCheck(folder: string, reserveBytes: bigint = DISK_RESERVE_BY
   };
 }
 
-/** Whether the quota file can be read (spec 2.1). */
+/** Checks that the quota file can be read (spec 2.1). */
 export function quotaFileCheck(folder: string): Check {
   const name = "quota_config.json";
   const todo = "Put back the generation before (quota_config.json.previous) or one from a backup.";
@@ -133,7 +133,7 @@ export function quotaFileCheck(folder: string): Check {
   };
 }
 
-/** The rule of T6: the metrics port is the gRPC port minus 41000. */
+/** Checks the rule of T6: the metrics port is the gRPC port minus 41000. */
 export function portRuleCheck(address: string): Check {
   const name = `port of ${address}`;
   return {
@@ -154,7 +154,7 @@ export function portRuleCheck(address: string): Check {
   };
 }
 
-/** What a running FileServer says of itself: readiness, drift, clock, and whom its metrics tell about users (T8). */
+/** Checks a running FileServer: readiness, drift, clock, and who may read users' metrics (T8). */
 export function nodeCheck(name: string, address: string, metricsToken: string | undefined): Check {
   return {
     name,
@@ -236,7 +236,7 @@ function metricsFindings(name: string, body: Readonly<Record<string, unknown>>):
   return findings;
 }
 
-/** Whether the reserve is that of the specification (spec 1.2, 4.6.3). */
+/** Compares the reserve with the specification's (spec 1.2, 4.6.3). */
 function reserveFinding(name: string, reserveBytes: bigint): Finding {
   const usual = formatBytes(DISK_RESERVE_BYTES);
   if (reserveBytes === DISK_RESERVE_BYTES) return ok(name, `${usual} of its disk are kept free`);
@@ -247,7 +247,10 @@ function reserveFinding(name: string, reserveBytes: bigint): Finding {
   );
 }
 
-/** What counting files, trash and unfinished uploads anew has shown (D16); what was not counted is not said to agree. */
+/**
+ * The result of the recount of files, trash and unfinished uploads (D16); uncounted ones are not reported as
+ * equal.
+ */
 export function driftFinding(name: string, body: Readonly<Record<string, unknown>>, nowMs: number): Finding {
   const [bytes, ended] = [parseU64(body["quota_drift_bytes"]), body["recount_last_pass_unix"]];
   const counters = Number(body["drifted_counters"] ?? 0);
@@ -281,14 +284,14 @@ function exposureFinding(name: string, address: string, tellsOfUsers: boolean): 
   );
 }
 
-/** Whether the metadata store can be used (D19). The URL is never shown: it may hold a password. */
+/** Checks that the metadata store can be used (D19). The URL is never shown: it may hold a password. */
 export function storeCheck(url: string): Check {
   const name = "metadata store";
   return {
     name,
     async run() {
       const path = /^sqlite:(.+)$/s.exec(url)?.[1];
-      // Opening would make it, and a check changes nothing.
+      // Opening would create it, and a check changes nothing.
       if (path !== undefined && (await stat(path).catch(() => undefined)) === undefined) {
         return [
           failed(

@@ -1,4 +1,4 @@
-// Whether a port of this machine listens to other machines, as Linux tells it in /proc.
+// Reads from Linux's /proc whether a port of this machine listens to other machines.
 import { readFileSync } from "node:fs";
 
 /** State LISTEN in /proc/net/tcp. */
@@ -6,7 +6,7 @@ const LISTEN = "0A";
 /** 127.0.0.0/8 as the kernel prints it, lowest byte first; ::1; and 127.0.0.0/8 inside IPv6. */
 const LOOPBACK = /^(?:[0-9A-F]{6}7F|0{24}01000000|0{16}FFFF0000[0-9A-F]{6}7F)$/;
 
-/** True when something listens on the port at more than loopback; undefined when nothing does or the system does not tell. */
+/** True for a listener beyond loopback; undefined without a listener or without /proc. */
 export function listensBeyondLoopback(port: number, proc = "/proc"): boolean | undefined {
   const found = [`${proc}/net/tcp`, `${proc}/net/tcp6`].flatMap((path) => addressesOf(path, port));
   return found.length === 0 ? undefined : found.some((address) => !LOOPBACK.test(address));

@@ -1,4 +1,4 @@
-// What the doctor says of a provider whose certificate is of an authority of one's own, of clients and of servers.
+// Tests of the doctor's findings for a provider with a private authority, for clients and servers.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { makeTestClient, type TestClient } from "#client/commands/client.fixture.ts";

@@ -1,4 +1,4 @@
-// Asks the identity provider for what sign-in needs of it: its discovery document, or its addresses.
+// Checks the identity provider for sign-ins: its discovery document, or its addresses.
 import { systemClock } from "#base/clock.ts";
 import { errorText } from "#base/log.ts";
 import { isUntrusted } from "#client/signin/provider-trust.ts";
@@ -7,7 +7,7 @@ import { clockFinding } from "./clock-finding.ts";
 import { type Check, type Finding, failed, ok } from "./finding.ts";
 import { getJson } from "./server-probe.ts";
 
-/** Where an identity provider is, as far as that is configured. */
+/** The configured addresses of an identity provider. */
 export interface ProviderAddresses {
   readonly issuer?: string | undefined;
   readonly authUrl?: string | undefined;
@@ -17,13 +17,15 @@ export interface ProviderAddresses {
 
 const TODO = "Check the address and the network.";
 
-/** Asks the provider, and says what helps where its certificate is not trusted. */
+/** Calls the provider, with the hint for an untrusted certificate. */
 export interface ProviderAsker {
   readonly fetch: Fetch;
   readonly nameAuthority: string;
 }
 
-/** Checks whatever of a provider is configured: an issuer's discovery and its clock, and that the other addresses answer at all. */
+/**
+ * Checks the configured parts of a provider: an issuer's discovery and clock, and answers of other addresses.
+ */
 export function providerChecks(
   addresses: ProviderAddresses,
   asker: ProviderAsker = { fetch, nameAuthority: TODO },
@@ -80,7 +82,7 @@ function discoveryCheck(issuer: string, asker: ProviderAsker): Check {
   };
 }
 
-/** Any answer below 500 will do: without a token or a sign-in a refusal is the right one. */
+/** Any answer below 500 passes: without a token or a sign-in a refusal is correct. */
 function reachCheck(name: string, url: string, asker: ProviderAsker): Check {
   return {
     name,

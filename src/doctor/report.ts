@@ -1,16 +1,16 @@
-// The doctor's findings as people and programs read them.
+// Formats the doctor's findings for people and programs.
 import type { Finding, State } from "./finding.ts";
 
 const MARKS: Readonly<Record<State, string>> = { ok: "ok     ", warning: "warning", failed: "failed " };
 
-/** How many there are of each. */
+/** The number of findings in each state. */
 export function countStates(findings: readonly Finding[]): Record<State, number> {
   const counts: Record<State, number> = { ok: 0, warning: 0, failed: 0 };
   for (const { state } of findings) counts[state]++;
   return counts;
 }
 
-/** A line for each finding, below it what to do, and the sum at the end. */
+/** A line for each finding, its action below it, and the sum at the end. */
 export function reportLines(findings: readonly Finding[]): string[] {
   const counts = countStates(findings);
   return [

@@ -1,8 +1,8 @@
-// Looks at what a FileServer's data folder says that it was: whose node it is, and whether it can be served as that (D19).
+// Checks that a FileServer's data folder is served with its recorded role and node id (D19).
 import { commandsToServe, pastInWords, readPastRole, wasMember } from "#security/authority/node-role.ts";
 import { type Check, failed, ok, warning } from "./finding.ts";
 
-/** Whether the folder is still served as what it was. */
+/** Checks that the folder is still served in its recorded role. */
 export function roleCheck(folder: string): Check {
   const name = `role of ${folder}`;
   return {

@@ -1,4 +1,4 @@
-// Asks a server whether it serves, and a FileServer's metrics listener how it fares.
+// Checks a server's health, and the metrics listener of a FileServer.
 import { metricsPortOf } from "#base/metrics-port.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { openChannel } from "#client/signin/server-address.ts";
@@ -10,13 +10,13 @@ import {
 import { createClient } from "#wire/grpc/client.ts";
 import { type Check, failed, ok, warning } from "./finding.ts";
 
-/** What a connection needs: the cluster's authority, and whether the cluster is a mock one and speaks plainly. */
+/** The trust of a connection: the cluster's authority, and whether it is a mock cluster without TLS. */
 export interface Trust {
   readonly ca: string | undefined;
   readonly mock: boolean;
 }
 
-/** Asks the health of a gRPC service. `kind` is what the server is called, such as "metaserver". */
+/** Checks the health of a gRPC service. `kind` is the server's name, such as "metaserver". */
 export function serverCheck(kind: string, address: string, service: string, trust: Trust): Check {
   const name = `${kind} ${address}`;
   return {
@@ -37,7 +37,7 @@ export function serverCheck(kind: string, address: string, service: string, trus
         return [
           failed(
             name,
-            // Its causes say the same in other words.
+            // Its causes repeat the same in other words.
             error instanceof Error ? error.message : String(error),
             "See that it runs, that the address is right, and what its log says.",
           ),
@@ -65,7 +65,7 @@ export function metricsUrlOf(grpcAddress: string): string {
 
 const BODY_MAX_BYTES = 64 * 1_048_576;
 
-/** Reads a JSON document; never follows a redirect. Rejects when there is no answer, or no JSON object in it. */
+/** Reads a JSON document; never follows a redirect. Rejects without an answer or a JSON object. */
 export async function getJson(
   url: string,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-// What the doctor makes of sudo's listing; tests/packaging.test.ts has sudo itself make one.
+// Tests of parsing sudo's listing; tests/packaging.test.ts has sudo itself make one.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ACTION_COMMANDS, sudoFinding } from "./sudo-check.ts";

@@ -1,4 +1,4 @@
-// Whether the user that the console signs in as may run what its actions need, without a password (T16, D20).
+// Checks that the console's user may run its actions' commands by sudo without a password (T16, D20).
 import { errorText } from "#base/log.ts";
 import { sudoListing } from "#os/sudo-rights.ts";
 import { type Check, type Finding, failed, ok, warning } from "./finding.ts";
@@ -18,7 +18,7 @@ const NAME = "sudo for actions";
 const TODO =
   "As root: install -m 440 packaging/sudoers.d/svc /etc/sudoers.d/svc && visudo -c, with the right user in its last line.";
 
-/** Looks at the rights of the user that runs it. */
+/** Checks the rights of the current user. */
 export function sudoCheck(): Check {
   return {
     name: NAME,
@@ -34,7 +34,7 @@ export function sudoCheck(): Check {
   };
 }
 
-/** What a listing of `sudo -n -l` says of the actions. */
+/** The finding about the actions in a listing of `sudo -n -l`. */
 export function sudoFinding(listing: string): Finding {
   const allowed = withoutPassword(listing);
   if (allowed.has("ALL")) {
@@ -49,14 +49,14 @@ export function sudoFinding(listing: string): Finding {
 /** The command lines that are allowed as root without a password. */
 function withoutPassword(listing: string): Set<string> {
   const allowed = new Set<string>();
-  // Written to anything but a pipe, it is wrapped.
+  // Sudo wraps the listing unless it goes to a pipe.
   for (const line of listing.replaceAll(/\n {8}/g, " ").split("\n")) {
     const [, users, rest] = /^ {4}\(([^)]*)\) (.*)$/.exec(line) ?? [];
     if (users === undefined || rest === undefined) continue;
     if (!/^(?:root|ALL)(?: |$)/.test(users)) continue;
     let isFree = false;
     for (const item of rest.split(", ")) {
-      // A tag holds for the commands after it, too.
+      // A tag applies to the commands after it, too.
       const [, tags = "", command = ""] = /^((?:[A-Z]+: )*)(.*)$/s.exec(item) ?? [];
       if (tags.includes("NOPASSWD: ")) isFree = true;
       else if (tags.includes("PASSWD: ")) isFree = false;

@@ -1,4 +1,4 @@
-// Replacing files: content, permissions, the generation before, and what is left after a failure.
+// Replacing files: content, permissions, the previous generation, and the folder after a failure.
 import assert from "node:assert/strict";
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,24 +1,25 @@
-// Replaces files as a whole, so that a crash leaves the old content or the new and never a mixture (A-10).
+// Replaces files atomically: after a crash the file has the old content or the new (A-10).
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { copyFile, type FileHandle, link, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { GroveError } from "#base/errors.ts";
 
-/** How a file is replaced. */
+/** Options of an atomic write. */
 export interface AtomicWriteOptions {
   /** Permissions of the new file; default 0600. */
   readonly mode?: number;
-  /** Keeps what was there as `<path>.previous`. */
+  /** Keeps the replaced file as `<path>.previous`. */
   readonly keepPrevious?: boolean;
 }
 
 const TEMPORARY = /^\.(.+)\.[0-9a-f]{16}\.tmp$/;
 
 /**
- * Replaces a file, at once or piece by piece: a temporary file in the same folder (O_EXCL), full write, fsync, rename, fsync of the folder. Resolves only when
- * the new content is on stable storage. A failed flush is final: STORAGE_FAILED, nothing is tried again; other failures keep the
- * system's error. Before the rename the old content stays, whatever fails.
+ * Replaces a file: a temporary file in the same folder (O_EXCL), full write, fsync, rename, fsync of the
+ * folder. Content comes at once or in pieces. Resolves when the new content is on stable storage. A failed
+ * flush is STORAGE_FAILED and is never tried again; other failures keep the system's error. Until the rename
+ * the old content stays.
  */
 export async function writeFileAtomic(
   path: string,
@@ -38,12 +39,14 @@ export async function writeFileAtomic(
   await syncDirectory(folder);
 }
 
-/** Path of the generation before, as `keepPrevious` leaves it. */
+/** Path of the previous generation, as `keepPrevious` leaves it. */
 export function previousGeneration(path: string): string {
   return `${path}.previous`;
 }
 
-/** Flushes a folder, so that names made or removed in it survive a power cut. Throws STORAGE_FAILED when the flush fails. */
+/**
+ * Flushes a folder, so that new and removed names survive a power cut. Throws STORAGE_FAILED when it fails.
+ */
 export async function syncDirectory(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {
@@ -53,7 +56,7 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Removes the temporary files that writes of this path left behind when the machine stopped; call it before the first write. */
+/** Removes temporary files that interrupted writes of this path left. Call it before the first write. */
 export async function removeLeftovers(path: string): Promise<void> {
   const folder = dirname(path);
   for (const name of await readdir(folder)) {
@@ -72,7 +75,7 @@ async function writeNew(
 ): Promise<void> {
   const handle = await open(path, "wx", mode);
   try {
-    // The mask of the process may have taken bits away that were asked for.
+    // The process's umask may have cleared requested bits.
     await handle.chmod(mode);
     if (typeof content === "string" || content instanceof Uint8Array) await handle.writeFile(content);
     else for await (const piece of content) await handle.writeFile(piece);
@@ -82,13 +85,13 @@ async function writeNew(
   }
 }
 
-/** The old content gets its second name before the first is taken from it: at no moment is there neither. */
+/** Links the old content to its second name first, so that at every moment one of the names exists. */
 async function keepPrevious(path: string): Promise<void> {
   const temporary = temporaryName(previousGeneration(path));
   try {
     await link(path, temporary).catch(async (error: unknown) => {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") throw error;
-      // A filesystem without hard links.
+      // The filesystem has no hard links.
       await copyFile(path, temporary, constants.COPYFILE_EXCL);
       const copy = await open(temporary, "r+");
       try {
@@ -108,7 +111,7 @@ async function flush(handle: FileHandle, path: string): Promise<void> {
   try {
     await handle.sync();
   } catch (cause) {
-    // After a failed fsync the kernel may have dropped the pages and report success the next time.
+    // After a failed fsync the kernel may drop the pages and report success the next time.
     throw new GroveError("STORAGE_FAILED", `flushing ${path} to stable storage failed`, { cause });
   }
 }

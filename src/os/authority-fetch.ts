@@ -1,4 +1,4 @@
-// A fetch that trusts one given authority, for an identity provider whose certificate no public root has signed.
+// A fetch that trusts one given authority, for identity providers with a certificate of a private authority.
 import { Agent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { request as httpRequest } from "./http.ts";
@@ -10,8 +10,8 @@ const NO_BODY_STATUSES: readonly number[] = [101, 204, 205, 304];
 const SOCKETS_MAX = 16;
 
 /**
- * Makes a fetch whose HTTPS connections trust only the given PEM certificates. Redirects are never followed: the answer is the
- * redirect itself. Bodies are text, URLSearchParams or bytes.
+ * Makes a fetch whose HTTPS connections trust only the given PEM certificates. It follows no redirects and
+ * returns the redirect itself. Bodies are text, URLSearchParams or bytes.
  */
 export function createAuthorityFetch(ca: string): Fetch {
   const agent = new Agent({ ca, keepAlive: true, maxSockets: SOCKETS_MAX });

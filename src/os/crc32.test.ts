@@ -1,4 +1,4 @@
-// Tests of the checksum: the same number whichever library makes it, on both sides of the length from which the compiled one is used.
+// Tests of the checksum: both libraries agree, below and above the length from which the compiled one runs.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { crc32 as portable } from "node:zlib";

@@ -1,35 +1,35 @@
-// Runs a process until SIGINT or SIGTERM asks it to stop, and then stops it within a grace time (G-01).
+// Runs a process until SIGINT or SIGTERM, then stops it within a grace time (G-01).
 import { STOP_GRACE_MS } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 
-/** Between the last event and the end by force. */
+/** Time between the last event and SIGKILL. */
 const LAST_WORDS_MS = 100;
 
-/** Something that runs until it is stopped. */
+/** A running service that can be stopped. */
 export interface Running {
-  /** Stops gracefully; resolves when nothing is left open. */
+  /** Stops gracefully; resolves when everything is closed. */
   stop(): Promise<void>;
-  /** Resolves or rejects when the thing ends by itself; optional. */
+  /** Settles when the service ends by itself; optional. */
   readonly ended?: Promise<void>;
 }
 
-/** What is told while a process stops; the detail is the signal's name or the error's text. */
+/** Events of a process that stops; the detail is the signal's name or the error's text. */
 export type RunEvent = "stopping" | "stopped" | "stop_failed" | "stop_timeout";
 
-/** How a run ends. */
+/** Options of a run. */
 export interface RunOptions {
   /** Longest graceful stop; default 20 s. */
   readonly graceMs?: number;
   /** Default SIGINT and SIGTERM. */
   readonly signals?: readonly NodeJS.Signals[];
-  /** Told of the signal, and of a stop that failed or took too long. */
+  /** Receives the signal, and a stop that failed or took too long. */
   readonly onEvent?: (event: RunEvent, detail: string) => void;
 }
 
 /**
- * Starts, waits for a signal or the end, stops, and resolves with `process.exitCode` set: 0 after a graceful stop, 1 when the thing
- * failed or could not stop. Rejects when it could not start. A second signal, a stop beyond the grace time, or handles that
- * stay open after it end the process by SIGKILL, because exit handlers may hang for ever.
+ * Starts, waits for a signal or the end, stops, and resolves with `process.exitCode` set: 0 after a graceful
+ * stop, 1 after a failure. Rejects when the start fails. A second signal, a stop beyond the grace time, or
+ * handles that stay open after it end the process by SIGKILL. Exit handlers may hang for ever.
  */
 export async function run(start: () => Promise<Running>, options: RunOptions = {}): Promise<void> {
   const signals = options.signals ?? ["SIGINT", "SIGTERM"];
@@ -41,7 +41,7 @@ export async function run(start: () => Promise<Running>, options: RunOptions = {
     if (isStopping) killSelf();
     isStopping = true;
     tell("stopping", signal);
-    // Also bounds a start that never ends.
+    // Bounds a start that never ends as well.
     watchdog(graceMs, () => tell("stop_timeout", `not stopped after ${graceMs} ms`));
     asked.resolve(signal);
   };
@@ -76,11 +76,11 @@ export async function run(start: () => Promise<Running>, options: RunOptions = {
   process.exitCode = failure === undefined ? (process.exitCode ?? 0) : 1;
 }
 
-/** Unreferenced, so that a process with nothing left to do ends at once. */
+/** The timer is unreferenced, so that a process with nothing left to do ends at once. */
 function watchdog(graceMs: number, beforehand: () => void): void {
   setTimeout(() => {
     beforehand();
-    // What was just told is on its way to a log file, and nothing flushes it afterwards.
+    // The event is on its way to a log file, and nothing flushes it afterwards.
     setTimeout(killSelf, LAST_WORDS_MS).unref();
   }, graceMs).unref();
 }

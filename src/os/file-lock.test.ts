@@ -1,4 +1,4 @@
-// Tests of locks that end with whoever holds them: seen by a probe, also after somebody removed the file.
+// Locks that end with their holder: a probe sees them, also after the file was removed.
 import assert from "node:assert/strict";
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";

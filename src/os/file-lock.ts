@@ -1,20 +1,21 @@
-// Locks by the system on files that say nothing: they end with the process that holds them, whatever ends it.
+// System locks on empty files, released when their process ends for any reason.
 import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 
-/** How long a lock that is only being looked at is waited for. */
+/** Longest wait for a lock that a probe holds. */
 const WAIT_MS = 5_000;
-/** OFF is refused by defensive connections and would leave a journal beside the lock. */
+/** Defensive connections refuse OFF, which would also leave a journal beside the lock. */
 const NO_JOURNAL = "PRAGMA journal_mode = MEMORY";
 
 /**
- * Takes a lock that several may hold at once; returns how to let go. Throws what SQLite throws when somebody holds it alone.
+ * Takes a shared lock; returns the function that releases it. Throws SQLite's error if it is held
+ * exclusively.
  */
 export function holdShared(path: string): () => void {
   const db = open(path, WAIT_MS);
   try {
-    // A read keeps the lock for as long as its transaction lasts.
+    // A read keeps the lock until its transaction ends.
     db.exec(`${NO_JOURNAL}; BEGIN`);
     db.prepare("SELECT count(*) FROM sqlite_schema").get();
   } catch (error) {
@@ -27,7 +28,8 @@ export function holdShared(path: string): () => void {
 }
 
 /**
- * Takes a lock alone; returns how to let go. Throws DATA_IN_USE with the sentence when another process, or this one, holds it in any way.
+ * Takes an exclusive lock; returns the function that releases it. Throws DATA_IN_USE with the sentence when
+ * another process, or this one, holds it in any way.
  */
 export function holdAlone(path: string, sentence: string): () => void {
   const db = open(path, 0);
@@ -42,7 +44,7 @@ export function holdAlone(path: string, sentence: string): () => void {
   };
 }
 
-/** Looks whether anybody holds a lock, as often as wanted and without keeping it. */
+/** Checks repeatedly whether a lock is held, without keeping it. */
 export class LockProbe {
   readonly #path: string;
   #db: DatabaseSync | undefined;
@@ -52,11 +54,11 @@ export class LockProbe {
     this.#path = path;
   }
 
-  /** True also when it cannot be found out. */
+  /** True also when the check fails. */
   isHeld(): boolean {
     try {
       const file = statSync(this.#path, { throwIfNoEntry: false });
-      // Somebody may have tidied up: what counts is the file that the next one to come opens.
+      // The file may have been removed and made anew: only the file that the next process opens counts.
       if (file?.ino !== this.#inode) this.close();
       if (file === undefined) return false;
       if (this.#db === undefined) {
@@ -80,8 +82,8 @@ export class LockProbe {
 }
 
 function open(path: string, timeout: number): DatabaseSync {
-  // SQLite would make the file readable for others. Never open it otherwise: the system drops a process's locks on a file
-  // with any descriptor that it closes.
+  // SQLite would make the file readable for others. Open it nowhere else: the system drops a process's locks
+  // on a file with any descriptor that the process closes.
   if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
   return new DatabaseSync(path, { timeout });
 }

@@ -1,4 +1,4 @@
-// The commit of a clone, a worktree and a packed clone, as git itself names it; and null where there is none.
+// The commit of a clone, a worktree and a packed clone, as git names it; null outside a clone.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";

@@ -1,25 +1,27 @@
-// The commit that this program was made from: what the build wrote down, or what the clone it runs from has checked out.
+// The commit of this program, from the build's file or from the clone that it runs from.
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const COMMIT = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
-/** Links from one reference to the next that are followed. */
+/** References that are followed from one to the next. */
 const LINKS_MAX = 5;
 
-/** The commit in hexadecimal, or null for a program that lies in no clone and whose build did not know it. Never throws. */
+/** The commit in hexadecimal; null outside a clone when the build recorded none. Never throws. */
 export function gitCommit(): string | null {
   const here = fileURLToPath(new URL(".", import.meta.url));
   // src/os or dist/os: the program's folder is two above, and the build writes its file into dist.
   return readCommitFile(join(here, "..", "git-commit")) ?? commitOfClone(resolve(here, "..", ".."));
 }
 
-/** The commit that is checked out in a clone or a worktree; null where there is none. Reads files, starts no git. */
+/**
+ * The commit that a clone or worktree has checked out; null for other folders. Reads files, starts no git.
+ */
 export function commitOfClone(folder: string): string | null {
   const marker = join(folder, ".git");
   const link = /^gitdir: (.+)$/.exec(readText(marker) ?? "");
   const gitFolder = link?.[1] === undefined ? marker : resolve(folder, link[1]);
-  // The references of a worktree lie in the folder that it shares with its clone.
+  // A worktree keeps its references in the folder that it shares with its clone.
   const shared = readText(join(gitFolder, "commondir"));
   const folders = shared === undefined ? [gitFolder] : [gitFolder, resolve(gitFolder, shared)];
   let text = readText(join(gitFolder, "HEAD"));

@@ -1,4 +1,4 @@
-// Free ports: a taken one is passed over, and pairs keep the specification's distance.
+// Free ports: the search skips taken ones, and pairs keep the specification's distance.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";

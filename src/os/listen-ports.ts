@@ -3,11 +3,11 @@ import { createServer } from "node:net";
 import { GroveError } from "#base/errors.ts";
 import { metricsPortOf } from "#base/metrics-port.ts";
 
-/** How far to look before giving up. */
+/** Ports that the search tries. */
 const TRIES_MAX = 1_000;
 const PORT_MAX = 65_535;
 
-/** Where to look, and which ports others of the caller's processes will take. */
+/** Where to search, and which ports other processes of the caller will take. */
 export interface PortSearch {
   /** Default 127.0.0.1. */
   readonly host?: string;
@@ -20,7 +20,7 @@ export interface PortPair {
   readonly metrics: number;
 }
 
-/** True when the port can be listened on at the host. Another process may still take it before the caller does. */
+/** True when a server can listen on the port at the host. Another process may still take it first. */
 export async function isPortFree(port: number, host = "127.0.0.1"): Promise<boolean> {
   if (!Number.isInteger(port) || port < 1 || port > PORT_MAX) return false;
   const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -30,7 +30,9 @@ export async function isPortFree(port: number, host = "127.0.0.1"): Promise<bool
   return promise;
 }
 
-/** The first free port from `from` on that is not in `taken`. Throws OVERLOADED when 1000 in a row are taken. */
+/**
+ * The first free port from `from` on that is not in `taken`. Throws OVERLOADED when 1000 in a row are taken.
+ */
 export async function findFreePort(from: number, search: PortSearch = {}): Promise<number> {
   for (let port = from; port < from + TRIES_MAX && port <= PORT_MAX; port++) {
     if (search.taken?.has(port) !== true && (await isPortFree(port, search.host))) return port;
@@ -39,8 +41,8 @@ export async function findFreePort(from: number, search: PortSearch = {}): Promi
 }
 
 /**
- * The first `count` gRPC ports from `from` on that are free together with their metrics ports (minus 41000, spec 4.4). Throws
- * OVERLOADED when there are not that many within 1000.
+ * The first `count` gRPC ports from `from` on that are free together with their metrics ports (minus 41000,
+ * spec 4.4). Throws OVERLOADED when 1000 ports hold fewer pairs.
  */
 export async function findFreePortPairs(
   from: number,

@@ -1,4 +1,4 @@
-// Log lines as they lie in the file: their shape, their level, and that no secret is among them.
+// Log lines in the file: shape, level, and absence of secrets.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFile, stat } from "node:fs/promises";
@@ -53,7 +53,7 @@ test("an event is one JSON line with level, RFC 3339 UTC time, its name and its 
 });
 
 test("a level holds for children too, and SIGUSR2 switches debug on and off", async () => {
-  // Node's test runner makes this signal write a report; here it is ours.
+  // Node's test runner writes a report on this signal; the logger takes it over here.
   process.removeAllListeners("SIGUSR2");
   const path = join(folder, "level.log");
   const logger = createLogger({ destination: { file: path }, level: "warn" });
@@ -134,7 +134,7 @@ for (const [kind, secrets] of Object.entries(SECRETS)) {
         logger.info(frame(secret), { detail: frame(secret), session_token: secret, passwordHash: secret });
         logger.child({ error: frame(secret) }).error("failed");
       }
-      // At the place where long text is cut, half a secret must not remain either.
+      // A cut through a secret must not leave half of it either.
       for (let cut = -70; cut <= 10; cut += 5) {
         logger.info("long", { text: `${"x ".repeat((LOG_TEXT_MAX_LENGTH + cut) / 2)}${secret}` });
       }

@@ -1,4 +1,4 @@
-// Logs as one JSON line an event, through pino, with secrets scrubbed out (C-13).
+// Logs one JSON line per event through pino, with secrets scrubbed out (C-13).
 
 import { openSync } from "node:fs";
 import { dirname } from "node:path";
@@ -17,9 +17,9 @@ export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 /** One of the levels. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Where and how much to log. */
+/** Destination and level of a logger. */
 export interface LoggerOptions {
-  /** Path of a file that is appended to (made with mode 0600), or standard error. */
+  /** A file that is appended to (made with mode 0600), or standard error. */
   readonly destination: { readonly file: string } | "stderr";
   /** Default info. */
   readonly level?: LogLevel;
@@ -27,12 +27,12 @@ export interface LoggerOptions {
   readonly fields?: LogFields;
 }
 
-/** A logger with an end. */
+/** A logger that can be closed. */
 export interface ProcessLogger extends Logger {
   readonly level: LogLevel;
   /** Changes the level of this logger and of all its children. */
   setLevel(level: LogLevel): void;
-  /** Writes out what waits and closes the file; later events are dropped. */
+  /** Writes the waiting lines and closes the file; later events are dropped. */
   close(): Promise<void>;
 }
 
@@ -43,8 +43,9 @@ interface Sink {
 }
 
 /**
- * Opens a logger: each event is one line `{"level","time","event",…fields}` with RFC 3339 time in UTC, and the `request_id` of the
- * request on whose behalf it happened. A full or broken disk never stops the caller: lines that cannot be kept are dropped and counted in `log_lines_dropped`. Throws when the file cannot be opened.
+ * Opens a logger: each event is one line `{"level","time","event",…fields}`. `time` is RFC 3339 in UTC;
+ * `request_id` names the request that caused it. A full or broken disk never stops the caller: lines are
+ * dropped and counted in `log_lines_dropped`. Throws when the file cannot be opened.
  */
 export function createLogger(options: LoggerOptions): ProcessLogger {
   const stream = pino.destination({
@@ -78,7 +79,7 @@ export function createLogger(options: LoggerOptions): ProcessLogger {
   };
   const closed = Promise.withResolvers<void>();
   stream.once("close", () => closed.resolve());
-  // Into a broken pipe nothing can be written out any more, and "close" never comes.
+  // A broken pipe takes no more lines, and "close" never comes.
   stream.on("error", () => {
     if (sink.isClosed) closed.resolve();
   });
@@ -101,10 +102,7 @@ export function createLogger(options: LoggerOptions): ProcessLogger {
   };
 }
 
-/**
- * Makes SIGUSR2 switch between debug and the level that the logger had, so that a running process can be looked at; the returned
- * function stops listening.
- */
+/** Makes SIGUSR2 switch between debug and the logger's own level; the returned function stops listening. */
 export function switchLevelOnSignal(logger: ProcessLogger): () => void {
   const usual = logger.level;
   const onSignal = (): void => {
@@ -137,7 +135,7 @@ function makeLogger(sink: Sink, inherited: Record<string, unknown>): Logger {
   };
 }
 
-/** Opened at once, so that a path that cannot be written stops the start and not the first event. */
+/** Opened at once, so that an unwritable path fails the start and not the first event. */
 function openDestination(destination: LoggerOptions["destination"]): number {
   if (destination === "stderr") return 2;
   makePrivateFolder(dirname(destination.file));

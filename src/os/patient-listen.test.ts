@@ -1,4 +1,4 @@
-// A port that is held for a moment is waited for; one that stays taken is named with what to do.
+// A port that is held for a moment is waited for; an error names one that stays taken and the remedy.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, createServer, type Server } from "node:net";

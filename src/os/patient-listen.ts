@@ -1,28 +1,28 @@
-// Takes a port, and waits a little for one that is taken: an outgoing connection of any process may hold it for a moment.
+// Listens on a port and retries briefly while an outgoing connection of another process holds it.
 import { setTimeout as sleep } from "node:timers/promises";
 import { GroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
 
-/** How long a server waits for a port that another process has, and how often it looks: an outgoing connection may hold it for a moment. */
+/** How long a server waits for a taken port, and how often it tries. */
 const PORT_TAKEN_WAIT_MS = 5_000;
 const PORT_TAKEN_TRY_MS = 200;
 
-/** How a port is taken, and what is said when it cannot be. */
+/** How to listen on a port, and the words of the error. */
 export interface PortRequest<T> {
   /** Listens once; rejects with the system's error. */
   readonly listen: () => Promise<T>;
-  /** What ends the sentence about a port that stays taken, such as "choose another with -listen". */
+  /** Ends the error about a port that stays taken, such as "choose another with -listen". */
   readonly otherwise: string;
-  /** What it is for, such as " for metrics". */
+  /** Purpose of the port, such as " for metrics". */
   readonly purpose?: string;
-  /** How long a taken port is waited for; PORT_TAKEN_WAIT_MS when left out. */
+  /** Longest wait for a taken port; default PORT_TAKEN_WAIT_MS. */
   readonly waitMs?: number;
 }
 
 /**
- * Listens, again and again while the port is taken. Throws BAD_ARGUMENT with the port and what to do when it stays so, and at once for
- * any other reason.
+ * Listens, and retries while the port is taken. Throws BAD_ARGUMENT with the port and the remedy when it
+ * stays taken, and at once for any other reason.
  */
 export async function listenPatiently<T>(place: HostPort, wish: PortRequest<T>): Promise<T> {
   const waitMs = wish.waitMs ?? PORT_TAKEN_WAIT_MS;
@@ -39,7 +39,7 @@ export async function listenPatiently<T>(place: HostPort, wish: PortRequest<T>):
         throw new GroveError("BAD_ARGUMENT", text, { cause });
       }
     }
-    // A timer of the clock would not keep a process alive that has nothing else yet.
+    // An unreferenced timer of the clock would not keep a starting process alive.
     await sleep(Math.min(PORT_TAKEN_TRY_MS, waitMs - waitedMs));
   }
 }

@@ -8,8 +8,8 @@ import { makePrivateFolder } from "./private-folder.ts";
 const GROUP_AND_OTHERS = 0o077;
 
 /**
- * Reads a file that must be the owner's alone; undefined when there is none. Throws BAD_ARGUMENT when group or others may read or
- * write it, or when it belongs to another user.
+ * Reads a file that only its owner may read; undefined when it does not exist. Throws BAD_ARGUMENT when group
+ * or others may read or write it, or when it belongs to another user.
  */
 export async function readPrivateFile(path: string): Promise<string | undefined> {
   const handle = await open(path, "r").catch((error: unknown) => {
@@ -35,13 +35,13 @@ export async function readPrivateFile(path: string): Promise<string | undefined>
   }
 }
 
-/** Replaces a file as a whole with mode 0600, making its folder with mode 0700 when there is none. */
+/** Replaces a file as a whole with mode 0600; makes a missing folder with mode 0700. */
 export async function writePrivateFile(path: string, content: string | Uint8Array): Promise<void> {
   makePrivateFolder(dirname(path));
   await writeFileAtomic(path, content, { mode: 0o600 });
 }
 
-/** Makes a file with mode 0600 that must not be there yet; resolves when it is on stable storage. Rejects with EEXIST. */
+/** Makes a new file with mode 0600; resolves when it is on stable storage. Rejects with EEXIST. */
 export async function createPrivateFile(path: string, content: string | Uint8Array): Promise<void> {
   const handle = await open(path, "wx", 0o600);
   try {
@@ -53,7 +53,7 @@ export async function createPrivateFile(path: string, content: string | Uint8Arr
   await syncDirectory(dirname(path));
 }
 
-/** Removes a file for good; one that is not there is no error. */
+/** Removes a file for good; a missing one is no error. */
 export async function removePrivateFile(path: string): Promise<void> {
   try {
     await rm(path);

@@ -1,4 +1,4 @@
-// Shows that folders are made for their owner alone, and that a place that takes none is an error and no endless loop.
+// Private folders: access for their owner alone, and an error instead of an endless loop.
 import assert from "node:assert/strict";
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

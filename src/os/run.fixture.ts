@@ -1,4 +1,4 @@
-// A process for the tests of exit-signals: starts, says so, and stops as its first argument tells.
+// A process for the tests of exit-signals; its first argument chooses how it stops.
 import { run } from "./exit-signals.ts";
 
 const how = process.argv[2] ?? "stop";

@@ -1,10 +1,10 @@
-// Takes secrets out of text that is about to be logged or shown (C-13).
+// Takes secrets out of text before it is logged or shown (C-13).
 
 const REDACTED = "[redacted]";
 
-/** Each pattern with what takes its place; the shapes are those of failures C-13. */
+/** Each pattern with its replacement; the shapes are those of failures C-13. */
 const SECRETS: readonly (readonly [RegExp, string])[] = [
-  // Headers, however they were written: raw, as JSON, as a header list.
+  // Headers in every notation: raw, as JSON, as a header list.
   [
     /\b(authorization|x-admin-password-hash|proxy-authorization)(["']?\s*[:=,]\s*\[?["']?)(?:(?:bearer|basic)\s+)?[^\s"',\]]+/gi,
     `$1$2${REDACTED}`,
@@ -27,18 +27,18 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/(?<![0-9a-f])[0-9a-f]{64,}(?![0-9a-f])/gi, "[redacted hex]"],
 ];
 
-/** Names of fields whose value is a secret whatever it looks like. */
+/** Names of fields that always hold a secret. */
 const SECRET_FIELD =
   /(?:token|password|passwd|secret|authorization|cookie|credential|verifier|private_?key|_hash|Hash)$/i;
 
-/** Returns the text with everything that looks like a token, hash or password replaced. */
+/** Returns the text with every likely token, hash or password replaced. */
 export function scrub(text: string): string {
   let clean = text;
   for (const [pattern, replacement] of SECRETS) clean = clean.replace(pattern, replacement);
   return clean;
 }
 
-/** True for a field that must not be logged whatever its value is. */
+/** True for a field whose value is never logged. */
 export function isSecretField(name: string): boolean {
   return SECRET_FIELD.test(name);
 }

@@ -1,4 +1,4 @@
-// Setting a damaged file aside: its name, its content, and what the log says.
+// Setting a damaged file aside: its name, its content, and the log line.
 import assert from "node:assert/strict";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

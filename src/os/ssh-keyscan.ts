@@ -1,4 +1,4 @@
-// Asks a host for its SSH keys with the system's ssh-keyscan. What it answers is anybody's word until a person has compared the fingerprint.
+// Asks a host for its SSH keys with ssh-keyscan; a person must compare the fingerprint before trust.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
@@ -7,7 +7,7 @@ import { checkedHostKey } from "#base/ssh-node.ts";
 /** How long a host may take to show its SSH keys. */
 const SSH_KEYSCAN_TIMEOUT_MS = 5_000;
 
-/** The kinds that are asked for, the one to be pinned first. */
+/** The requested key types, the preferred one first. */
 const KINDS = ["ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa"];
 const ANSWER_MAX_BYTES = 65_536;
 
@@ -18,8 +18,8 @@ export function sshFingerprint(hostKey: string): string {
 }
 
 /**
- * The keys that a host shows, the strongest first. Throws BAD_ARGUMENT when nothing there speaks SSH, or ssh-keyscan is missing. The host
- * must have been checked: it ends in an argument.
+ * The keys that a host shows, the strongest first. Throws BAD_ARGUMENT when no SSH server answers, or
+ * ssh-keyscan is missing. The caller checks the host first, since it becomes an argument.
  */
 export async function scanHostKeys(place: {
   readonly host: string;
@@ -56,7 +56,7 @@ function answerOf(argv: readonly string[]): Promise<string> {
     execFile("ssh-keyscan", argv, options, (error, stdout) => {
       const isMissing = (error as NodeJS.ErrnoException | null)?.code === "ENOENT";
       if (isMissing) reject(bad("ssh-keyscan is missing: install openssh-client"));
-      // It fails when one kind of several is not there; what it has printed counts.
+      // It fails when one of several key types is missing; the printed keys count.
       else resolve(stdout);
     });
   });

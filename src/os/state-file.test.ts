@@ -1,4 +1,4 @@
-// Files of state: what is read of them, which generation counts, and that a newer Grove's are refused in one sentence (A-10, D18).
+// State files: content, the generation in force, and the refusal of a newer Grove's files (A-10, D18).
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,14 +1,17 @@
-// Reads files that are replaced as a whole and carry the number of their schema, and the generation before where one is kept (D18, A-10).
+// Reads state files with a schema number, and the previous generation where one is kept (D18, A-10).
 import { readFile } from "node:fs/promises";
 import { GroveError } from "#base/errors.ts";
 import { previousGeneration, removeLeftovers } from "./atomic-file.ts";
 
-/** What is checked of the content; zod's schemas are such. */
+/** A check of the content; zod's schemas fit it. */
 interface Shape<T> {
   safeParse(value: unknown): { readonly success: true; readonly data: T } | { readonly success: false };
 }
 
-/** Refuses what a newer Grove wrote, file or database, since it must not be written over: BAD_ARGUMENT. What is no number is for others to judge. */
+/**
+ * Refuses files and databases of a newer Grove with BAD_ARGUMENT, since they must not be written over.
+ * Ignores schemas that are no number.
+ */
 export function requireKnownSchema(what: string, schema: unknown, known = 1): void {
   if (typeof schema !== "number" || schema <= known) return;
   throw new GroveError(
@@ -18,7 +21,7 @@ export function requireKnownSchema(what: string, schema: unknown, known = 1): vo
   );
 }
 
-/** A shape from a function that throws for what is wrong. */
+/** A shape from a function that throws for wrong content. */
 export function shapeOf<T>(checked: (value: unknown) => T): Shape<T> {
   return {
     safeParse: (value) => {
@@ -32,8 +35,8 @@ export function shapeOf<T>(checked: (value: unknown) => T): Shape<T> {
 }
 
 /**
- * Reads a file of schema 1: its content, "missing", or "broken" where it is not what `shape` describes. Throws BAD_ARGUMENT for a newer
- * schema, and the system's error for a file that cannot be read.
+ * Reads a file of schema 1: its content, "missing", or "broken" where the content does not fit `shape`.
+ * Throws BAD_ARGUMENT for a newer schema, and the system's error for an unreadable file.
  */
 export async function readStateFile<T extends object>(
   path: string,
@@ -58,17 +61,17 @@ export async function readStateFile<T extends object>(
   return parsed.success ? parsed.data : "broken";
 }
 
-/** What is left of a file that keeps its generation before. */
+/** The result of reading a file and its previous generation. */
 export interface Generations<T> {
-  /** The newest that is sound; undefined when none is. */
+  /** The newest sound content; undefined when none is sound. */
   readonly content: T | undefined;
-  /** What became of the file itself. */
+  /** State of the file itself. */
   readonly current: "sound" | "missing" | "broken";
-  /** True when there was something, and none of it is sound. */
+  /** True when generations exist and none is sound. */
   readonly isLost: boolean;
 }
 
-/** Reads a file, and the generation before it where it is missing or broken; what interrupted writes left is removed. */
+/** Reads a file, or the previous generation of a missing or broken one. Removes leftovers of writes. */
 export async function readGenerations<T extends object>(
   path: string,
   read: (path: string) => Promise<T | "missing" | "broken">,

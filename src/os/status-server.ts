@@ -1,4 +1,4 @@
-// The plain HTTP server behind /metrics and /health: bounded in time, in connections, and in how many of them one address gets.
+// The plain HTTP server of /metrics and /health, with limits on time and connections, also per address.
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "#base/clock.ts";
@@ -9,39 +9,39 @@ import { listenPatiently } from "./patient-listen.ts";
 
 /** Connections of the metrics listener at once. */
 const METRICS_CONNECTIONS_MAX = 64;
-/** Time in which a request to the metrics listener must have arrived. */
+/** Time in which a request to the metrics listener must arrive. */
 const METRICS_REQUEST_TIMEOUT_MS = 10_000;
-/** How long the metrics listener keeps a connection that nobody uses: longer than the console lets pass between two polls. */
+/** How long the metrics listener keeps an idle connection: longer than the console's poll interval. */
 const METRICS_KEEP_ALIVE_MS = 15_000;
 /** Connections of one address to the metrics listener, so that one visitor cannot shut the others out. */
 const METRICS_CONNECTIONS_PER_ADDRESS = 16;
 /** Answers of the metrics listener under way at once; more are answered 503. */
 const METRICS_ANSWERS_MAX = 16;
-/** Time in which a reader must have taken an answer of the metrics listener. */
+/** Time in which a client must take an answer of the metrics listener. */
 const METRICS_ANSWER_TIMEOUT_MS = 15_000;
 
-/** What is answered. */
+/** Handlers and clock of the status server. */
 export interface StatusServerDeps {
   readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  /** Answers a request whose answer failed before it had begun. */
+  /** Answers a request whose handler failed before the answer began. */
   readonly failed: (error: unknown, response: ServerResponse) => void;
   readonly clock: Clock;
 }
 
-/** A server that is up. */
+/** A running server. */
 export interface StatusServer {
-  /** With the port that was given where none was asked for. */
+  /** Holds the actual port where port 0 was requested. */
   readonly address: HostPort;
   close(): Promise<void>;
 }
 
-/** Listens. Rejects with BAD_ARGUMENT when the port cannot be had. */
+/** Listens. Rejects with BAD_ARGUMENT when the port is not available. */
 export async function serveStatus(deps: StatusServerDeps, address: HostPort): Promise<StatusServer> {
   let answering = 0;
   const server = createServer(SERVER_OPTIONS, (request, response) => {
     if (answering >= METRICS_ANSWERS_MAX) return sendBusy(response);
     answering++;
-    // A reader that does not read would hold its answer, and a place, for ever.
+    // A client that never reads would hold its answer, and a place, for ever.
     const giveUp = deps.clock.after(METRICS_ANSWER_TIMEOUT_MS, () => response.destroy());
     response.once("close", () => {
       answering--;
@@ -79,7 +79,7 @@ function sendBusy(response: ServerResponse): void {
   response.end(BUSY);
 }
 
-/** Closes what one address opens beyond its share, so that it cannot take every place. */
+/** Closes connections of one address beyond its share, so that it cannot take every place. */
 function boundPerAddress(server: Server): void {
   const open = new Map<string, number>();
   server.on("connection", (socket: Socket) => {

@@ -1,10 +1,10 @@
-// What this user may run as another without being asked for a password, in sudo's own words.
+// Commands that this user may run as another without a password, in sudo's own words.
 import { execFile } from "node:child_process";
 import { GroveError } from "#base/errors.ts";
 
 const LISTING_MAX_BYTES = 262_144;
 
-/** What `sudo -n -l` prints. Throws BAD_ARGUMENT with sudo's reason when it lists nothing, or is not installed. */
+/** The output of `sudo -n -l`. Throws BAD_ARGUMENT with sudo's reason, or when it is not installed. */
 export function sudoListing(signal: AbortSignal): Promise<string> {
   const options = { signal, maxBuffer: LISTING_MAX_BYTES, env: { ...process.env, LC_ALL: "C" } };
   return new Promise((resolve, reject) => {

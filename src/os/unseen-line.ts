@@ -1,4 +1,4 @@
-// Reads a secret from a terminal without showing it, and without the 4,096 characters that a terminal's own line editing ends at.
+// Reads a secret from a terminal without echo, beyond the 4,096 characters of the terminal's own editing.
 
 /** A terminal that is read key by key. */
 export interface UnseenInput {
@@ -17,8 +17,8 @@ const CTRL_U = "\u0015";
 const BACKSPACE = /[\b\u007f]/;
 
 /**
- * Reads one line of at most `maxLength` characters without showing it; undefined when Ctrl-C was pressed. Rejects with the signal's reason
- * when that is aborted.
+ * Reads one line of at most `maxLength` characters without echo; undefined after Ctrl-C. Rejects with the
+ * signal's reason when that is aborted.
  */
 export async function readUnseenLine(
   input: UnseenInput,

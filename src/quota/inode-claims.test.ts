@@ -1,4 +1,4 @@
-// Claims of inodes under parallel changes: never one over a limit, nothing left reserved, and one rule for all that is made.
+// Claims of inodes under parallel changes: none over a limit, none left over, one rule for all creates.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isGroveError } from "#base/errors.ts";
@@ -14,7 +14,7 @@ test("what is made is reserved, so that changes at the same time never pass the 
   assert.throws(() => second.claimInodes({ creates: 2 }), refusal("INODE_LIMIT"));
   second.claimInodes({ creates: 1 });
   assert.deepEqual([first.inodes, second.inodes], [2, 1]);
-  // What was claimed is not asked for twice, and what was not used is free again.
+  // A claim is not counted twice, and its unused part is free again.
   first.claimInodes({ creates: 2 });
   first.settle(added(0, 1));
   const third = ledger.open(root);
@@ -62,7 +62,7 @@ test("a refusal for inodes names the numbers, and comes after the one for the qu
   holding.release();
   const full = ledger.open({ owner: "a@b.c", usage: { ...over, liveBytes: 100 } });
   assert.throws(() => full.claimInodes({ creates: 1 }), refusal("QUOTA_EXCEEDED"));
-  // What only the trash gets is no new file of the caller's (spec 4.6.1), but a row like any other.
+  // A row of the trash alone is no new file of the caller's (spec 4.6.1), but it counts as an inode.
   assert.throws(() => full.claimInodes({ creates: 0, keeps: 1 }), refusal("INODE_LIMIT"));
   full.claimInodes({ creates: 0 });
   full.release();

@@ -1,4 +1,4 @@
-// What the tests of the ledger share: a ledger over plain variables, and what a root holds.
+// Shared by the tests of the ledger: a ledger over plain variables, and the usage of a root.
 import { type ErrorCode, isGroveError } from "#base/errors.ts";
 import { QuotaLedger, type RootUsage } from "./ledger.ts";
 
@@ -11,7 +11,7 @@ export const usage = (liveBytes: number, trashBytes = 0, stagingBytes = 0): Root
   trashInodes: 0,
 });
 
-/** What a change adds to a root. */
+/** Effect of a change on a root. */
 export const added = (
   usedDeltaBytes: number,
   inodeDelta = 0,

@@ -1,4 +1,4 @@
-// The ledger under parallel writers: never a byte over a quota or into the reserve, and nothing left reserved.
+// The ledger under parallel writers: no byte over a quota or into the reserve, and no reservation left over.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -98,11 +98,11 @@ test("what is staged is used and no longer reserved, never both, and what is dro
   freeIs(30n);
   upload.staged(-40);
   assert.equal(upload.usedBytes, 10n);
-  // What was staged and dropped is not reserved anew.
+  // Bytes that were staged and dropped are not reserved anew.
   freeIs(70n);
   upload.staged(25);
   freeIs(65n);
-  // More was staged than was reserved, and that makes no room for others.
+  // Staging beyond the reserved bytes makes no room for others.
   other.reserve(60n);
   assert.throws(() => other.reserve(6n), refusal("QUOTA_EXCEEDED"));
   other.reserve(5n);
@@ -224,7 +224,7 @@ test("of 200 uploads at once exactly those succeed that fit, to the byte (spec 4
         await Promise.resolve();
       }
       committed += 25;
-      // Storage has committed; the answer takes another turn. Both must not count at once.
+      // Storage has committed and the answer takes another turn. Both must not count at once.
       await Promise.resolve();
       holding.settle(added(25));
     } finally {

@@ -1,9 +1,9 @@
-// Bytes and inodes in use and promised, of every root and of the disk (decision D16), so that no change passes a limit or the reserve.
+// Used and promised bytes and inodes of roots and disk: no change passes a limit or the reserve (D16).
 import { GroveError, QUOTA_EXCEEDED_TEXT } from "#base/errors.ts";
 import { headroomBytes, mayCreate, mayWrite } from "./headroom.ts";
 import { leavesReserve, reserveText, usableBytes } from "./reserve.ts";
 
-/** What a root holds, as storage counts it. */
+/** Usage of a root, as storage counts it. */
 export interface RootUsage {
   readonly liveBytes: number;
   readonly trashBytes: number;
@@ -12,41 +12,41 @@ export interface RootUsage {
   readonly trashInodes: number;
 }
 
-/** A root at the moment at which a change of it begins. */
+/** A root at the moment when a change of it begins. */
 export interface RootAtStart {
   readonly owner: string;
   readonly usage: RootUsage;
 }
 
-/** What the ledger needs to know of the world. */
+/** Dependencies of the ledger. */
 export interface LedgerDeps {
-  /** The quota in force for a user, in bytes; asked for at every check, so that a change of it takes effect at once. */
+  /** The quota in force for a user, in bytes; read at every check, so that a change takes effect at once. */
   readonly quotaBytes: (owner: string) => bigint;
-  /** Files and directories that a user's root may hold, its trash included; asked for like the quota. */
+  /** Files and directories that a user's root may hold, its trash included; read like the quota. */
   readonly inodeLimit: (owner: string) => number;
-  /** Free space of the data directory's filesystem in bytes; asked for at every check (spec 4.6.3). */
+  /** Free space of the data directory's filesystem in bytes; read at every check (spec 4.6.3). */
   readonly freeBytes: () => bigint;
   /** Free space that no write may consume (spec 4.6.3). */
   readonly reserveBytes: bigint;
 }
 
-/** Files and directories that a change makes, at most. */
+/** The most files and directories that a change makes. */
 export interface Making {
-  /** Those that come into the tree: for them the root must be below its quota, even for an empty one (spec 4.6.1). */
+  /** New ones in the tree: the root must be below its quota for them, even for an empty one (spec 4.6.1). */
   readonly creates: number;
-  /** Those that only the trash gets, for what somebody else than the owner replaces (D13). */
+  /** Rows of the trash alone, for files that a user other than the owner replaces (D13). */
   readonly keeps?: number;
 }
 
-/** What a change asks for before it runs. */
+/** The claim of a change before it runs. */
 export interface Claim extends Making {
   /** Bytes that it may add to the root. */
   readonly addsBytes: number;
-  /** Bytes that it may write to the disk when they are more than it adds: a range that is written over, by copy. */
+  /** Bytes that it may write to the disk when these are more than it adds: a range overwritten by copy. */
   readonly writesBytes?: number;
 }
 
-/** One root while at least one change of it is under way. */
+/** One root while a change of it is under way. */
 interface Account {
   readonly owner: string;
   usedBytes: bigint;
@@ -59,7 +59,7 @@ interface Account {
   holdings: number;
 }
 
-/** What the ledger and its holdings write in. */
+/** State that the ledger shares with its holdings. */
 interface Pages {
   readonly deps: LedgerDeps;
   readonly accounts: Map<string, Account>;
@@ -67,9 +67,10 @@ interface Pages {
 }
 
 /**
- * The ledger of D16. A root has an account only while changes of it are under way: it starts from what storage has committed, then
- * follows what each change says it did. Reading storage again in between would count bytes twice that are committed there and still
- * promised here. Used from one thread, so that each check and what follows from it is one step.
+ * The ledger of D16. A root has an account only while changes of it are under way. The account starts from
+ * what storage has committed, then adds the effect that each change reports. Reading storage again in between
+ * would count bytes twice that are committed there and still promised here. It runs on one thread, so that a
+ * check and its reservation are one step.
  */
 export class QuotaLedger {
   readonly #pages: Pages;
@@ -88,7 +89,9 @@ export class QuotaLedger {
     return this.#pages.accounts.size;
   }
 
-  /** Begins a change. The usage must have been read from storage in the same turn. Whoever opens must settle or release. */
+  /**
+   * Begins a change. The caller reads the usage from storage in the same turn, and must settle or release.
+   */
   open(root: RootAtStart): Holding {
     let account = this.#pages.accounts.get(root.owner);
     if (account === undefined) {
@@ -111,9 +114,9 @@ export class QuotaLedger {
   }
 
   /**
-   * Runs one change of a root between its checks and its entry: what it makes and adds is claimed first. Without a claim nothing is
-   * checked, as for what frees or moves: that works over quota and on a full disk (D14), and may make no inode. Throws QUOTA_EXCEEDED,
-   * INODE_LIMIT or DISK_RESERVE before run is called; nothing stays reserved when run fails.
+   * Claims for one change of a root, then runs it. Without a claim nothing is checked: changes that free or
+   * move work over quota and on a full disk (D14), and make no inode. Throws QUOTA_EXCEEDED, INODE_LIMIT or
+   * DISK_RESERVE before run is called; nothing stays reserved when run fails.
    */
   async change<T extends { readonly usedDeltaBytes: number; readonly inodeDelta: number }>(
     root: RootAtStart,
@@ -135,7 +138,7 @@ export class QuotaLedger {
   }
 }
 
-/** What one change has reserved. Ends exactly once, by settle or by release; release after either does nothing. */
+/** The reservations of one change. Ends once, by settle or by release; a later release has no effect. */
 export class Holding {
   readonly #account: Account;
   readonly #pages: Pages;
@@ -150,7 +153,7 @@ export class Holding {
     this.#pages = pages;
   }
 
-  /** Bytes of the root that are in use, without what is reserved. */
+  /** Used bytes of the root, without reservations. */
   get usedBytes(): bigint {
     return this.#account.usedBytes;
   }
@@ -161,10 +164,10 @@ export class Holding {
   }
 
   /**
-   * The one rule for whatever makes files or directories. Throws QUOTA_EXCEEDED when some come into the tree of a root that is at or over
-   * its quota, by its used size alone (spec 4.6.1), and INODE_LIMIT when they would be more than the root may hold; else that many are
-   * reserved. What was claimed before on this holding is not asked for again. `ownBytes` are used ones that the same upload has staged:
-   * they are what is being created, and not held against it.
+   * The one rule for making files or directories, which reserves them. Throws QUOTA_EXCEEDED for creates in a
+   * root at or over its quota, by its used size alone (spec 4.6.1). Throws INODE_LIMIT when the root may not
+   * hold so many. Earlier claims of this holding count towards the request. `ownBytes` are used bytes that
+   * the same upload has staged: they do not count against it.
    */
   claimInodes(
     { creates, keeps = 0 }: Making,
@@ -189,8 +192,9 @@ export class Holding {
   }
 
   /**
-   * Reserves bytes of the quota and of the disk, or throws QUOTA_EXCEEDED or DISK_RESERVE and reserves nothing (D16, spec 4.6.2 and
-   * 4.6.3). Zero bytes are checked too. The disk is asked for diskBytes when they are more.
+   * Reserves bytes of the quota and of the disk, or throws QUOTA_EXCEEDED or DISK_RESERVE and reserves
+   * nothing (D16, spec 4.6.2 and 4.6.3). Zero bytes are checked too. The disk check uses diskBytes when they
+   * are more.
    */
   reserve(bytes: bigint, diskBytes = 0n): void {
     const account = this.#account;
@@ -207,20 +211,24 @@ export class Holding {
     this.#pages.promisedBytes += writtenBytes;
   }
 
-  /** Checks the disk again before a write of bytes that are reserved already. Throws DISK_RESERVE (spec 4.6.3, each chunk write). */
+  /** Checks the disk before a write of reserved bytes. Throws DISK_RESERVE (spec 4.6.3, each chunk write). */
   checkChunk(bytes: number): void {
-    // Promises of others were made with ours in the sum: only a change from outside can have taken what is ours.
+    // Later promises counted this one in their sum, so that only a change from outside can have taken its
+    // bytes.
     this.#checkDisk(BigInt(bytes), 0n);
   }
 
-  /** Reserved bytes have reached the disk: statfs sees them now, so they must not be counted as promised any longer. */
+  /** Reserved bytes have reached the disk: statfs counts them now, so that they stop counting as promised. */
   wrote(bytes: number): void {
     const written = BigInt(bytes) < this.#promisedBytes ? BigInt(bytes) : this.#promisedBytes;
     this.#promisedBytes -= written;
     this.#pages.promisedBytes -= written;
   }
 
-  /** Reserved bytes are staged on stable storage: they move to the used ones and are in both at no time (D16). Negative when dropped. */
+  /**
+   * Moves reserved bytes that are staged on stable storage to the used ones at once (D16). Negative when
+   * dropped.
+   */
   staged(usedDeltaBytes: number): void {
     const bytes = BigInt(usedDeltaBytes);
     this.#account.usedBytes += bytes;
@@ -230,7 +238,7 @@ export class Holding {
     this.#reservedBytes -= moved;
   }
 
-  /** The change is committed: its effect enters what the root holds and what was reserved is free again, in one step (D16). */
+  /** Commits the change: its effect enters the root's usage and its reservation ends, in one step (D16). */
   settle({
     usedDeltaBytes,
     inodeDelta,
@@ -244,7 +252,7 @@ export class Holding {
     this.release();
   }
 
-  /** The change is over without effect: what was reserved is free again. */
+  /** Ends the change without effect and frees its reservation. */
   release(): void {
     if (!this.#open) return;
     this.#open = false;

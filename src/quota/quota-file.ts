@@ -1,11 +1,11 @@
-// The form of `quota_config.json` (spec 2.1): what is written, and what is made of what is read.
+// Reads and writes the format of `quota_config.json` (spec 2.1).
 import { readFile } from "node:fs/promises";
 import { GroveError } from "#base/errors.ts";
 import { parse64, parseU64, stringify64 } from "#base/json64.ts";
 import { IDS_PER_ROOT, USERNAME_MAX_LENGTH } from "#base/limits.ts";
 import { requireKnownSchema } from "#os/state-file.ts";
 
-/** What is set for users, by username. */
+/** Explicit quotas and inode limits, by username. */
 export interface QuotaEntries {
   /** Bytes, 1 to 2^64 - 1. */
   readonly quotas: ReadonlyMap<string, bigint>;
@@ -13,15 +13,15 @@ export interface QuotaEntries {
   readonly inodeLimits: ReadonlyMap<string, number>;
 }
 
-/** Nothing set for anybody. */
+/** No explicit quotas or limits. */
 export const NO_ENTRIES: QuotaEntries = { quotas: new Map(), inodeLimits: new Map() };
 
-/** The newest schema that is known; a newer one is refused rather than overwritten (D18). */
+/** The newest known schema; files of a newer one are refused rather than overwritten (D18). */
 const SCHEMA = 2;
 
 /**
- * The text of the file. It has schema 1 as long as that can hold everything, so that a Grove that knows no inode limits still opens it, and
- * refuses one that it would lose them from.
+ * The text of the file. It keeps schema 1 until an inode limit is set: a Grove without inode limits opens
+ * schema 1, and refuses schema 2 rather than lose them.
  */
 export function formatQuotas({ quotas, inodeLimits }: QuotaEntries): string {
   const content =
@@ -35,13 +35,13 @@ function sorted<V>(entries: ReadonlyMap<string, V>): Record<string, V> {
   return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** One generation of the file: its entries, or what is wrong with it, or neither when there is no file. */
+/** One generation of the file: its entries or its problem; neither when the file is missing. */
 export interface Generation {
   readonly entries?: QuotaEntries;
   readonly problem?: string;
 }
 
-/** Reads one generation. Throws BAD_ARGUMENT for a newer schema, STORAGE_FAILED for a file that is there and cannot be read. */
+/** Reads one generation. Throws BAD_ARGUMENT for a newer schema, STORAGE_FAILED for an unreadable file. */
 export async function readGeneration(path: string): Promise<Generation> {
   let text: string;
   try {

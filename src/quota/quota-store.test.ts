@@ -1,4 +1,4 @@
-// The book of quotas on a real disk: exact to 64 bits, changed only durably, and never silently back to the default.
+// The quota store on a real disk: exact to 64 bits, changed durably, and never silently back to the default.
 import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// The book of quotas and inode limits: `quota_config.json` in the data folder (spec 2.1), replaced as a whole and never guessed at (A-10).
+// Store of quotas and inode limits: `quota_config.json` (spec 2.1), replaced whole, never guessed (A-10).
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { GroveError, isGroveError } from "#base/errors.ts";
@@ -7,26 +7,26 @@ import { errorText } from "#base/log.ts";
 import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { formatQuotas, NO_ENTRIES, type QuotaEntries, readGeneration } from "./quota-file.ts";
 
-/** SetQuota calls that may wait for the file to be written; more are answered OVERLOADED. */
+/** SetQuota calls that may wait for the write of the file; more are answered OVERLOADED. */
 export const QUOTA_SETS_WAITING = 256;
 
 /** Name of the file in the data folder (spec 2.1). */
 export const QUOTA_FILE = "quota_config.json";
 
-/** A user's quota and where it comes from (T23). */
+/** A user's quota and its source (T23). */
 export interface QuotaInForce {
   readonly bytes: bigint;
   readonly source: "explicit" | "default";
 }
 
-/** A user's inode limit and where it comes from. */
+/** A user's inode limit and its source. */
 export interface InodeLimitInForce {
   /** Files and directories, those in the trash included. */
   readonly inodes: number;
   readonly source: "explicit" | "default";
 }
 
-/** What is set for a user; what is undefined stays as it is. */
+/** A change for one user; undefined fields stay as they are. */
 export interface QuotaChange {
   /** 0 to 2^64 - 1; 0 removes the entry. */
   readonly quotaBytes?: bigint | undefined;
@@ -34,20 +34,23 @@ export interface QuotaChange {
   readonly inodeLimit?: number | undefined;
 }
 
-/** How a file is replaced; tests put failures here. */
+/** How a file is replaced; tests inject failures here. */
 export type ReplaceFile = (path: string, content: string) => Promise<void>;
 
-/** What the book is opened with. */
+/** Dependencies of the store. */
 export interface QuotaStoreDeps {
   readonly dataFolder: string;
-  /** The inode limit of users without an entry; 10,000,000 unless told otherwise. */
+  /** The inode limit of users without an entry; default 10,000,000. */
   readonly defaultInodeLimit?: number;
-  /** Told when the file was missing or damaged and the generation before it is in force. */
+  /** Called when the file was missing or damaged and the previous generation is in force. */
   readonly onRecovered?: (reason: string) => void;
   readonly replaceFile?: ReplaceFile;
 }
 
-/** All explicit quotas and inode limits of a FileServer. Reads are in memory; a change is in force once it is on stable storage (D6). */
+/**
+ * Explicit quotas and inode limits of a FileServer. Reads are in memory; a change is in force once durable
+ * (D6).
+ */
 export class QuotaStore {
   readonly #path: string;
   readonly #replaceFile: ReplaceFile;
@@ -66,8 +69,9 @@ export class QuotaStore {
   }
 
   /**
-   * Reads the book, an absent one as empty. A damaged file gives way to the generation before it; when that is missing or damaged too,
-   * throws CORRUPT: a silent fall back to the default would change everyone's quota (A-10). Throws BAD_ARGUMENT for a newer schema.
+   * Reads the file, a missing one as empty. A damaged one gives way to the previous generation. Throws
+   * CORRUPT when that is missing or damaged too: a silent default would change everyone's quota (A-10).
+   * Throws BAD_ARGUMENT for a newer schema.
    */
   static async open(deps: QuotaStoreDeps): Promise<QuotaStore> {
     const path = join(deps.dataFolder, QUOTA_FILE);
@@ -77,7 +81,7 @@ export class QuotaStore {
     const previous = await readGeneration(previousGeneration(path));
     if (previous.entries !== undefined) {
       deps.onRecovered?.(current.problem ?? "the file is missing");
-      // Set aside first: the next change would otherwise keep the damaged file as the generation before.
+      // Set aside first: the next change would otherwise keep the damaged file as the previous generation.
       if (current.problem !== undefined) await rename(path, `${path}.corrupt`);
       await writeFileAtomic(path, formatQuotas(previous.entries));
       return new QuotaStore(path, previous.entries, deps);
@@ -98,12 +102,12 @@ export class QuotaStore {
     return bytes === undefined ? DEFAULT_IN_FORCE : { bytes, source: "explicit" };
   }
 
-  /** The same in bytes alone. */
+  /** The quota in force as bytes alone. */
   quotaBytes(username: string): bigint {
     return this.#entries.quotas.get(username) ?? DEFAULT_QUOTA_BYTES;
   }
 
-  /** How many files and directories a user's root may hold, those in its trash included. */
+  /** Files and directories that a user's root may hold, those in its trash included. */
   inodeLimitOf(username: string): InodeLimitInForce {
     const inodes = this.#entries.inodeLimits.get(username);
     return inodes === undefined
@@ -111,7 +115,7 @@ export class QuotaStore {
       : { inodes, source: "explicit" };
   }
 
-  /** The same as a number alone. */
+  /** The inode limit in force as a number alone. */
   inodeLimit(username: string): number {
     return this.#entries.inodeLimits.get(username) ?? this.#defaultInodeLimit;
   }
@@ -122,8 +126,9 @@ export class QuotaStore {
   }
 
   /**
-   * Sets a user's quota, inode limit or both; 0 removes the entry (spec 2.1, T23). Resolves when that is on stable storage, and only then it
-   * is in force. Sets run one after another. Throws BAD_ARGUMENT, OVERLOADED, or STORAGE_FAILED when the file cannot be replaced.
+   * Sets a user's quota, inode limit or both; 0 removes the entry (spec 2.1, T23). The change is in force
+   * when it is on stable storage, and then the call resolves. Sets run one after another. Throws
+   * BAD_ARGUMENT, OVERLOADED, or STORAGE_FAILED when the file cannot be replaced.
    */
   async set(username: string, change: QuotaChange): Promise<void> {
     const { quotaBytes = 0n, inodeLimit = 0 } = change;
@@ -155,8 +160,8 @@ export class QuotaStore {
     try {
       await this.#replaceFile(this.#path, formatQuotas(next));
     } catch (error) {
-      // Most failures leave the old file, so that the next set may find room. After a failed flush nobody knows what a power
-      // cut would leave, and a flush is never tried again: a restart reads the file anew.
+      // Most failures leave the old file, so that the next set may find room. After a failed flush the file's
+      // state after a power cut is unknown. A flush is never tried again: a restart reads the file anew.
       if (isGroveError(error, "STORAGE_FAILED")) {
         this.#failure = `quotas cannot be changed until a restart: ${errorText(error)}`;
       }
@@ -174,7 +179,7 @@ export class QuotaStore {
 
 const DEFAULT_IN_FORCE: QuotaInForce = { bytes: DEFAULT_QUOTA_BYTES, source: "default" };
 
-/** A map with one entry set, or without it when it is zero; undefined changes nothing. */
+/** A copy of a map with one entry set, or removed for zero; undefined changes nothing. */
 function withEntry<V extends number | bigint>(
   map: ReadonlyMap<string, V>,
   username: string,
@@ -187,7 +192,9 @@ function withEntry<V extends number | bigint>(
   return next;
 }
 
-/** What is wrong with the quota file of a folder, without changing it; undefined when it is sound or absent. Throws like open. */
+/**
+ * The problem of a folder's quota file, unchanged; undefined when it is sound or absent. Throws like open.
+ */
 export async function quotaFileProblem(dataFolder: string): Promise<string | undefined> {
   const path = join(dataFolder, QUOTA_FILE);
   const { problem } = await readGeneration(path);

@@ -1,4 +1,4 @@
-// Whether the disk has room above the reserve that no write may consume: the rule and the text of spec 4.6.3 and 7, pure.
+// Whether a disk has room above its reserve: the pure rule and text of spec 4.6.3 and 7.
 
 const GIB = 1_073_741_824n;
 
@@ -8,7 +8,7 @@ export interface DiskRoom {
   readonly freeBytes: bigint;
   /** Free space that must remain (spec 8: 20 GiB unless configured). */
   readonly reserveBytes: bigint;
-  /** Promised to writes that have not reached the disk yet, so that two cannot both take the last free bytes (D16). */
+  /** Promised to writes that have not reached the disk, so that two cannot both take the last bytes (D16). */
   readonly promisedBytes: bigint;
 }
 
@@ -19,14 +19,14 @@ export function usableBytes(disk: DiskRoom): bigint {
 }
 
 /**
- * True when a write of writeBytes may go ahead: refused when free space is at or below the reserve, even for an empty write, and when
- * the write is larger than what is usable (spec 4.6.3).
+ * True when a write of writeBytes may go ahead. False when free space is at or below the reserve, even for an
+ * empty write, and when the write is larger than the usable bytes (spec 4.6.3).
  */
 export function leavesReserve(disk: DiskRoom, writeBytes: bigint): boolean {
   return disk.freeBytes > disk.reserveBytes && writeBytes <= usableBytes(disk);
 }
 
-/** The text of a refusal, as spec 7 gives it; a reserve other than 20 GiB prints its own amount. */
+/** The text of a refusal from spec 7; a reserve other than 20 GiB prints its own amount. */
 export function reserveText(disk: DiskRoom, writeBytes: bigint): string {
   return (
     `fileserver storage limit reached: cannot write ${writeBytes} bytes ` +
@@ -34,7 +34,7 @@ export function reserveText(disk: DiskRoom, writeBytes: bigint): string {
   );
 }
 
-/** Whole GiB as "20 GiB", everything else exact in bytes. */
+/** Whole GiB as "20 GiB", other amounts exact in bytes. */
 function reserveAmount(reserveBytes: bigint): string {
   return reserveBytes > 0n && reserveBytes % GIB === 0n
     ? `${reserveBytes / GIB} GiB`

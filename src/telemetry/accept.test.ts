@@ -1,4 +1,4 @@
-// Which form of /metrics a request gets for what it says that it accepts (RFC 9110 12.5.1, D12).
+// The form of /metrics that a request gets for its Accept header (RFC 9110 12.5.1, D12).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { preferredType } from "./accept.ts";
@@ -39,11 +39,11 @@ test("the highest quality wins, and the most specific range gives it (RFC 9110 1
     "text/plain;q=abc": JSON_TYPE,
     "text/plain;q=0": JSON_TYPE,
     "text/plain;q=0.001": TEXT,
-    // What Prometheus sends.
+    // Sent by Prometheus.
     "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2":
       OPEN,
     "text/plain;version=0.0.4;q=0.3,*/*;q=0.2": TEXT,
-    // What browsers send.
+    // Sent by browsers.
     "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": JSON_TYPE,
   };
   for (const [accept, expected] of Object.entries(cases))

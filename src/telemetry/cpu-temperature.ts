@@ -1,39 +1,39 @@
-// The processor's temperature, found in three tiers: hardware monitors, thermal zones, the `sensors` command (spec 8).
+// Finds the processor's temperature: hardware monitors, thermal zones, then the `sensors` command (spec 8).
 import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 
-/** How long the file with the processor's temperature, once found, is read without looking for a better one. */
+/** How long a found temperature file is read before the next search for a better one. */
 const SENSOR_SEARCH_INTERVAL_MS = 60_000;
 /** Time limit of `sensors -j`. */
 const SENSORS_TIMEOUT_MS = 2_000;
-/** How long an answer of `sensors` holds; shorter than the poll interval. */
+/** How long a result of `sensors` holds; shorter than the poll interval. */
 const SENSORS_HOLD_MS = 4_000;
-/** How long a failed or missing `sensors` command is left alone. */
+/** Pause after a failed or missing `sensors` command. */
 const SENSORS_RETRY_MS: number = 10 * 60_000;
 
-/** What the reading is made from. */
+/** Sources of the reading. */
 export interface CpuTemperatureDeps {
   readonly clock: Clock;
   /** Default `/sys`. */
   readonly sysRoot?: string;
-  /** Gives the output of `sensors -j`; rejects when there is no such command. */
+  /** Returns the output of `sensors -j`; rejects when there is no such command. */
   readonly runSensors?: () => Promise<string>;
 }
 
-/** Drivers of the first tier, and labels of theirs in order of preference (spec 8). */
+/** Drivers of the first tier, in order of preference, and their labels (spec 8). */
 const DRIVERS: readonly string[] = ["coretemp", "k10temp", "zenpower", "cpu_thermal"];
 const LABELS: readonly string[] = ["Package id 0", "Tctl", "Tdie", "CPU"];
 /** Types of thermal zones of the second tier (spec 8). */
 const ZONES: readonly string[] = ["bcm2712", "cpu-thermal", "x86_pkg_temp"];
-/** What no processor that still computes can have is a broken sensor. */
+/** Degrees Celsius that a working processor can have; a reading beyond them means a broken sensor. */
 const PLAUSIBLE = { above: -60, below: 150 } as const;
 
 interface Reading {
   readonly label: string;
   readonly celsius: number;
-  /** The file that it was read from; undefined for the command's. */
+  /** The file of the reading; undefined for the command's. */
   readonly path?: string;
 }
 
@@ -45,7 +45,7 @@ export class CpuTemperature {
   #sensorPath: string | undefined;
   #searchNotBeforeMs = Number.NEGATIVE_INFINITY;
   #sensorsNotBeforeMs = Number.NEGATIVE_INFINITY;
-  /** The command's last answer, which holds until then. */
+  /** The command's last result, valid until then. */
   #sensorsCelsius: number | undefined;
 
   constructor(deps: CpuTemperatureDeps) {
@@ -54,12 +54,12 @@ export class CpuTemperature {
     this.#runSensors = deps.runSensors ?? runSensorsCommand;
   }
 
-  /** Degrees Celsius, or null when no tier knows: 0 would be a lie (decision D12). */
+  /** Degrees Celsius, or null when no tier has a reading: 0 would be a lie (decision D12). */
   async read(): Promise<number | null> {
     return (await this.#fromFile()) ?? (await this.#fromCommand()) ?? null;
   }
 
-  /** The first two tiers are files; which one it is stays the same, so that a poll reads one and searches seldom. */
+  /** The first two tiers are files. The right file stays the same, so that a poll seldom searches. */
   async #fromFile(): Promise<number | undefined> {
     const nowMs = this.#clock.steadyMs();
     if (nowMs < this.#searchNotBeforeMs) {
@@ -95,7 +95,7 @@ export class CpuTemperature {
     for (const name of await listNumbered(folder, "thermal_zone")) {
       const zone = join(folder, name);
       const type = (await readText(join(zone, "type"))) ?? "";
-      // The Raspberry Pi's zones carry their chip's name with an ending, such as bcm2712_thermal.
+      // The Raspberry Pi's zones carry their chip's name with a suffix, such as bcm2712_thermal.
       if (
         !ZONES.some((known) => type === known || type.startsWith(`${known}_`) || type.startsWith(`${known}-`))
       ) {
@@ -108,13 +108,13 @@ export class CpuTemperature {
     return undefined;
   }
 
-  /** Starting a process is dear: an answer holds for a moment, and where it has failed it is left alone for a while. */
+  /** Starting a process is expensive: a result holds for a moment, and a failure pauses the next try. */
   async #fromCommand(): Promise<number | undefined> {
     if (this.#clock.steadyMs() < this.#sensorsNotBeforeMs) return this.#sensorsCelsius;
     try {
       this.#sensorsCelsius = parseSensors(await this.#runSensors());
     } catch {
-      // No such command, no sensors, or not JSON: all the same to the caller.
+      // A missing command, missing sensors and bad JSON are the same to the caller.
       this.#sensorsCelsius = undefined;
     }
     const pauseMs = this.#sensorsCelsius === undefined ? SENSORS_RETRY_MS : SENSORS_HOLD_MS;
@@ -124,8 +124,9 @@ export class CpuTemperature {
 }
 
 /**
- * Finds the processor in the output of `sensors -j`, `{"<chip>":{"<label>":{"temp1_input":45.0}}}`: first among the chips of the known
- * drivers, then anywhere under one of the known labels; undefined when it is not there. Throws SyntaxError for what is not JSON.
+ * Finds the processor in the output of `sensors -j`, `{"<chip>":{"<label>":{"temp1_input":45.0}}}`. Chips of
+ * the known drivers come first, then known labels of any chip; undefined without either. Throws SyntaxError
+ * for bad JSON.
  */
 export function parseSensors(text: string): number | undefined {
   const known: Reading[] = [];
@@ -174,7 +175,7 @@ async function readText(path: string): Promise<string | undefined> {
   );
 }
 
-/** Names in the order of their numbers: temp2 before temp10. */
+/** Names in numeric order: temp2 before temp10. */
 async function listNumbered(folder: string, prefix: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
   return names

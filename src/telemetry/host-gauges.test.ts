@@ -12,7 +12,7 @@ import { HostGauges } from "./host-gauges.ts";
 const folder = scratchFolder("telemetry-");
 let made = 0;
 
-/** Lays files out below a new folder. */
+/** Writes files below a new folder. */
 function layOut(files: Record<string, string>): string {
   const root = join(folder, String(made++));
   mkdirSync(root);

@@ -6,24 +6,24 @@ import type { Clock } from "#base/clock.ts";
 import { CpuTemperature } from "./cpu-temperature.ts";
 import { type HostReadings, percent } from "./metrics-document.ts";
 
-/** What the gauges are made from; the roots are other folders in tests. */
+/** Sources of the gauges; tests use other roots. */
 export interface HostGaugesDeps {
   readonly clock: Clock;
   /** The folder whose filesystem is measured. */
   readonly dataDirectory: string;
   /** Default `/proc`. */
   readonly procRoot?: string;
-  /** Temperature of the processor; default is what CpuTemperature finds on this machine. */
+  /** Temperature of the processor; default from CpuTemperature. */
   readonly readCpuTemperature?: () => Promise<number | null>;
 }
 
-/** Ticks that the processors have spent, since the machine started. */
+/** Ticks of all processors since the machine started. */
 interface CpuTicks {
   readonly busy: number;
   readonly total: number;
 }
 
-/** Two readings closer than this tell nothing about the processor: the last answer holds. */
+/** Two readings closer than this say too little about the processor: the last value holds. */
 const CPU_SPAN_MIN_MS = 200;
 const DISK_UNKNOWN = {
   diskTotalBytes: null,
@@ -35,7 +35,7 @@ const DISK_UNKNOWN = {
 
 type DiskReadings = Pick<HostReadings, keyof typeof DISK_UNKNOWN>;
 
-/** Reads the machine on demand. Cheap enough for every poll; nothing is read in between. */
+/** Reads the machine on demand, cheaply enough for every poll; between polls it reads nothing. */
 export class HostGauges {
   readonly #deps: HostGaugesDeps;
   readonly #procRoot: string;
@@ -54,8 +54,8 @@ export class HostGauges {
   }
 
   /**
-   * Reads everything now; what the machine does not offer is null. Processor use is the share of the time since the read before,
-   * at the first read since the machine started. Callers at the same moment share one reading.
+   * Reads all gauges now; a gauge that the machine lacks is null. Processor use is the share since the
+   * previous read, and at the first read since the machine started. Concurrent callers share one reading.
    */
   read(): Promise<HostReadings> {
     this.#reading ??= this.#readAll().finally(() => {
@@ -76,7 +76,7 @@ export class HostGauges {
     return { ...disk, ...memory, ...load, bootId, cpuTempCelsius, cpuUsagePercent: this.#cpuUsagePercent };
   }
 
-  /** Free is what this process may still use; used is what is taken, as `df` counts it. */
+  /** Free is what this process may still use; used is what `df` counts as used. */
   async #readDisk(): Promise<DiskReadings> {
     try {
       const disk = await statfs(this.#deps.dataDirectory, { bigint: true });
@@ -95,7 +95,8 @@ export class HostGauges {
   async #readMemory(): Promise<{ memUsedBytes: number; memTotalBytes: number }> {
     const text = (await this.#readProc("meminfo")) ?? "";
     const totalBytes = memoryField(text, "MemTotal") ?? totalmem();
-    // Caches count as free, since the kernel gives them up; MemFree alone would show every busy server as full.
+    // Caches count as free, since the kernel gives them up; MemFree alone would show every busy server as
+    // full.
     const freeBytes = memoryField(text, "MemAvailable") ?? freemem();
     return { memTotalBytes: totalBytes, memUsedBytes: Math.max(0, totalBytes - freeBytes) };
   }
@@ -105,7 +106,7 @@ export class HostGauges {
     return { loadAvg1m: finite(one), loadAvg5m: finite(five) };
   }
 
-  /** Changes only when this process does not live to see it. */
+  /** Read once: the boot id changes only with a restart, which ends this process too. */
   async #readBootId(): Promise<string | null> {
     if (this.#bootId === undefined) {
       const text = (await this.#readProc("sys/kernel/random/boot_id"))?.trim() ?? "";

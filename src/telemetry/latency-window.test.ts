@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { LatencyWindow, nearestRank } from "./latency-window.ts";
 
-/** Nearest rank by its definition: the smallest value that at least p percent of all do not exceed. */
+/** Nearest rank by definition: the smallest value that at least p percent of all do not exceed. */
 function byDefinition(values: readonly number[], p: number): number {
   const candidates = values.filter(
     (value) => values.filter((other) => other <= value).length * 100 >= p * values.length,

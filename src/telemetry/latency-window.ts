@@ -4,7 +4,7 @@ import type { LatencySummary } from "./metrics-document.ts";
 /** Operations per kind over which latency percentiles are taken (decision D12). */
 const LATENCY_WINDOW_OPERATIONS = 1_024;
 
-/** A ring of latencies; recording is constant work, percentiles sort a copy when asked. */
+/** A ring of latencies; recording is constant work, percentiles sort a copy on request. */
 export class LatencyWindow {
   readonly #ring: Float64Array;
   #count = 0;
@@ -15,7 +15,10 @@ export class LatencyWindow {
     this.#ring = new Float64Array(capacity);
   }
 
-  /** Adds a latency in milliseconds, forgetting the oldest when full. What is not finite or below zero counts as 0 (C-01). */
+  /**
+   * Adds a latency in milliseconds, dropping the oldest when full. Negative or non-finite ones count as 0
+   * (C-01).
+   */
   record(latencyMs: number): void {
     const countedMs = latencyMs > 0 && Number.isFinite(latencyMs) ? latencyMs : 0;
     this.#ring[this.#next] = countedMs;
@@ -24,7 +27,9 @@ export class LatencyWindow {
     if (this.#count < this.#ring.length) this.#count++;
   }
 
-  /** The percentiles now, in milliseconds with three decimals; without operations 0, and `samples` says so. */
+  /**
+   * The percentiles now, in milliseconds with three decimals; 0 without operations, which `samples` shows.
+   */
   summary(): LatencySummary {
     const sorted = this.#ring.slice(0, this.#count).sort();
     return {
@@ -37,7 +42,7 @@ export class LatencyWindow {
   }
 }
 
-/** The smallest value of an ascending list that at least percentile percent of the list do not exceed; 0 of an empty list. */
+/** The smallest value of an ascending list that percentile percent do not exceed; 0 for an empty list. */
 export function nearestRank(sorted: ArrayLike<number>, percentile: number): number {
   const rank = Math.max(1, Math.ceil((percentile / 100) * sorted.length));
   return sorted[rank - 1] ?? 0;

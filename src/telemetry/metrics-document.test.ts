@@ -1,4 +1,4 @@
-// The /metrics document: every field of the specification, its number forms, and what the guarded form leaves out.
+// The /metrics document: all fields of the specification, number forms, and fields that only a token shows.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";

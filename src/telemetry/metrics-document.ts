@@ -1,4 +1,4 @@
-// The document of GET /metrics: its types, how it is put together and how it becomes JSON (spec 2.7, decisions D12, T8, T17).
+// The document of GET /metrics: types, construction and JSON form (spec 2.7, decisions D12, T8, T17).
 import { WAITS, type Wait } from "#base/call-waits.ts";
 import { type Json64, toJson64 } from "#base/json64.ts";
 import { NEAR_MAPS, USER_MAPS, type UserMaps } from "./user-maps.ts";
@@ -9,18 +9,18 @@ export interface LatencySummary {
   readonly p95Ms: number;
   readonly p99Ms: number;
   readonly samples: number;
-  /** Of all operations since the start, not only of the window. */
+  /** Over all operations since the start, not only those of the window. */
   readonly sumMs: number;
 }
 
-/** What the node's own counters say. */
+/** The node's own counters. */
 export interface OperationCounts {
   readonly bytesWritten: bigint;
   readonly bytesRead: bigint;
   readonly writeOps: number;
   readonly readOps: number;
   readonly errors: number;
-  /** All that may end as one of them, each once. */
+  /** All reads, writes and other calls that may end as errors, each once. */
   readonly attempts: number;
   readonly failedWrites: number;
   readonly failedReads: number;
@@ -31,13 +31,13 @@ export interface OperationCounts {
   readonly readLatency: LatencySummary;
 }
 
-/** What the machine's gauges say; null is what could not be read. See host-gauges.ts. */
+/** The machine's gauges; null for one that could not be read. See host-gauges.ts. */
 export interface HostReadings {
   readonly diskTotalBytes: bigint | null;
   readonly diskUsedBytes: bigint | null;
   readonly diskFreeBytes: bigint | null;
   readonly inodeFree: bigint | null;
-  /** 0 of a filesystem that makes inodes as they are needed. */
+  /** 0 for a filesystem that makes inodes on demand. */
   readonly inodeTotal: bigint | null;
   readonly cpuTempCelsius: number | null;
   readonly cpuUsagePercent: number | null;
@@ -48,7 +48,7 @@ export interface HostReadings {
   readonly bootId: string | null;
 }
 
-/** What the store knows of damage and drift, and how far the scrub and the recount have come. */
+/** Damage and drift in the store, and the progress of scrub and recount. */
 export interface CareReadings {
   /** Files that are damaged now. */
   readonly damagedFiles: number;
@@ -76,12 +76,12 @@ export interface CareReadings {
     readonly lastEndedAtMs: number | undefined;
     readonly lastRoots: number;
     readonly lastRows: number;
-    /** What was found by counting; undefined before anything was counted. */
+    /** The result of counting so far; undefined before anything was counted. */
     readonly drift: DriftReading | undefined;
   };
 }
 
-/** By how much counters differ from what they count. */
+/** Difference between counters and what they count. */
 interface DriftReading {
   readonly bytes: number;
   readonly counters: number;
@@ -91,7 +91,7 @@ interface DriftReading {
   readonly stagingBytes: number;
 }
 
-/** One damaged file, in what only those may read who may know of users (decision T8). */
+/** One damaged file, shown only with the metrics token (decision T8). */
 export interface DamagedFileReading {
   readonly username: string;
   readonly path: string;
@@ -99,14 +99,14 @@ export interface DamagedFileReading {
   readonly size: number;
 }
 
-/** What only those may read who may know of users (decision T8), but for the maps. */
+/** Readings that are shown only with the metrics token (decision T8), without the per-user maps. */
 export interface GuardedReadings {
   readonly damaged: readonly DamagedFileReading[];
-  /** Grows whenever the list of security events changes (D22). */
+  /** Grows with every change to the list of security events (D22). */
   readonly securityEventsTotal: number;
 }
 
-/** Everything that the document needs from outside this room. */
+/** Inputs of the document from other rooms. */
 export interface MetricsInputs {
   readonly host: HostReadings;
   readonly users: Pick<UserMaps, "count" | "isTruncated" | "trashBytes" | "stagingBytes">;
@@ -118,7 +118,7 @@ export interface MetricsInputs {
   readonly chunkCount: number;
   readonly reserveBytes: bigint;
   readonly version: string;
-  /** Commit that the program was made from; null when that is not known. */
+  /** Commit of this program; null when unknown. */
   readonly gitCommit: string | null;
   /** Days until the certificate ends; null without TLS. */
   readonly certDaysLeft: number | null;
@@ -155,20 +155,20 @@ export interface NodeMetrics {
   readonly write_ops_total: number;
   readonly read_ops_total: number;
   readonly errors_total: number;
-  /** Reads, writes, and calls that are neither and were not refused: whatever may end as an error, each once (T4). */
+  /** Reads, writes, and other calls that were not refused; each may end as one error (T4). */
   readonly attempts_total: number;
   readonly failed_writes_total: number;
   readonly failed_reads_total: number;
-  /** Operations that were refused for a reason of the caller's: no errors (T4). */
+  /** Operations refused for a reason on the caller's side; they are no errors (T4). */
   readonly refused_total: number;
-  /** Calls that took longer than -slow_call_ms, and the milliseconds that they have waited, by what for. */
+  /** Calls that took longer than -slow_call_ms, and their waits in milliseconds by kind. */
   readonly slow_calls_total: number;
   readonly slow_call_waits_ms: Readonly<Record<Wait, number>>;
   readonly op_latency_write_ms_p50: number;
   readonly op_latency_write_ms_p95: number;
   readonly op_latency_write_ms_p99: number;
   readonly op_latency_write_samples: number;
-  /** All latencies since the start together; with the count of operations their mean. */
+  /** Sum of all latencies since the start; divided by the operations it is their mean. */
   readonly op_latency_write_ms_sum: number;
   readonly op_latency_read_ms_p50: number;
   readonly op_latency_read_ms_p95: number;
@@ -179,7 +179,7 @@ export interface NodeMetrics {
   readonly git_commit: string | null;
   readonly boot_id: string | null;
   readonly inode_free: Json64 | null;
-  /** Inodes of the filesystem, free or not; 0 where it makes them as they are needed. */
+  /** Inodes of the filesystem, free or not; 0 where it makes them on demand. */
   readonly inode_total: Json64 | null;
   readonly reserve_bytes: Json64;
   readonly trash_bytes: Json64;
@@ -189,7 +189,7 @@ export interface NodeMetrics {
   /** True when the node accepts mock tokens: the alert `auth_mock:<fsID>` (D11). */
   readonly auth_mock: boolean;
   readonly storage_failed: boolean;
-  /** Files whose stored bytes were found wrong and that were not replaced since: above 0 it is the alert `corruption:<fsID>` (D11). */
+  /** Damaged files that were not replaced since: above 0 raises the alert `corruption:<fsID>` (D11). */
   readonly damaged_file_count: number;
   readonly damage_found_total: number;
   readonly scrub_running: boolean;
@@ -198,13 +198,15 @@ export interface NodeMetrics {
   readonly scrub_pass_started_unix: number | null;
   readonly scrub_pass_read_bytes: Json64;
   readonly scrub_pass_found: number;
-  /** Null before a first pass has ended. */
+  /** Null before the first pass ends. */
   readonly scrub_last_pass_unix: number | null;
   readonly scrub_last_pass_bytes: Json64;
   readonly scrub_last_pass_found: number;
-  /** Bytes that were found to be counted wrongly; null before all was counted once and nothing was found: the alert `quota_drift:<fsID>` (D16). */
+  /**
+   * Bytes counted wrongly; null until a first recount ends or finds some. Raises `quota_drift:<fsID>` (D16).
+   */
   readonly quota_drift_bytes: number | null;
-  /** Counters of bytes, files and entries that were found wrong; null like the bytes. */
+  /** Counters of bytes, files and entries that were wrong; null like the bytes. */
   readonly drifted_counters: number | null;
   readonly drift_directory_bytes: number | null;
   readonly drift_live_bytes: number | null;
@@ -214,15 +216,15 @@ export interface NodeMetrics {
   readonly recount_pass_started_unix: number | null;
   readonly recount_pass_roots: number;
   readonly recount_pass_rows: number;
-  /** Null before a first pass has ended. */
+  /** Null before the first pass ends. */
   readonly recount_last_pass_unix: number | null;
   readonly recount_last_pass_roots: number;
   readonly recount_last_pass_rows: number;
-  /** True when the node has more users than the per-user maps list; sums have them all. */
+  /** True when the node has more users than the per-user maps list; sums cover all of them. */
   readonly users_truncated: boolean;
 }
 
-/** Puts the document together. startedAtWallMs and uptimeMs are those of this process. */
+/** Builds the document. startedAtWallMs and uptimeMs are those of this process. */
 export function buildMetrics(
   counts: OperationCounts,
   inputs: MetricsInputs,
@@ -319,8 +321,8 @@ function unixOf(wallMs: number | undefined): number | null {
 }
 
 /**
- * The document as JSON in pieces; without `maps` it tells of no single user (decision T8). The pieces are never written to again, so a
- * slow reader may take its time with them.
+ * The document as JSON in pieces; without `maps` it names no single user (decision T8). The pieces never
+ * change afterwards, so that a slow reader may take its time.
  */
 export function metricsJson(
   metrics: NodeMetrics,
@@ -345,7 +347,7 @@ function orNull(bytes: bigint | null): Json64 | null {
   return bytes === null ? null : toJson64(bytes);
 }
 
-/** Used of what users can have, as `df` shows it. */
+/** Used share of the space that users can have, as `df` shows it. */
 function diskUsage(host: HostReadings): number | null {
   if (host.diskUsedBytes === null || host.diskFreeBytes === null) return null;
   return percent(Number(host.diskUsedBytes), Number(host.diskUsedBytes + host.diskFreeBytes));

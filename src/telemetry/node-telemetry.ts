@@ -1,4 +1,4 @@
-// The counters of one node: bytes, operations, failures and latencies since the process started (spec 2.7, 4.6.4).
+// Counters of one node since its start: bytes, operations, failures and latencies (spec 2.7, 4.6.4).
 import type { Wait } from "#base/call-waits.ts";
 import type { Clock } from "#base/clock.ts";
 import { LatencyWindow } from "./latency-window.ts";
@@ -9,13 +9,15 @@ import {
   type OperationCounts,
 } from "./metrics-document.ts";
 
-/** Kinds of operations that are counted and timed apart. */
+/** Kinds of operations with their own counters and latencies. */
 export type OperationKind = "write" | "read";
 
-/** How an operation ended: a refusal is the right answer to what was asked, a failure is the node's own (T4). */
+/**
+ * The outcome of an operation: a refusal is a correct answer to the caller, a failure is the node's own (T4).
+ */
 export type OperationOutcome = "done" | "refused" | "failed";
 
-/** Counts in memory what the node does; cheap enough for every chunk. */
+/** Counts the node's operations in memory, cheaply enough for every chunk. */
 export class NodeTelemetry {
   readonly #clock: Clock;
   readonly #startedAtWallMs: number;
@@ -38,17 +40,19 @@ export class NodeTelemetry {
     this.#startedAtMs = deps.clock.steadyMs();
   }
 
-  /** Counts bytes of a chunk that was written, at once (spec 4.6.4). */
+  /** Counts the bytes of a written chunk at once (spec 4.6.4). */
   bytesWritten(bytes: number): void {
     this.#bytesWritten += bytes;
   }
 
-  /** Counts bytes of a chunk that was sent, at once (spec 4.6.4). */
+  /** Counts the bytes of a sent chunk at once (spec 4.6.4). */
   bytesRead(bytes: number): void {
     this.#bytesRead += bytes;
   }
 
-  /** Counts an operation when it ends; a failed one is an error too. latencyMs is measured on the steady clock. */
+  /**
+   * Counts an operation at its end; a failed one is an error too. latencyMs is measured on the steady clock.
+   */
   operation(kind: OperationKind, latencyMs: number, outcome: OperationOutcome): void {
     this.#operations[kind]++;
     this.#latencies[kind].record(latencyMs);
@@ -58,13 +62,16 @@ export class NodeTelemetry {
     this.#errors++;
   }
 
-  /** Counts a call that is no read or write, unless it was refused: whoever may ask for nothing else could water the error rate down with those. */
+  /**
+   * Counts a call other than a read or write. Refused calls do not count: otherwise callers without any right
+   * could dilute the error rate.
+   */
   call(outcome: "done" | "failed"): void {
     this.#calls++;
     if (outcome === "failed") this.#errors++;
   }
 
-  /** Counts a call that took long, and what it has waited for, in milliseconds. */
+  /** Counts a slow call with its waits in milliseconds. */
   slowCall(waits: ReadonlyMap<Wait, number>): void {
     this.#slowCalls++;
     for (const [wait, ms] of waits) this.#slowWaits.set(wait, (this.#slowWaits.get(wait) ?? 0) + ms);
@@ -89,7 +96,7 @@ export class NodeTelemetry {
     };
   }
 
-  /** The `/metrics` document but for what tells of single users (spec 2.7). */
+  /** The `/metrics` document without per-user data (spec 2.7). */
   document(inputs: MetricsInputs): NodeMetrics {
     return buildMetrics(this.counts(), inputs, {
       startedAtWallMs: this.#startedAtWallMs,

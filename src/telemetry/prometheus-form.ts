@@ -1,18 +1,18 @@
-// The two text forms that Prometheus reads, as far as a family of metrics is written in them: header lines, labels, values.
+// The two text forms of Prometheus for one family of metrics: header lines, labels, values.
 
 /** `text` is the classic exposition format 0.0.4, `openmetrics` is OpenMetrics 1.0.0. */
 export type PrometheusForm = "text" | "openmetrics";
 
-/** Media types of the forms, as they are sent. */
+/** Media types of the forms. */
 export const PROMETHEUS_TYPES: Readonly<Record<PrometheusForm, string>> = {
   text: "text/plain; version=0.0.4; charset=utf-8",
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
 
-/** Labels of a sample in the order in which they are written. */
+/** Labels of a sample, in output order. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** One sample: what follows the family's name (`_total`, `_sum`, or nothing), its labels and its value. */
+/** One sample: the suffix of the family's name (`_total`, `_sum`, or none), its labels and its value. */
 export interface Sample {
   readonly suffix?: "_total" | "_sum" | "_count" | "_info";
   readonly labels?: Labels;
@@ -24,11 +24,13 @@ export interface MetricFamily {
   readonly name: string;
   readonly type: "counter" | "gauge" | "summary" | "info";
   readonly help: string;
-  /** Samples that are known; a family without any is left out, since a wrong value would be worse. */
+  /** Known samples; a family without samples is left out, since a wrong value would be worse. */
   readonly samples: readonly Sample[];
 }
 
-/** The lines before a family's samples. The classic form names a counter with its ending, and knows infos as gauges. */
+/**
+ * The lines before a family's samples. The classic form names counters with suffix, and has infos as gauges.
+ */
 export function familyHeader(family: Omit<MetricFamily, "samples">, form: PrometheusForm): string {
   const { help } = family;
   let { name } = family;
@@ -53,7 +55,7 @@ export function familyText(family: MetricFamily, form: PrometheusForm): string {
   return familyHeader(family, form) + lines.join("");
 }
 
-/** The text of a label's value: backslash, quote and line feed are escaped, all else stands for itself in UTF-8. */
+/** The text of a label's value in UTF-8, with backslash, quote and line feed escaped. */
 export function escapeLabel(value: string): string {
   if (!/[\\"\n]/.test(value)) return value;
   return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
@@ -64,7 +66,7 @@ function labelText(labels: Labels): string {
   return `{${pairs.join(",")}}`;
 }
 
-/** In help texts the classic form leaves quotes alone, OpenMetrics escapes them. */
+/** OpenMetrics escapes quotes in help texts, the classic form does not. */
 function escapeHelp(text: string, form: PrometheusForm): string {
   const escaped = text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
   return form === "openmetrics" ? escaped.replaceAll('"', '\\"') : escaped;

@@ -1,4 +1,4 @@
-// The same numbers as /metrics in Prometheus' words: conventional names, base units, one family after the other (decision D12).
+// The /metrics document in Prometheus' forms: conventional names, base units, grouped by family (D12).
 import { WAITS } from "#base/call-waits.ts";
 import type { NodeMetrics } from "./metrics-document.ts";
 import {
@@ -10,7 +10,9 @@ import {
 } from "./prometheus-form.ts";
 import type { UserMaps } from "./user-maps.ts";
 
-/** The document as Prometheus text in pieces that are never written to again; without `maps` it tells of no single user (decision T8). */
+/**
+ * The document as Prometheus text, in immutable pieces; without `maps` it names no single user (decision T8).
+ */
 export function prometheusText(
   metrics: NodeMetrics,
   form: PrometheusForm,
@@ -246,7 +248,7 @@ function byKind(writes: number, reads: number): Sample[] {
   ];
 }
 
-/** A quantile of no operations is NaN by convention, not 0. */
+/** By convention a quantile of no operations is NaN, not 0. */
 function latency(
   op: string,
   count: number,

@@ -1,4 +1,4 @@
-// The list of security events: its form, its bound, and that a flood from one place is one event.
+// The list of security events: its form, its bound, and the merging of a flood from one place.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

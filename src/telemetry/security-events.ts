@@ -6,7 +6,9 @@ import type { Random } from "#base/random.ts";
 import type { SecurityEventFacts, SecurityEventType } from "#base/security-event.ts";
 import { ulid } from "#base/ulid.ts";
 
-/** The same attempt from the same place within this time counts up one event, so that a flood cannot push the others out. */
+/**
+ * Repeated attempts from one place within this time are one event, so that a flood cannot evict the others.
+ */
 const MERGE_WITHIN_MS = 10 * 60_000;
 
 /** One event as the console reads it. */
@@ -24,7 +26,7 @@ export interface SecurityEvent {
 
 interface KeptEvent {
   event: SecurityEvent;
-  /** Where it came from, as limits count places: one machine has a whole /64 of addresses to knock from. */
+  /** The place of its origin, as rate limits count places: a single machine has a whole /64 of addresses. */
   readonly network: string;
   readonly firstAtMs: number;
 }
@@ -41,14 +43,14 @@ export class SecurityEvents {
     this.#random = deps.random;
   }
 
-  /** How often something was recorded since the start: while it stays, the list is the same. */
+  /** Records since the start: while this number stays, the list is the same. */
   get total(): number {
     return this.#total;
   }
 
   /**
-   * Adds an event, or counts up one of the same type, user, bound address and place that began less than ten minutes ago. Returns it as it is
-   * kept, so that the caller can log it: a new one has count equal to what was reported.
+   * Adds an event, or counts up one of the same type, user, bound address and place that began less than ten
+   * minutes ago. Returns the kept event for the log: a new one has the reported count.
    */
   record(facts: SecurityEventFacts): SecurityEvent {
     this.#total++;

@@ -1,4 +1,4 @@
-// What /metrics tells of single users, kept as text that is ready to be sent: a scrape writes anew only what has changed (spec 2.7, D12).
+// Per-user data of /metrics as ready text, of which a scrape rewrites only changed entries (spec 2.7, D12).
 import { type Json64, toJson64 } from "#base/json64.ts";
 import { METRICS_USERS_LISTED_MAX, QUOTA_ALERT_WARNING_PERCENT } from "#base/limits.ts";
 import { escapeLabel } from "./prometheus-form.ts";
@@ -32,10 +32,10 @@ export interface PerUserDetail {
   readonly quota_explicit: boolean;
 }
 
-/** The maps of the document that are about single users; guarded when SVC_METRICS_TOKEN is set (decision T8). */
+/** The per-user maps of the document; guarded when SVC_METRICS_TOKEN is set (decision T8). */
 export const USER_MAPS = ["per_user_storage", "per_user_quota", "per_user_detail"] as const;
 
-/** Series of the Prometheus form that are about single users; guarded alike. */
+/** Per-user series of the Prometheus form; guarded alike. */
 export const USER_SERIES = [
   "svc_user_used_bytes",
   "svc_user_quota_bytes",
@@ -44,8 +44,8 @@ export const USER_SERIES = [
 ] as const;
 
 /**
- * Maps of users who are at 95 % of their quota or above, wherever they stand in the others, each with the map that its entries are also in:
- * what they list does not depend on how many users there are.
+ * Maps of users at 95 % of their quota or above, each with the map that also holds its entries. They list
+ * these users however many users the node has.
  */
 export const NEAR_MAPS = {
   near_quota_storage: "per_user_storage",
@@ -56,7 +56,7 @@ type UserMap = (typeof USER_MAPS)[number];
 type NearMap = keyof typeof NEAR_MAPS;
 type UserSeries = (typeof USER_SERIES)[number];
 
-/** Users whose text is joined: few pieces to send, and one that changes costs a copy of tens of kilobytes. */
+/** Users with joined text: few pieces to send, and a change copies only tens of kilobytes. */
 const USERS_PER_BLOCK = 256;
 const NEAR_PERCENT = BigInt(QUOTA_ALERT_WARNING_PERCENT);
 const NOTHING: readonly Buffer[] = [];
@@ -69,35 +69,35 @@ interface Row {
   readonly json: Readonly<Record<UserMap, Buffer>>;
 }
 
-/** The entries of a block one behind the other. */
+/** The joined entries of a block. */
 interface Joined {
   text: Buffer;
-  /** Where each row's entry begins. */
+  /** Start of each row's entry. */
   readonly offsets: readonly number[];
-  /** True once somebody may be reading it: then it is copied before it is written to. */
+  /** True once a reader may hold it: a write then copies it first. */
   isHandedOut: boolean;
 }
 
-/** Some users, with their joined text. */
+/** A group of users with their joined text. */
 interface Block {
   readonly rows: Row[];
   readonly json: Map<UserMap, Joined>;
   series: Readonly<Record<UserSeries, Buffer>> | undefined;
 }
 
-/** All users of a node. Rows are only ever added and replaced: a root stays on its node. */
+/** All users of a node. Rows are only added and replaced: a root stays on its node. */
 export class UserMaps {
   readonly #read: (username: string) => UserReadings | undefined;
   readonly #places = new Map<string, number>();
   readonly #blocks: Block[] = [];
-  /** Rows of those at 95 % of their quota or above. */
+  /** Rows of users at 95 % of their quota or above. */
   readonly #near = new Map<string, Row>();
   /** Their text, until one of them changes. */
   readonly #nearText = new Map<NearMap, Buffer>();
   #trashBytes = 0n;
   #stagingBytes = 0n;
 
-  /** `read` gives a user's readings now; undefined for somebody without a root here. */
+  /** `read` returns a user's readings now; undefined for a user without a root here. */
   constructor(read: (username: string) => UserReadings | undefined) {
     this.#read = read;
   }
@@ -107,22 +107,22 @@ export class UserMaps {
     return this.#places.size;
   }
 
-  /** True when there are more users than the maps list; totals have them all. */
+  /** True when there are more users than the maps list; totals cover all of them. */
   get isTruncated(): boolean {
     return this.#places.size > METRICS_USERS_LISTED_MAX;
   }
 
-  /** Bytes in everybody's trash. */
+  /** Bytes in the trash of all users. */
   get trashBytes(): bigint {
     return this.#trashBytes;
   }
 
-  /** Bytes of everybody's uploads that are not finished. */
+  /** Bytes of all users' unfinished uploads. */
   get stagingBytes(): bigint {
     return this.#stagingBytes;
   }
 
-  /** Reads the named users anew; work in proportion to how many they are. */
+  /** Reads the named users anew; the work is proportional to their number. */
   update(usernames: Iterable<string>): void {
     for (const username of usernames) {
       const readings = this.#read(username);
@@ -130,7 +130,7 @@ export class UserMaps {
     }
   }
 
-  /** The entries of one map as JSON text without its braces, in pieces that are never written to again. */
+  /** The entries of one map as JSON text without its braces, in pieces that never change afterwards. */
   json(map: UserMap): readonly Buffer[] {
     return this.#listed((block, isFirst) => {
       let joined = block.json.get(map);
@@ -144,7 +144,7 @@ export class UserMaps {
     });
   }
 
-  /** The same of those near their quota; at most METRICS_USERS_LISTED_MAX of them. */
+  /** The same for users near their quota; at most METRICS_USERS_LISTED_MAX of them. */
   nearJson(map: NearMap): Buffer {
     let text = this.#nearText.get(map);
     if (text === undefined) {
@@ -155,7 +155,7 @@ export class UserMaps {
     return text;
   }
 
-  /** The samples of one series as lines, in pieces that are never written to again. */
+  /** The samples of one series as lines, in pieces that never change afterwards. */
   samples(series: UserSeries): readonly Buffer[] {
     return this.#listed((block) => {
       block.series ??= joinedSeries(block.rows);
@@ -211,7 +211,7 @@ export class UserMaps {
   }
 }
 
-/** True when a series tells something else of a user than before. */
+/** True when a series of the user has a new value. */
 function hasMoved(row: Row, before: Row | undefined): boolean {
   return (
     row.json.per_user_storage !== before?.json.per_user_storage ||
@@ -221,7 +221,9 @@ function hasMoved(row: Row, before: Row | undefined): boolean {
   );
 }
 
-/** Brings a block's joined text up to one row's; mostly its length stays, since times and sizes seldom gain a digit. */
+/**
+ * Updates a block's joined text with one row's; its length seldom changes, as numbers seldom gain a digit.
+ */
 function patch(block: Block, map: UserMap, place: number, before: Buffer | undefined): void {
   const now = block.rows[place]?.json[map];
   const joined = block.json.get(map);
@@ -254,7 +256,7 @@ function join(rows: readonly Row[], map: UserMap): Joined {
   };
 }
 
-/** The row of a user; what is as it was before keeps its text. */
+/** The row of a user; unchanged entries keep their text. */
 function rowOf(user: UserReadings, before: Row | undefined): Row {
   const key = before?.key ?? `,${JSON.stringify(user.username)}:`;
   const was = before?.readings;
@@ -279,7 +281,9 @@ function rowOf(user: UserReadings, before: Row | undefined): Row {
   };
 }
 
-/** Written by hand: JSON.stringify of an object takes several times as long. Every value is a number, a boolean or null. */
+/**
+ * Written by hand, since JSON.stringify takes several times as long. Values are numbers, booleans or null.
+ */
 function detailOf(user: UserReadings): string {
   const lastActive = user.lastActiveWallMs === undefined ? "null" : Math.floor(user.lastActiveWallMs / 1000);
   return (
@@ -310,12 +314,12 @@ function joinedSeries(rows: readonly Row[]): NonNullable<Block["series"]> {
   };
 }
 
-/** True from the share on from which the console has something to decide. */
+/** True from the share on at which the console raises alerts. */
 function isNearQuota(user: UserReadings): boolean {
   return BigInt(usedBytes(user)) * 100n >= user.quotaBytes * NEAR_PERCENT;
 }
 
-/** What a user occupies; plain numbers stay plain where that is exact. */
+/** Bytes that a user occupies; plain numbers stay plain where that is exact. */
 function usedBytes(user: UserReadings): number | bigint {
   const { liveBytes: live, trashBytes: trash, stagingBytes: staging } = user;
   if (typeof live === "number" && typeof trash === "number" && typeof staging === "number") {

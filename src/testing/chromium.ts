@@ -1,4 +1,4 @@
-// The browser that tests and benchmarks look at pages with, where this machine has one.
+// Finds the browser that tests and benchmarks open pages with.
 import { existsSync } from "node:fs";
 
 /** Chromium on this machine, or undefined. */
@@ -8,7 +8,7 @@ export const CHROMIUM: string | undefined = [
   "/usr/bin/google-chrome",
 ].find((path) => existsSync(path));
 
-/** What Chromium needs where it runs as root, and without a desktop. */
+/** Flags that Chromium needs as root and without a desktop. */
 export const CHROMIUM_FLAGS: string[] = [
   "--no-sandbox",
   "--disable-gpu",

@@ -1,12 +1,12 @@
-// What a console answers that is nothing but answers: as many nodes, users and alerts as a test or a benchmark wants.
+// Answers of a console for tests and benchmarks, with any number of nodes, users and alerts.
 
-/** What such a console tells. */
+/** Content of such a console. */
 export interface FakeCluster {
   isOperator: boolean;
   nodes: Record<string, unknown>[];
   users: Record<string, unknown>[];
   alerts: Record<string, unknown>[];
-  /** Open alerts that visitors only count. */
+  /** Open alerts that visitors see only as a number. */
   forOperators?: number;
 }
 
@@ -21,7 +21,7 @@ export function totalsOf({ nodes }: FakeCluster): object {
   };
 }
 
-/** What a console answers to a GET; undefined for what it does not have. */
+/** The console's answer to a GET; undefined for unknown paths. */
 export function replyTo(cluster: FakeCluster, path: string, search: URLSearchParams): object | undefined {
   const { isOperator, nodes, users, alerts } = cluster;
   switch (path) {
@@ -132,7 +132,7 @@ function pageOf(users: readonly Record<string, unknown>[], search: URLSearchPara
   };
 }
 
-/** What a node counts beside what the pages show first. */
+/** Further counters of a node that pages show in detail views. */
 const COUNTS = {
   address: "127.0.0.1:50051",
   boot_id: "0123456789abcdef",
@@ -162,7 +162,7 @@ const COUNTS = {
   damaged_file_count: 0,
 };
 
-/** A healthy node, but for some fields. */
+/** A healthy node with some fields changed. */
 export function fakeNode(index: number, fields: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     id: `n${index}`,
@@ -198,7 +198,7 @@ export function fakeNode(index: number, fields: Record<string, unknown> = {}): R
   };
 }
 
-/** A user with a tenth of the default quota used, but for some fields. */
+/** A user with a tenth of the default quota used, with some fields changed. */
 export function fakeUser(index: number, fields: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     username: `user${index}@people.example`,
@@ -223,7 +223,7 @@ export function fakeUser(index: number, fields: Record<string, unknown> = {}): R
   };
 }
 
-/** A warning that stands, but for some fields. */
+/** An open warning with some fields changed. */
 export function fakeAlert(index: number, fields: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     id: `a${index}`,

@@ -1,9 +1,10 @@
-// Finds ports for servers that tests start: at random places, so that tests that run side by side seldom meet.
+// Finds ports for servers of tests, at random places so that parallel tests seldom collide.
 
 import { createServer } from "node:net";
 import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
 
-// All of them lie outside what Linux gives to outgoing connections (32768 to 60999): those would take a port of ours while its server is down.
+// All lie outside Linux's range for outgoing connections (32768 to 60999), which could take a port while its
+// server is down.
 const SINGLE = { first: 24_100, last: 32_700 };
 const GRPC = { first: 61_100, last: 65_000 };
 const TRIES = 1_000;
@@ -13,7 +14,7 @@ export async function freePort(): Promise<number> {
   return find(SINGLE, [0], new Set());
 }
 
-/** Ports of 127.0.0.1 for FileServers, each free together with the metrics port that the specification derives from it (4.4). */
+/** Ports of 127.0.0.1 for FileServers, each free together with its metrics port (4.4). */
 export async function freeGrpcPorts(count: number): Promise<number[]> {
   const taken = new Set<number>();
   while (taken.size < count) taken.add(await find(GRPC, [0, METRICS_PORT_OFFSET], taken));

@@ -1,7 +1,7 @@
-// For tests of what only comes after a while: the machine's clocks, with timers that come sooner than asked for.
+// The machine's clocks with shortened timers, for tests of delayed work.
 import { type Clock, systemClock } from "#base/clock.ts";
 
-/** Both clocks tell the true time; each timer comes after a part of its delay. `times` is above 1. */
+/** Both clocks show the true time; each timer fires after a part of its delay. `times` is above 1. */
 export function hurriedClock(times: number): Clock {
   return {
     ...systemClock,

@@ -1,4 +1,4 @@
-// A real PostgreSQL of one's own for tests: made in a temporary folder, on a free port of this machine, gone afterwards.
+// A real PostgreSQL server for tests, in a temporary folder and on a free port, removed afterwards.
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { freePort } from "./free-ports.ts";
 import { childrenOf } from "./server-process.ts";
 
-/** What a server is made with. */
+/** Options of a server. */
 export interface PostgresServerOptions {
   readonly maxConnections?: number;
   /** Lines of postgresql.conf. */
@@ -30,7 +30,7 @@ export function postgresPrograms(): string | undefined {
   return folders.find((folder) => needed.every((program) => existsSync(join(folder, program))));
 }
 
-/** What `skip` of a test says: false where PostgreSQL is there, and in CI, where the test must fail without it. */
+/** Value for `skip` of a test: false with PostgreSQL, and in CI, where the test must fail without it. */
 export function withoutPostgres(): string | false {
   const isCi = (process.env["CI"] ?? "") !== "";
   return postgresPrograms() === undefined && !isCi ? "PostgreSQL is not installed" : false;
@@ -39,9 +39,9 @@ export function withoutPostgres(): string | false {
 /** A database server. */
 export class PostgresServer {
   readonly port: number;
-  /** Folder of its Unix socket, over which everybody is let in; over TCP the password counts. */
+  /** Folder of its Unix socket, which lets every user in; TCP requires the password. */
   readonly socketFolder: string;
-  /** Of the user `grove`. */
+  /** Password of the user `grove`. */
   readonly password: string = PASSWORD;
   readonly #programs: string;
   readonly #as = unprivileged();
@@ -58,7 +58,7 @@ export class PostgresServer {
     return this.#child?.pid ?? 0;
   }
 
-  /** Makes its files. */
+  /** Creates the server's files. */
   async make(options: PostgresServerOptions): Promise<void> {
     const folder = this.socketFolder;
     if (this.#as !== undefined) await chown(folder, this.#as.uid, this.#as.gid);
@@ -104,7 +104,7 @@ export class PostgresServer {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Ends it: "fast" cuts connections and keeps everything, "immediate" is as if the power went. */
+  /** Stops it: "fast" cuts connections and keeps all data, "immediate" is like a power cut. */
   async stop(mode: "fast" | "immediate" = "fast"): Promise<void> {
     const child = this.#child;
     if (child === undefined || !this.#isRunning) return;
@@ -114,14 +114,14 @@ export class PostgresServer {
     await exited;
   }
 
-  /** Sends a signal to the server and, since SIGSTOP is for each alone, to the processes that serve its connections. */
+  /** Sends a signal to the server and the processes of its connections: SIGSTOP stops one process only. */
   signal(name: NodeJS.Signals): void {
     const pids = name === "SIGSTOP" || name === "SIGCONT" ? [this.pid, ...childrenOf(this.pid)] : [this.pid];
     for (const pid of pids) {
       try {
         process.kill(pid, name);
       } catch (error) {
-        // One that served a connection may have ended since they were listed.
+        // A connection's process may have ended since the list was made.
         if (pid === this.pid || (error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
       }
     }
@@ -155,7 +155,7 @@ export class PostgresServer {
   }
 }
 
-/** Makes and starts a server; `cleanUp` is handed its end. Throws where PostgreSQL is not installed. */
+/** Creates and starts a server; `cleanUp` receives its stop function. Throws without PostgreSQL. */
 export async function startPostgres(
   cleanUp: (end: () => Promise<void>) => void,
   options: PostgresServerOptions = {},

@@ -1,4 +1,4 @@
-// An identity provider over HTTPS whose certificate no public authority has signed, for tests: it answers discovery and nothing else.
+// An HTTPS identity provider for tests with a certificate of a private authority; it answers only discovery.
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -7,15 +7,15 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** One that runs. */
+/** A running provider. */
 export interface PrivateIssuer {
   readonly issuer: string;
-  /** File with the certificate that whoever asks must trust. */
+  /** File with the certificate that its clients must trust. */
   readonly caFile: string;
   stop(): void;
 }
 
-/** Starts one on the loopback. */
+/** Starts a provider on the loopback. */
 export async function startPrivateIssuer(): Promise<PrivateIssuer> {
   const folder = mkdtempSync(join(tmpdir(), "grove-issuer-"));
   const key = join(folder, "issuer.key");

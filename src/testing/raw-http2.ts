@@ -1,4 +1,4 @@
-// A hostile HTTP/2 client: frames written by hand on a bare socket, so that tests can break every rule.
+// A hostile HTTP/2 client that writes frames by hand on a bare socket, so that tests can break every rule.
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls, createSecureContext } from "node:tls";
@@ -19,7 +19,7 @@ export const FrameType = {
 /** Flags of HTTP/2 frames. */
 export const FrameFlag = { ACK: 1, END_STREAM: 1, END_HEADERS: 4 } as const;
 
-/** A frame that came. */
+/** A received frame. */
 export interface RawFrame {
   readonly type: number;
   readonly flags: number;
@@ -69,7 +69,7 @@ export const grpcHeaders = (path: string, more: readonly (readonly [string, stri
     ...more,
   ]);
 
-/** A connection that answers nothing by itself: no settings, no windows, no pings. */
+/** A connection that sends nothing by itself: no settings, no windows, no pings. */
 export class RawHttp2 {
   readonly frames: RawFrame[] = [];
   readonly #socket: Socket;
@@ -91,8 +91,8 @@ export class RawHttp2 {
   }
 
   /**
-   * Connects to a port of this machine, from an address of it, over TLS where asked to. With `greet` it sends the preface and empty
-   * settings, as every client does.
+   * Connects to a port of this machine, optionally from a given address and over TLS. With `greet` it sends
+   * the preface and empty settings, as every client does.
    */
   static async connect(
     port: number,
@@ -101,7 +101,7 @@ export class RawHttp2 {
     isTls = false,
   ): Promise<RawHttp2> {
     const place = { port, host: "127.0.0.1", localAddress, noDelay: true };
-    // Whoever attacks does not ask whom.
+    // An attacker does not check the server's identity.
     const socket = isTls
       ? connectTls({ ...place, secureContext, ALPNProtocols: ["h2"], rejectUnauthorized: false })
       : connect(place);
@@ -134,12 +134,12 @@ export class RawHttp2 {
     this.#socket.pause();
   }
 
-  /** Answers pings from now on, as an idle client that lives does. */
+  /** Answers pings from now on, like an idle client that lives. */
   answerPings(): void {
     this.#answersPings = true;
   }
 
-  /** Writes bytes as they are; resolves when the kernel has them, or the connection is gone. */
+  /** Writes bytes unchanged; resolves when the kernel has them, or the connection is gone. */
   async write(bytes: Uint8Array): Promise<void> {
     if (this.#isClosed) return;
     if (!this.#socket.write(bytes)) await this.#next("drain");
@@ -149,7 +149,7 @@ export class RawHttp2 {
     return this.write(rawFrame(type, flags, streamId, payload));
   }
 
-  /** Waits until a frame has come that fits, and gives it; undefined when the connection closed without one. */
+  /** Waits for the first frame that fits; undefined when the connection closed without one. */
   async frame(fits: (frame: RawFrame) => boolean): Promise<RawFrame | undefined> {
     for (;;) {
       const found = this.frames.find(fits);
@@ -162,7 +162,7 @@ export class RawHttp2 {
     this.#socket.destroy();
   }
 
-  /** The next event of a kind, or the end: a server that hangs up is what many tests want. */
+  /** The next event of a kind, or the end: many tests wait for the server to hang up. */
   async #next(event: string): Promise<void> {
     await Promise.race([once(this.#socket, event).catch(() => undefined), this.#closed]);
   }

@@ -1,4 +1,4 @@
-// Runs a program to its end, as tests of commands do: what it is given, its exit code, and all that it said.
+// Runs a program to its end with given input, and collects its exit code and output.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -6,18 +6,18 @@ import { fileURLToPath } from "node:url";
 /** The program's entry, for Node. */
 export const GROVE_ENTRY: string = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
 
-/** How a program ended. */
+/** The result of a program. */
 export interface Outcome {
   readonly code: number | null;
   readonly out: string;
   readonly err: string;
 }
 
-/** What a program is started with beside its words. */
+/** Options besides the program's arguments. */
 export interface RunOptions {
-  /** What it reads; default nothing. */
+  /** Standard input; default none. */
   readonly input?: string;
-  /** Default this process's. */
+  /** Default this process's environment. */
   readonly env?: NodeJS.ProcessEnv;
 }
 
@@ -35,14 +35,14 @@ export async function runProgram(
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     err += text;
   });
-  // One that ends without having read what it was given.
+  // A program may end without having read its input.
   child.stdin.on("error", () => undefined);
   child.stdin.end(input);
   const [code] = (await once(child, "close")) as [number | null];
   return { code, out, err };
 }
 
-/** Runs `grove` with words. */
+/** Runs `grove` with arguments. */
 export function runGrove(words: readonly string[], options?: RunOptions): Promise<Outcome> {
   return runProgram(process.execPath, [GROVE_ENTRY, ...words], options);
 }

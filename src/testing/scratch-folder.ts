@@ -6,9 +6,9 @@ import { join } from "node:path";
 const folders: string[] = [];
 
 /**
- * Makes an empty folder of its own, whose name begins with `name`, below the machine's folder for temporary files.
- * It is removed when the test process exits: hooks run in the order in which they were registered, so a hook that
- * removes it would come before the one that stops the server which still writes there.
+ * Makes an empty folder of its own, whose name begins with `name`, in the machine's folder for temporary
+ * files. It is removed when the test process exits. A hook would run too early: hooks run in order of
+ * registration, before the one that stops the server which still writes there.
  */
 export function scratchFolder(name: string): string {
   if (folders.length === 0) process.once("exit", removeAll);
@@ -17,7 +17,7 @@ export function scratchFolder(name: string): string {
   return folder;
 }
 
-/** A process that was started from here may write until it has heard that this one is gone: hence the repetitions. */
+/** Repeats, since a child process may write until it notices the end of this one. */
 function removeAll(): void {
   for (const folder of folders) {
     try {

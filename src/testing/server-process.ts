@@ -1,7 +1,7 @@
-// Which processes a server that a test started has started in its turn.
+// Lists the child processes of a server that a test started.
 import { readFileSync } from "node:fs";
 
-/** Ids of the processes that a process has started and that run. */
+/** Ids of a process's running children. */
 export function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
 }

@@ -1,4 +1,4 @@
-// A real sshd of one's own for tests: a port of this machine, a home folder and a PATH of its own, gone afterwards.
+// A real sshd for tests with its own port, home folder and PATH, removed afterwards.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
@@ -8,12 +8,14 @@ import { childrenOf } from "./server-process.ts";
 
 const SSHD = "/usr/sbin/sshd";
 
-/** What `skip` of a test says: false where sshd is there, and in CI, where the test must fail without it. */
+/**
+ * Value for `skip` of a test: false where sshd is installed, and in CI, where the test must fail without it.
+ */
 export function withoutSshServer(): string | false {
   return existsSync(SSHD) || (process.env["CI"] ?? "") !== "" ? false : "sshd is not installed";
 }
 
-/** What `skip` of a test says: false where a server can have a boot id of its own, and in CI, where the test must fail without it. */
+/** Value for `skip` of a test: false where servers can have boot ids, and in CI, where the test must fail. */
 export function withoutOwnBootId(): string | false {
   const without = withoutSshServer();
   if (without !== false || (process.env["CI"] ?? "") !== "") return without;
@@ -21,16 +23,16 @@ export function withoutOwnBootId(): string | false {
   return status === 0 ? false : "no mount namespace can be made here";
 }
 
-/** Keys and folders of one test: a key that its servers let in, and the servers. */
+/** The servers of one test, with a key that all of them accept. */
 export class SshServers {
   readonly folder: string = mkdtempSync(join(tmpdir(), "sshd-"));
-  /** The private key that all servers let in. */
+  /** The private key that all servers accept. */
   readonly keyFile: string = join(this.folder, "id_ed25519");
   readonly #servers: SshServer[] = [];
 
   constructor() {
     makeKey(this.keyFile);
-    // sshd wants it where it is started by root.
+    // sshd needs this folder when root starts it.
     if (process.getuid?.() === 0) mkdirSync("/run/sshd", { recursive: true, mode: 0o755 });
   }
 
@@ -47,22 +49,22 @@ export class SshServers {
     return server;
   }
 
-  /** Ends all of them and removes their folders. */
+  /** Stops all servers and removes their folders. */
   async stop(): Promise<void> {
     await Promise.all(this.#servers.map((server) => server.stop()));
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
-/** How a server differs from others. */
+/** Options of a server. */
 export interface SshServerOptions {
-  /** Where it listens; default 127.0.0.1. */
+  /** Listening address; default 127.0.0.1. */
   readonly listen?: string;
   /** Further lines of its configuration. */
   readonly settings?: readonly string[];
-  /** Variables that its sessions find, besides HOME and PATH. */
+  /** Variables of its sessions, besides HOME and PATH. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What its sessions read as the kernel's boot id, from its next start on; see `withoutOwnBootId`. */
+  /** Boot id that its sessions read, from its next start on; see `withoutOwnBootId`. */
   readonly bootId?: string;
 }
 
@@ -71,9 +73,9 @@ export class SshServer {
   readonly host = "127.0.0.1";
   readonly port: number;
   readonly user: string = userInfo().username;
-  /** HOME of those who sign in. */
+  /** HOME of its sessions. */
   readonly home: string;
-  /** Comes first in their PATH: for programs that stand in for others. */
+  /** First folder of their PATH, for programs that stand in for others. */
   readonly programs: string;
   readonly #folder: string;
   #bootId: string | undefined;
@@ -112,24 +114,24 @@ export class SshServer {
     return readFileSync(`${this.#hostKeyFile}.pub`, "utf8").trim();
   }
 
-  /** What it has logged. */
+  /** Its log. */
   get log(): string {
     return readFileSync(join(this.#folder, "log"), "utf8");
   }
 
-  /** Gives it another host key, in force from its next start. */
+  /** Replaces its host key, in force from its next start. */
   changeHostKey(): void {
     rmSync(this.#hostKeyFile);
     rmSync(`${this.#hostKeyFile}.pub`);
     makeKey(this.#hostKeyFile);
   }
 
-  /** Gives it another boot id, in force from its next start. */
+  /** Replaces its boot id, in force from its next start. */
   changeBootId(bootId: string): void {
     this.#bootId = bootId;
   }
 
-  /** Puts a shell script where its sessions find it before the system's programs. */
+  /** Adds a shell script that its sessions find before the system's programs. */
   addProgram(name: string, script: string): void {
     writeFileSync(join(this.programs, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   }
@@ -158,7 +160,9 @@ export class SshServer {
     await Promise.race([isListening(), exited]);
   }
 
-  /** Ends it, and the connections that it serves when `cut` is given: as if the network went, their sessions are not told. */
+  /**
+   * Stops it; with `cut` its connections end too, without notice to their sessions, as in a network failure.
+   */
   async stop(options: { readonly cut?: boolean } = {}): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
@@ -171,7 +175,7 @@ export class SshServer {
     rmSync(join(this.#folder, "pid"), { force: true });
   }
 
-  /** The words before those of sshd that give it a view of the kernel of its own. */
+  /** The command before sshd's own that gives it a private view of the kernel. */
   #ownBootId(): string[] {
     if (this.#bootId === undefined) return [];
     const file = join(this.#folder, "boot_id");

@@ -1,4 +1,4 @@
-// Folders for the tests of storage, which vanish after the test.
+// Temporary folders for the tests of storage, removed after the test.
 import { existsSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,13 +7,13 @@ import type { TestContext } from "node:test";
 const MEMORY = "/dev/shm";
 const MEMORY_NEEDED_BYTES = 2 ** 30;
 
-/** A new directory, in memory where there is enough of it: flushes cost nothing there, and crashes of processes are the same. */
+/** Makes a folder, in memory where there is room: flushes cost no time there, and crashes behave the same. */
 export function makeDirectory(): string {
   const isRoomy = existsSync(MEMORY) && freeBytes(MEMORY) > MEMORY_NEEDED_BYTES;
   return mkdtempSync(join(isRoomy ? MEMORY : tmpdir(), "grove-storage-test-"));
 }
 
-/** A directory that is removed after the test. */
+/** Makes a folder that is removed after the test. */
 export function temporaryDirectory(context: TestContext): string {
   const directory = makeDirectory();
   context.after(() => rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }));

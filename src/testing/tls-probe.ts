@@ -1,16 +1,18 @@
-// What a TLS listener agrees to, found by asking for one thing at a time.
+// Finds out what a TLS listener agrees to, one property at a time.
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 
-/** What a handshake came to. */
+/** The result of a handshake. */
 export interface Agreed {
   readonly version: string;
-  /** By its name in OpenSSL. */
+  /** OpenSSL's name of the suite. */
   readonly suite: string;
-  /** Of the key exchange; undefined where Node cannot say. */
+  /** Group of the key exchange; undefined where Node cannot say. */
   readonly group: string | undefined;
 }
 
-/** Shakes hands with a listener of this machine, whoever it is; undefined when it refuses. */
+/**
+ * Shakes hands with a listener of this machine without checking its certificate; undefined when it refuses.
+ */
 export function agreeOn(port: number, options: ConnectionOptions): Promise<Agreed | undefined> {
   return new Promise((resolve) => {
     let socket: TLSSocket;
@@ -24,7 +26,7 @@ export function agreeOn(port: number, options: ConnectionOptions): Promise<Agree
         end({ version: socket.getProtocol() ?? "", suite: socket.getCipher().name, group: name });
       });
     } catch {
-      // This machine's own library does not know what is asked for.
+      // This machine's own library does not know the requested property.
       resolve(undefined);
       return;
     }
@@ -32,7 +34,10 @@ export function agreeOn(port: number, options: ConnectionOptions): Promise<Agree
   });
 }
 
-/** Every suite of TLS 1.2 that the listener takes, of all that OpenSSL knows, forbidden and empty ones included: the listener's choice first. */
+/**
+ * Every suite of TLS 1.2 that the listener takes, in its order of preference, of all that OpenSSL knows,
+ * forbidden and empty ones included.
+ */
 export async function suitesOfTls12(port: number, options: ConnectionOptions = {}): Promise<string[]> {
   const taken: string[] = [];
   for (;;) {

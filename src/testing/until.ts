@@ -1,11 +1,11 @@
-// Waiting for what other processes, threads and disks do.
+// Waits for other processes, threads and disks.
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Longer than a loaded machine needs, shorter than a test may take. */
 const PATIENCE_MS = 60_000;
 const PAUSE_MS = 5;
 
-/** Looks until there is something other than `undefined` and `false`, and answers it. Throws after a minute. */
+/** Polls until the result is neither `undefined` nor `false`, and returns it. Throws after a minute. */
 export async function until<T>(
   look: () => T | Promise<T>,
   what = "what is waited for",

@@ -1,4 +1,4 @@
-// The client that the conformance runner tests: it makes the calls that the runner describes, and tells how they went.
+// The client under test by the conformance runner: makes the described calls and reports outcomes.
 import { setTimeout as delay } from "node:timers/promises";
 import {
   create,
@@ -40,7 +40,7 @@ const unpack = <D extends DescMessage>(desc: D, any: Any | undefined): MessageSh
   return fromBinary(desc, any.value);
 };
 
-/** One call in progress, and what is known of it. */
+/** One call in progress, and its known results. */
 class Run {
   readonly payloads: ConformancePayload[] = [];
   readonly options: CallOptions;
@@ -110,7 +110,7 @@ const errorOf = (error: unknown): NonNullable<Result["error"]> => {
   };
 };
 
-/** Gives requests one by one, as slowly as the runner wants, and in full duplex not before the answer to the one before. */
+/** Yields requests one by one at the runner's pace, in full duplex each only after the answer before. */
 async function* requestsOf<D extends DescMessage>(
   desc: D,
   request: ClientCompatRequest,
@@ -222,7 +222,7 @@ const execute = async (request: ClientCompatRequest): Promise<Result> => {
   }
 };
 
-/** More calls at once, and a busy machine would be late for the shorter deadlines. */
+/** More calls at once would be late for the shorter deadlines on a busy machine. */
 const CALLS_AT_ONCE = 8;
 
 const running = new Set<Promise<void>>();

@@ -1,4 +1,4 @@
-// Runs the Connect conformance suite against the room, as server and as client, with no list of known failures.
+// Runs the Connect conformance suite against the room, as server and client, without known failures.
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
@@ -10,7 +10,7 @@ const MODULE = "connectrpc.com/conformance/cmd/connectconformance@v1.0.5";
 const here = dirname(fileURLToPath(import.meta.url));
 const cache = join(here, "..", "..", ".cache", "conformance-1.0.5");
 
-/** The runner, built by Go into our cache the first time; undefined where Go is not at hand or has no network. */
+/** The runner, built by Go into our cache the first time; undefined without Go or network. */
 const findRunner = (): string | undefined => {
   const given = process.env["CONNECTCONFORMANCE"];
   if (given !== undefined) return given;

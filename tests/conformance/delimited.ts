@@ -1,4 +1,4 @@
-// Messages between the conformance runner and our programs: four bytes of length, then protobuf, on standard input and output.
+// Messages of the conformance runner on standard input and output: four bytes of length, then protobuf.
 import {
   create,
   type DescMessage,

@@ -1,4 +1,4 @@
-// Metadata as the conformance protocol writes it down.
+// Converts metadata from and to the conformance protocol.
 import { create } from "@bufbuild/protobuf";
 import type { Metadata } from "#wire/framing/metadata.ts";
 

@@ -1,4 +1,4 @@
-// The server that the conformance runner tests: the room's server with the conformance service on it.
+// The server under test by the conformance runner: the room's server with the conformance service.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
@@ -57,7 +57,7 @@ const answerOnce = async (
   return { payload };
 };
 
-/** Announces what a stream of answers brings besides them. */
+/** Sends the headers and trailers of a stream's answers. */
 const begin = (definition: StreamResponseDefinition, context: CallContext): void => {
   addHeaders(definition.responseHeaders, context.responseHeaders);
   addHeaders(definition.responseTrailers, context.trailers);

@@ -1,4 +1,4 @@
-// A console as a process, nodes as real sshds that were enrolled with `grove node add`, and an operator who asks over HTTP and WebSocket.
+// A console process, real sshds enrolled as nodes, and an operator over HTTP and WebSocket.
 import assert from "node:assert/strict";
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -12,7 +12,7 @@ import type { Problem } from "#wire/webapi/problem.ts";
 import { groveOk } from "./certificate-cluster.ts";
 import { type Ended, freePlace, type Program, startGrove, startProgram, stopProgram } from "./processes.ts";
 
-/** The program as people start it. */
+/** The program's launcher. */
 export const GROVE: string = fileURLToPath(new URL("../../grove", import.meta.url));
 
 /** The test that it belongs to. */
@@ -24,20 +24,20 @@ interface Owner {
 export interface Answer {
   readonly status: number;
   readonly text: string;
-  /** Undefined when it is no JSON. */
+  /** Undefined when the body is no JSON. */
   readonly json: unknown;
 }
 
-/** How a console is started. */
+/** The start of a console. */
 export interface ConsoleRequest {
   readonly data: string;
   readonly store: string;
   readonly keyFile: string;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** The address of one that was there before. */
+  /** The address of an earlier console. */
   readonly address?: string;
-  /** A disk of its own for its data, with so many bytes. */
+  /** Bytes of a separate disk for its data. */
   readonly diskBytes?: number;
 }
 
@@ -48,7 +48,7 @@ export interface LiveMessage {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Enrols a sshd as a node, as an operator does who has its host's key. */
+/** Enrols a sshd as a node, like an operator with its host's key. */
 export async function enrol(
   store: string,
   id: string,
@@ -63,11 +63,11 @@ export async function enrol(
   await groveOk([...words, "-repository", wish.repository ?? home, ...services, ...(wish.flags ?? [])]);
 }
 
-/** A console, signed in to. */
+/** A console with an operator's session. */
 export class ActionConsole {
   readonly url: string;
   readonly address: string;
-  /** Its data folder as it sees it. */
+  /** Its data folder by its own path. */
   readonly data: string;
   readonly #program: Program | undefined;
   #token = "";
@@ -79,7 +79,7 @@ export class ActionConsole {
     this.#program = program;
   }
 
-  /** One that somebody else has started; rejects when none listens. */
+  /** A console started elsewhere; rejects when none listens. */
   static async at(address: string): Promise<ActionConsole> {
     const found = new ActionConsole(address);
     await found.signIn();
@@ -104,7 +104,7 @@ export class ActionConsole {
     return this.#program?.child.pid ?? 0;
   }
 
-  /** What it has logged. */
+  /** Its log. */
   get log(): string {
     return this.#program?.output() ?? "";
   }
@@ -120,7 +120,7 @@ export class ActionConsole {
     this.#token = /svc_admin_token=([0-9a-f]{64})/.exec(login.headers.getSetCookie()[0] ?? "")?.[1] ?? "";
   }
 
-  /** An operator asks; a body makes it a POST. */
+  /** Sends a request as the operator; a body makes it a POST. */
   async ask(path: string, body?: object | string, headers: Record<string, string> = {}): Promise<Answer> {
     const post = { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body) };
     const answer = await fetch(this.url + path, {
@@ -151,14 +151,14 @@ export class ActionConsole {
     return (json as { id: string }).id;
   }
 
-  /** A request that is refused. */
+  /** Sends a request that must be refused. */
   async refused(request: object, path = "/api/actions/execute"): Promise<Problem> {
     const { status, json, text } = await this.ask(path, request);
     assert.equal(status >= 400, true, text);
     return json as Problem;
   }
 
-  /** The record as it is now. */
+  /** The current record. */
   async record(id: string): Promise<ActionRecord> {
     const { status, json, text } = await this.ask(`/api/actions/${id}`);
     assert.equal(status, 200, text);
@@ -179,7 +179,7 @@ export class ActionConsole {
       .records;
   }
 
-  /** The whole output of a node's stream, or of all. */
+  /** The whole output of one stream of a node, or of all. */
   async output(
     id: string,
     wanted: { readonly node?: string; readonly stream?: string } = {},
@@ -200,7 +200,7 @@ export class ActionConsole {
     }
   }
 
-  /** A socket on /ws/actions that follows something from its opening on. */
+  /** A socket on /ws/actions that follows a topic from its opening on. */
   follow(topic: object, onMessage: (message: LiveMessage) => void): WebSocket {
     const socket = new WebSocket(`ws://${this.address}/ws/actions`, {
       headers: { authorization: `Bearer ${this.#token}` },
@@ -217,7 +217,7 @@ export class ActionConsole {
       .entries;
   }
 
-  /** Takes all that is free on its disk; the answer gives it back. */
+  /** Takes all free space of its disk; the returned function frees it. */
   fillDisk(): () => void {
     const path = join(this.data, "filler");
     const file = openSync(path, "w");
@@ -232,7 +232,7 @@ export class ActionConsole {
     return () => rmSync(path);
   }
 
-  /** Stops it; by SIGKILL nothing is put in order. */
+  /** Stops it; by SIGKILL without any cleanup. */
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<Ended | undefined> {
     return this.#program === undefined ? undefined : await stopProgram(this.#program, signal);
   }
@@ -245,7 +245,7 @@ function startOnDisk({ data, diskBytes, env = {} }: ConsoleRequest, words: reado
   return startProgram("unshare", ["-m", "sh", "-c", line, data, GROVE, ...words], { env });
 }
 
-/** Asks until there is an answer, for 30 s at most. */
+/** Polls until there is an answer, for 30 s at most. */
 export async function until<T>(
   what: string,
   read: () => Promise<T | undefined> | T | undefined,
@@ -265,12 +265,12 @@ export function custom(nodes: readonly string[], command: string, more: object =
   return { action: "custom", nodes, command, ...more };
 }
 
-/** Whether a process runs: by its id, or by its words with blanks between them. A dead one that nobody has collected does not. */
+/** Whether a process runs, by its id or by its words with blanks between them. A zombie does not count. */
 export function isRunning(process: number | string): boolean {
   return countRunning(process) > 0;
 }
 
-/** How many such processes run. */
+/** The number of such processes. */
 export function countRunning(process: number | string): number {
   const pids =
     typeof process === "number"

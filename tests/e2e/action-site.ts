@@ -1,4 +1,4 @@
-// What tests of actions stand on: a metadata store, sshds, and a folder for the console.
+// The setting for tests of actions: a metadata store, sshds, and a folder for the console.
 import { join } from "node:path";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { SshServers } from "#testing/ssh-server.ts";
@@ -8,14 +8,14 @@ import { type Endings, freePlace, startGrove, stopProgram } from "./processes.ts
 /** The site. */
 export interface ActionSite {
   readonly folder: string;
-  /** Where its MetaServer listens. */
+  /** The address of its MetaServer. */
   readonly metaserver: string;
   readonly servers: SshServers;
-  /** How a console is started there. */
+  /** The start of a console there. */
   readonly wish: ConsoleRequest;
 }
 
-/** Starts a MetaServer, whose store is the nodes', and prepares for sshds; all that ends with `endings`. */
+/** Starts a MetaServer with the nodes' store, and prepares for sshds; `endings` ends all of it. */
 export async function openActionSite(endings: Endings): Promise<ActionSite> {
   const folder = scratchFolder("grove-e2e-");
   const servers = new SshServers();

@@ -1,4 +1,4 @@
-// Hostile branches, targets, services, nodes, lines and names at the front door: none has any effect beyond its refusal (failure E-02, T15).
+// Tests that hostile branches, targets, services, nodes, lines and names are all refused (E-02, T15).
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ before(async () => {
   const site = await openActionSite(endings);
   ({ folder } = site);
   n1 = await site.servers.start();
-  // Whatever gets to run as root would be seen.
+  // Any program that runs as root leaves the marker.
   n1.addProgram("sudo", `touch '${join(folder, "marker")}'`);
   await enrol(site.wish.store, "n1", n1);
   desk = await ActionConsole.start(endings, {
@@ -100,7 +100,7 @@ function payloads(count: number): string[] {
 }
 
 const base = { nodes: ["n1"] };
-/** Each place into which a text can be put; what comes back must be a refusal, or something that is harmless as it stands. */
+/** Each place that takes a text; the answer must be a refusal, or something harmless as it stands. */
 const PLACES: readonly ((text: string) => Promise<Answer>)[] = [
   ...[
     (branch: string) => ({ ...base, action: "pull", branch }),
@@ -191,7 +191,7 @@ test(`${PAYLOADS / 5} hostile subscriptions to output and logs get an error mess
   assertNoMarker();
 });
 
-/** Nothing was made, neither where a text said so nor where a half of one would have. */
+/** Asserts that no text, and no half of one, has made its file. */
 function assertNoMarker(): void {
   assert.equal(existsSync(join(folder, "marker")), false);
   assert.deepEqual(readdirSync(folder).toSorted(), ["admin", "meta"]);

@@ -1,4 +1,4 @@
-// Output of actions as a page hears it: over sockets that drop, of any bytes, without end, in lines of any length, without secrets (D7, D8).
+// Tests of live output over dropping sockets: any bytes, endless, long lines, no secrets (D7, D8).
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ before(async () => {
 
 after(() => endings.end());
 
-/** Takes the numbers 1, 2, 3, … a line each, in pieces that end anywhere. */
+/** Takes the numbers 1, 2, 3, … a line each, in pieces of any length. */
 class Counter {
   count = 0;
   bytes = 0;
@@ -49,7 +49,7 @@ class Counter {
   }
 }
 
-/** What a page does: it follows an action by socket, and asks for the pages that a socket has not brought. */
+/** A stand-in for a page: follows an action by socket, and fetches the parts that a socket missed. */
 class Page {
   readonly counter = new Counter();
   last = 0;

@@ -1,4 +1,4 @@
-// What the console says when an action cannot be: another host key, a key file that others may read, no node, no disk (E-01, E-06, E-07).
+// Tests of refused actions: another host key, a readable key file, no node, no disk (E-01, E-06, E-07).
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

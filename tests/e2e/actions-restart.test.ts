@@ -1,4 +1,4 @@
-// A console that is killed, stopped or restarted while actions run, and two at once: afterwards records, locks and nodes agree (T14, E-04).
+// Tests of consoles killed or restarted during actions, and two at once: records, locks, nodes (T14, E-04).
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -61,7 +61,7 @@ function states({ targets }: ActionRecord): string[] {
 }
 
 const running = (line: string): Promise<true> => until(line, () => (isRunning(line) ? true : undefined));
-/** What is under way must be over once a second console has looked. */
+/** A running action must have ended once a second console has checked. */
 const settled = (service: ActionConsole, id: string): Promise<ActionRecord> =>
   until(`what became of ${id}`, async () => {
     const record = await service.record(id);
@@ -168,7 +168,7 @@ test("a console that is asked to stop ends what it runs, and says so in the reco
 }, async (t) => {
   const service = await ActionConsole.start(t, wish);
   const id = await service.begin(custom(["n1"], SLEEP, { timeout_seconds: 600 }));
-  // Somebody waits for the end of another one.
+  // One action waits for the end of another.
   const waiting = service.execute(custom(["n2"], SLEEP, { timeout_seconds: 600 })).catch(() => undefined);
   await until("both", () => (countRunning(SLEEP) === 2 ? true : undefined));
   const ended = await service.stop();

@@ -1,4 +1,4 @@
-// The seven kinds of actions through the front door: `grove admin` as a process, three sshds, real FileServers (spec 4.7, decision D7).
+// Tests of the seven kinds of actions: `grove admin`, three sshds, real FileServers (spec 4.7, D7).
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -59,7 +59,7 @@ function git(cwd: string, ...words: string[]): string {
   return execFileSync("git", [...identity, ...words], { cwd, encoding: "utf8" }).trim();
 }
 
-/** A repository whose Makefile says what it builds. */
+/** A repository whose Makefile prints what it builds. */
 function makeOrigin(folder: string): string {
   const path = join(folder, "origin");
   mkdirSync(path);
@@ -234,7 +234,7 @@ test("reboot has happened when the host has another boot id and its FileServer i
   const signIns = (): number => nodes.n3.log.split("Accepted publickey").length;
   const signInsThen = signIns();
   await nodes.n3.start();
-  // Up again, and looked at, but its FileServer is not.
+  // It is up again and has been polled, but its FileServer is not.
   await until("a look at it", () => (signIns() > signInsThen ? true : undefined));
   await sleep(500);
   assert.equal((await console.record(id)).state, "running");

@@ -1,4 +1,4 @@
-// Messages that are broken, too large or at the ends of their fields are refused, and nothing has changed.
+// Tests that broken, oversized and boundary messages are refused and change nothing.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { OnConflict, Sort } from "#wire/proto/gen/grove/v1/common_pb.ts";

@@ -1,4 +1,4 @@
-// Paths that are hostile or lead to another user are refused, and nothing has changed or been learnt.
+// Tests that hostile paths and paths of other users are refused, change nothing and reveal nothing.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import {

@@ -1,4 +1,4 @@
-// Sessions and ID tokens that do not hold are refused by their reason, and nothing has changed.
+// Tests that invalid sessions and ID tokens are refused with their reason and change nothing.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";

@@ -1,4 +1,4 @@
-// Sign-ins that must fail: mock tokens where they are not allowed, no client id, and tokens that are somebody else's or stale.
+// Tests of failing sign-ins: forbidden mock tokens, no client id, foreign or expired tokens.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -14,7 +14,7 @@ const CLIENT_ID = "grove-test";
 const mock = (claims: object): string =>
   `mock-jwt.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`;
 
-/** A tokeninfo address that knows one set of claims for each token, and which tokens it was asked about. */
+/** A tokeninfo address with one set of claims for each token, which records the tokens of its requests. */
 async function tokeninfo(t: TestContext, claims: Readonly<Record<string, object>>) {
   const asked: string[] = [];
   const server = createServer((request, response) => {

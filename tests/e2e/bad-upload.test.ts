@@ -1,4 +1,4 @@
-// Uploads that are out of order, of a wrong size or with wrong bytes are dropped whole, and nothing has changed.
+// Tests that uploads out of order, of a wrong size or with wrong bytes are dropped and change nothing.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { crc32 } from "node:zlib";

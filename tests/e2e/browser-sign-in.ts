@@ -1,4 +1,4 @@
-// A person with a browser: signs in at the demonstration's identity provider with Chromium, as `grove login` asks for.
+// Signs in at the demonstration's identity provider with Chromium, for `grove login`.
 import { chromium } from "playwright-core";
 import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
 import { freePort } from "#testing/free-ports.ts";
@@ -7,7 +7,7 @@ import { type Ended, type Program, startGrove } from "./processes.ts";
 /** A `grove login` that waits for its browser. */
 export interface WaitingLogin {
   readonly program: Program;
-  /** Where it wants the browser to go. */
+  /** The address for the browser. */
   readonly consentUrl: URL;
 }
 
@@ -16,7 +16,8 @@ export async function startLogin(
   clusterFile: string,
   env: Readonly<Record<string, string>>,
 ): Promise<WaitingLogin> {
-  // A port of our own, so that a login of somebody else on this machine does no harm. A native client may have any (RFC 8252).
+  // An own port, so that another login on this machine is not disturbed. A native client may have any (RFC
+  // 8252).
   const port = await freePort();
   const program = startGrove(["login", "--cluster", clusterFile], {
     env: { ...env, IDP_REDIRECT_URI: `http://localhost:${port}/logincallback` },
@@ -25,7 +26,7 @@ export async function startLogin(
   return { program, consentUrl: new URL(address.trim()) };
 }
 
-/** Signs in at the provider's pages; answers what the browser shows in the end, and how the login ended. */
+/** Signs in at the provider's pages; returns the last page's text and the login's end. */
 export async function signInWithChromium(
   login: WaitingLogin,
   user: { readonly email: string; readonly password: string },

@@ -1,4 +1,4 @@
-// A user who changes one folder without pause, and knows what must be in it after a crash: everything acknowledged, and of the one call under way all or nothing.
+// Changes one folder constantly and knows its content after a crash, except for one unfinished call.
 import { createHash } from "node:crypto";
 import { type Client, createClient, type GrpcChannel } from "#wire/grpc/client.ts";
 import { OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";
@@ -7,7 +7,7 @@ import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 /** Names and contents of a folder. */
 export type Contents = ReadonlyMap<string, Uint8Array>;
 
-/** Random numbers that a seed repeats. */
+/** A random number generator with a seed. */
 export class Dice {
   readonly #seed: string;
   #count = 0;
@@ -56,7 +56,7 @@ export class BusyFolder {
     this.#dice = new Dice(seed + path);
   }
 
-  /** Changes the folder until a call fails, as it does when the server is killed; answers the failure. */
+  /** Changes the folder until a call fails, as after a server's kill; returns the failure. */
   async work(channel: GrpcChannel, token: string): Promise<unknown> {
     const client = createClient(FileServer, channel);
     const metadata = { authorization: `Bearer ${token}` };
@@ -79,8 +79,8 @@ export class BusyFolder {
   }
 
   /**
-   * Compares with what a server now has and goes on from there. Answers what is wrong in words; nothing when what is there is the last
-   * acknowledged state, or that with the call that was under way.
+   * Compares with the server's current content and continues from there. Returns the difference in words,
+   * undefined for the last acknowledged state or that with the interrupted call.
    */
   settle(found: Contents | undefined): string | undefined {
     if (found === undefined) {

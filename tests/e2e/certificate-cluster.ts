@@ -1,4 +1,4 @@
-// A MetaServer with an authority and nodes that joined it with tokens, made as an operator makes them.
+// A MetaServer with an authority, and nodes that joined it with tokens, set up by an operator's commands.
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { freePlace, grove, type Place, type Program, startGrove, stopProgram } from "./processes.ts";
@@ -18,7 +18,7 @@ export interface CertificateCluster {
   addNode(id: string, flags?: readonly string[]): Promise<Place & Program & { readonly data: string }>;
 }
 
-/** Runs `grove` and throws unless it ends well; answers its standard output. */
+/** Runs `grove`, throws on failure, and returns its standard output. */
 export async function groveOk(words: readonly string[], input?: string): Promise<string> {
   const { code, stdout, stderr } = await grove(words, input === undefined ? {} : { input });
   if (code !== 0) throw new Error(`grove ${words.join(" ")} ended with ${code}: ${stderr}`);

@@ -1,4 +1,4 @@
-// Certificates of every server are renewed while clients work: no call fails and no stream is dropped.
+// Tests that renewals of every server's certificate fail no call and drop no stream.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
@@ -14,11 +14,11 @@ import { groveOk, startCertificateCluster } from "./certificate-cluster.ts";
 
 /** About 26 seconds: a renewal every 17. */
 const CERT_DAYS = 0.0003;
-/** More of them, for those who have the time: GROVE_E2E_ROUNDS=5 node --test tests/e2e/certificate-renewal.test.ts */
+/** More renewals: GROVE_E2E_ROUNDS=5 node --test tests/e2e/certificate-renewal.test.ts */
 const RENEWALS = Number(process.env["GROVE_E2E_ROUNDS"] ?? 1);
 const CHUNK_BYTES = 1_000_000;
 const STREAM_CHUNKS = 60;
-/** Calls of the others between two chunks of the slow download: half a second or more. */
+/** Other clients' calls between two chunks of the slow download: half a second or more. */
 const PACE_CALLS = 200;
 
 const serialAt = (port: number, ca: string): Promise<string> =>
@@ -79,7 +79,7 @@ test("certificates are renewed under load, by themselves, by the operator and ha
         files.createFile({ path: `/${name}${at}`, data: bytes.subarray(0, 1_000) }, session),
       );
       await counted(() => files.getAttr({ path: `/${name}${at}` }, session));
-      // Renewals are looked for here, not speed: the machine is left to others.
+      // The test needs renewals, not speed: other tests get the machine.
       await sleep(5);
     }
   };
@@ -92,7 +92,7 @@ test("certificates are renewed under load, by themselves, by the operator and ha
       await sleep(20);
     }
   };
-  /** A download that is read so slowly that renewals fall into it. */
+  /** A download that is read so slowly that renewals happen during it. */
   const onOneStream = async (): Promise<void> => {
     let received = 0;
     await counted(async () => {
@@ -108,7 +108,7 @@ test("certificates are renewed under load, by themselves, by the operator and ha
   const renewed = (program: { output(): string }): number =>
     program.output().split('"why":"renewed"').length - 1;
   await until(() => renewed(node) >= RENEWALS && renewed(cluster.metaserver) >= RENEWALS);
-  // The operator's turn: half a file first, then the whole, and SIGHUP both times.
+  // A manual renewal: half a file first, then the whole, and SIGHUP both times.
   const path = join(node.data, "tls", "node.crt");
   await groveOk(["ca", "renew", "n1", "-ca_dir", cluster.caDir, "-out", cluster.folder]);
   const whole = await readFile(join(cluster.folder, "n1.crt"), "utf8");
@@ -130,7 +130,7 @@ test("certificates are renewed under load, by themselves, by the operator and ha
   );
   assert.notEqual(await serialAt(node.port, cluster.caPem), first.node);
   assert.notEqual(await serialAt(cluster.metaserver.port, cluster.caPem), first.meta);
-  // The control plane went over to the new certificate as well: one registration, no lost heartbeat.
+  // The control plane also switched to the new certificate: one registration, no lost heartbeat.
   assert.doesNotMatch(node.output(), /metaserver_failed|fenced/);
   assert.equal(cluster.metaserver.output().split("node_registered").length - 1, 1);
 });

@@ -1,4 +1,4 @@
-// The console's polls of a real FileServer: what its listener says arrives whole, over one kept connection, with users and events.
+// Tests of the console's polls of a real FileServer: complete answers over one kept connection.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

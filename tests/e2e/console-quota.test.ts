@@ -1,4 +1,4 @@
-// An operator at the console changes a quota on a node of a cluster with certificates: exact to 2^64 - 1 on every way back (4.3, T17).
+// Tests of quota changes at the console in a TLS cluster: exact to 2^64 - 1 in every answer (4.3, T17).
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -82,7 +82,7 @@ test("a quota of 2^53 + 1 and of 2^64 - 1 set at the console is what the node, t
   t.after(() => socket.terminate());
   socket.on("message", (text) => messages.push(JSON.parse((text as Buffer).toString("utf8")) as Message));
 
-  // Its root is known from the metadata store before the node was polled, so the quota is the default either way.
+  // The metadata store names its root before the first poll, so the quota is the default either way.
   assert.equal((await bobInList()).quota_limit, 17_179_869_184);
   for (const [method, exact] of [
     ["PUT", 2n ** 53n + 1n],

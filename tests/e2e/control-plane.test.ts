@@ -1,4 +1,4 @@
-// The control plane from outside (spec 5.6, C-07): grpcio with certificates that openssl made, from plain to hostile.
+// Tests of the control plane (spec 5.6, C-07): grpcio with openssl's certificates, plain to hostile.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
@@ -30,7 +30,7 @@ const has = (command: string, ...words: string[]): boolean => {
 const python = ["/usr/bin/python3", "python3"].find((name) => has(name, "-c", "import grpc"));
 const canRun = python !== undefined && has("openssl", "version");
 
-/** Names that look like ours to a careless reader, each as openssl's configuration writes it. */
+/** Names that a careless check takes for ours, in the form of openssl's configuration. */
 const HOSTILE_NAMES: Readonly<Record<string, string>> = {
   "no-name": "",
   "suffix-only": "DNS:evilcluster.local",
@@ -45,7 +45,8 @@ const HOSTILE_NAMES: Readonly<Record<string, string>> = {
   "in-uri": "URI:x:DNS:fileserver",
   slash: "DNS:n1.cluster.local/x",
   idn: "DNS:xn--n1-cluster-local.example",
-  // Commas and NUL, as the raw bytes of an extension: SEQUENCE { [2] "evil, DNS:fileserver" } and { [2] "fileserver\0.evil" }.
+  // Commas and NUL, as the raw bytes of an extension: SEQUENCE { [2] "evil, DNS:fileserver" } and { [2]
+  // "fileserver\0.evil" }.
   comma: "DER:3016821465 76696c2c20444e533a66696c65736572766572",
   nul: "DER:3012821066696c65736572766572002e6576696c",
 };
@@ -58,7 +59,7 @@ test("grpcio with openssl's certificates: the right one is served, every other i
   const cluster = await startCertificateCluster(t, folder, 90);
   const ca = join(cluster.caDir, "ca.crt");
   const caKey = join(cluster.caDir, "ca.key");
-  /** The fixed words of a command in one text, and those that may hold blanks apart. */
+  /** Runs openssl with fixed words in one text, and separate words that may hold blanks. */
   const openssl = (fixed: string, ...more: string[]): void => {
     execFileSync("openssl", [...fixed.split(" "), ...more], {
       cwd: folder,
@@ -119,11 +120,11 @@ test("grpcio with openssl's certificates: the right one is served, every other i
   await add("self-signed", { signer: ["-key", "self-signed.key"] });
   await add("ended", { days: ["-not_before", "20200101000000Z", "-not_after", "20200201000000Z"] }).catch(
     async () => {
-      // Before openssl 3.4 a certificate that has ended is made with negative days.
+      // Before openssl 3.4 an expired certificate is made with negative days.
       await add("ended", { days: ["-days", "-1"] });
     },
   );
-  // One that a real authority of ours would not have left out: revoked.
+  // A revoked certificate, which a real authority of ours publishes.
   await groveOk(["ca", "issue", "n9", "-ca_dir", cluster.caDir, "-out", folder]);
   await groveOk(["ca", "revoke", "n9", "-ca_dir", cluster.caDir]);
   await cluster.metaserver.says(/revocations_read/);

@@ -1,7 +1,7 @@
-"""Calls the control plane of a MetaServer with Python's grpcio and whatever certificate it is given.
+"""Calls the control plane of a MetaServer with Python's grpcio and a given certificate.
 
-usage: control_caller.py HOST:PORT CA_FILE, then on standard input a line for each call: NAME METHOD NODE_ID CERT KEY, with - for
-no certificate; prints NAME METHOD CODE REASON.
+usage: control_caller.py HOST:PORT CA_FILE, then on standard input a line for each call:
+NAME METHOD NODE_ID CERT KEY, with - for no certificate; prints NAME METHOD CODE REASON.
 """
 import sys
 

@@ -1,4 +1,4 @@
-// A whole cluster as people start it, with users who have files, and machines that the console reaches over SSH: what shows and screenshots look at.
+// A whole demonstration cluster with users, files and SSH machines, for scenes and screenshots.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-serve
 import { signInWithChromium, startLogin } from "./browser-sign-in.ts";
 import { grove, type Program, startGrove, stopProgram } from "./processes.ts";
 
-/** What cluster.json says, as far as it is used here. */
+/** The used parts of cluster.json. */
 export interface ClusterFile {
   readonly console: string;
   readonly admin_password: string;
@@ -19,33 +19,33 @@ export interface ClusterFile {
   readonly users: readonly { readonly email: string; readonly password: string }[];
 }
 
-/** A cluster that runs. */
+/** A running cluster. */
 export interface DemoSite {
   readonly folder: string;
   /** The console. */
   readonly url: string;
   readonly password: string;
-  /** cluster.json as it is now. */
+  /** The current cluster.json. */
   cluster(): Promise<ClusterFile>;
-  /** Signs a user in: by a mock token, or as one of the demonstration's users in a browser. */
+  /** Signs a user in: by a mock token, or as a demonstration user in a browser. */
   signIn(user: string): Promise<void>;
   /** Runs ./grove in a user's name. */
   as(user: string, ...words: readonly string[]): Program;
-  /** Asks the console as an operator. */
+  /** Sends a request to the console as an operator. */
   ask(path: string, method?: "GET" | "POST" | "PUT", body?: unknown): Promise<unknown>;
 }
 
-/** Several processes on a machine that may be busy. */
+/** Longest start of several processes on a busy machine. */
 const START_WAIT_MS = 120_000;
 
 interface Owner {
   after(hook: () => Promise<void>): void;
 }
 
-/** How a site is made. */
+/** Options of a site. */
 export interface DemoRequest {
   readonly nodes: number;
-  /** Called with the data folder before anything starts; answers how to undo it, if that is needed. */
+  /** Called with the data folder before anything starts; returns its undo, if needed. */
   readonly prepare?: (folder: string) => (() => void) | undefined;
   /** True to enrol an sshd as each node's machine. */
   readonly hasSsh?: boolean;
@@ -54,12 +54,12 @@ export interface DemoRequest {
   readonly isReal?: boolean;
 }
 
-/** What says that the site's machines can be reached over SSH here; a reason where they cannot. */
+/** The reason why the site's machines cannot be reached over SSH here; false where they can. */
 export const withoutMachines = withoutSshServer;
 
 /** Starts it; it ends with its owner. */
 export async function openDemoSite(t: Owner, request: DemoRequest): Promise<DemoSite> {
-  // Hooks run in the order in which they were named: what was made last must end first.
+  // Hooks run in the order of their registration, but the last made must end first.
   const ends: (() => Promise<void> | void)[] = [];
   t.after(async () => {
     for (const end of ends.toReversed()) await end();
@@ -145,7 +145,7 @@ function git(folder: string, ...words: readonly string[]): void {
   execFileSync("git", [...IDENTITY, "-C", folder, ...words], { stdio: "ignore" });
 }
 
-/** A repository whose branch main the machines pull: its build says which commit it is. */
+/** A repository whose branch main the machines pull: its build prints its commit. */
 function makeSources(folder: string): void {
   const sources = join(folder, "sources");
   mkdirSync(sources);
@@ -161,7 +161,10 @@ export function commitSources(folder: string, build: string): void {
   git(sources, "commit", "-q", "--allow-empty", "-m", build);
 }
 
-/** Makes an sshd the machine of a node: its FileServer's log is read there, and "systemctl restart" ends the process, which `grove up` starts again. */
+/**
+ * Makes an sshd the machine of a node: its FileServer's log is there, and "systemctl restart" ends the
+ * process, which `grove up` restarts.
+ */
 async function enrol(id: string, server: SshServer, folder: string): Promise<void> {
   server.addProgram("sudo", 'if [ "$1" = -n ]; then shift; fi\nexec "$@"');
   server.addProgram(

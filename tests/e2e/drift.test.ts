@@ -1,4 +1,4 @@
-// Shows that a node which serves tells of every counter that was planted wrong, in its metrics, by an alert and to the doctor, without a check that stops it (D16, A-17).
+// Tests that a serving node reports every planted wrong counter: metrics, alert, doctor (D16, A-17).
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -17,7 +17,7 @@ import { until } from "#testing/until.ts";
 const PAUSE_MS = 3_600_000;
 const QUIET = { errors: 0, ops: 0, failingRun: 0, isFull: true };
 
-/** What the pages of the console, its alerts and the doctor make of a node's metrics now. */
+/** The view of the console's pages, its alerts and the doctor on a node's current metrics. */
 async function look(node: TestNode): Promise<{
   readonly body: Readonly<Record<string, unknown>>;
   readonly alert: string;
@@ -41,7 +41,7 @@ async function look(node: TestNode): Promise<{
   return { body, alert: drift.level === "warning" ? title : drift.level, doctor: `${state} ${what}` };
 }
 
-/** Nodes by their folders: a folder goes when its node has ended. */
+/** Nodes by their folders: a folder is removed when its node has ended. */
 const running = new Map<string, TestNode>();
 
 /** A folder with live files, a folder in the trash, and nothing else. */
@@ -66,7 +66,7 @@ function plant(dataFolder: string, sql: string): void {
   db.close();
 }
 
-/** Starts a node that counts, and waits for its first count. */
+/** Starts a node with recounts, and waits for the first. */
 async function counting(dataFolder: string): Promise<{ node: TestNode; clock: ManualClock }> {
   const clock = new ManualClock();
   const recount = { rowsPerSecond: 2 ** 40, pauseMs: PAUSE_MS };

@@ -1,4 +1,4 @@
-// Every exit code of the client, met at real servers by what people type, with one sentence on what happened and one on what to do.
+// Tests of every exit code of the client at real servers, with its two sentences.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdir, symlink, writeFile } from "node:fs/promises";

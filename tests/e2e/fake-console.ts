@@ -1,11 +1,11 @@
-// A console that is nothing but answers, inside a browser's network: as many nodes and users as a test wants, and a socket in its hands.
+// A fake console inside a browser's network, with a test's nodes, users and socket messages.
 import { readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Page, Route, WebSocketRoute } from "playwright-core";
 import { type FakeCluster, replyTo, totalsOf } from "#testing/fake-cluster.ts";
 
-/** The pages as they are built. */
+/** The built pages. */
 export const BUILT = fileURLToPath(new URL("../../dist/web/", import.meta.url));
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html",
@@ -13,27 +13,27 @@ const TYPES: Readonly<Record<string, string>> = {
   ".css": "text/css",
   ".svg": "image/svg+xml",
 };
-/** Where the pages stand; nothing listens there. */
+/** The address of the pages; nothing listens there. */
 export const FAKE_URL = "http://grove.test";
 
 /** A fake console behind one page. */
 export interface FakeConsole {
   readonly cluster: FakeCluster;
-  /** Paths that were asked for, the pages' own files too. */
+  /** Requested paths, the pages' own files included. */
   readonly asked: string[];
-  /** How many sockets were opened so far. */
+  /** The number of sockets opened so far. */
   opened(): number;
-  /** What else is answered, by "METHOD /path"; a function is given the body. */
+  /** Further answers by "METHOD /path"; a function gets the body. */
   readonly replies: Map<string, object | ((body: unknown) => object)>;
-  /** What was asked on /ws/actions, the newest last. */
+  /** Topics subscribed on /ws/actions, the newest last. */
   readonly subscribed: unknown[];
-  /** Sends a message to whoever follows something. */
+  /** Sends a message to the followers of a topic. */
   tell(type: string, seq: number, data: unknown): void;
-  /** Closes the sockets that follow something; they come back. */
+  /** Closes the sockets that follow a topic; they reconnect. */
   cutTopics(): void;
   /** Sends a message over the open socket. */
   say(type: string, data: unknown): void;
-  /** Sends a snapshot of the nodes as they are now. */
+  /** Sends a snapshot of the current nodes. */
   snapshot(): void;
   /** Closes the socket, and refuses new ones until `isAway` is false again. */
   hangUp(code: number): void;

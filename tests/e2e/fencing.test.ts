@@ -1,4 +1,4 @@
-// Two processes with one node id (M-02, D19): a copy, one with another key, and one that comes back from a pause.
+// Tests of two processes with one node id (M-02, D19): a copy, another key, the end of a pause.
 import assert from "node:assert/strict";
 import { cp, mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -47,7 +47,7 @@ test("a copy of a node fences it at once, a stranger with its name waits for the
   assert.match((await ready(stranger)).reasons.join(), /another FileServer is running as n1/);
   assert.equal((await ready(first)).ready, true);
 
-  // The holder pauses for longer than its lease: the stranger is next, and the holder fenced when it wakes up.
+  // The holder pauses beyond its lease: the stranger takes over, and the holder is fenced when it wakes up.
   first.child.kill("SIGSTOP");
   await stranger.says(/"event":"registered"/, NODE_LEASE_MS + 40_000);
   assert.equal((await ready(stranger)).ready, true);

@@ -1,4 +1,4 @@
-"""A client of a FileServer that knows grpcio and the protocol that the server reflects, and nothing else of Grove.
+"""A client of a FileServer with grpcio and only the reflected protocol.
 
 usage: foreign_client.py HOST:PORT; prints a line for each scenario that has passed.
 """
@@ -151,7 +151,7 @@ class User:
         return first.attr, b"".join(parts)
 
     def sizes(self, *folders):
-        """Everything that a failed upload could have left changed."""
+        """Everything that a failed upload could have changed."""
         quota = self.run("GetQuota", m("GetQuotaRequest"))
         return (
             [(one.path, one.size, one.child_count) for one in (self.attr(path) for path in ("/", *folders))],
@@ -200,7 +200,7 @@ def trailers(error):
 
 
 def refused(run, code, reason):
-    """Runs what must be refused; the reason stands in a plain trailer and in google.rpc.ErrorInfo, the two agree."""
+    """Runs a call that must be refused, with the same reason in a plain trailer and google.rpc.ErrorInfo."""
     error = failure_of(run)
     assert error.code() == code, (error.code(), error.details())
     assert trailers(error).get("svc-reason") == reason, (trailers(error), error.details())
@@ -215,7 +215,7 @@ def refused(run, code, reason):
 
 
 def settles(check):
-    """Waits for what the server does after its client has gone."""
+    """Waits for the server's cleanup after its client has gone."""
     end = time.monotonic() + 10
     while not check() and time.monotonic() < end:
         time.sleep(0.02)
@@ -232,10 +232,10 @@ def discovery():
         assert service in services, services
     unknown = protocol.answer(text_field(4, "grove.v1.Nothing"))
     assert 7 in unknown and dict(fields(unknown[7]))[1] == Code.NOT_FOUND.value[0], unknown
-    # Refusals carry messages that no service names; they can be asked for all the same.
+    # Refusals carry messages that no service names; reflection returns them too.
     protocol.learn(text_field(4, "google.rpc.ErrorInfo"))
     protocol.learn(text_field(4, "grpc.health.v1.Health"))
-    # A method of a later version is answered by those before as nothing that they know.
+    # A server answers a method of a later version as unknown.
     later = channel.unary_unary("/grove.v1.FileServer/InventedTomorrow")
     assert failure_of(lambda: later(b"")).code() == Code.UNIMPLEMENTED
 
@@ -272,7 +272,7 @@ def transfers():
 
 
 def message_sizes():
-    """Payloads of 1 byte to 4 MiB are all taken, whatever the server cuts them into."""
+    """Payloads of 1 byte to 4 MiB are all accepted, independent of the server's chunks."""
     for chunk, size in ((MESSAGE_MAX, 30 * MB), (65_536, 10 * MB), (4 * MB - 1, 9 * MB), (1, 300), (CHUNK, 0)):
         for known in (size, None):
             reply = alice.upload("/docs/c", data[:size], size=known, chunk=chunk)
@@ -299,7 +299,7 @@ def exceeded(run, **wanted):
 
 
 def quota_with_known_size():
-    """The whole size is asked for before the first byte."""
+    """The whole size is claimed before the first byte."""
     bob = with_quota("bob@example.com", 9 * MB)
     before = bob.sizes("/in")
     room = 9 * MB - 1000
@@ -315,14 +315,14 @@ def quota_with_known_size():
     assert bob.sizes("/in") == before
     reply = bob.upload("/in/all", data[:room], size=room)
     assert reply.quota_used == reply.quota_limit == 9 * MB
-    # Full to the last byte: nothing is created any more, not even what is empty (T2).
+    # Full to the last byte: no creation succeeds, not even of empty files (T2).
     exceeded(lambda: bob.upload("/in/empty", b"", size=0), used=9 * MB)
     exceeded(lambda: bob.make_folder("/in/folder"), used=9 * MB)
     exceeded(lambda: bob.run("CreateFile", m("CreateFileRequest", path="/in/file")), used=9 * MB)
 
 
 def quota_with_unknown_size():
-    """The breach comes in the middle; folder, root, quota and listing are then as before."""
+    """A breach in the middle leaves folder, root, quota and listing as before."""
     carol = with_quota("carol@example.com", 9 * MB)
     before = carol.sizes("/in")
     room = 9 * MB - 1000
@@ -338,7 +338,7 @@ def quota_with_unknown_size():
 
 
 def setting_quotas():
-    """By password and by identity; everybody else gets the specified text."""
+    """By password and by identity; other callers get the specified text."""
     text = "permission denied: only cluster administrators can modify quotas"
     admin = User("admin@example.com")
     quota = lambda: alice.run("GetQuota", m("GetQuotaRequest"))
@@ -390,7 +390,7 @@ def cancellation():
 
 
 def errors():
-    """What a program of another language must be able to tell apart."""
+    """Refusals that a program of another language must distinguish."""
     refused(lambda: alice.attr("/none"), Code.NOT_FOUND, "NO_SUCH_PATH")
     refused(lambda: alice.attr("none"), Code.INVALID_ARGUMENT, "BAD_ARGUMENT")
     refused(lambda: alice.make_folder("/docs"), Code.ALREADY_EXISTS, "PATH_EXISTS")

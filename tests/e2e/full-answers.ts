@@ -1,4 +1,4 @@
-// What a console answers an operator about the cluster in which something is wrong: something of everything, in the length and shape that it has.
+// A console's answers to an operator about a cluster with problems, in real shapes and lengths.
 import { HISTORY_COLUMNS } from "#wire/webapi/performance.ts";
 import type { FakeConsole } from "./fake-console.ts";
 import { BOB, COMMITS } from "./full-cluster.ts";
@@ -156,7 +156,7 @@ function stopped(now: number): Record<string, unknown> {
 const without = (record: object, names: RegExp): Record<string, unknown> =>
   Object.fromEntries(Object.entries(record).filter(([name]) => !names.test(name)));
 
-/** What would be rolled out, before anything has happened. */
+/** A rollout before its start. */
 function planned(now: number, fields: Record<string, unknown> = {}): Record<string, unknown> {
   const nodes = (rollout(now)["nodes"] as { steps: object[] }[]).map((node) => ({
     ...without(node, /^(?:step|commit_.*|errors_.*)$/),
@@ -166,7 +166,7 @@ function planned(now: number, fields: Record<string, unknown> = {}): Record<stri
   return rollout(now, { id: "plan", state: "planned", nodes, ...fields });
 }
 
-/** Fills a fake console with what an operator's pages ask for. */
+/** Fills a fake console with the answers of an operator's pages. */
 export function answerEverything(fake: FakeConsole, now: number): void {
   const say = (path: string, reply: object): void => void fake.replies.set(path, reply);
   for (const id of ["n1", "n2", "n3", "n4", "cluster"]) say(`GET /api/history/${id}`, historyOf(now));

@@ -1,19 +1,19 @@
-// A cluster in which something is wrong: nodes, users and alerts of every kind, with names as long as they may be.
+// A cluster with problems: nodes, users and alerts of every kind, with names of maximal length.
 import { type FakeCluster, fakeAlert, fakeNode, fakeUser } from "#testing/fake-cluster.ts";
 
 const GIB = 2 ** 30;
 const TIB = 2 ** 40;
-/** Who has nearly used it up. */
+/** A user near the quota. */
 export const BOB = "bob@people.example";
-/** Who is locked out. */
+/** A user who is locked out. */
 export const LOCKED = "carol@people.example";
-/** What its machines run, and what they ran before. */
+/** The current commit of its machines, and the one before. */
 export const COMMITS = [
   "4f2a9c81d07be35612f9a3c4d5e6f708192a3b4c",
   "9b1d44e02c7a5f6e8d9c0b1a2f3e4d5c6b7a8990",
 ] as const;
 
-/** Of a node that has not answered nothing is known. */
+/** Fields that are unknown for a node that has not answered. */
 const NOT_TOLD = [
   "write_mbps",
   "read_mbps",
@@ -31,7 +31,7 @@ const NOT_TOLD = [
   "users_assigned_count",
 ] as const;
 
-/** A cluster in which something is wrong. Times are unix seconds. */
+/** A cluster with problems. Times are unix seconds. */
 export function fullCluster(now: number, isOperator: boolean): FakeCluster {
   const node = (index: number, name: string, fields: Record<string, unknown>): Record<string, unknown> =>
     fakeNode(index, {

@@ -1,4 +1,4 @@
-// Kills a FileServer with SIGKILL while many write, again and again: what was acknowledged is there, counters are exact, nothing is left over.
+// Tests that SIGKILL of a FileServer under writes keeps acknowledged data and exact counters.
 import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,12 +10,12 @@ import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { BusyFolder, type Contents, Dice } from "./busy-folder.ts";
 import { freePlace, grove, startGrove, startNode, stopProgram } from "./processes.ts";
 
-/** More rounds, for those who have the time: GROVE_E2E_ROUNDS=100 node --test tests/e2e/kill.test.ts */
+/** More rounds: GROVE_E2E_ROUNDS=100 node --test tests/e2e/kill.test.ts */
 const ROUNDS = Number(process.env["GROVE_E2E_ROUNDS"] ?? 2);
 const SEED = process.env["GROVE_E2E_SEED"] ?? String(Date.now());
 const FOLDERS = 8;
 
-/** The report of a check that read every byte; fails the test when anything differs. */
+/** The report of a check that read every byte; fails the test on any difference. */
 async function checkData(data: string): Promise<{ liveBytes: number; chunkCount: number; notes: string[] }> {
   const { code, stdout, stderr } = await grove(["fsck", "-data", data, "-deep", "--json"]);
   const report = JSON.parse(stdout || "{}") as {
@@ -29,7 +29,7 @@ async function checkData(data: string): Promise<{ liveBytes: number; chunkCount:
   return report;
 }
 
-/** A user's session and every operation that looking needs. */
+/** A user's session and every operation for reading. */
 async function lookAt(channel: GrpcChannel, email: string) {
   const client = createClient(FileServer, channel);
   const registered = await client.registerClient(
@@ -46,7 +46,7 @@ async function lookAt(channel: GrpcChannel, email: string) {
     }
     return Buffer.concat(chunks);
   };
-  /** Sizes of everything below a folder; asserts on the way that each folder's size is the sum of what it holds. */
+  /** Sizes of everything below a folder; asserts that each folder's size is the sum of its content. */
   const total = async (path: string): Promise<bigint> => {
     let sum = 0n;
     for (const entry of await list(path)) {
@@ -59,7 +59,7 @@ async function lookAt(channel: GrpcChannel, email: string) {
   return { token, list, read, total, quota: () => client.getQuota({}, { metadata }) };
 }
 
-/** Asserts that the counters are the recount and that nothing waits in staging. */
+/** Asserts that the counters equal the recount and that staging is empty. */
 async function assertExact(user: Awaited<ReturnType<typeof lookAt>>): Promise<void> {
   const sum = await user.total("/");
   const { usedBytes, liveBytes, stagingBytes } = await user.quota();
@@ -127,7 +127,7 @@ async function progress(folders: readonly BusyFolder[], calls: number): Promise<
   throw new Error("the folders do not get anywhere");
 }
 
-/** A thousand files of all sizes in nested folders, and the relative paths of them. */
+/** A thousand files of all sizes in nested folders, by relative path. */
 async function makeTree(root: string): Promise<Map<string, Uint8Array>> {
   const dice = new Dice(SEED);
   const files = new Map<string, Uint8Array>();
@@ -160,13 +160,13 @@ test("grove put -r outlives a killed server; when it is killed itself, the next 
   const login = await grove(["login", "--mock", "alice@example.com", "--fileserver", place.address], { env });
   assert.equal(login.code, 0, login.stderr);
 
-  // The client dies: nothing half is seen, and what there is is right.
+  // The client dies: no partial file is visible, and the existing ones are right.
   const killed = startGrove(["put", "-r", tree], { env });
   await halfway(place.address, 200);
   killed.child.kill("SIGKILL");
   await killed.ended;
 
-  // The server dies under the client and comes back: the client goes on by itself.
+  // The server dies during the transfer and restarts: the client continues by itself.
   const put = startGrove(["put", "-r", tree], { env });
   await halfway(place.address, 500);
   node.child.kill("SIGKILL");

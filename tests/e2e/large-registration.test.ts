@@ -1,4 +1,4 @@
-// A node with 84,000 users, and a metadata store that is lost: all are found again, and nobody is given a second root meanwhile (D19).
+// Tests that 84,000 users keep their one root each when the metadata store is lost (D19).
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// A node's disk is lost and restored: who came after the backup is not given an empty root without a word, and the console accuses nobody (D19, D24).
+// Tests of a restored disk: users newer than the backup get no silent empty root, no false alarm (D19, D24).
 import assert from "node:assert/strict";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ test("a user whose root a restore has lost is told so at sign-in, and gets an em
       env: { SVC_AUTH_MOCK: "1" },
     });
     t.after(() => stopProgram(program, "SIGKILL"));
-    // After the loss of the disk it is another folder, which waits for the lease of the one before.
+    // The new folder after the loss waits for the lease of the one before.
     await program.says(/"event":"registered"/, 90_000);
     return program;
   };

@@ -1,4 +1,4 @@
-// Many clients of one user at once: a quota that never gives way by a byte, and one session that they share after a restart.
+// Tests of many clients of one user: a quota exact to the byte, one shared session after a restart.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -17,13 +17,13 @@ import { freePlace, grove, startNode, stopProgram } from "./processes.ts";
 const PASSWORD = "correct horse battery staple";
 const PIECE_BYTES = 65_536;
 
-/** A connection of grpc-js, which knows nothing of Grove but the messages. */
+/** A connection of grpc-js, which knows only the messages of Grove. */
 class Foreign {
   readonly #client: Client;
   readonly #metadata = new Metadata();
 
   constructor(address: string, metadata: Readonly<Record<string, string>>) {
-    // An option of its own keeps grpc-js from sharing one connection between all.
+    // A unique option keeps grpc-js from sharing one connection between all.
     this.#client = new Client(address, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
     for (const [name, value] of Object.entries(metadata)) this.#metadata.set(name, value);
   }
@@ -125,7 +125,7 @@ test("200 parallel uploads of one user fill the quota and never pass it by a byt
       assert.deepEqual(said, ["storage quota exceeded", "QUOTA_EXCEEDED"]);
     }
     const stored = answers.length - refused.length;
-    // Whole sizes are claimed at once, so that as many come through as fit; pieces of files that fail may hold others back.
+    // Whole sizes are claimed at once, so as many succeed as fit; pieces of failing files may block others.
     if (isKnown) assert.equal(stored, 77);
     else assert.ok(stored > 0 && stored <= 77, `${stored} came through`);
     assert.ok(mostUsed <= quotaBytes, `${mostUsed} used of ${quotaBytes}`);

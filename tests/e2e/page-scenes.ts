@@ -1,4 +1,4 @@
-// Every page of the console in every state worth looking at: for axe, for narrow screens, for eyes.
+// Every page of the console in every relevant state, for axe, narrow screens and visual review.
 import type { Page } from "playwright-core";
 import type { FakeConsole } from "./fake-console.ts";
 import { BOB, LOCKED } from "./full-cluster.ts";
@@ -7,11 +7,11 @@ import { BOB, LOCKED } from "./full-cluster.ts";
 export interface Scene {
   readonly name: string;
   readonly path: string;
-  /** What is to be seen before it counts as shown, beside its title. */
+  /** The text that must be visible, beside the title, before the scene counts as shown. */
   readonly shows: RegExp;
-  /** What is done once the page is there. */
+  /** The actions once the page is there. */
   readonly act?: (page: Page, fake: FakeConsole) => Promise<void>;
-  /** What is to be undone before the next. */
+  /** The undo before the next scene. */
   readonly end?: (page: Page, fake: FakeConsole) => Promise<void>;
 }
 
@@ -35,7 +35,7 @@ const PUBLIC_SCENES: readonly Scene[] = [
   { name: "nowhere", path: "/nowhere", shows: /./ },
 ];
 
-/** What a visitor can see. */
+/** The scenes of a visitor. */
 export const VISITOR_SCENES: readonly Scene[] = [
   ...PUBLIC_SCENES,
   { name: "refused", path: "/users", shows: /This page is for operators/ },
@@ -59,7 +59,7 @@ export const VISITOR_SCENES: readonly Scene[] = [
 
 const closeByKey = (page: Page): Promise<void> => page.keyboard.press("Escape");
 
-/** What an operator can see. */
+/** The scenes of an operator. */
 export const OPERATOR_SCENES: readonly Scene[] = [
   ...PUBLIC_SCENES,
   { name: "node-users", path: "/nodes/n2?tab=users", shows: /bob@people\.example/ },
@@ -213,9 +213,9 @@ export const OPERATOR_SCENES: readonly Scene[] = [
   },
 ];
 
-/** Goes to a scene without reading the page anew, and waits until it is there. */
+/** Goes to a scene without reloading, and waits until it is there. */
 export async function showScene(page: Page, fake: FakeConsole, scene: Scene): Promise<void> {
-  // Elsewhere first, so that nothing of the scene before is kept.
+  // Another page first, so that nothing of the scene before stays.
   await page.evaluate('history.pushState(null, "", "/sign-in?back=/nowhere")');
   await page.getByRole("textbox", { name: "Password" }).waitFor();
   await page.evaluate(`history.pushState(null, "", ${JSON.stringify(scene.path)})`);

@@ -1,4 +1,4 @@
-// Every page in every state: axe finds nothing in light, dark and forced colours (WCAG 2.2 AA), and nothing has to be scrolled sideways.
+// Tests every page in every state with axe (WCAG 2.2 AA, three colour schemes), without sideways scroll.
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,22 +12,22 @@ import { fullCluster } from "./full-cluster.ts";
 import { OPERATOR_SCENES, type Scene, showScene, VISITOR_SCENES } from "./page-scenes.ts";
 
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
-/** All that colours change. */
+/** The rules that depend on colours. */
 const COLOUR_RULES = ["color-contrast", "link-in-text-block"];
-/** How often axe looks at a page that it finds something on. */
+/** Runs of axe on a page with findings. */
 const LOOKS = 12;
 const WIDE = { width: 1_280, height: 800 };
-/** A telephone, a tablet, a small and a large laptop: none has to be scrolled sideways for a page or a table. */
+/** A telephone, a tablet, a small and a large laptop: no page or table may scroll sideways on them. */
 const SIZES = [
   { width: 1_440, height: 900 },
   { width: 1_101, height: 800 },
   { width: 768, height: 900 },
   { width: 360, height: 740 },
 ];
-/** What may have to be scrolled sideways beside the page itself. */
+/** Elements beside the page that might scroll sideways. */
 const OVERFLOW = `Math.max(...[document.documentElement, ...document.querySelectorAll(".table-scroll, .side-panel")]
   .map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))`;
-/** Folder for pictures of every scene, for whoever wants to look at them one by one. */
+/** Folder for pictures of every scene, for visual review. */
 const PICTURES = process.env["GROVE_TEST_PICTURES"];
 
 async function open(browser: Browser, isOperator: boolean): Promise<{ page: Page; fake: FakeConsole }> {
@@ -40,7 +40,7 @@ async function open(browser: Browser, isOperator: boolean): Promise<{ page: Page
   return { page, fake };
 }
 
-/** What axe finds once the page has settled: Chromium takes over a scheme's colours one after the other. */
+/** Axe's findings once the page has settled: Chromium changes a scheme's colours one after the other. */
 async function findings(page: Page, scheme: "light" | "dark" | "forced"): Promise<string[]> {
   let found: string[] = [];
   for (let look = 0; look < LOOKS; look++) {
@@ -64,7 +64,7 @@ async function lookOnce(page: Page, scheme: "light" | "dark" | "forced"): Promis
   return violations.map(({ id, nodes }) => `${scheme} ${id}: ${nodes[0]?.html}`);
 }
 
-/** Goes through scenes in one page; answers what is wrong with them. */
+/** Goes through scenes in one page; returns the problems. */
 async function goThrough(
   browser: Browser,
   who: "visitor" | "operator",
@@ -84,7 +84,7 @@ async function goThrough(
     }
     if (PICTURES !== undefined) await takePictures(page, join(PICTURES, who), scene.name);
     await page.setViewportSize(WIDE);
-    // Last: lines of tables keep the forced colour for as long as they stand.
+    // Last, since table rows keep the forced colour.
     if (who === "operator") found.push(...(await findings(page, "forced")));
     await scene.end?.(page, fake);
     wrong.push(...found.map((text) => `${who}, ${scene.name}: ${text}`));
@@ -93,7 +93,7 @@ async function goThrough(
   return wrong;
 }
 
-/** By how many px the page or a table in it is wider than it may be, once it has settled. */
+/** Excess width in px of the page or a table in it, once it has settled. */
 async function overflowOf(page: Page): Promise<number> {
   let overflow = 0;
   for (let look = 0; look < 20; look++) {

@@ -1,4 +1,4 @@
-// The console's pages before a fake console: a thousand nodes and ten thousand users, hostile texts, lost connections, ended sessions.
+// Tests of the pages with 1,000 nodes, 10,000 users, hostile texts, lost connections, ended sessions.
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -53,7 +53,7 @@ test("of a thousand nodes and ten thousand users only what is in sight is drawn,
   await page.goto(`${FAKE_URL}/users`);
   await page.getByRole("heading", { name: /^10.000 users$/ }).waitFor();
   for (const last of [199, 399]) {
-    // What comes makes the page longer than it was when it was scrolled to its end.
+    // New rows lengthen the page after it was scrolled to its end.
     while (!(await page.getByText(`user${last}@people.example`).isVisible()))
       await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
     assert.ok((await rowsDrawn(page)) < 60);
@@ -113,7 +113,7 @@ test("minutes of updates leave nothing behind: once the small lines are full, th
   const before = await held(80);
   const grown = (await held(80)) - before;
   t.diagnostic(`${before} bytes, then ${grown} more`);
-  // Each update brings some 250 KB.
+  // Each update has some 250 KB.
   assert.ok(grown < 1_000_000, `${grown} bytes more`);
 });
 
@@ -122,7 +122,7 @@ test("the first view takes less than 180 KB of compressed script", { skip }, asy
   await page.goto(FAKE_URL);
   await page.getByRole("link", { name: "fs-1" }).waitFor();
   const scripts = [...new Set(fake.asked.filter((path) => path.endsWith(".js")))];
-  // A file that is too small to be worth it is sent as it is.
+  // A file too small for compression is sent uncompressed.
   const sizes = await Promise.all(
     scripts.map(async (path) => {
       const squeezed = await stat(join(BUILT, `${path}.gz`)).catch(() => stat(join(BUILT, path)));
@@ -188,7 +188,7 @@ test("a lost connection is said with a countdown; once the console is back the p
   fake.isAway = false;
   await page.getByText(/live \d+ s ago/).waitFor();
   await page.getByRole("link", { name: "fs-3" }).waitFor();
-  // Alerts may have come and gone meanwhile, so they are asked for again.
+  // Alerts may have come and gone meanwhile, so the page fetches them again.
   await assertSoon(() => fake.asked.slice(before).includes("/api/alerts"));
 });
 

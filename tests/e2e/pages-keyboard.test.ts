@@ -1,4 +1,4 @@
-// The console's pages with nothing but a keyboard: gone through, searched, a quota changed and put back, an alert silenced, what is behind it not lost.
+// Tests of the console's pages by keyboard alone: navigation, search, a quota change, a silence.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { chromium, type Page } from "playwright-core";
@@ -25,7 +25,7 @@ async function open(t: TestContext): Promise<{ page: Page; fake: FakeConsole }> 
   return { page, fake };
 }
 
-/** Presses Tab until something of this name has the focus, which must be seen. */
+/** Presses Tab until an element of this name has the focus, which must be visible. */
 async function tabTo(page: Page, name: RegExp): Promise<void> {
   for (let presses = 0; presses < 60; presses++) {
     await page.keyboard.press("Tab");

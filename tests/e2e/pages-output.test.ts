@@ -1,4 +1,4 @@
-// What comes while one looks: output over the socket, taken up where it was after a cut; new rows that wait under the pointer; markup as text.
+// Tests of live pages: output resumed after a cut, new rows held under the pointer, markup as text.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { chromium, type Page } from "playwright-core";
@@ -44,7 +44,7 @@ const record = (fields: object = {}): object => ({
   ...fields,
 });
 
-/** A running action whose kept output is as long as this says; what else comes is told over the socket. */
+/** A running action with stored output of a given length; further output comes over the socket. */
 function action(fake: FakeConsole): {
   kept: { seq: number; after_seq: number; data: string }[];
   isOver: boolean;
@@ -184,7 +184,7 @@ test("a new alert waits behind “1 new” while the pointer is on the others, a
   assert.deepEqual(await resolve.boundingBox(), place);
   await waiting.click();
   await page.getByText("What alert 3 says.").waitFor();
-  // Gone from the pointer, what comes is shown at once.
+  // Once the pointer has left, new rows appear at once.
   await page.getByRole("heading", { level: 1 }).hover();
   fake.cluster.alerts.unshift(fakeAlert(4));
   fake.say("alert.raised", fake.cluster.alerts[0]);

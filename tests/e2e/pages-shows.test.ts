@@ -1,4 +1,4 @@
-// What an operator does, on real processes: a quota that stops a running upload, an alert that comes by itself, output as it is written, a rollout and the way back, and an errand list in three clicks each.
+// Tests of an operator's work on real processes: quota, alert, live output, rollout, short errands.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
@@ -44,7 +44,7 @@ async function errand(
   assert.ok(clicks <= 3, `${what}: ${clicks} clicks`);
 }
 
-/** A disk of its own for a node, so that it can be filled; answers how to take it away, or undefined where this machine does not allow it. */
+/** Mounts a small disk for a node; returns its unmounting, or undefined where this machine forbids it. */
 function mountDisk(folder: string): (() => void) | undefined {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   try {
@@ -66,7 +66,7 @@ test("who is new finds the disk that fills first and who fills it, raises a quot
   const nav = page.getByRole("navigation", { name: "Pages" });
 
   await errand(page, site, "which disk fills first", async () => {
-    // No pace is known in a cluster's first minutes, and the page says so instead of guessing.
+    // In a cluster's first minutes the rate is unknown, and the page says so.
     await page.getByText("Fills first").waitFor();
     await page.getByText("not known yet: that takes six hours of answers").waitFor();
   });

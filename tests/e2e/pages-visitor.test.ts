@@ -1,4 +1,4 @@
-// What a visitor sees does not depend on users: two states of a console that differ only in them give the same picture of every page to the last pixel (5.8.4).
+// Tests that a visitor's pages are the same to the pixel, independent of the cluster's users (5.8.4).
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +13,7 @@ import { History } from "#console/history/history.ts";
 import { nodeSample } from "#console/history/sample.fixture.ts";
 import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
 
-/** Every page, those too of which a visitor sees only that they are for operators, and those that are not there. */
+/** Every page, including operators' pages, which only say so, and missing ones. */
 const PATHS = [
   "/",
   "/nodes",
@@ -32,21 +32,21 @@ const PATHS = [
   "/settings",
   "/nowhere",
 ];
-/** What everybody's clock says. */
+/** The frozen wall time. */
 const FROZEN_MS = Date.UTC(2026, 10, 21, 12);
-/** A part of a picture that is drawn again may differ from the whole by a shade of a rounded corner that nobody sees. */
+/** A redrawn part of a picture may differ from the whole by an invisible shade of a rounded corner. */
 const EXACT_FLAGS = [...CHROMIUM_FLAGS, "--disable-partial-raster"];
 const SAME_WITHIN_MS = 20_000;
-/** Of the pages that are for operators a visitor sees the same. */
+/** For a visitor all operators' pages look the same. */
 const DIFFERENT = 9;
 const POLL_MS = 5_000;
 const POLLS_BEFORE = 120;
 const GIB = 2 ** 30;
 
-/** Wall time stands still; what is measured goes on. */
+/** Wall time stands still; steady time goes on. */
 const frozen: Clock = { ...systemClock, wallMs: () => FROZEN_MS };
 
-/** Ten minutes of the node before the time that stands still: what is polled then is all one point of the charts. */
+/** Ten minutes of the node's history before the frozen time: later polls share one point of the charts. */
 async function fillHistory(folder: string): Promise<void> {
   const history = await History.open({ folder, clock: frozen, log: silentLogger });
   for (let index = 0; index < POLLS_BEFORE; index++) {
@@ -60,7 +60,10 @@ async function fillHistory(folder: string): Promise<void> {
   await history.close();
 }
 
-/** The address of a console whose only node, the disk of which is nearly full, has no users or many, one of them above the quota. */
+/**
+ * The address of a console with one node whose disk is nearly full. It has no users or many, one of them
+ * above the quota.
+ */
 async function consoleWith(t: TestContext, count: number): Promise<string> {
   const { options, node, ends } = await testConsoleOptions(t);
   await fillHistory(options.dataFolder);
@@ -78,7 +81,7 @@ async function consoleWith(t: TestContext, count: number): Promise<string> {
   const headers = { authorization: `Bearer ${token}` };
   const says = async (path: string, what: RegExp): Promise<boolean> =>
     what.test((await askHttp(console.url + path, { headers })).text);
-  // Until there are rates, which two polls give, and until the operator sees the users and what they and the disk have raised.
+  // Waits for rates, which need two polls, and for the alerts of the users and the disk.
   while (!(await says("/api/cluster", /"write_mbps":0/))) await sleep(200);
   while (!(await says("/api/alerts", /storage_warning/))) await sleep(200);
   if (count === 0) return console.url;
@@ -93,7 +96,7 @@ async function openPage(browser: Browser, url: string): Promise<Page> {
   const history = page.waitForResponse(/\/api\/history\/cluster/);
   await page.goto(url);
   await history;
-  // Lines of the last minutes are there from the second snapshot on.
+  // Sparklines of the last minutes exist from the second snapshot on.
   await page.locator("tr svg.spark path").waitFor({ state: "attached" });
   return page;
 }
@@ -135,7 +138,7 @@ test("two states that differ only in users are the same pictures of every page t
   const seen = new Set<string>();
   for (const path of PATHS) {
     let isSame = false;
-    // One may have taken a snapshot more than the other. What depends on users stays different.
+    // One page may be a snapshot ahead of the other; differences by users would stay.
     for (const deadline = Date.now() + SAME_WITHIN_MS; !isSame && Date.now() < deadline; ) {
       const [few, many] = await Promise.all(pages.map((page) => pictureOf(page, path)));
       isSame = few !== undefined && many !== undefined && few.equals(many);
@@ -143,6 +146,6 @@ test("two states that differ only in users are the same pictures of every page t
     }
     assert.ok(isSame, path);
   }
-  // Pictures of nothing would be the same too.
+  // Empty pictures would be the same too.
   assert.ok(seen.size >= DIFFERENT, `${seen.size} different pictures`);
 });

@@ -1,4 +1,4 @@
-// The console's pages in a real browser, against a cluster of real processes: what visitors and operators see, and what they can do.
+// Tests of the console's pages in a real browser with real processes, for visitors and operators.
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,9 +12,9 @@ interface Site {
   readonly url: string;
   readonly password: string;
   readonly context: BrowserContext;
-  /** What the browser complained of: refused by the Content-Security-Policy, uncaught errors. */
+  /** The browser's errors: Content-Security-Policy violations, uncaught exceptions. */
   readonly complaints: string[];
-  /** Hosts other than the console's that were asked for anything. */
+  /** Hosts other than the console's that got requests. */
   readonly strangers: Set<string>;
 }
 
@@ -58,7 +58,7 @@ async function signIn(page: Page, site: Site): Promise<void> {
   await page.getByRole("heading", { name: /^\d+ users?$/ }).waitFor();
 }
 
-/** Opens a page by its address and waits until it shows more than that it is reading. */
+/** Opens a page by its address and waits until it has loaded. */
 async function show(page: Page, site: Site, path: string): Promise<void> {
   await page.goto(site.url + path);
   const heading = page.getByRole("main").getByRole("heading", { level: 1 });
@@ -87,7 +87,7 @@ async function visitorSeesNoUsers(page: Page, site: Site): Promise<void> {
 async function operatorEditsQuota(page: Page): Promise<void> {
   await page.getByRole("link", { name: ALICE }).click();
   const panel = page.getByRole("complementary", { name: ALICE });
-  // A user whose node was not polled yet is pending, and then there is nothing to change.
+  // A user whose node was not polled yet is pending, and its quota cannot be changed.
   await panel.getByRole("textbox", { name: "New quota" }).fill("40 GiB");
   await panel
     .getByText(/^16 GiB → 40 GiB\. alice@example\.com then has .* free\. node-1 has .* above its reserve\.$/)
@@ -105,7 +105,7 @@ async function operatorEditsQuota(page: Page): Promise<void> {
 
 async function operatorSeesEveryPage(page: Page, site: Site): Promise<void> {
   for (const path of [...PATHS, ...OPERATOR_PATHS]) await show(page, site, path);
-  // What `grove up` started logs into files of this machine, which its console was told of (spec 4.1).
+  // `grove up` logs into files of this machine, which its console knows (spec 4.1).
   for (const service of ["fileserver", "metaserver", "admin"]) {
     await show(page, site, `/logs?node=node-1&service=${service}`);
     await page.getByText(new RegExp(`[1-9]\\d* lines? of svc-${service} from the file`)).waitFor();

@@ -1,4 +1,4 @@
-// People at their command lines: a cluster in mock mode, and alice, bob and carol signed in.
+// Users at their command lines: a cluster in mock mode, and alice, bob and carol signed in.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ export class Person {
     return grove(words, { env: this.#env });
   }
 
-  /** With something on standard input. */
+  /** Runs a command with standard input. */
   withInput(input: string, ...words: string[]): Promise<Ended> {
     return grove(words, { env: this.#env, input });
   }
@@ -36,7 +36,7 @@ export class Person {
     return stdout;
   }
 
-  /** A command that must be refused with this exit code; answers what it said. */
+  /** Runs a command that must be refused with this exit code; returns its message. */
   async refused(code: number, ...words: string[]): Promise<string> {
     const ended = await this.grove(...words);
     assert.equal(ended.code, code, `${words.join(" ")}: ${ended.stdout}${ended.stderr}`);
@@ -44,7 +44,7 @@ export class Person {
   }
 }
 
-/** What the tests start from. */
+/** The setting of the tests. */
 export interface People {
   readonly alice: Person;
   readonly bob: Person;
@@ -56,7 +56,10 @@ export interface People {
   readonly up: Program;
 }
 
-/** A cluster of two nodes in mock mode, and all three signed in, alice and bob each with a root on another node. */
+/**
+ * A cluster of two nodes in mock mode, and all three signed in, alice and bob each with a root on another
+ * node.
+ */
 export async function startPeople(t: TestContext): Promise<People> {
   const folder = scratchFolder("grove-e2e-");
   const data = join(folder, "cluster");
@@ -81,7 +84,7 @@ export async function startPeople(t: TestContext): Promise<People> {
   return { ...people, folder, clusterFile, up };
 }
 
-/** Ends a node, does something, and lets `up` start the node again: both nodes' disk is one, so which one a root comes to would be chance. */
+/** Stops a node during an action, after which `up` restarts it: on one shared disk placement is random. */
 async function withoutNode<T>(clusterFile: string, address: string, action: () => Promise<T>): Promise<T> {
   const { nodes, pids } = JSON.parse(await readFile(clusterFile, "utf8")) as {
     nodes: { id: string; grpc: string; metrics: string }[];

@@ -1,4 +1,4 @@
-// Starts Grove as people do, through ./grove, and takes down whatever a test has left running.
+// Starts Grove through ./grove, and ends all processes that a test has left running.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ import { freeGrpcPorts } from "#testing/free-ports.ts";
 const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
 const START_WAIT_MS = 60_000;
 const STOP_WAIT_MS = 20_000;
-/** What of the developer's own settings would change what is tested. */
+/** The developer's own settings that would change a test. */
 const FOREIGN_SETTINGS = /^(?:IDP_|SVC_|ADMIN_|GROVE_|USE_IDP_|NODE_TEST|NODE_OPTIONS|DISPLAY|WAYLAND)/;
 
 const running = new Set<ChildProcess>();
@@ -24,7 +24,7 @@ export interface ProgramSettings {
   readonly input?: string | Uint8Array;
 }
 
-/** How a program ended. */
+/** The end of a program, with its output. */
 export interface Ended {
   /** Exit code; null when a signal ended it. */
   readonly code: number | null;
@@ -38,7 +38,10 @@ export interface Program {
   readonly ended: Promise<Ended>;
   /** Everything written so far to both streams. */
   output(): string;
-  /** Resolves with the match as soon as the output has it; rejects when the program ends without, or after 20 s, or as long as is said. */
+  /**
+   * Resolves with the match as soon as the output has it; rejects at the program's end, or after the wait (20
+   * s by default).
+   */
   says(pattern: RegExp, waitMs?: number): Promise<RegExpExecArray>;
 }
 
@@ -94,7 +97,7 @@ export function startProgram(
   }
 }
 
-/** Asks a program to stop with SIGTERM and waits; by force after 20 s. */
+/** Stops a program by SIGTERM and waits; kills it after 20 s. */
 export async function stopProgram(program: Program, signal: NodeJS.Signals = "SIGTERM"): Promise<Ended> {
   program.child.kill(signal);
   const late = setTimeout(() => program.child.kill("SIGKILL"), STOP_WAIT_MS);
@@ -105,7 +108,7 @@ export async function stopProgram(program: Program, signal: NodeJS.Signals = "SI
   }
 }
 
-/** What ends with a test file, for whoever sets up once for all its tests: the newest first. */
+/** Cleanups after all tests of a file, for a setup that all its tests share: the newest first. */
 export class Endings {
   readonly #hooks: (() => Promise<unknown>)[] = [];
 
@@ -118,14 +121,14 @@ export class Endings {
   }
 }
 
-/** Where a FileServer listens. */
+/** The address of a FileServer. */
 export interface Place {
   readonly address: string;
   readonly port: number;
   readonly metricsUrl: string;
 }
 
-/** A free place. */
+/** A free port with its address. */
 export async function freePlace(): Promise<Place> {
   const [port = 0] = await freeGrpcPorts(1);
   return {
@@ -135,7 +138,7 @@ export async function freePlace(): Promise<Place> {
   };
 }
 
-/** A FileServer that stands alone and serves. */
+/** A FileServer without a MetaServer that serves. */
 export interface StartedNode extends Place, Program {
   readonly data: string;
 }
@@ -149,7 +152,10 @@ export interface NodeSettings {
   readonly flags?: readonly string[];
 }
 
-/** Starts `grove fileserver` without a MetaServer and waits until it serves. The reserve is lowered: a test machine's disk may be small. */
+/**
+ * Starts `grove fileserver` without a MetaServer and waits until it serves. The reserve is lowered: a test
+ * machine's disk may be small.
+ */
 export async function startNode(settings: NodeSettings): Promise<StartedNode> {
   const place = settings.place ?? (await freePlace());
   const words = ["fileserver", "-data", settings.data, "-id", "n1", "-listen", place.address, "-reflection"];

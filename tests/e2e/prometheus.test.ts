@@ -1,4 +1,4 @@
-// What Prometheus' own parsers make of a node's /metrics/prometheus, and whether the names keep its conventions (D12).
+// Tests of a node's /metrics/prometheus with Prometheus' own parsers and naming rules (D12).
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ function read(text: string, form: PrometheusForm): Family[] {
   return JSON.parse(output) as Family[];
 }
 
-/** Names that would break a text form that does not escape them. */
+/** Names that would break a text format without escapes. */
 const HARD_NAMES = [
   '"quoted"@example.com',
   "back\\slash@example.com",
@@ -41,7 +41,7 @@ const HARD_NAMES = [
   "ünï@example.com",
 ];
 
-/** A node that has counted nothing yet. */
+/** A node before its first recount. */
 const NOT_COUNTED: MetricsInputs["care"] = {
   damagedFiles: 0,
   damageFoundTotal: 0,
@@ -204,7 +204,7 @@ test("what is not known is left out, and what is guarded is not there without it
     assert.ok(!/user_|disk_(?:size|used|free|usage)|load|temperature/.test(name), name);
 });
 
-/** The rules of `promtool check metrics` (client_golang's promlint), as far as they concern names and metadata. */
+/** The rules of `promtool check metrics` (client_golang's promlint) for names and metadata. */
 test("names keep the conventions that promtool checks", () => {
   const text = textOf("text");
   const types = new Map(

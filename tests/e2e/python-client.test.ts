@@ -1,4 +1,4 @@
-// A foreign program, Python's grpcio with nothing of ours but the reflected protocol, uses a FileServer for all it is made for.
+// Tests all of a FileServer's uses from Python's grpcio with only the reflected protocol.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// A user whose account at the identity provider was changed, on a node that runs and on one that comes back with what was before.
+// Tests of a user whose subject at the provider changed, on a running and on a restarted node.
 import assert from "node:assert/strict";
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ const CLIENT_ID = "client-1";
 const ALICE = "alice@example.com";
 const key = makeKey("ES256", "k");
 
-/** The reason of a refusal, and whom it says to ask; empty for none. */
+/** The reason of a refusal, and the contact that it names; empty without one. */
 async function outcome(call: Promise<unknown>): Promise<string> {
   try {
     await call;
@@ -27,7 +27,7 @@ async function outcome(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Nodes hear of it with their next heartbeat. */
+/** Nodes learn of it with their next heartbeat. */
 async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   for (const deadline = performance.now() + 45_000; performance.now() < deadline; await sleep(100)) {
     if (await isSo()) return;
@@ -71,7 +71,7 @@ test("an operator's word ends the sessions, shuts the old account out and lets t
 }, async (t) => {
   const { meta, dataFolder, issuer, start, register } = await bench(t);
   let node = await start();
-  // One after the other: a node that goes on writes into its folder.
+  // One after the other: a running node still writes into its folder.
   t.after(() => node.stop());
   const { sessionToken } = await register(node, "old");
   const look = (): Promise<unknown> =>

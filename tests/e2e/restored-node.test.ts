@@ -1,4 +1,4 @@
-// A node that is started as less than it was: refused with what to type, by its own words, by a restore's and by the doctor's (D19).
+// Tests that a node started with a lesser role is refused, with the commands to type (D19).
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
@@ -60,7 +60,7 @@ test(
       MOCK,
     );
     t.after(() => stopProgram(again, "SIGKILL"));
-    // The lease of the one before runs out first where it was stopped a moment ago: it has another key and another folder.
+    // A node that stopped a moment ago still has its lease, and this one has another key and folder.
     await again.says(/"event":"registered"/, 60_000);
     assert.match(again.output(), /"tls":true,"event":"serving"/);
     const well = await grove(["doctor", "-data", restored, "-listen", first.address], MOCK);
@@ -117,7 +117,7 @@ test(
       [["-id", "n1", ...tls], /would serve it alone\. /],
       [["-id", "n1", ...member], /would serve it without TLS\. /],
       [["-id", "n2", ...member, ...tls], /would serve it as n2\. .*-new_role/],
-      // Whoever lacks the certificates is not sent to the flag that does without them.
+      // Without certificates the message does not suggest the flag that serves without them.
       [["-id", "n1", "-listen", "0.0.0.0:50051"], /would serve it alone, without TLS\. /],
     ] as const) {
       const { code, stdout, stderr } = await (await start(...flags)).ended;
@@ -134,7 +134,7 @@ test(
     await stopProgram(meant);
     const doctor = await grove(["doctor", "-data", data, "-listen", meant.address], MOCK);
     assert.match(doctor.stdout, /it belongs to cluster [0-9A-Z]{26}, and was served alone last/);
-    // It has been said once, and what is more than that needs no word.
+    // Without a change of role, and for a larger role, no flag is needed.
     const alone = await start("-id", "n1");
     await alone.says(/: serves .* on /);
     await stopProgram(alone);

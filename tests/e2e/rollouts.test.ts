@@ -1,4 +1,4 @@
-// A rollout whose console is killed: the next one says what is known, nothing of it runs on, and one call goes back (spec 4.7, D7, E-06).
+// Tests of a rollout whose console is killed: state kept, nothing runs on, one call back (4.7, D7, E-06).
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";

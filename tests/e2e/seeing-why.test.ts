@@ -1,4 +1,4 @@
-// Two users at their command lines: what was deleted comes back, quota and permissions explain themselves, the doctor knows what runs.
+// Tests at two users' command lines: the trash, explained quotas and permissions, and the doctor.
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ interface Why {
   readonly steps: readonly { readonly check: string; readonly passed: boolean; readonly text: string }[];
 }
 
-/** What `grove why --json` answers, whatever its exit code. */
+/** The answer of `grove why --json`, with its exit code. */
 async function why(person: Person, ...words: string[]): Promise<Why & { readonly code: number | null }> {
   const { code, stdout, stderr } = await person.grove("why", ...words, "--json");
   assert.equal(stderr, "");

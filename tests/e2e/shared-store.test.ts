@@ -1,4 +1,4 @@
-// Two MetaServers on one PostgreSQL: node, MetaServers and database are killed in turn under load, and nothing acknowledged is lost.
+// Tests of two MetaServers on one PostgreSQL under kills: nothing acknowledged is lost.
 import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { Person } from "./people.ts";
 import { freePlace, type Place, type Program, startGrove, stopProgram } from "./processes.ts";
 
 const skip = withoutPostgres();
-/** More rounds, for those who have the time: GROVE_E2E_ROUNDS=20 node --test tests/e2e/shared-store.test.ts */
+/** More rounds: GROVE_E2E_ROUNDS=20 node --test tests/e2e/shared-store.test.ts */
 const ROUNDS = Number(process.env["GROVE_E2E_ROUNDS"] ?? 1);
 const FILES = 60;
 const MOCK = { SVC_AUTH_MOCK: "1" };
@@ -25,7 +25,7 @@ after(async () => {
   for (const end of ends) await end();
 });
 
-/** A server that can be killed and started again in its place. */
+/** A server that can be killed and restarted in its place. */
 class Restartable {
   readonly place: Place;
   readonly #words: readonly string[];
@@ -52,7 +52,7 @@ interface SharedCluster {
   readonly folder: string;
   readonly metaservers: readonly [Restartable, Restartable];
   readonly nodes: readonly [Restartable, Restartable];
-  /** Flags with which people sign in: both MetaServers. */
+  /** Flags for sign-ins: both MetaServers. */
   readonly metaserverFlag: string;
 }
 
@@ -85,7 +85,7 @@ async function startCluster(t: TestContext): Promise<SharedCluster> {
   return { folder, metaservers, nodes, metaserverFlag: `${m1},${m2}` };
 }
 
-/** Signs in somebody new and stores one file; true when that was acknowledged. */
+/** Signs in a new user and stores one file; true when that was acknowledged. */
 async function arrive(cluster: SharedCluster, name: string): Promise<boolean> {
   const person = new Person(cluster.folder, name);
   const { code, stderr } = await person.grove(
@@ -135,7 +135,7 @@ test("node, MetaServers and database killed in turn under 'grove put -r': nothin
   for (let round = 0; round < ROUNDS; round++) {
     for (const server of [...nodes, ...metaservers]) {
       await server.kill();
-      // One MetaServer is enough: newcomers go on arriving. A killed node comes back at once, since its users need it.
+      // One MetaServer is enough for newcomers. A killed node restarts at once, since its users need it.
       if (metaservers.includes(server)) await until(arrived.length + 1);
       await server.start();
     }
@@ -183,7 +183,7 @@ test("the store is lost: registrations bring back roots and shares, and every fi
     await database.sql("postgres", "SELECT max(datname) FROM pg_database WHERE datname LIKE 'grove%'")
   ).trim();
   await database.sql(name, "DROP SCHEMA grove CASCADE");
-  // Within two heartbeats both nodes have told theirs.
+  // Within two heartbeats both nodes have reported their roots.
   await until(async () => {
     const { code, stdout } = await bob.grove("roots", "--json");
     return code === 0 && stdout === places;

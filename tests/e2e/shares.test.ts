@@ -1,4 +1,4 @@
-// Two users at their command lines: share, list, read, overwrite, a refused delete, unshare in the middle of a download (spec 4.5, D13).
+// Tests of shares at two command lines: read, overwrite, refused delete, unshare while reading (4.5, D13).
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

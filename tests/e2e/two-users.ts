@@ -1,4 +1,4 @@
-// Two users on one FileServer, and the question whether a refused call has changed anything of theirs.
+// Two users on one FileServer, and the check that a refused call has changed nothing of theirs.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -34,7 +34,7 @@ export const STATUS = {
   unauthenticated: 16,
 } as const;
 
-/** A file that lies inside the database, and one of two chunks beside it. */
+/** A file inside the database; the next has two chunks beside it. */
 export const SMALL: Uint8Array = randomBytes(10_000);
 /** 5,000,000 bytes. */
 export const LARGE: Uint8Array = randomBytes(5_000_000);
@@ -121,15 +121,15 @@ export class TwoUsers {
   }
 
   /**
-   * Asserts that a call is refused with this status and reason, and that both users' listings, attributes and quotas, the file of quotas
-   * and the files on the disk are as before. Answers what came.
+   * Asserts that a call is refused with this status and reason and changes nothing. Compares both users'
+   * listings, attributes and quotas, the quota file and the files on disk. Returns the answer.
    */
   async refused(run: () => Promise<Answer>, code: number, reason: string, title: string): Promise<Answer> {
     const [world, files] = [await this.#world(), await this.filesOnDisk()];
     const answer = await run();
     assert.deepEqual([answer.code, answer.reason], [code, reason], `${title}: ${answer.message}`);
     assert.deepEqual(await this.#world(), world, title);
-    // What a broken stream leaves is removed at once, but not before the answer.
+    // The rest of a broken stream is removed at once, but not before the answer.
     for (let tries = 0; tries < 250 && (await this.filesOnDisk()).length !== files.length; tries++) {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
@@ -137,7 +137,7 @@ export class TwoUsers {
     return answer;
   }
 
-  /** Everything in the data folder but the databases, and the audit log, which is written in its own time. */
+  /** All files in the data folder except the databases and the audit log, which is written asynchronously. */
   async filesOnDisk(): Promise<string[]> {
     const names = await readdir(this.node.data, { recursive: true });
     return names.filter((name) => !/\.(?:db|lock)(?:-[a-z]+)?$|^audit(?:\/|$)/.test(name)).toSorted();

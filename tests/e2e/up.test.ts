@@ -1,4 +1,4 @@
-// The whole story of a newcomer: grove up, sign-in in a real browser, folders in and out, everything killed, started again, stopped.
+// Tests a newcomer's path: grove up, sign-in in a browser, folders in and out, kill, restart, stop.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
@@ -43,7 +43,7 @@ async function readTree(folder: string): Promise<Map<string, Uint8Array>> {
   return files;
 }
 
-/** Asserts that every file found is one of the expected with its bytes; answers how many there are. */
+/** Asserts that every found file is an expected one with its bytes; returns their number. */
 function assertRight(found: Map<string, Uint8Array>, expected: Map<string, Uint8Array>): number {
   for (const [path, content] of found) {
     const wanted = expected.get(path);
@@ -91,7 +91,7 @@ class Newcomer {
     this.clusterFile = join(this.#data, "cluster.json");
   }
 
-  /** Starts the cluster, and waits until it says what to type next. */
+  /** Starts the cluster, and waits for the summary. */
   async start(): Promise<void> {
     this.up = startGrove(["up", "-data", this.#data, "-nodes", "2"]);
     await this.up.says(/Next, in another terminal/);

@@ -1,10 +1,10 @@
-// What a console answers an operator about single users: who may come in, and what is in a trash.
+// A console's answers to an operator about single users: access, and the trash.
 import type { FakeConsole } from "./fake-console.ts";
 import { BOB, LOCKED } from "./full-cluster.ts";
 
 const GIB = 2 ** 30;
 
-/** Fills a fake console with what a user's panel asks for. */
+/** Fills a fake console with the answers of a user's panel. */
 export function answerForUsers(fake: FakeConsole, now: number): void {
   const say = (path: string, reply: object): void => void fake.replies.set(path, reply);
   const trash = `/api/users/${encodeURIComponent(BOB)}/trash`;

@@ -1,9 +1,9 @@
-// A gRPC client that sends exactly the bytes it is given, from the local address it is told, so that a test can break every rule.
+// A gRPC client that sends exactly the given bytes from a given local address, to break every rule.
 import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
 import { connect as connectTcp } from "node:net";
 
-/** How long an answer may take. */
+/** Longest wait for an answer. */
 const ANSWER_WAIT_MS = 10_000;
 
 /** The answer to a call. */
@@ -18,11 +18,11 @@ export interface Answer {
   readonly messages: readonly Buffer[];
 }
 
-/** What goes with a call beside its messages. */
+/** Options of a call beside its messages. */
 export interface CallSettings {
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Leaves the request open after the last message: an answer must come all the same. */
+  /** Leaves the request open after the last message: the answer must still come. */
   readonly leaveOpen?: boolean;
 }
 
@@ -63,7 +63,7 @@ export class Wire {
       return await answer;
     } finally {
       clearTimeout(late);
-      // A stream that both sides have ended closes itself; a reset more for each of them would count as an attack.
+      // A stream that both sides have ended closes itself; one more reset each would count as an attack.
       if (settings.leaveOpen === true) stream.close();
     }
   }
@@ -103,7 +103,7 @@ function collect(stream: ClientHttp2Stream): Promise<Answer> {
   stream.on("response", keep);
   stream.on("trailers", (headers) => {
     keep(headers);
-    // The answer stands, also where the server still lets us send.
+    // The answer counts, even if the server still accepts data.
     finish();
   });
   stream.on("data", (piece: Buffer) => body.push(piece));

@@ -1,14 +1,14 @@
-// What each operation of a FileServer answers to whom: the table that the matrix test goes through (spec 4.5, 5.3 to 5.5, D1, D13).
+// The matrix test's table: each FileServer operation's answer to each caller (4.5, 5.3 to 5.5, D1, D13).
 import type { ErrorCode } from "#base/errors.ts";
 import type { Client } from "#wire/grpc/client.ts";
 import type { CallOptions } from "#wire/grpc/client-call.ts";
 import { Perm } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
-/** How a call ends: well, with a refusal, or with `success: false` where the specification wants no status (spec 5.5). */
+/** How a call ends: well, by a refusal, or by `success: false` where the spec wants no status (5.5). */
 export type Outcome = "OK" | "success=false" | ErrorCode;
 
-/** A place in the owner's root that one case of the matrix has for itself. It is shared with the sharee. */
+/** A place in the owner's root for one case of the matrix alone. It is shared with the sharee. */
 export interface Target {
   readonly root: string;
   /** A directory with the file and the directory below in it. */
@@ -21,17 +21,17 @@ export interface Target {
   readonly sessionId: string;
 }
 
-/** What an operation is called with, and what it answers to people with a session. */
+/** The call of an operation, and its answers to callers with a session. */
 export interface Row {
   readonly call: (client: Client<typeof FileServer>, at: Target, options: CallOptions) => Promise<unknown>;
-  /** What the target must have beside files. */
+  /** What the target needs beside files. */
   readonly needs?: "trash" | "upload" | "session" | "share";
   readonly stranger: Outcome;
   readonly sharee: Outcome;
   readonly owner: Outcome;
-  /** The administrator has no right to anybody's files (spec 5.4). */
+  /** The administrator has no right to other users' files (spec 5.4). */
   readonly administrator: Outcome;
-  /** Operations that bring a credential of their own instead of a session (spec 5.3, 5.5); what they answer without one. */
+  /** Answers without a session, for operations with a credential of their own (spec 5.3, 5.5). */
   readonly withoutSession?: { readonly nothing: Outcome; readonly badSession: Outcome | undefined };
 }
 
@@ -57,12 +57,12 @@ export const FILE_SERVER_ROWS: Readonly<Record<keyof (typeof FileServer)["method
   registerClient: {
     call: (client, _at, options) => client.registerClient({}, options),
     ...EVERYBODY,
-    // A session token is no ID token, whatever session it is of.
+    // A session token is never an ID token.
     withoutSession: { nothing: "TOKEN_REJECTED", badSession: "CLIENT_ID_UNSET" },
   },
   endSession: {
     needs: "session",
-    // Of somebody else's session nothing is said and nothing happens; that it goes on is seen in what the owner lists.
+    // Another user's session is neither revealed nor ended: the owner's list still shows it.
     call: (client, { sessionId }, options) => client.endSession({ sessionId }, options),
     ...EVERYBODY,
   },
@@ -193,7 +193,7 @@ export const FILE_SERVER_ROWS: Readonly<Record<keyof (typeof FileServer)["method
   },
 
   explain: {
-    // It answers everybody, in words that tell a stranger no more than the refusal itself.
+    // It answers every caller, and tells a stranger no more than the refusal does.
     call: (client, { root, file }, options) =>
       client.explain({ root, path: file, permission: Perm.READ }, options),
     ...EVERYBODY,
@@ -207,7 +207,7 @@ export const FILE_SERVER_ROWS: Readonly<Record<keyof (typeof FileServer)["method
   getUpload: {
     needs: "upload",
     call: (client, { uploadId }, options) => client.getUpload({ uploadId }, options),
-    // An upload is known to whoever began it and to nobody else, and nobody else learns that it is there.
+    // An upload is known only to the user who began it; others do not learn that it exists.
     stranger: "NO_SUCH_UPLOAD",
     sharee: "NO_SUCH_UPLOAD",
     owner: "OK",

@@ -1,4 +1,4 @@
-// Every operation of a FileServer for every kind of caller: the specified answer each, and nothing changed where it is a refusal.
+// Tests every FileServer operation for every kind of caller: its answer, and no change by refusals.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -18,7 +18,7 @@ import { FILE_SERVER_ROWS, type Outcome, type Row, type Target } from "./file-se
 type Method = keyof typeof FILE_SERVER_ROWS;
 const ROWS = Object.entries(FILE_SERVER_ROWS) as [Method, Row][];
 const OWNER = "owner@example.com";
-/** Statuses of the refusals that a caller's credential leads to (D1, spec 7). */
+/** Statuses of the refusals for a caller's credential (D1, spec 7). */
 const CODES: Readonly<Partial<Record<Outcome, Code>>> = {
   SESSION_MISSING: Code.UNAUTHENTICATED,
   SESSION_UNKNOWN: Code.UNAUTHENTICATED,
@@ -56,7 +56,7 @@ before(async () => {
 });
 after(() => node.stop());
 
-/** Sessions that are good no more, each for a reason of its own. */
+/** Makes sessions that are invalid, each for another reason. */
 async function makeBadSessions(): Promise<void> {
   const table = node.node.service.sessionTable;
   tokens["unknown"] = `sst_${"A".repeat(43)}`;
@@ -77,7 +77,7 @@ async function makeBadSessions(): Promise<void> {
 
 const bearer = (token: string): CallOptions => ({ metadata: { authorization: `Bearer ${token}` } });
 
-/** A new place below what is shared, and what the row needs beside it. */
+/** A new place below the shared folder, with the row's further needs. */
 async function prepare(needs: Row["needs"]): Promise<Target> {
   const folder = `/shared/case-${made++}`;
   const [file, directory] = [`${folder}/file`, `${folder}/directory`];
@@ -97,14 +97,14 @@ async function prepare(needs: Row["needs"]): Promise<Target> {
     const table = node.node.service.sessionTable;
     const { identity } = table.list(OWNER)[0] ?? assert.fail();
     const facts = { address: "127.0.0.1", clientId: "", clientVersion: "", deviceName: "" };
-    // Room is made first, so that the owner's own session is not the one that has to go.
+    // Frees a place first, so that the owner's own session is not evicted.
     for (const session of table.list(OWNER)) if (session.deviceName === "") table.end(session);
     sessionId = table.create(identity, facts).session.id;
   }
   return { root: OWNER, folder, file, directory, trashId, uploadId, sessionId };
 }
 
-/** All that a call could have changed, as the owner sees it. */
+/** Everything that a call could have changed, as the owner sees it. */
 async function stateOf(at: Target): Promise<string> {
   const { call } = owner;
   const [folder, directory, entries, inner, trash, quota] = await Promise.all([

@@ -1,4 +1,4 @@
-// Every operation of the MetaServer for every kind of caller: users by ID token, nodes by certificate, and nobody by the other's.
+// Tests every MetaServer operation for every kind of caller: users by ID token, nodes by certificate.
 import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ const TIMEOUT = { timeout: 60_000 };
 type Outcome = "OK" | ErrorCode;
 type Meta = Client<typeof MetaServer>;
 
-/** What an operation is called with, here in the name of the node "a", and who may call it. */
+/** The call of an operation, here in the name of the node "a", and its permitted callers. */
 interface Row {
   readonly call: (client: Meta, options: CallOptions) => Promise<unknown>;
   readonly plane: "user" | "control" | "enrolment" | "administrators";
@@ -92,7 +92,7 @@ const ROWS: Readonly<Record<keyof (typeof MetaServer)["method"], Row>> = {
     call: (client, options) => client.keepUserState({ state: { ...LEAVER, version: 0n } }, options),
   },
   getUserStates: { plane: "administrators", call: (client, options) => client.getUserStates({}, options) },
-  // A node that joins has no certificate yet: its one-time token is all that counts.
+  // A node that joins has no certificate yet: only its one-time token counts.
   joinNode: {
     plane: "enrolment",
     call: (client, options) => client.joinNode({ token: UNKNOWN_JOIN_TOKEN, nodeId: "a" }, options),
@@ -104,7 +104,7 @@ const ROWS: Readonly<Record<keyof (typeof MetaServer)["method"], Row>> = {
 };
 const METHODS = Object.entries(ROWS);
 
-/** What who brings nothing that counts there is told. */
+/** The refusal of a caller without a valid credential. */
 const WITHOUT_PROOF = {
   user: "TOKEN_REJECTED",
   enrolment: "TOKEN_REJECTED",
@@ -162,7 +162,7 @@ test(
     const expired = claims({ email: OWNER, exp: Math.floor(meta.clock.wallMs() / 1_000) - 61 });
     const table: [caller: string, options: CallOptions, getRoots: Outcome, navigate: Outcome][] = [
       ["no token", {}, "TOKEN_REJECTED", "TOKEN_REJECTED"],
-      // A session is one FileServer's affair: idle, evicted or from another address, here it is no ID token.
+      // A session belongs to one FileServer: in any state its token is no ID token here.
       ["a session token", bearer(`sst_${"A".repeat(43)}`), "IDP_UNAVAILABLE", "IDP_UNAVAILABLE"],
       ["unknown", bearer("mock-jwt.nonsense"), "TOKEN_REJECTED", "TOKEN_REJECTED"],
       ["expired", bearer(expired), "TOKEN_REJECTED", "TOKEN_REJECTED"],
@@ -271,7 +271,7 @@ test(
     const before = await stateOf(meta);
     for (const [at, [caller, client, options]] of callers.entries()) {
       for (const [method, { plane, call }] of METHODS) {
-        // Wrong join tokens of one address are soon not even looked at.
+        // After some wrong join tokens an address is refused without a check.
         if (plane === "enrolment" && at >= 3) continue;
         const expected = plane === "control" ? "CLIENT_CERT_REQUIRED" : WITHOUT_PROOF[plane];
         if (plane === "user" && options.metadata !== undefined) continue;

@@ -1,4 +1,4 @@
-// @connectrpc/connect-node, speaking gRPC, in the shape that the tests of peers use.
+// @connectrpc/connect-node, speaking gRPC, behind the interface of the peer tests.
 import { createServer, type Http2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
@@ -7,7 +7,7 @@ import { connectNodeAdapter, createGrpcTransport, Http2SessionManager } from "@c
 import { type EchoRequest, EchoService } from "#wire/framing/gen/echo_pb.ts";
 import type { Outcome, PeerKind, PeerOptions, Reply } from "./peer.ts";
 
-// A failed call has headers and trailers in one, and then a name has both values.
+// A failed call has headers and trailers in one, so a name has both values.
 const mapOf = (headers: Headers): Map<string, string | Uint8Array> =>
   new Map(
     [...headers].map(([name, value]) => [

@@ -1,4 +1,4 @@
-// @grpc/grpc-js in the shape that the tests of peers use.
+// @grpc/grpc-js behind the interface of the peer tests.
 import { setTimeout as delay } from "node:timers/promises";
 import { create, type DescMessage, fromBinary as decode, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
@@ -158,7 +158,7 @@ const implementation = (onCancelled: () => void) => {
   };
 };
 
-/** Runs one call; `start` makes it and says where replies and the end are heard. */
+/** Runs one call; `start` makes it and passes on its replies and its end. */
 const run = (
   options: PeerOptions | undefined,
   start: (metadata: Metadata, given: CallOptions) => ClientCall,

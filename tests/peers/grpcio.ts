@@ -9,7 +9,7 @@ import { create, type DescFile, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { EchoService } from "#wire/framing/gen/echo_pb.ts";
 
-/** Where the Python programs are. */
+/** The folder of the Python programs. */
 export const pythonFolder: string = join(dirname(fileURLToPath(import.meta.url)), "..", "python");
 
 /** A Python that can import grpc and protobuf, or undefined. */

@@ -1,11 +1,11 @@
-// What every implementation of gRPC must be able to do in these tests, as a client and as a server of EchoService.
+// The interface of every gRPC implementation in these tests, as client and server of EchoService.
 import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { EchoRequestSchema, EchoResponseSchema } from "#wire/framing/gen/echo_pb.ts";
 
 export type Request = MessageInitShape<typeof EchoRequestSchema>;
 export type Reply = MessageShape<typeof EchoResponseSchema>;
 
-/** What a test says about one call. */
+/** The options of one call. */
 export interface PeerOptions {
   /** Headers by name, text; names in -bin take bytes. */
   readonly headers?: Readonly<Record<string, string | Uint8Array>>;
@@ -13,7 +13,7 @@ export interface PeerOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What came of a call; `code` is 0 when it went well. */
+/** The outcome of a call; `code` is 0 on success. */
 export interface Outcome {
   readonly code: number;
   readonly message: string;
@@ -25,12 +25,12 @@ export interface Outcome {
   readonly details: readonly Uint8Array[];
 }
 
-/** A client of EchoService, whichever implementation it is. */
+/** A client of EchoService. */
 export interface PeerClient {
   unary(request: Request, options?: PeerOptions): Promise<Outcome>;
   expand(request: Request, options?: PeerOptions): Promise<Outcome>;
   collect(requests: AsyncIterable<Request>, options?: PeerOptions): Promise<Outcome>;
-  /** `seen` hears of each reply as it comes. */
+  /** `seen` gets each reply as it comes. */
   converse(
     requests: AsyncIterable<Request>,
     options?: PeerOptions,

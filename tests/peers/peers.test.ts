@@ -1,4 +1,4 @@
-// Every kind of call and every error between the room and other people's implementations, both ways.
+// Tests every kind of call and every error between the room and other implementations, both ways.
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
 import { after, before, describe, test } from "node:test";

@@ -1,4 +1,4 @@
-// Python's grpcio against the room's server, with nothing but the protocol that the server reflects.
+// Tests Python's grpcio against the room's server, with only the reflected protocol.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// The room's own client and server in the shape that the tests of peers use.
+// The room's own client and server behind the interface of the peer tests.
 
 import { EchoService } from "#wire/framing/gen/echo_pb.ts";
 import { Metadata } from "#wire/framing/metadata.ts";

@@ -1,4 +1,4 @@
-"""Calls the room's server with grpcio and nothing of ours but the protocol it reflects. usage: echo_client.py PORT"""
+"""Calls the room's server with grpcio and only the reflected protocol. usage: echo_client.py PORT"""
 import sys
 import threading
 import time
@@ -119,7 +119,7 @@ def unimplemented():
 def limits():
     error = failure_of(lambda: unary(Request(data=bytes(9_000_000))))
     assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, error
-    # What a client sees as too much it refuses itself; the server goes on.
+    # The client itself refuses an oversized message; the server continues.
     error = failure_of(lambda: unary(Request(data=bytes(5_000_000))))
     assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
     assert unary(Request(text="still there")).text == "still there"

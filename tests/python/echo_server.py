@@ -1,4 +1,4 @@
-"""EchoService on grpcio. usage: echo_server.py FILE_DESCRIPTOR_SET; prints its port, then a line for each cancelled call."""
+"""EchoService on grpcio. usage: echo_server.py FILE_DESCRIPTOR_SET; prints its port and each cancelled call."""
 import sys
 import time
 from concurrent import futures

@@ -1,4 +1,4 @@
-"""Reads Prometheus text from standard input with Debian's python3-prometheus-client and prints what it found as JSON.
+"""Parses Prometheus text from standard input with Debian's python3-prometheus-client; prints JSON.
 
 Usage: read_metrics.py text|openmetrics
 """

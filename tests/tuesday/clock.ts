@@ -1,10 +1,10 @@
-// A node whose clock is wrong: its user, the operator and whoever looks at the node read that it is the clock.
+// A node with a wrong clock: its user, the operator and its own checks all name the clock.
 import assert from "node:assert/strict";
 import type { Job } from "./job.ts";
 
 const AHEAD_HOURS = 3;
 
-/** What a process is started with whose JavaScript reads a later time; the machine's own clock, and with it TLS, stays as it is. */
+/** Environment for a process whose JavaScript reads a later time; the machine's clock, and TLS, stay. */
 function laterBy(ms: number): Readonly<Record<string, string>> {
   const module = `const Right = Date;
 globalThis.Date = class extends Right {
@@ -14,7 +14,7 @@ globalThis.Date = class extends Right {
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(module)}` };
 }
 
-/** The node serves on; who signs in there is told whose clock it is, and that signing in again does not help. */
+/** The node serves on; a sign-in there fails with the wrong clock named, and no hint to sign in again. */
 export const wrongClock: Job = {
   title:
     "a node whose clock is wrong is an alert that says by how much; its user reads that it is the server's clock, and doctor says what to do",

@@ -1,4 +1,4 @@
-// Which disk fills first, a disk that is full, and one that has no inodes left.
+// The disk that fills first, a full disk, and one without inodes.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { statfsSync, truncateSync } from "node:fs";
@@ -10,10 +10,10 @@ import type { FirstScreen } from "./site.ts";
 import { makeFile } from "./tree.ts";
 
 const MIB = 1_048_576;
-/** What n3 keeps free of its small disk. */
+/** The reserve of n3's small disk. */
 export const SMALL_RESERVE_BYTES: number = 16 * MIB;
 
-/** Mounts a small filesystem for n3; answers why not where it cannot. */
+/** Mounts a small filesystem for n3; returns the reason where that fails. */
 export async function mountSmallDisk(folder: string): Promise<string | undefined> {
   await mkdir(folder);
   const words = ["-t", "tmpfs", "-o", "size=128m,nr_inodes=2000,mode=700", "tmpfs", folder];
@@ -29,7 +29,7 @@ export function unmountSmallDisk(folder: string): void {
 const n3 = ({ nodes }: FirstScreen): Readonly<Record<string, unknown>> =>
   nodes.find(({ id }) => id === "n3") ?? assert.fail("no n3");
 
-/** Warned of while there is room, critical where uploads are refused, and over when there is room again. */
+/** A warning while there is room, critical where uploads are refused, resolved when there is room again. */
 export const whichFillsFirst: Job = {
   title:
     "the disk that fills first is warned of before it is full, says that it refuses uploads, and users read why",
@@ -38,7 +38,7 @@ export const whichFillsFirst: Job = {
     const dave = site.person("dave");
     const large = await makeFile(join(site.folder, "files", "large"), 3 * MIB);
     const filler = join(disk, "filler");
-    /** Fills the disk until so many bytes are left above the reserve; what is meant to be over is a hole. */
+    /** Fills the disk until so many bytes are left above the reserve; further bytes are a sparse hole. */
     const leave = async (bytes: number): Promise<void> => {
       const { bavail, bsize } = statfsSync(disk);
       const free = bavail * bsize;
@@ -67,7 +67,7 @@ export const whichFillsFirst: Job = {
   },
 };
 
-/** The words say inodes, for the operator and for the user. */
+/** The messages say inodes, for the operator and for the user. */
 export const noInodes: Job = {
   title: "a filesystem without inodes is an alert that says inodes, and so does the refusal",
   async run(site) {

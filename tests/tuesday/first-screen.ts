@@ -1,13 +1,13 @@
-// The first screen's own words, as the pages make them.
+// The words of the first screen, as the pages make them.
 import type { FirstScreen } from "./site.ts";
 
-/** The words of web/words, which belong to the browser's sources and are not checked along with these. */
+/** Functions of web/words, which belong to the browser's sources and are not type-checked with these. */
 interface Words {
   calmTitle(nodes: FirstScreen["nodes"]): string;
   answeredText(nodes: FirstScreen["nodes"], nowSeconds: number): string;
 }
 
-/** What stands above everything where no alert does, and who answered. */
+/** The headline without an alert, and the nodes that answered. */
 export async function calm(nodes: FirstScreen["nodes"]): Promise<{ title: string; answered: string }> {
   const words = (await import(new URL("../../web/words/answers.ts", import.meta.url).href)) as Words;
   return {

@@ -6,7 +6,7 @@ import { makeFile } from "./tree.ts";
 
 const MB = 1_000_000;
 
-/** The user is told the numbers and what to do, the operator that it is nearly full, and both when there is room. */
+/** The user gets the numbers and the action, the operator a warning, and both see when there is room. */
 export const aFullQuota: Job = {
   title:
     "a full quota is refused with its numbers, is an alert before it is full, and is over once there is room",

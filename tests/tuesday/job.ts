@@ -1,9 +1,9 @@
-// A job of the walk: what an operator has to do on an ordinary day, and what people are told meanwhile.
+// A job of an operator's ordinary day, with the messages that users and operators get.
 import type { Site } from "./site.ts";
 
-/** A job, or a part of one that takes up what an earlier one has begun. */
+/** A job, or the continuation of an earlier one. */
 export interface Job {
-  /** What can be observed. */
+  /** The observable result. */
   readonly title: string;
   /** Why it cannot be done on this machine; false where it can. */
   readonly skip?: string | false;

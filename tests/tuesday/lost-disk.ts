@@ -1,4 +1,4 @@
-// A node dies, its disk is lost, and it comes back from its backup.
+// A node dies, its disk is lost, and it is restored from its backup.
 import assert from "node:assert/strict";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import type { Job } from "./job.ts";
 
 const TEXT = "what bob has written\n";
 
-/** Killed, and its data folder gone with it: at once the first screen does not say that nothing is wrong. */
+/** A kill and the loss of the data folder: the first screen reports it at once. */
 export const aNodeDies: Job = {
   title:
     "a node that dies is late on the first screen at once, and its users are told that it does not answer",
@@ -37,7 +37,7 @@ export const aNodeDies: Job = {
   },
 };
 
-/** After 30 s there is an alert; a restore says what to type, and the files are there again. */
+/** After 30 s there is an alert; a restore prints the commands to type, and the files are there again. */
 export const aDiskRestored: Job = {
   title:
     "a dead node is an alert that says who cannot reach what, and a restore prints the commands that bring it back",

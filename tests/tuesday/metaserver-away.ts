@@ -1,4 +1,4 @@
-// The MetaServer is away, and comes back.
+// The MetaServer is down, and comes back.
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,14 +7,14 @@ import type { Site } from "./site.ts";
 
 const keyOf = (site: Site): string => `metaserver_offline:${site.metaserver.place.address}`;
 
-/** Asked every five seconds, on a machine that may be busy. */
+/** The console polls every five seconds, on a machine that may be busy. */
 const NOTICED_WITHIN_MS = 60_000;
 
 interface Settings {
   readonly metaservers: readonly { readonly address: string; readonly state: string }[];
 }
 
-/** Killed: settings say at once that it is late; whoever has a root works on. */
+/** A kill: settings show at once that it is late; users with a root continue. */
 export const theMetaServerDies: Job = {
   title:
     "a MetaServer that dies is late in the settings before it is an alert, and who has a root works on without it",
@@ -35,7 +35,7 @@ export const theMetaServerDies: Job = {
   },
 };
 
-/** After 30 s the alert says what works and what does not; a newcomer is told so too; then it is over. */
+/** After 30 s the alert says what works and what fails; a newcomer gets the same; then it resolves. */
 export const theMetaServerIsBack: Job = {
   title:
     "the alert of a silent MetaServer says what works meanwhile, a newcomer is told to wait, and its return ends both",

@@ -1,4 +1,4 @@
-// Whole folders while a node restarts, and while the client itself is killed.
+// Whole folders in transfer while a node restarts, and while the client itself is killed.
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,20 +7,20 @@ import type { Job } from "./job.ts";
 import { type Site, statusUrl } from "./site.ts";
 import { assertSame, filesOf, makeTree } from "./tree.ts";
 
-/** `npm run tuesday` moves 2 GB in 20,000 files; in every run of the tests it is less of the same. */
+/** `npm run tuesday` moves 2 GB in 20,000 files; the tests move less. */
 const MOVING_IN = {
   files: Number(process.env["GROVE_TUESDAY_FILES"] ?? 600),
   bytes: Number(process.env["GROVE_TUESDAY_BYTES"] ?? 30_000_000),
 };
 const UNDER_RESTART = { files: 400, bytes: 60_000_000 };
 
-/** Writing operations of n1 since it started: one a file at least. */
+/** Writing operations of n1 since its start: at least one a file. */
 async function writesOf(site: Site): Promise<number> {
   const answer = await fetch(statusUrl(site.node("n1").place, "/metrics"));
   return ((await answer.json()) as { write_ops_total: number }).write_ops_total;
 }
 
-/** Waits until something has come that far, as long as the program runs. */
+/** Waits for a condition while the program runs. */
 async function until(program: Program, isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) {
     assert.equal(program.child.exitCode, null, `it ended too early: ${program.output()}`);
@@ -28,7 +28,7 @@ async function until(program: Program, isSo: () => Promise<boolean>): Promise<vo
   }
 }
 
-/** A restart of the node in the middle costs a line on the screen and nothing else. */
+/** A restart of the node during a transfer costs one line on the screen. */
 export const restarts: Job = {
   title:
     "put -r and get -r go on by themselves under a restart and a kill of the node, say so, and every byte is right",
@@ -58,7 +58,7 @@ export const restarts: Job = {
   },
 };
 
-/** Killed twice, the same command goes on where it was; the same again with --update sends nothing. */
+/** Killed twice, the same command resumes; the same again with --update sends nothing. */
 export const movingIn: Job = {
   title:
     "a folder whose upload is killed twice goes on by the same command and says from where; unchanged, nothing is sent",

@@ -1,4 +1,4 @@
-// The provider has new keys, and the operator a new password.
+// New keys of the provider, and a new password of the operator.
 import assert from "node:assert/strict";
 import type { Job } from "./job.ts";
 import { PASSWORD, type Site } from "./site.ts";
@@ -19,7 +19,7 @@ const admin = (site: Site, verb: string, ...lines: readonly string[]): Promise<s
     site.caFile,
   );
 
-/** Who signs in with a key that nobody has seen is let in at once; after a new password each node says what it has. */
+/** A token signed with a new key is accepted at once; after a new password each node reports its own. */
 export const newSecrets: Job = {
   title: "a sign-in by a provider's new key works at once, and a new password is told node by node",
   async run(site) {

@@ -1,9 +1,9 @@
-// Certificates, a fourth node, and one that is removed again.
+// Certificates, a fourth node, and its removal.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { Job } from "./job.ts";
 
-/** The fourth node comes by a token, which is good once. */
+/** The fourth node joins by a single-use token. */
 export const aFourthNode: Job = {
   title: "certificates are listed with their days, a fourth node joins by a token, and a token is good once",
   async run(site) {
@@ -34,7 +34,7 @@ export const theFourthIsSeen: Job = {
   },
 };
 
-/** A node that holds roots is not removed without a word; one that holds none is forgotten, and its certificate counts no more. */
+/** Removing a node with roots is refused; one without is forgotten, and its certificate is revoked. */
 export const oneRemoved: Job = {
   title:
     "a node that holds a root is not removed, with whose it is; an empty one is forgotten and comes back no more",

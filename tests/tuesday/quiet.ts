@@ -1,4 +1,4 @@
-// Quiet while somebody works on a node.
+// Maintenance of a node without notifications.
 import assert from "node:assert/strict";
 import type { NodeMaintenance } from "#wire/webapi/maintenance.ts";
 import type { Silence } from "#wire/webapi/notification.ts";
@@ -8,7 +8,7 @@ interface MaintenanceList {
   readonly maintenance: readonly NodeMaintenance[];
 }
 
-/** In one step nobody is told of the node and no new user comes to it; a silence takes a length as people say it. */
+/** One step mutes the node and keeps new users away; a silence takes a duration in words. */
 export const quietPlease: Job = {
   title: "a node goes into maintenance in one step and out again, and a silence lasts as long as people say",
   async run(site) {

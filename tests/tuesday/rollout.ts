@@ -1,4 +1,4 @@
-// A rollout that ends half way: an operator stops it, or a node fails in it; which nodes have it, and how it goes on or back.
+// A rollout that stops half way, by an operator or a failing node, and then continues or goes back.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -11,21 +11,21 @@ import type { Job } from "./job.ts";
 import type { Site } from "./site.ts";
 
 const skip = withoutSshServer();
-/** The nodes in the order in which they go. */
+/** The nodes in the order of the rollout. */
 const IDS = ["n1", "n2", "n5"] as const;
-/** What keeps a build from its end, or ends it badly, lies beside a node's working copy. */
+/** Files beside a node's working copy delay a build or make it fail. */
 const MAKEFILE = "build:\n\ttest ! -e ../full\n\ttest ! -e ../slow || sleep 1000\n";
 const WAIT_S = 90;
 
 let servers: SshServers | undefined;
 const shells = new Map<string, SshServer>();
 
-/** A machine's folder with the working copy, and with what its services leave. */
+/** A machine's folder with the working copy and the files of its services. */
 const homeOf = (id: string): string => shells.get(id)?.home ?? assert.fail(id);
 const pidFile = (id: string): string => join(homeOf(id), "fileserver.pid");
 const heads = (): string[] => IDS.map((id) => git(join(homeOf(id), "grove"), "rev-parse", "HEAD"));
 
-/** Makes the console's key for machines that are reached over SSH; answers its flags. */
+/** Makes the console's SSH key; returns its flags. */
 export async function rolloutKey(site: Site, ends: (() => Promise<void>)[]): Promise<readonly string[]> {
   if (skip !== false) return [];
   const made = new SshServers();
@@ -51,12 +51,12 @@ async function commit(site: Site, line: string): Promise<string> {
   return git(origin, "rev-parse", "HEAD");
 }
 
-/** A sshd and a working copy for each node; the nodes run on as they were started by hand. */
+/** A sshd and a working copy for each node; the nodes keep running as started by hand. */
 async function enrolAll(site: Site): Promise<void> {
   const origin = join(site.folder, "origin");
   for (const id of IDS) {
     const node = site.node(id);
-    // A password's hash is none of the variables that a record may hold.
+    // A record may not hold the hash of a password.
     const { HOME: _home, ADMIN_PASSWORD_HASH: _hash, ...env } = node.env;
     const shell = (await servers?.start()) ?? assert.fail("no sshd");
     shells.set(id, shell);
@@ -72,7 +72,7 @@ async function enrolAll(site: Site): Promise<void> {
   }
 }
 
-/** Ends what a rollout has started, and has the nodes as they were. */
+/** Ends the services that a rollout has started, and restores the nodes. */
 async function endServices(signal: NodeJS.Signals): Promise<void> {
   for (const id of shells.keys()) {
     const pid = existsSync(pidFile(id)) ? Number(readFileSync(pidFile(id), "utf8").split("\n")[0]) : 0;
@@ -104,7 +104,7 @@ function ended(site: Site, { id }: RolloutRecord): Promise<RolloutRecord> {
 
 type Words = Readonly<Record<string, (of: RolloutRecord) => string>>;
 
-/** What its page says of it, by the words of web/words, which are not checked along with these sources. */
+/** The page's text about it, from web/words, which are not type-checked with these sources. */
 async function pageOf(record: RolloutRecord): Promise<string> {
   const folder = new URL("../../web/words/", import.meta.url);
   const { progressText } = (await import(new URL("rollout.ts", folder).href)) as Words;
@@ -112,7 +112,7 @@ async function pageOf(record: RolloutRecord): Promise<string> {
   return `${progressText?.(record)}. ${standText?.(record)}`;
 }
 
-/** Stopped by an operator while the second node builds. */
+/** An operator stops it while the second node builds. */
 export const rolloutStopped: Job = {
   title:
     "a rollout that an operator stops half way says which nodes have it, how it goes on and how it goes back; one step takes it back",
@@ -149,7 +149,7 @@ export const rolloutStopped: Job = {
   },
 };
 
-/** Ended by itself where a node fails; the same again goes on. */
+/** It stops where a node fails; the same command again continues. */
 export const rolloutFails: Job = {
   title:
     "a rollout that fails on a node stops there, says at which step, is an alert, and goes on when it is begun again",

@@ -1,4 +1,4 @@
-// The cluster of the walk, made as the guide says: an authority, a MetaServer, nodes that join by token, a console over HTTPS, an identity provider.
+// The cluster of the walk, set up by the guide: authority, MetaServer, joined nodes, console, provider.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -23,15 +23,15 @@ import {
 } from "#security/identity/provider.fixture.ts";
 import type { AlertRecord } from "#wire/webapi/alert.ts";
 
-/** The operator's password, which the console and all nodes are given as a hash. */
+/** The operator's password, whose hash the console and all nodes have. */
 export const PASSWORD = "an operator's ordinary password";
 const PASSWORD_HASH = createHash("sha256").update(PASSWORD).digest("hex");
 const CLIENT_ID = "grove-tuesday";
-/** Longer than any test: a machine that is busy with others' tests is no failure. */
+/** Longer than any test: a busy machine is no failure. */
 const WAIT_MS = 90_000;
 const LOOK_MS = 250;
 
-/** A program that can be ended and started again as it was. */
+/** A program that can be ended and restarted with its words. */
 export class Server {
   readonly place: Place;
   readonly data: string;
@@ -55,7 +55,7 @@ export class Server {
     return this.#program ?? assert.fail(`${this.words[0]} was not started`);
   }
 
-  /** Starts it and waits until it says that it serves, or what else is to be waited for; with variables for this time. */
+  /** Starts it and waits until it serves, or for another output; with variables for this time. */
   async start(said = /"event":"serving"/, env: Server["env"] = {}): Promise<Program> {
     const program = startGrove(this.words, { env: { ...this.env, ...env } });
     this.#program = program;
@@ -63,41 +63,43 @@ export class Server {
     return program;
   }
 
-  /** Ends it; answers its exit code. */
+  /** Ends it; returns its exit code. */
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {
     return this.#program === undefined ? null : (await stopProgram(this.#program, signal)).code;
   }
 }
 
-/** Somebody at a command line of their own. */
+/** A user at a command line of their own. */
 export interface Somebody {
   readonly email: string;
   /** Runs a command to its end. */
   run(...words: readonly string[]): Promise<Ended>;
-  /** Runs one that must go well; answers its standard output. */
+  /** Runs a command that must succeed; returns its standard output. */
   ok(...words: readonly string[]): Promise<string>;
-  /** Runs one that must be refused with this exit code; answers what it said. */
+  /** Runs a command that must be refused with this exit code; returns its message. */
   refused(code: number, ...words: readonly string[]): Promise<string>;
-  /** The same with somebody who does not wait for a server that is away. */
+  /** The same without patience for a server that is down. */
   refusedAtOnce(code: number, ...words: readonly string[]): Promise<string>;
-  /** Runs a command that asks for the administrator's password and must go well. */
+  /** Runs a command that asks for the administrator's password and must succeed. */
   asAdministrator(...words: readonly string[]): Promise<Ended>;
-  /** Starts one. */
+  /** Starts a command. */
   start(...words: readonly string[]): Program;
-  /** Signs in with an ID token of the provider, waiting so long for a server that is away; answers how that ended. */
+  /**
+   * Signs in with an ID token of the provider, with this patience for a server that is down; returns the end.
+   */
   signIn(patienceSeconds?: number): Promise<Ended>;
 }
 
-/** What the first screen says, by the words that the pages are made with. */
+/** The first screen's text, from the words of the pages. */
 export interface FirstScreen {
   readonly nodes: readonly Readonly<Record<string, unknown>>[];
   readonly open: readonly AlertRecord[];
 }
 
-/** A cluster that runs. */
+/** A running cluster. */
 export class Site {
   readonly folder: string;
-  /** What every process and person of the walk has as HOME. */
+  /** HOME of every process and person of the walk. */
   readonly home: string;
   readonly nodes = new Map<string, Server>();
   #key: SigningKey = makeKey("ES256", "tuesday");
@@ -157,7 +159,7 @@ export class Site {
     await this.#metaserver.start();
   }
 
-  /** The provider signs with another key from now on, and publishes that one alone. */
+  /** The provider signs with another key from now on, and publishes only that one. */
   changeKey(): void {
     this.#key = makeKey("ES256", "tuesday-later");
     if (this.#provider !== undefined) answerAsIssuer(this.#provider, this.#key);
@@ -213,7 +215,7 @@ export class Site {
     this.#cookie = answer.headers.getSetCookie()[0]?.split(";", 1)[0];
   }
 
-  /** Asks the console as the operator who is signed in. */
+  /** Sends a request to the console as the signed-in operator. */
   async ask<Reply>(
     path: string,
     method: "DELETE" | "GET" | "POST" | "PUT" = "GET",
@@ -225,14 +227,14 @@ export class Site {
     return JSON.parse(text) as Reply;
   }
 
-  /** What the first screen is made from. */
+  /** The first screen's inputs. */
   async firstScreen(): Promise<FirstScreen> {
     const { nodes } = await this.ask<Pick<FirstScreen, "nodes">>("/api/cluster");
     const { alerts } = await this.ask<{ alerts: AlertRecord[] }>("/api/alerts?unresolved=true");
     return { nodes, open: alerts };
   }
 
-  /** Waits until the first screen is as it should be; answers it. */
+  /** Waits until the first screen meets a condition; returns it. */
   async untilScreen(what: string, isSo: (screen: FirstScreen) => boolean): Promise<FirstScreen> {
     const deadline = Date.now() + WAIT_MS;
     for (;;) {
@@ -243,7 +245,7 @@ export class Site {
     }
   }
 
-  /** Waits until an alert with this key stands, and perhaps says something; answers it. */
+  /** Waits for an alert with this key, and optionally a text; returns it. */
   async alert(key: string, says = /./): Promise<AlertRecord> {
     const find = (screen: FirstScreen): AlertRecord | undefined =>
       screen.open.find((alert) => alert.key === key && says.test(`${alert.title}\n${alert.message}`));
@@ -254,12 +256,12 @@ export class Site {
     return find(screen) ?? assert.fail(key);
   }
 
-  /** Waits until no alert with this key stands. */
+  /** Waits until no alert with this key exists. */
   async noAlert(key: string): Promise<void> {
     await this.untilScreen(`the end of ${key}`, ({ open }) => open.every((alert) => alert.key !== key));
   }
 
-  /** Runs a command of the operator that must go well; answers its standard output. */
+  /** Runs an operator's command that must succeed; returns its standard output. */
   async operator(...words: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await grove(words, { env: { HOME: this.home } });
     assert.equal(code, 0, `grove ${words.join(" ")}: ${stderr}`);
@@ -274,14 +276,14 @@ export class Site {
     return stdout;
   }
 
-  /** Runs one that must be refused; answers what it said. */
+  /** Runs an operator's command that must be refused; returns its message. */
   async operatorRefused(...words: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await grove(words, { env: { HOME: this.home } });
     assert.notEqual(code, 0, `grove ${words.join(" ")}: ${stdout}`);
     return stdout + stderr;
   }
 
-  /** Somebody by name; signed in once they have signed in. */
+  /** A user by name, with a session after signing in. */
   person(name: string): Somebody {
     const known = this.#people.get(name);
     if (known !== undefined) return known;
@@ -336,7 +338,7 @@ export class Site {
     return signToken(this.#key, { ...claims, email, email_verified: true });
   }
 
-  /** Ends whatever runs. */
+  /** Ends all processes. */
   async end(): Promise<void> {
     for (const end of this.#ends.splice(0).toReversed()) await end();
   }
@@ -370,6 +372,6 @@ export class Site {
   }
 }
 
-/** Where a node tells how it is. */
+/** The address of a node's status. */
 export const statusUrl = ({ port }: Place, path: string): string =>
   `http://127.0.0.1:${metricsPortOf(port)}${path}`;

@@ -1,11 +1,11 @@
-// It was slow yesterday at two.
+// The question why the cluster was slow yesterday at two.
 import assert from "node:assert/strict";
 import type { HistoryReply } from "#wire/webapi/performance.ts";
 import type { Job } from "./job.ts";
 
 const DAY_SECONDS = 86_400;
 
-/** What is kept is told, and what is not is told to be not, instead of another hour's figures. */
+/** Kept history is shown; for missing history the answer says so, without another hour's figures. */
 export const slowYesterday: Job = {
   title: "a question about yesterday is answered with yesterday, and where nothing is kept that is said",
   async run(site) {
@@ -15,7 +15,7 @@ export const slowYesterday: Job = {
       const path = `/api/history/${whose}?from=${from}&to=${from + 3_600}`;
       const { points, interval_seconds: interval, kept_from: kept } = await site.ask<HistoryReply>(path);
       assert.ok(interval >= 60, `${whose}: points of ${interval} s`);
-      // Rows of nulls are gaps: no figure of another hour stands there.
+      // Rows of nulls are gaps, without figures of another hour.
       assert.ok(
         points.every(([, ...values]) => values.every((value) => value === null)),
         whose,

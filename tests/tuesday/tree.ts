@@ -1,10 +1,10 @@
-// Folders of files that people move: made of random bytes, and compared byte for byte where they have arrived.
+// Makes folders of random files, and compares them byte for byte after a transfer.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** How many files a folder has, and of how many bytes in all. */
+/** The number of files of a folder, and their bytes in all. */
 export interface TreeSize {
   readonly files: number;
   readonly bytes: number;
@@ -15,7 +15,7 @@ const FOLDERS = 20;
 /** Makes a folder of so many files and about so many bytes, small ones and a few large. */
 export async function makeTree(folder: string, size: TreeSize): Promise<void> {
   const usual = Math.floor(size.bytes / size.files);
-  // Cut out of the same random bytes at another place each: making them takes no time, and no two files are alike.
+  // Each file is another part of the same random bytes: that is fast, and no two files are alike.
   const content = randomBytes(usual * 2 + size.files);
   for (let at = 0; at < FOLDERS; at++) await mkdir(join(folder, `d${at}`), { recursive: true });
   for (let at = 0; at < size.files; at++) {
@@ -25,7 +25,7 @@ export async function makeTree(folder: string, size: TreeSize): Promise<void> {
   }
 }
 
-/** Asserts that two folders hold the same files with the same bytes; answers how many. */
+/** Asserts that two folders hold the same files with the same bytes; returns their number. */
 export async function assertSame(one: string, other: string): Promise<number> {
   const [paths, others] = await Promise.all([filesOf(one), filesOf(other)]);
   assert.deepEqual(others, paths);
@@ -45,7 +45,7 @@ export async function filesOf(folder: string): Promise<string[]> {
     .sort();
 }
 
-/** Writes one file of so many bytes, with its folder; answers its path. */
+/** Writes one file of so many bytes, with its folder; returns its path. */
 export async function makeFile(path: string, bytes: number): Promise<string> {
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, randomBytes(bytes));

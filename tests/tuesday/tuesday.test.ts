@@ -1,4 +1,4 @@
-// An operator's ordinary Tuesday: three nodes with TLS and real sign-in, and the jobs that come up, each with what people are told.
+// Tests an operator's ordinary day: three nodes with TLS and real sign-in, and the jobs that come up.
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { scratchFolder } from "#testing/scratch-folder.ts";
@@ -20,8 +20,8 @@ import { aUserLeaves } from "./user-leaves.ts";
 import { whoDeletedThis } from "./who-deleted.ts";
 
 /**
- * Lanes that run side by side, each job after the one before, and then the next lanes. What is silent is an alert only after 30 s: while
- * node and MetaServer are away, the others' work goes on.
+ * Groups of parallel lanes, each job after the one before. A silent server is an alert only after 30 s:
+ * meanwhile the other lanes continue.
  */
 const DAY: readonly (readonly (readonly Job[])[])[] = [
   [[aFourthNode], [aNodeDies]],
@@ -53,7 +53,8 @@ before(async () => {
   site = new Site(folder);
   ends.push(() => site.end());
   await site.begin();
-  // Roots go to where most is free above the reserve: one after the other, so that each node has its user.
+  // Roots go to the node with the most room above the reserve: one after the other, so that each node gets a
+  // user.
   const arrives = async (name: string): Promise<void> => {
     const { code, stderr } = await site.person(name).signIn();
     if (code !== 0) throw new Error(stderr);

@@ -1,10 +1,10 @@
-// Leaving: what the guide says to remove is all that there is.
+// Uninstalling: the guide's list of what to remove is complete.
 import assert from "node:assert/strict";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Job } from "./job.ts";
 
-/** People sign out, every process ends by itself, and nothing is left but what the guide names. */
+/** Users sign out, every process ends, and only what the guide names is left. */
 export const uninstall: Job = {
   title:
     "at the end every process stops with 0, and after the folders that the guide names nothing of Grove is left",
@@ -14,10 +14,10 @@ export const uninstall: Job = {
     assert.match(refused, /grove login/);
     const servers = [site.console, ...site.nodes.values(), site.metaserver];
     for (const server of servers) assert.equal(await server.stop(), 0, server.program.output().slice(-2_000));
-    // Whatever a process keeps is in its data folder, the authority's, or the user's own two folders.
+    // Processes store only in their data folder, the authority's, or the user's own two folders.
     const kept = await readdir(site.home);
     assert.ok(kept.includes(".config"), kept.join(" "));
-    // What is compiled is kept elsewhere where NODE_COMPILE_CACHE says so.
+    // Compiled code is elsewhere where NODE_COMPILE_CACHE says so.
     if (kept.includes(".cache")) assert.deepEqual(await readdir(join(site.home, ".cache")), ["grove"]);
     for (const folder of [join(".cache", "grove"), ".cache", ".config"])
       await rm(join(site.home, folder), { recursive: true, force: true });

@@ -1,10 +1,10 @@
-// Somebody leaves the organisation.
+// A user leaves the organisation.
 import assert from "node:assert/strict";
 import type { z } from "zod";
 import type { userStateChanged } from "#wire/webapi/user-state.ts";
 import type { Job } from "./job.ts";
 
-/** Locked out on every node at once, with what each says; the files stay, and the way back is one step. */
+/** Locks a user out on every node, with each answer; the files stay, and one step undoes it. */
 export const aUserLeaves: Job = {
   title: "a user who leaves is locked out on every node at once, reads so, and comes back in one step",
   async run(site) {

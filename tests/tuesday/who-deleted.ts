@@ -1,10 +1,13 @@
-// Something is gone, and nobody says who it was.
+// The search for the user who deleted a file.
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Job } from "./job.ts";
 
-/** The trash says by whom; an administrator sees names for a reason only, which the owner is shown, and brings the file back. */
+/**
+ * The trash names the user; an administrator sees names for a reason only, which the owner is shown, and
+ * restores the file.
+ */
 export const whoDeletedThis: Job = {
   title:
     "the trash says who deleted a file; an administrator brings it back for a reason that its owner reads",

@@ -1,4 +1,4 @@
-// Goes anywhere by typing: pages and nodes by name, opened with Ctrl K or ⌘ K.
+// A dialog with all pages and nodes by name, opened with Ctrl K or ⌘ K.
 import { Button, Kbd, Modal, TextInput, VisuallyHidden } from "@mantine/core";
 import { useDisclosure, useHotkeys } from "@mantine/hooks";
 import { type KeyboardEvent, type ReactNode, useState } from "react";
@@ -15,7 +15,7 @@ interface Hit {
 
 const SHOWN = 12;
 
-/** The button in the header and the dialog that it opens. */
+/** The button in the header, and its dialog. */
 export function CommandPalette(): ReactNode {
   const [isOpen, { open, close }] = useDisclosure(false);
   useHotkeys([["mod+K", open]]);
@@ -87,7 +87,7 @@ function Search({ onDone }: { readonly onDone: () => void }): ReactNode {
       />
       <div id="palette-hits" role="listbox" aria-label="Places" style={{ marginTop: 8 }}>
         {hits.map((hit, index) => (
-          // The keyboard is served by the input above, as a combobox does it.
+          // The input above handles the keyboard, as in a combobox.
           <div
             key={hit.path}
             id={`palette-hit-${index}`}

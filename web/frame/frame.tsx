@@ -1,4 +1,4 @@
-// What stands around every page: title, search, state of the connection, who is signed in, and the places to go.
+// The frame around every page: title, search, connection, session and navigation.
 import { Button, Menu, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
 import { type ReactNode, useEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
@@ -15,7 +15,7 @@ export function Frame({ children }: { readonly children: ReactNode }): ReactNode
   const [path] = useLocation();
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
-  // A new page begins at its top, also for who listens to it.
+  // A new page starts at its top, also for screen readers.
   useEffect(() => {
     document.title = `${PLACES.find((place) => isAt(path, place.path))?.label ?? "Grove"} · Grove`;
     if (isFirst.current) isFirst.current = false;
@@ -72,7 +72,7 @@ function Places({ path }: { readonly path: string }): ReactNode {
   );
 }
 
-/** As many as a narrow screen has room for below the page, beside "More". */
+/** Places that fit below a page on a narrow screen, beside "More". */
 const NARROW_PLACES = 4;
 
 function MorePlaces({ places }: { readonly places: readonly Place[] }): ReactNode {

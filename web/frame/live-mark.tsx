@@ -1,4 +1,4 @@
-// How fresh the figures are, always in sight: live, stale, or on the way back, with the seconds.
+// Shows the age of the figures: live, stale, or reconnecting with the seconds.
 import type { ReactNode } from "react";
 import { useCluster, useConnection, useNowMs } from "../live/cluster.ts";
 import { formatSpan } from "../words/time.ts";

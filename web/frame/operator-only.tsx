@@ -1,11 +1,11 @@
-// Shows a page to operators, and to visitors how to become one.
+// Shows a page to operators, and the sign-in to visitors.
 import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 import { useSession } from "../live/session.ts";
 import { Reading } from "../parts/page-state.tsx";
 
-/** The page, once somebody is signed in. */
+/** The page, for signed-in operators. */
 export function OperatorOnly({ children }: { readonly children: ReactNode }): ReactNode {
   const session = useSession();
   const [path] = useLocation();

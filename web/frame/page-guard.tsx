@@ -1,9 +1,9 @@
-// Catches a page that fails while it is drawn: the frame stays, and the page says so instead of vanishing.
+// Catches a page's render error: the frame stays and shows the error.
 import { Button } from "@mantine/core";
 import { Component, type ReactNode } from "react";
 
 interface Props {
-  /** Another place is another try. */
+  /** A new place resets the error. */
   readonly place: string;
   readonly children: ReactNode;
 }
@@ -12,7 +12,7 @@ interface State {
   readonly message: string;
 }
 
-/** Draws its children; after an error of theirs, what went wrong, until another place is gone to. */
+/** Renders its children, or their error until the place changes. */
 export class PageGuard extends Component<Props, State> {
   override state: State = { failedAt: undefined, message: "" };
 

@@ -1,14 +1,14 @@
-// The pages that can be gone to, in the order of the side bar.
+// The pages of the side bar, in order.
 
 /** One entry of the side bar and of the command palette. */
 export interface Place {
   readonly path: string;
   readonly label: string;
-  /** The key that leads here behind "g". */
+  /** The key after "g" for this page. */
   readonly letter: string;
-  /** True for what a visitor is not shown. */
+  /** True for pages that visitors do not see. */
   readonly operator?: true;
-  /** Other words by which somebody may look for it. */
+  /** Synonyms for the search. */
   readonly words: string;
 }
 

@@ -1,4 +1,4 @@
-// Tells that a session ends soon, or has ended without this page's doing.
+// Warns of a session that ends soon or has ended.
 import { Alert, Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link, useLocation } from "wouter";
@@ -6,7 +6,7 @@ import { useNowMs } from "../live/cluster.ts";
 import { useSessionEnd } from "../live/session.ts";
 import { formatSpan } from "../words/time.ts";
 
-/** The notice above a page; nothing while all is well. */
+/** The notice above a page; empty without a warning. */
 export function SessionNotice(): ReactNode {
   const end = useSessionEnd();
   const [path] = useLocation();

@@ -1,4 +1,4 @@
-// Keys that go anywhere, and what shows them: "?" opens the list, "g" and a letter a page, "/" the page's search. They can be turned off.
+// Keyboard shortcuts: "?" opens their list, "g" and a letter a page, "/" the page's search; optional.
 import { Kbd, Modal, Switch } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { type ReactNode, useEffect, useRef, useState } from "react";
@@ -7,10 +7,10 @@ import { useIsOperator } from "../live/session.ts";
 import { PLACES } from "./places.ts";
 
 const KEY = "grove-single-keys";
-/** Time for the letter behind "g". */
+/** Time for the letter after "g". */
 const LETTER_MS = 1_500;
 
-/** Listens to keys, and shows the list of them. */
+/** Listens to keys and shows their list. */
 export function Shortcuts(): ReactNode {
   const [isOpen, { open, close }] = useDisclosure(false);
   const [areOn, setOn] = useState(() => kept() !== "off");
@@ -21,7 +21,7 @@ export function Shortcuts(): ReactNode {
       if (on) localStorage.removeItem(KEY);
       else localStorage.setItem(KEY, "off");
     } catch {
-      // A browser that keeps nothing: it holds as long as the page is open.
+      // Without storage the choice lasts as long as the page.
     }
   };
   return (
@@ -83,7 +83,7 @@ function useKeys(areOn: boolean, openList: () => void): void {
   }, [areOn, isOperator, navigate, openList]);
 }
 
-/** Letters typed into something are meant for it. */
+/** Keys typed into a field are no shortcuts. */
 function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&

@@ -1,4 +1,4 @@
-// What an address makes of the form for an action.
+// Tests the draft of an action from an address.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { draftFrom } from "./action-draft.ts";

@@ -1,11 +1,11 @@
-// An action as it is being put together: what, where, how, and the key by which it runs only once. It begins as the address says.
+// The draft of an action: fields, nodes, strategy and idempotency key, starting from the address.
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
 import { run, tryOut, type Wish } from "./actions.ts";
 
-/** The fields of the composer; each kind of action takes its own of them. */
+/** The composer's fields; each kind of action uses some of them. */
 export interface Draft {
   readonly action: ActionRecord["action"];
   readonly nodes: readonly string[];
@@ -13,7 +13,7 @@ export interface Draft {
   readonly mode: "parallel" | "rolling";
 }
 
-/** What the fields of each kind hold at first. */
+/** Default fields of each kind. */
 export const FIRST_FIELDS: Readonly<Record<ActionRecord["action"], Draft["fields"]>> = {
   pull: { branch: "main" },
   build: { make_target: "build" },
@@ -24,7 +24,7 @@ export const FIRST_FIELDS: Readonly<Record<ActionRecord["action"], Draft["fields
   custom: { command: "", timeout_seconds: 60 },
 };
 
-/** The draft that an address names: "?do=restart&node=n1&node=n2"; what it does not name is as usual. Nothing runs by it. */
+/** The draft of an address: "?do=restart&node=n1&node=n2", with defaults for the rest. It does not run. */
 export function draftFrom(search: URLSearchParams): Draft {
   const wanted = search.get("do") ?? "";
   const action = (Object.hasOwn(FIRST_FIELDS, wanted) ? wanted : "restart") as Draft["action"];
@@ -32,7 +32,7 @@ export function draftFrom(search: URLSearchParams): Draft {
   return { action, nodes, fields: FIRST_FIELDS[action], mode: "rolling" };
 }
 
-/** Kinds that take a node's service away for a moment: the next node's turn comes when the last one is healthy again. */
+/** Kinds that interrupt a node's service: the next node waits until the last one is healthy. */
 const GATED: ReadonlySet<Draft["action"]> = new Set(["restart", "reboot", "apt"]);
 const GATE_SECONDS = 60;
 
@@ -43,17 +43,17 @@ function strategyOf({ action, nodes, mode }: Draft): object {
   return { strategy: { mode, max_parallel: 1, stop_on_failure: true, ...gate } };
 }
 
-/** A key of one's own for one thing to run: crypto.randomUUID is not there for pages that came over plain HTTP. */
+/** A new idempotency key; plain HTTP pages lack crypto.randomUUID. */
 export function newKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, "0"))
     .join("");
 }
 
-/** What the composer shows and does. */
+/** State and functions of the composer. */
 export interface Composer {
   readonly draft: Draft;
-  /** Changes something; what was tried out before no longer counts. */
+  /** Changes the draft, which discards an earlier dry run. */
   readonly change: (next: Partial<Draft>) => void;
   readonly showWhatWillRun: () => void;
   readonly isTrying: boolean;
@@ -63,11 +63,11 @@ export interface Composer {
   readonly refusals: readonly string[];
 }
 
-/** Keeps a draft, tries it out and runs it; once it runs, its own page is shown. */
+/** Keeps a draft, plans and starts it; then opens the action's page. */
 export function useComposer(): Composer {
   const [search] = useSearchParams();
   const [draft, setDraft] = useState(() => draftFrom(search));
-  // However often one draft is sent, it runs once.
+  // Repeated sends of one draft run once.
   const [key, setKey] = useState(newKey);
   const [, navigate] = useLocation();
   const wish: Wish = {

@@ -1,4 +1,4 @@
-// The output of an action as it comes: what there is is read, what follows comes over the socket, and what was missed is read again.
+// The output of an action: reads what exists, follows by the socket, and reads missed parts again.
 import { useEffect, useState } from "react";
 import type { z } from "zod";
 import type { ActionRecord, outputReply } from "#wire/webapi/action-record.ts";
@@ -9,14 +9,14 @@ import { queryClient } from "./query-client.ts";
 import { followTopic, type TopicMessage } from "./topic-socket.ts";
 
 const PAGE = 500;
-/** Pieces that come in quick succession are shown together. */
+/** Interval in which pieces are collected before they are drawn. */
 const GATHER_MS = 100;
 const RETRY_MS = 3_000;
 
-/** What is shown of an action's output. */
+/** The shown part of an action's output. */
 export interface ShownOutput {
   readonly lines: readonly OutputLine[];
-  /** Lines at the front that are no longer held. */
+  /** Lines dropped at the front. */
   readonly dropped: number;
   readonly isComplete: boolean;
   readonly error: string | undefined;
@@ -24,7 +24,7 @@ export interface ShownOutput {
 
 const NOTHING: ShownOutput = { lines: [], dropped: 0, isComplete: false, error: undefined };
 
-/** Follows the output of an action until it is complete; whoever shows another action mounts anew. */
+/** Follows an action's output to its end; another action needs a new mount. */
 export function useOutput(id: string): ShownOutput {
   const [shown, setShown] = useState(NOTHING);
   useEffect(() => {
@@ -38,7 +38,7 @@ type StateChange = Pick<ActionRecord, "id" | "state"> & {
   readonly targets: readonly Pick<ActionRecord["targets"][number], "node_id" | "state" | "exit_code">[];
 };
 
-/** One action's output: every piece once and in its order, however it comes. */
+/** One action's output: every piece once and in order. */
 class OutputFollower {
   readonly #id: string;
   readonly #show: (shown: ShownOutput) => void;
@@ -78,7 +78,7 @@ class OutputFollower {
     }
     if (type !== "action.output" || seq <= this.#lastSeq) return;
     const entry = data as Omit<OutputEntry, "seq" | "ts">;
-    // Something is missing before it: the file has it.
+    // A gap before this entry is read from the file.
     if (entry.after_seq !== this.#lastSeq) return void this.#read();
     this.#add([{ ...entry, seq, ts: 0 }]);
   }
@@ -103,7 +103,7 @@ class OutputFollower {
     });
   }
 
-  /** Reads on from the last piece to the end of what there is. */
+  /** Reads from the last piece to the current end. */
   async #read(): Promise<void> {
     if (this.#isReading) {
       this.#isAskedAgain = true;
@@ -144,7 +144,7 @@ class OutputFollower {
   }
 }
 
-/** What a message says of the states of an action, put into what is known of it. */
+/** Applies a message's states to the cached record. */
 function changeRecord(change: StateChange): void {
   queryClient.setQueryData<ActionRecord>(["action", change.id], (known) => {
     if (known === undefined) return known;

@@ -1,4 +1,4 @@
-// Actions as the pages ask for them, run them and read what comes of them.
+// Plans, starts, follows and cancels actions.
 import { useQuery } from "@tanstack/react-query";
 import type { z } from "zod";
 import type {
@@ -14,7 +14,7 @@ import { queryClient } from "./query-client.ts";
 /** One piece of output. */
 export type OutputEntry = z.infer<typeof outputEntry>;
 
-/** What the composer makes; the console checks it. */
+/** The composer's request; the console validates it. */
 export interface Wish {
   readonly action: string;
   readonly nodes: readonly string[] | "all";
@@ -25,10 +25,10 @@ const HISTORY_KEY = ["actions"] as const;
 const RUNNING: ReadonlySet<string> = new Set(["queued", "locking", "running", "handed_over"]);
 const WATCH_MS = 1_000;
 const IDLE_MS = 15_000;
-/** While an action runs its changes come with its output; this is for what was missed. */
+/** Poll interval for missed changes; normally they arrive with the output. */
 const RECORD_MS = 5_000;
 
-/** True until an action has ended. */
+/** True for an action without an end. */
 export function isRunning(record: Pick<ActionRecord, "state">): boolean {
   return RUNNING.has(record.state);
 }
@@ -46,7 +46,7 @@ export function usePresets(): {
   return { presets: query.data, error: query.error };
 }
 
-/** GET /api/actions/history, with the newest first. */
+/** GET /api/actions/history, newest first. */
 export function useActionHistory(): {
   readonly records: readonly ActionRecord[] | undefined;
   readonly error: Error | null;
@@ -60,7 +60,7 @@ export function useActionHistory(): {
   return { records: query.data?.records, error: query.error };
 }
 
-/** GET /api/actions/{id}, read again until it has ended; in between its output tells of each change. */
+/** GET /api/actions/{id}, polled until its end; the output stream has each change in between. */
 export function useAction(id: string): {
   readonly record: ActionRecord | undefined;
   readonly error: Error | null;
@@ -73,12 +73,15 @@ export function useAction(id: string): {
   return { record: query.data, error: query.error };
 }
 
-/** What would run, word for word per node, without running it. Throws ApiProblem. */
+/** The exact commands per node, without running them. Throws ApiProblem. */
 export function tryOut(wish: Wish): Promise<ActionRecord> {
   return call<ActionRecord>("/api/actions/execute", { method: "POST", body: { ...wish, dry_run: true } });
 }
 
-/** Starts an action and gives its id. The key makes a second click, or a second try after a lost answer, the same action. Throws ApiProblem. */
+/**
+ * Starts an action and returns its id. With the key a second click, or a retry, means the same action. Throws
+ * ApiProblem.
+ */
 export async function run(wish: Wish, key: string): Promise<string> {
   const { id } = await call<z.infer<typeof actionQueued>>("/api/actions/run", {
     method: "POST",
@@ -88,7 +91,7 @@ export async function run(wish: Wish, key: string): Promise<string> {
   return id;
 }
 
-/** Ends a running action. Throws ApiProblem. */
+/** Cancels a running action. Throws ApiProblem. */
 export async function cancel(id: string): Promise<void> {
   await call(`/api/actions/${encodeURIComponent(id)}/cancel`, { method: "POST" });
   await queryClient.invalidateQueries({ queryKey: ["action", id] });

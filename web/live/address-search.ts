@@ -1,7 +1,7 @@
-// What a page keeps in its address, so that a link or a reload shows the same.
+// State of a page in its address, so that links and reloads show the same.
 import { useSearchParams } from "wouter";
 
-/** What stands behind the question mark, and how one name of it is set; null or nothing takes it out. No step back is added by it. */
+/** The query of the address, and a setter; null or "" removes a name. It adds no history entry. */
 export function useAddressSearch(): {
   readonly search: URLSearchParams;
   readonly set: (name: string, value: string | null) => void;

@@ -1,4 +1,4 @@
-// Alerts as the pages read them.
+// Reads alerts for the pages.
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { z } from "zod";
@@ -9,12 +9,14 @@ import { ALERTS_KEY, usePhase } from "./cluster.ts";
 import { useIsOperator } from "./session.ts";
 
 const POLL_MS = 10_000;
-/** So many of the newest are read to find the gravest: a critical one must not hide behind newer warnings. */
+/** Newest alerts that are searched for the gravest: a critical one must not hide behind newer warnings. */
 const READ_FOR_GRAVEST = 200;
-/** How often visitors ask for the count of what they do not see, and everybody for the numbers in the texts of alerts that stay. */
+/**
+ * Poll interval for the count of alerts that visitors do not see, and for the figures in open alerts' texts.
+ */
 const COUNT_POLL_MS = 30_000;
 
-/** GET /api/alerts/summary, read again with every alert that comes over the socket; visitors hear of some only by asking. */
+/** GET /api/alerts/summary, refreshed by each alert of the socket; visitors need polls for hidden ones. */
 export function useAlertSummary(): z.infer<typeof alertSummary> | undefined {
   const phase = usePhase();
   const isOperator = useIsOperator();
@@ -25,13 +27,13 @@ export function useAlertSummary(): z.infer<typeof alertSummary> | undefined {
   }).data;
 }
 
-/** Unresolved alerts that ask for something: critical and warning ones. */
+/** Number of unresolved critical and warning alerts. */
 export function useUnresolvedCount(): number {
   const summary = useAlertSummary();
   return summary === undefined ? 0 : summary.critical + summary.warning;
 }
 
-/** GET /api/alerts with filters, read again with every alert that comes over the socket. */
+/** GET /api/alerts with filters, refreshed by each alert of the socket. */
 export function useAlertList(filters: URLSearchParams): {
   readonly alerts: readonly AlertRecord[] | undefined;
   readonly total: number;
@@ -48,7 +50,10 @@ export function useAlertList(filters: URLSearchParams): {
   return { alerts: query.data?.alerts, total: query.data?.total ?? 0, error: query.error };
 }
 
-/** The gravest of the unresolved alerts that ask for something, of the same gravity the newest first; undefined until they were read. */
+/**
+ * The gravest unresolved critical and warning alerts, newest first within a severity; undefined until they
+ * are read.
+ */
 export function useGravest(limit: number): {
   readonly alerts: readonly AlertRecord[] | undefined;
   readonly total: number;

@@ -1,8 +1,8 @@
-// Calls of the console's interface: JSON in and out, refusals as ApiProblem with the sentence that the console sent.
+// Calls of the console's API: JSON in and out; a refusal becomes an ApiProblem with the console's sentence.
 import type { Problem } from "#wire/webapi/problem.ts";
 import { sentence } from "../words/sentence.ts";
 
-/** A refusal of the console, or its absence (status 0). */
+/** A refusal of the console, or status 0 for no answer. */
 export class ApiProblem extends Error {
   override readonly name = "ApiProblem";
   readonly status: number;
@@ -15,7 +15,7 @@ export class ApiProblem extends Error {
   }
 }
 
-/** How a call is made. */
+/** Options of a call. */
 export interface CallOptions {
   readonly method?: "GET" | "POST" | "PUT" | "DELETE";
   /** Sent as JSON. */
@@ -26,12 +26,12 @@ export interface CallOptions {
 type Refused = (problem: ApiProblem) => void;
 let onRefused: Refused | undefined;
 
-/** Tells of every 401, so that the frame can say that the session has ended. */
+/** Registers a listener for 401 answers, by which the frame shows the session's end. */
 export function watchRefusals(listener: Refused): void {
   onRefused = listener;
 }
 
-/** Calls a path below the console. Throws ApiProblem. */
+/** Calls a path of the console. Throws ApiProblem. */
 export async function call<T>(path: string, options: CallOptions = {}): Promise<T> {
   const { method = "GET", body, signal } = options;
   let answer: Response;

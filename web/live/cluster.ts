@@ -1,4 +1,4 @@
-// What the pages know of the cluster: read once, then kept fresh by the socket, or by polling while there is none.
+// The cluster's state: read once, then updated by the socket, or polled without one.
 import { replaceEqualDeep, useQuery } from "@tanstack/react-query";
 import { useEffect, useState, useSyncExternalStore } from "react";
 import type { OperatorCluster, PublicCluster } from "#wire/webapi/cluster.ts";
@@ -8,7 +8,7 @@ import { Connection, type ConnectionState, type Phase } from "./connection.ts";
 import { queryClient } from "./query-client.ts";
 import { checkSession, forgetSession, noteExpiry, watchSession } from "./session.ts";
 
-/** GET /api/cluster for whoever asks. */
+/** The answer of GET /api/cluster, with an operator's fields optional. */
 export type Cluster = Omit<
   PublicCluster | OperatorCluster,
   "nodes" | "users" | "total_users" | "redacted"
@@ -18,13 +18,13 @@ export type Cluster = Omit<
   readonly total_users: number;
 };
 
-/** Name of the cluster in the cache. */
+/** Key of the cluster in the cache. */
 export const CLUSTER_KEY = ["cluster"] as const;
-/** Name of every list of alerts in the cache. */
+/** Key of all lists of alerts in the cache. */
 export const ALERTS_KEY = ["alerts"] as const;
 
 const POLL_MS = 5_000;
-/** Figures older than this are marked as stale. */
+/** Age at which figures are marked as stale. */
 const STALE_AFTER_MS = 15_000;
 
 const scheme = location.protocol === "https:" ? "wss" : "ws";
@@ -59,18 +59,18 @@ watchSession(() => connection.restart());
 type SnapshotListener = (nodes: readonly LiveNode[], wallSeconds: number) => void;
 const snapshotListeners = new Set<SnapshotListener>();
 
-/** Calls back with every snapshot; returns how to end it. */
+/** Calls back with every snapshot; the returned function ends that. */
 export function onSnapshot(listener: SnapshotListener): () => void {
   snapshotListeners.add(listener);
   return () => snapshotListeners.delete(listener);
 }
 
-/** What the connection is doing. */
+/** State of the connection. */
 export function useConnection(): ConnectionState {
   return useSyncExternalStore(connection.subscribe, connection.state);
 }
 
-/** What the connection is doing, without how old its last snapshot is: told anew only when it turns. */
+/** Phase of the connection, which renders on changes only. */
 export function usePhase(): Phase {
   return useSyncExternalStore(connection.subscribe, () => connection.state().phase);
 }
@@ -79,7 +79,8 @@ const CLUSTER_QUERY = {
   queryKey: CLUSTER_KEY,
   queryFn: ({ signal }: { readonly signal: AbortSignal }) => call<Cluster>("/api/cluster", { signal }),
   staleTime: Number.POSITIVE_INFINITY,
-  // With every snapshot nearly every node is another: to compare all their figures would take longer than to draw those in sight.
+  // Every snapshot changes nearly every node: comparing all figures would take longer than drawing the
+  // visible ones.
   structuralSharing: (before: unknown, after: unknown): unknown =>
     isCluster(after) ? after : replaceEqualDeep(before, after),
 };
@@ -88,15 +89,18 @@ function isCluster(data: unknown): boolean {
   return typeof data === "object" && data !== null && "nodes" in data && "cluster" in data;
 }
 
-/** A node to be chosen: its id and its name, as lists of choices want them. */
+/** A node in a list of choices: its id and its name. */
 export interface NodeChoice {
   readonly value: string;
   readonly label: string;
-  /** An action holds it. */
+  /** An action has locked it. */
   readonly isHeld: boolean;
 }
 
-/** The nodes to choose from; the same array until one comes, goes, is renamed or held. Undefined until they are read. */
+/**
+ * The nodes to choose from; a stable array until one is added, removed, renamed or locked. Undefined until
+ * they are read.
+ */
 export function useNodeChoices(): readonly NodeChoice[] | undefined {
   return useQuery({ ...CLUSTER_QUERY, select: choicesOf }).data;
 }
@@ -109,7 +113,7 @@ function choicesOf({ nodes }: Cluster): readonly NodeChoice[] {
   }));
 }
 
-/** The cluster, with whether its figures are stale, and why there are none. */
+/** The cluster, whether its figures are stale, and the error without one. */
 export function useCluster(): {
   readonly cluster: Cluster | undefined;
   readonly isStale: boolean;
@@ -118,14 +122,13 @@ export function useCluster(): {
   const phase = usePhase();
   const query = useQuery({
     ...CLUSTER_QUERY,
-    // Without a socket the pages poll.
-    // A socket freshens what is known; what was never read has to be asked for again.
+    // Polls without a socket, and until the first answer: a socket only updates earlier data.
     refetchInterval: ({ state }) => (phase !== "live" || state.data === undefined ? POLL_MS : false),
   });
   return { cluster: query.data, isStale: useIsOld(query.dataUpdatedAt), error: query.error };
 }
 
-/** Whether a moment of Date.now() is so long ago that its figures count as stale; told when it turns, not every second. */
+/** Whether a moment of Date.now() is old enough for stale figures; renders on the change only. */
 function useIsOld(sinceMs: number): boolean {
   const [oldSince, setOldSince] = useState(0);
   useEffect(() => {
@@ -160,7 +163,7 @@ function watchClock(listener: () => void): () => void {
   };
 }
 
-/** Date.now(), told anew every second while the page is visible; one timer for all that ask. */
+/** Date.now(), updated every second while the page is visible; one timer for all users. */
 export function useNowMs(): number {
   return useSyncExternalStore(watchClock, () => nowMs);
 }

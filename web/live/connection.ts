@@ -1,26 +1,26 @@
-// The connection to /ws/cluster: comes back by itself, knows how old what is shown is, and falls back to polling.
+// The connection to /ws/cluster: reconnects by itself, knows the age of its data, and falls back to polling.
 import type { AlertRecord } from "#wire/webapi/alert.ts";
 import type { LiveNode } from "../words/live-node.ts";
 import type { LiveMessage } from "./message-pieces.ts";
 import { MessageReader } from "./message-reader.ts";
 
-/** What the connection is doing. */
+/** Phase of the connection. */
 export type Phase = "connecting" | "live" | "reconnecting";
 
-/** The state of the connection; a new object with every change. */
+/** State of the connection; a new object with every change. */
 export interface ConnectionState {
   readonly phase: Phase;
   /** Date.now() at the last snapshot, by this machine's clock; undefined before the first. */
   readonly lastSnapshotAtMs: number | undefined;
-  /** Date.now() at which the next try begins, while reconnecting. */
+  /** Date.now() of the next try, while reconnecting. */
   readonly retryAtMs: number | undefined;
 }
 
-/** What comes in. */
+/** Listeners of the connection. */
 export interface LiveHandlers {
   snapshot(data: { nodes: readonly LiveNode[]; cluster: unknown }, wallSeconds: number): void;
   alert(kind: "alert.raised" | "alert.changed" | "alert.resolved", alert: AlertRecord): void;
-  /** The connection is back after a loss: what was read before may have missed something. */
+  /** The connection is back: earlier data may have missed changes. */
   reconnected(): void;
   sessionExpiring(expiresAt: number): void;
   sessionEnded(): void;
@@ -28,9 +28,9 @@ export interface LiveHandlers {
 
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 30_000;
-/** Without a word for this long a connection counts as lost: snapshots come every 5 s, pings every 20 s. */
+/** Silence after which a connection counts as lost; snapshots come every 5 s, pings every 20 s. */
 const SILENCE_MS = 30_000;
-/** Snapshots older than this after a sleep say that the socket may be dead without having been told. */
+/** Age of a snapshot after a sleep that suggests a dead socket. */
 const OLD_MS = 15_000;
 const NO_SESSION = 4401;
 
@@ -53,7 +53,7 @@ export class Connection {
     this.#handlers = handlers;
   }
 
-  /** Connects, and keeps at it until stop. */
+  /** Connects, and reconnects until stop. */
   start(): void {
     document.addEventListener("visibilitychange", this.#wake);
     window.addEventListener("online", this.#wake);
@@ -67,7 +67,7 @@ export class Connection {
     this.#drop();
   }
 
-  /** A new connection at once, as after a sign-in, when the old one was a visitor's. */
+  /** Reconnects at once, as after a sign-in, which needs an operator's socket. */
   restart(): void {
     this.#drop();
     this.#lastSeq = 0;
@@ -86,11 +86,11 @@ export class Connection {
     const { phase, lastSnapshotAtMs = Date.now() } = this.#state;
     if (phase === "live" && Date.now() - lastSnapshotAtMs < OLD_MS) return;
     if (phase === "live") this.#drop();
-    // A try that is under way stays.
+    // A try under way continues.
     if (this.#socket === undefined) this.restartSoon(0);
   };
 
-  /** Tries again after a pause. */
+  /** Reconnects after a pause. */
   restartSoon(delayMs: number): void {
     clearTimeout(this.#retryTimer);
     this.#wasLost = true;
@@ -145,7 +145,7 @@ export class Connection {
     if (message.seq > this.#lastSeq) this.#lastSeq = message.seq;
   }
 
-  /** Begins to count the silence anew. */
+  /** Restarts the timer of the silence. */
   #hush(): void {
     clearTimeout(this.#silenceTimer);
     this.#silenceTimer = setTimeout(() => {
@@ -162,7 +162,7 @@ export class Connection {
     socket?.close();
   }
 
-  /** Nothing that this socket brought is taken any more. */
+  /** Ignores everything more from this socket. */
   #forget(): void {
     this.#socket = undefined;
     this.#reader?.close();

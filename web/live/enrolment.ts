@@ -1,15 +1,15 @@
-// Which nodes actions can reach, and the command that enrols the others.
+// Nodes that actions can reach, and the enrolment command of the others.
 import { useQuery } from "@tanstack/react-query";
 import type { ActionNodesReply } from "#wire/webapi/action-record.ts";
 import { call } from "./api.ts";
 
-/** Who has just typed the command wants to see it. */
+/** Poll interval, short enough for an operator who has just run the command. */
 const POLL_MS = 10_000;
 
-/** A node as far as enrolment goes. */
+/** A node's enrolment. */
 export type EnrolledNode = ActionNodesReply["nodes"][number];
 
-/** GET /api/actions/nodes; undefined until it was read, and while the store does not answer. For operators. */
+/** GET /api/actions/nodes; undefined until it is read, and while the store does not answer. For operators. */
 export function useActionNodes(): readonly EnrolledNode[] | undefined {
   return useQuery({
     queryKey: ["action-nodes"],

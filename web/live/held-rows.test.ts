@@ -1,4 +1,4 @@
-// What stands under a pointer stays there: rows keep their places, new ones wait or come behind, changed ones are shown as they are now.
+// Tests held rows: they keep their places, new rows wait or are appended, changed ones are updated.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

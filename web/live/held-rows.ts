@@ -1,13 +1,13 @@
-// Rows that somebody points at or works in stay where they are: what is new waits until they have gone on, or ask for it.
+// Keeps rows in place under a pointer or the focus; new rows wait until it leaves, or until asked for.
 import { type FocusEvent, type PointerEvent, useMemo, useState } from "react";
 
-/** Rows as they are shown, and how to show what waits. */
+/** Rows as shown, and a function that shows the waiting ones. */
 export interface HeldRows<Row> {
   readonly rows: readonly Row[];
-  /** How many new ones wait. */
+  /** Number of waiting rows. */
   readonly waiting: number;
   readonly showNew: () => void;
-  /** For the element around the rows. */
+  /** Props for the element around the rows. */
   readonly holder: {
     readonly onPointerEnter: (event: PointerEvent) => void;
     readonly onPointerLeave: (event: PointerEvent) => void;
@@ -16,7 +16,7 @@ export interface HeldRows<Row> {
   };
 }
 
-/** The rows as they were, with what is known of each now; new ones behind the last of them are added, others are counted. */
+/** The held rows with current data; new ones after the last are appended, others counted. */
 export function held<Row>(
   rows: readonly Row[],
   before: ReadonlyMap<string, Row>,
@@ -30,7 +30,7 @@ export function held<Row>(
   return { rows: [...kept, ...behind], waiting: fresh.length - behind.length };
 }
 
-/** Holds rows while a pointer or the focus is within them; a finger, which comes and goes, holds nothing. */
+/** Holds rows under a mouse pointer or the focus; touches hold nothing. */
 export function useHeldRows<Row>(rows: readonly Row[], idOf: (row: Row) => string): HeldRows<Row> {
   const [before, setBefore] = useState<ReadonlyMap<string, Row>>();
   const [isPointed, setPointed] = useState(false);
@@ -50,7 +50,7 @@ export function useHeldRows<Row>(rows: readonly Row[], idOf: (row: Row) => strin
       },
       onPointerLeave: ({ currentTarget }) => {
         setPointed(false);
-        // What had the focus may be gone, as the button is that shows new rows.
+        // The focused element may be gone, such as the button that shows new rows.
         if (!currentTarget.contains(document.activeElement)) setBefore(undefined);
       },
       onFocus: hold,

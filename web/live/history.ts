@@ -1,4 +1,4 @@
-// The last hour of a node or of the cluster: read once, then continued with every snapshot.
+// The last hour of a node or of the cluster: read once, then continued by snapshots.
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { HISTORY_SNAPSHOTS_PER_NODE } from "#base/limits.ts";
@@ -21,7 +21,7 @@ export function useHistory(id: string): {
     queryKey: ["history", id],
     queryFn: ({ signal }) => call<HistoryReply>(`/api/history/${encodeURIComponent(id)}`, { signal }),
     staleTime: 60_000,
-    // The snapshots hold no sums, so the cluster's history is asked for.
+    // Snapshots have no sums, so the cluster's history is polled.
     refetchInterval: phase === "live" && !isCluster ? false : POLL_MS,
   });
   useEffect(() => {
@@ -53,10 +53,10 @@ function valueOf(node: LiveNode, column: HistoryColumn): number | null {
   return typeof value === "number" ? value : null;
 }
 
-/** A line of a chart before there are figures: its column, its name, its colour, and whether it is dashed. */
+/** A planned line of a chart: its column, name, colour, and whether it is dashed. */
 export type PlannedLine = readonly [column: HistoryColumn, label: string, color: string, isDashed?: boolean];
 
-/** A line of a chart. */
+/** A line of a chart with its figures. */
 export interface HistoryLine {
   readonly label: string;
   readonly color: string;
@@ -64,7 +64,7 @@ export interface HistoryLine {
   readonly isDashed?: true;
 }
 
-/** The lines of a chart with a history's figures. */
+/** The planned lines with a history's figures. */
 export function linesOf(planned: readonly PlannedLine[], history: HistoryReply): HistoryLine[] {
   return planned.map(([column, label, color, isDashed]) => ({
     label,

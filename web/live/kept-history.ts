@@ -1,4 +1,4 @@
-// Which time the charts of a page are about, and the figures that are kept of it beyond the last hour.
+// The time span of a page's charts, and the long-term history before the last hour.
 import { useQuery } from "@tanstack/react-query";
 import type { HistoryReply } from "#wire/webapi/performance.ts";
 import { useAddressSearch } from "./address-search.ts";
@@ -8,7 +8,7 @@ const HOUR = 3_600;
 const DAY = 86_400;
 const REFETCH_MS = 60_000;
 
-/** What can be chosen: a name for the address, words, and how many seconds up to now. */
+/** The choices: a name for the address, a label, and seconds up to now. */
 export const SPANS = [
   { value: "hour", label: "Last hour", seconds: HOUR },
   { value: "day", label: "Last 24 hours", seconds: DAY },
@@ -18,15 +18,15 @@ export const SPANS = [
   { value: "around", label: "Around a moment", seconds: 2 * HOUR },
 ] as const;
 
-/** A stretch of time before now, or two hours around a moment. */
+/** A span up to now, or two hours around a moment. */
 export interface Span {
   readonly name: (typeof SPANS)[number]["value"];
   readonly seconds: number;
-  /** Unix seconds of the moment; undefined while none is chosen. */
+  /** Unix seconds of the chosen moment; undefined without one. */
   readonly at: number | undefined;
 }
 
-/** The time that the address names; the last hour where it names none. */
+/** The address's span; default the last hour. */
 export function useSpan(): Span {
   const { search } = useAddressSearch();
   const { value: name, seconds } = SPANS.find(({ value }) => value === search.get("span")) ?? SPANS[0];
@@ -34,14 +34,14 @@ export function useSpan(): Span {
   return { name, seconds, at: Number.isSafeInteger(at) && at > 0 ? at : undefined };
 }
 
-/** Both ends of a span now, Unix seconds. */
+/** Both ends of a span now, in unix seconds. */
 function endsOf({ name, seconds, at }: Span): { readonly from: number; readonly to: number } {
   const now = Math.floor(Date.now() / 1_000);
   const to = name === "around" ? (at ?? now - DAY) + seconds / 2 : now;
   return { from: to - seconds, to: Math.min(to, now) };
 }
 
-/** GET /api/history/{id} of a span that the last hour does not reach. */
+/** GET /api/history/{id} for a span beyond the last hour. */
 export function useKeptHistory(
   id: string,
   span: Span,

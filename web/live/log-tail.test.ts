@@ -1,4 +1,4 @@
-// A log that is followed: what the tail and the followed lines have in common stands once, wherever the cut was.
+// Tests a followed log: lines of both the tail and the stream appear once, at any overlap.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,19 +1,19 @@
-// The end of a log, and its lines as they are written while it is followed.
+// The end of a log, and its new lines while it is followed.
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import type { LogLine, LogTail } from "#wire/webapi/log-tail.ts";
 import { call } from "./api.ts";
 import { followTopic } from "./topic-socket.ts";
 
-/** As many lines as a page holds while it follows. */
+/** Lines that a page keeps while it follows. */
 const KEPT = 5_000;
 
-/** What is shown of a log. */
+/** The shown part of a log. */
 export interface ShownLog {
   readonly tail: LogTail | undefined;
   readonly lines: readonly LogLine[];
   readonly isReading: boolean;
-  /** Why it is not followed although it should be. */
+  /** The reason why following has ended. */
   readonly ended: string | undefined;
   readonly error: Error | null;
   readonly readAgain: () => void;
@@ -27,7 +27,7 @@ interface Followed {
 
 const NOTHING: Followed = { key: "", lines: [], ended: undefined };
 
-/** GET /api/logs/tail for a node and a service; what follows comes over the socket. */
+/** GET /api/logs/tail for a node and a service; new lines come over the socket. */
 export function useLogTail(wish: {
   readonly node: string;
   readonly service: string;
@@ -37,7 +37,7 @@ export function useLogTail(wish: {
   const { node, service, lines, isFollowing } = wish;
   const key = JSON.stringify([node, service, isFollowing]);
   const [state, setState] = useState<Followed>({ ...NOTHING, key });
-  // What was followed before belongs to another log.
+  // Lines of another log are dropped.
   const { lines: followed, ended } = state.key === key ? state : NOTHING;
   const query = useQuery({
     queryKey: ["logs", node, service, lines],
@@ -62,7 +62,7 @@ export function useLogTail(wish: {
         if (type === "error") return add([], (data as { detail: string }).detail);
         if (type !== "log.lines") return;
         const { lines: more, ended: why } = data as { lines: LogLine[]; ended?: string };
-        // Between the tail and the first of these some may have been written.
+        // Lines between the tail and the first followed one may be missing.
         if (isFirst) void refetch();
         isFirst = false;
         add(more, why);
@@ -85,7 +85,7 @@ export function useLogTail(wish: {
   };
 }
 
-/** A tail and what was followed: lines that are in both stand once. */
+/** Joins a tail with followed lines; lines of both appear once. */
 export function joined(tail: readonly LogLine[], followed: readonly LogLine[]): readonly LogLine[] {
   if (followed.length === 0) return tail;
   const isSame = (a: LogLine | undefined, b: LogLine | undefined): boolean =>

@@ -1,4 +1,4 @@
-// Maintenance as the pages begin and end it: a node of which nobody is told anything, and to which no new user comes.
+// Begins and ends a node's maintenance: muted alerts and no new users.
 import { useMutation } from "@tanstack/react-query";
 import type { NodeMaintenance } from "#wire/webapi/maintenance.ts";
 import type { LiveNode } from "../words/live-node.ts";
@@ -7,7 +7,7 @@ import { CLUSTER_KEY, type Cluster } from "./cluster.ts";
 import { queryClient } from "./query-client.ts";
 import { askedEnd, type End } from "./silencing.ts";
 
-/** What an operator wants: until when, and why. */
+/** A requested maintenance: its end and reason. */
 export interface MaintenanceRequest {
   readonly endsAt: End;
   readonly comment: string;
@@ -29,7 +29,7 @@ function shown(node: LiveNode, maintenance: NodeMaintenance | undefined): LiveNo
   return maintenance === undefined ? bare : { ...bare, maintenance, maintenance_until: maintenance.ends_at };
 }
 
-/** Puts a node into maintenance, gives that another end, or ends it (undefined). */
+/** Begins a node's maintenance, changes its end, or ends it (undefined). */
 export function useMaintenance(nodeId: string): {
   readonly ask: (wish: MaintenanceRequest | undefined) => void;
   readonly isBusy: boolean;
@@ -44,7 +44,7 @@ export function useMaintenance(nodeId: string): {
             method: "PUT",
             body: { ...askedEnd(wish.endsAt), comment: wish.comment },
           }),
-    // What the console shows of the cluster may be a moment old.
+    // The console's view of the cluster may lag.
     onSuccess: (answer, wish) => show(nodeId, wish === undefined ? undefined : answer),
   });
   return { ask: (wish) => asking.mutate(wish), isBusy: asking.isPending, error: asking.error };

@@ -1,4 +1,4 @@
-// Messages of the socket in pieces: put together again they are what came, however many nodes there are, and no piece is long.
+// Tests messages in pieces: joined they are equal, for any number of nodes, and no piece is long.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -14,7 +14,7 @@ const snapshotOf = (count: number, fields: object = {}): LiveMessage => ({
   },
 });
 
-/** The messages that come out, each with how many pieces it took. */
+/** The joined messages, each with its number of pieces. */
 function throughPieces(messages: readonly LiveMessage[]): unknown[] {
   const assembly = new MessageAssembly();
   return messages.flatMap((message) =>

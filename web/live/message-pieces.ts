@@ -1,7 +1,7 @@
-// A message of the socket in pieces that are small enough for one turn of the page each: a snapshot of a thousand nodes is megabytes.
+// Splits a message into pieces of a few milliseconds each: a snapshot of a thousand nodes is megabytes.
 import type { LiveNode } from "../words/live-node.ts";
 
-/** What comes over /ws/cluster. */
+/** A message of /ws/cluster. */
 export interface LiveMessage {
   readonly type: string;
   readonly seq: number;
@@ -9,9 +9,9 @@ export interface LiveMessage {
   readonly data: unknown;
 }
 
-/** A message, or so many of its nodes. */
+/** A message, or a part of its nodes. */
 export interface MessagePiece {
-  /** The message, a snapshot's without its nodes; in the first piece. */
+  /** The message, a snapshot's without its nodes; in the first piece only. */
   readonly message?: LiveMessage;
   readonly nodes?: readonly LiveNode[];
   /** More of this message follows. */
@@ -21,7 +21,7 @@ export interface MessagePiece {
 /** Some milliseconds of work. */
 const NODES_PER_PIECE = 50;
 
-/** The pieces of a message that came as this text. Throws SyntaxError for what is no JSON. */
+/** The pieces of a message's text. Throws SyntaxError for invalid JSON. */
 export function piecesOf(text: string): readonly MessagePiece[] {
   const message = JSON.parse(text) as LiveMessage;
   if (message.type !== "metrics.snapshot") return [{ message, hasMore: false }];
@@ -35,17 +35,17 @@ export function piecesOf(text: string): readonly MessagePiece[] {
   return [{ message: head, hasMore: pieces.length > 0 }, ...pieces];
 }
 
-/** The pages read users a page at a time; what each node reports of them would be most of a snapshot. */
+/** Drops the users, most of a snapshot, since the pages read users page by page. */
 function withoutUsers({ per_user_storage: _storage, per_user_quota: _quota, ...node }: LiveNode): LiveNode {
   return node;
 }
 
-/** Puts pieces together again. */
+/** Joins pieces again. */
 export class MessageAssembly {
   #message: LiveMessage | undefined;
   #nodes: LiveNode[] = [];
 
-  /** Takes the next piece; answers the message once it is whole. */
+  /** Takes the next piece; returns the message when it is complete. */
   take({ message, nodes, hasMore }: MessagePiece): LiveMessage | undefined {
     if (message !== undefined) {
       this.#message = message;

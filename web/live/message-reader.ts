@@ -1,4 +1,4 @@
-// Turns the socket's texts into messages, in their order and never in one long task; ends with its socket.
+// Parses the socket's texts into messages, in order and without a long task; ends with its socket.
 import { type LiveMessage, MessageAssembly, type MessagePiece, piecesOf } from "./message-pieces.ts";
 
 /** Reads the texts of one socket. */
@@ -6,18 +6,19 @@ export class MessageReader {
   readonly #onMessage: (message: LiveMessage) => void;
   readonly #assembly = new MessageAssembly();
   #worker: Worker | undefined;
-  /** Texts that the worker has not done with, the oldest first. */
+  /** Texts that the worker has not parsed, oldest first. */
   #waiting: string[] = [];
 
   constructor(onMessage: (message: LiveMessage) => void) {
     this.#onMessage = onMessage;
     this.#worker = new Worker(new URL("./message-worker.ts", import.meta.url), { type: "module" });
     this.#worker.addEventListener("message", ({ data }: MessageEvent<MessagePiece>) => this.#take(data));
-    // A console that was upgraded has the worker's file no more: then the page reads by itself, if less smoothly.
+    // After an upgrade the console lacks the worker's old file: then the page parses by itself, less
+    // smoothly.
     this.#worker.addEventListener("error", () => this.#doWithout());
   }
 
-  /** Takes what came over the socket. */
+  /** Takes a text from the socket. */
   read(text: string): void {
     this.#waiting.push(text);
     if (this.#worker === undefined) for (const piece of piecesOf(text)) this.#take(piece);
@@ -25,7 +26,7 @@ export class MessageReader {
     else this.#worker.postMessage(text);
   }
 
-  /** Ends the worker: what it has not told is lost. */
+  /** Ends the worker and drops its pending texts. */
   close(): void {
     this.#worker?.terminate();
     this.#worker = undefined;

@@ -1,7 +1,7 @@
-// Reads the socket's messages beside the page, so that the page's own thread is free while a long one is read.
+// Parses the socket's messages in a worker, to keep the page's thread free.
 import { piecesOf } from "./message-pieces.ts";
 
-// The page's types know no workers.
+// The page's types have no worker scope.
 const page = globalThis as unknown as Pick<Worker, "postMessage">;
 
 addEventListener("message", ({ data }: MessageEvent<string>) => {

@@ -1,4 +1,4 @@
-// Lines from pieces of output: whatever the cuts, the lines are the same; what terminals read is left out; only so many are held.
+// Tests lines from pieces of output: the same for any split, without terminal escapes, up to the limit.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,4 +1,4 @@
-// Lines put together from pieces of output: pieces end where they were read, not where lines end.
+// Joins pieces of output into lines; pieces end anywhere.
 import type { OutputEntry } from "./actions.ts";
 
 /** One line of a node's stream. */
@@ -8,16 +8,16 @@ export interface OutputLine {
   readonly text: string;
 }
 
-/** As many lines as a page holds; what came before them is in the console's file. */
+/** Lines that a page keeps; the console's file has the earlier ones. */
 export const LINES_KEPT = 50_000;
 
-/** What terminals read as colours and movements; here it would be noise. */
+/** Terminal escape sequences, removed from the output. */
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
 
-/** Grows by pieces; a line that is not ended yet grows with the next piece of the same node and stream. */
+/** Appends pieces; an unfinished line continues with the next piece of the same node and stream. */
 export class OutputLines {
   #lines: OutputLine[] = [];
-  /** Lines that were let go at the front. */
+  /** Lines dropped at the front. */
   #dropped = 0;
   readonly #open = new Map<string, number>();
 
@@ -26,12 +26,12 @@ export class OutputLines {
     return this.#lines;
   }
 
-  /** Lines that are no longer held because there are too many. */
+  /** Lines dropped because of the limit. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Adds pieces in their order. */
+  /** Adds pieces in order. */
   append(entries: readonly OutputEntry[]): void {
     const lines = [...this.#lines];
     for (const { node_id: node, stream, data } of entries) {
@@ -56,7 +56,7 @@ export class OutputLines {
   }
 }
 
-/** A carriage return writes over what stood there, as progress bars do; the one before a line's end stands for nothing. */
+/** A carriage return overwrites the line, as progress bars do; one before a newline is ignored. */
 function shown(text: string): string {
   const plain = text.endsWith("\r") ? text.slice(0, -1) : text;
   return plain.slice(plain.lastIndexOf("\r") + 1);

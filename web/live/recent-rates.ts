@@ -1,16 +1,16 @@
-// The last minutes of each node's throughput, for the small lines of the tables: from the snapshots that have come while the page was open.
+// Each node's throughput in the last minutes, from snapshots since the page opened, for sparklines.
 import { useSyncExternalStore } from "react";
 import type { LiveNode } from "../words/live-node.ts";
 import { onSnapshot } from "./cluster.ts";
 import { columnOf, useHistory } from "./history.ts";
 
-/** Five minutes. */
+/** Snapshots of five minutes. */
 const KEPT = 60;
 
 let recent: ReadonlyMap<string, readonly (number | null)[]> = new Map();
 const listeners = new Set<() => void>();
 
-/** Name under which the sum over all nodes is kept; no node's id has a star. */
+/** Key of the sum over all nodes; no node's id has a star. */
 const ALL_NODES = "*";
 
 onSnapshot((nodes) => {
@@ -39,7 +39,10 @@ function watch(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Throughput of all nodes in MB/s over the last five minutes, oldest first: what was before this page was opened comes from the console's history. */
+/**
+ * Throughput of all nodes in MB/s over the last five minutes, oldest first; the history has the part before
+ * this page.
+ */
 export function useClusterRates(): readonly (number | null)[] {
   const since = useRecentRates(ALL_NODES);
   const { history } = useHistory("cluster");
@@ -49,7 +52,7 @@ export function useClusterRates(): readonly (number | null)[] {
   const before = write.map((value, index) =>
     value === null && read[index] === null ? null : (value ?? 0) + (read[index] ?? 0),
   );
-  // The history goes on while the page is open, so its end is what the snapshots told already.
+  // The history includes the snapshots, so its end suffices.
   return before.slice(-KEPT);
 }
 

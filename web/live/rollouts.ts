@@ -1,4 +1,4 @@
-// Rollouts as the pages plan them, start them, follow them, stop them and go back.
+// Plans, starts, follows, cancels and reverts rollouts.
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { z } from "zod";
@@ -7,16 +7,16 @@ import { call } from "./api.ts";
 import { queryClient } from "./query-client.ts";
 import { followTopic } from "./topic-socket.ts";
 
-/** What the composer makes; the console fills in the rest. */
+/** The composer's request; the console fills in defaults. */
 export type RequestedRollout = z.input<typeof rolloutRequest>;
 
 const LIST_KEY = ["rollouts"] as const;
 const BUSY_MS = 3_000;
 const IDLE_MS = 20_000;
-/** In between the socket tells of each change. */
+/** Poll interval; the socket has the changes in between. */
 const RECORD_MS = 10_000;
 
-/** GET /api/rollouts, the newest first. */
+/** GET /api/rollouts, newest first. */
 export function useRollouts(): {
   readonly rollouts: readonly RolloutRecord[] | undefined;
   readonly error: Error | null;
@@ -53,34 +53,34 @@ export function useRollout(id: string): {
   return { rollout: query.data, error: query.error };
 }
 
-/** A newer state of a rollout takes the place of an older one, never the other way. */
+/** Replaces a record only by a newer state. */
 function keep(record: RolloutRecord): void {
   queryClient.setQueryData<RolloutRecord>(["rollout", record.id], (known) =>
     known !== undefined && known.seq > record.seq ? known : record,
   );
 }
 
-/** What would run on which node in which order; nothing does. Throws ApiProblem. */
+/** The plan per node, without running it. Throws ApiProblem. */
 export function planRollout(wish: RequestedRollout): Promise<RolloutRecord> {
   return call<RolloutRecord>("/api/rollouts", { method: "POST", body: { ...wish, dry_run: true } });
 }
 
-/** Starts one. The key makes a second click the same rollout. Throws ApiProblem. */
+/** Starts one. With the key a second click means the same rollout. Throws ApiProblem. */
 export function startRollout(wish: RequestedRollout, key: string): Promise<RolloutRecord> {
   return begun("/api/rollouts", { ...wish, idempotency_key: key });
 }
 
-/** What going back would run. Throws ApiProblem. */
+/** The plan of going back. Throws ApiProblem. */
 export function planBack(id: string): Promise<RolloutRecord> {
   return call<RolloutRecord>(`${pathOf(id)}/back`, { method: "POST", body: { dry_run: true } });
 }
 
-/** Brings the nodes that a rollout has changed to the commits that they had before. Throws ApiProblem. */
+/** Brings the rollout's changed nodes to their commits before it. Throws ApiProblem. */
 export function goBack(id: string): Promise<RolloutRecord> {
   return begun(`${pathOf(id)}/back`, {});
 }
 
-/** Ends one. Throws ApiProblem. */
+/** Cancels one. Throws ApiProblem. */
 export async function cancelRollout(id: string): Promise<void> {
   keep(await call<RolloutRecord>(`${pathOf(id)}/cancel`, { method: "POST" }));
 }

@@ -1,4 +1,4 @@
-// Who is signed in: read from the console, changed by signing in and out, ended when the console says so.
+// The session of this browser: read from the console, changed by signing in and out.
 import { useQuery } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import type { z } from "zod";
@@ -20,12 +20,12 @@ export function useSession(): SessionStatus | undefined {
   }).data;
 }
 
-/** True once an operator is signed in. */
+/** True for a signed-in operator. */
 export function useIsOperator(): boolean {
   return useSession()?.authenticated === true;
 }
 
-/** Signs in. Throws ApiProblem with what is wrong. Everything that a visitor was shown is read again. */
+/** Signs in and reads all data again. Throws ApiProblem with the reason. */
 export async function signIn(password: string): Promise<void> {
   await call<z.infer<typeof loginReply>>("/api/auth/login", { method: "POST", body: { password } });
   setEnded(undefined);
@@ -39,7 +39,7 @@ export async function signOut(): Promise<void> {
   await startAnew();
 }
 
-/** Ends every operator's session, this one among them: for whoever has left a browser somewhere. */
+/** Ends every operator's session, this one too, for an operator who left one open elsewhere. */
 export async function signOutEverywhere(): Promise<void> {
   await call("/api/auth/logout-all", { method: "POST" });
   setEnded(undefined);
@@ -48,12 +48,12 @@ export async function signOutEverywhere(): Promise<void> {
 
 let onChange: (() => void) | undefined;
 
-/** Calls back when somebody has signed in or out: what is open in the old name must be opened anew. */
+/** Calls back after a sign-in or sign-out: open sockets must be reopened for the new session. */
 export function watchSession(listener: () => void): void {
   onChange = listener;
 }
 
-/** Asks who is signed in; when the console has forgotten the session, it is told as an end. */
+/** Reads the session; one that the console has forgotten counts as ended. */
 export async function checkSession(): Promise<void> {
   const before = queryClient.getQueryData<SessionStatus>(SESSION_KEY);
   await queryClient.refetchQueries({ queryKey: SESSION_KEY });
@@ -63,7 +63,7 @@ export async function checkSession(): Promise<void> {
   await startAnew();
 }
 
-/** After a change of who asks nothing that was read before may be shown. */
+/** After a change of the session no earlier data may be shown. */
 async function startAnew(): Promise<void> {
   await queryClient.cancelQueries();
   queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
@@ -72,7 +72,7 @@ async function startAnew(): Promise<void> {
   await queryClient.refetchQueries({ type: "active" });
 }
 
-/** What became of the session without this page's doing. */
+/** An end of the session from outside this page. */
 export type SessionEnd =
   | { readonly kind: "expiring"; readonly expiresAt: number }
   | { readonly kind: "ended" };
@@ -85,12 +85,12 @@ function setEnded(next: SessionEnd | undefined): void {
   for (const listener of listeners) listener();
 }
 
-/** The session ends soon: unix seconds. */
+/** Notes that the session ends soon, in unix seconds. */
 export function noteExpiry(expiresAt: number): void {
   setEnded({ kind: "expiring", expiresAt });
 }
 
-/** The console no longer knows the session: here, or signed out in another window. */
+/** Notes that the console no longer knows the session, or that another window signed out. */
 export function forgetSession(): void {
   if (queryClient.getQueryData<SessionStatus>(SESSION_KEY)?.authenticated !== true) return;
   setEnded({ kind: "ended" });
@@ -101,7 +101,7 @@ watchRefusals((refusal) => {
   if (refusal.problem?.code === "AUTH_REQUIRED") forgetSession();
 });
 
-/** What is to be told of the session's end; undefined while there is nothing. */
+/** The notice about the session's end; undefined without one. */
 export function useSessionEnd(): SessionEnd | undefined {
   return useSyncExternalStore(
     (listener) => {

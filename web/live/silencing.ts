@@ -1,4 +1,4 @@
-// Silences as the pages make and end them: what is told to nobody for a while. Alerts are still recorded.
+// Makes and ends silences: no notifications for a while, though alerts are still recorded.
 import { useMutation, useQuery } from "@tanstack/react-query";
 import type { AlertRecord } from "#wire/webapi/alert.ts";
 import type { Silence, SilenceMatcher } from "#wire/webapi/notification.ts";
@@ -7,23 +7,23 @@ import { queryClient } from "./query-client.ts";
 
 const KEY = ["silences"] as const;
 
-/** Until when: unix seconds, or as somebody has written it ("2h", "tomorrow 08:00"), by the clock of this browser. */
+/** An end: unix seconds, or a text ("2h", "tomorrow 08:00") by this browser's clock. */
 export type End = number | string;
 
-/** An end as the console is asked for it. */
+/** The end's field in a request to the console. */
 export function askedEnd(end: End): object {
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
   return typeof end === "number" ? { ends_at: end } : { duration: end, time_zone: timeZone };
 }
 
-/** What a new silence looks at, until when, and why. */
+/** Matchers, end and reason of a new silence. */
 export interface SilenceRequest {
   readonly matchers: readonly SilenceMatcher[];
   readonly endsAt: End;
   readonly comment: string;
 }
 
-/** GET /api/silences, those that have not ended. */
+/** GET /api/silences without ended ones. */
 export function useSilences(): {
   readonly silences: readonly Silence[] | undefined;
   readonly error: Error | null;
@@ -61,7 +61,7 @@ export function useSilenceEnd(): { readonly end: (id: string) => void; readonly 
   return { end: (id) => ending.mutate(id), error: ending.error };
 }
 
-/** What silences alerts of this type, of its node and user where it has them. */
+/** Matchers for alerts of this type, with its node and user if it has them. */
 export function matchersOf(alert: AlertRecord): SilenceMatcher[] {
   const wanted = { type: alert.type, node_id: alert.node_id, username: alert.username };
   return Object.entries(wanted).flatMap(([name, value]) =>

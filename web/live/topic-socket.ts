@@ -1,31 +1,31 @@
-// Follows one thing over /ws/actions, the output of an action or a log: comes back by itself and says where it was.
+// Follows one topic over /ws/actions, an action's output or a log; reconnects and resumes.
 
 import { checkSession } from "./session.ts";
 
-/** What comes over the socket; `seq` counts within what is followed. */
+/** A message of the socket; `seq` counts within the topic. */
 export interface TopicMessage {
   readonly type: string;
   readonly seq: number;
   readonly data: unknown;
 }
 
-/** What is followed, and who is told. */
+/** The topic and its listeners. */
 export interface TopicRequest {
-  /** The request to subscribe, asked at each connection anew: it may carry the number of what came last. */
+  /** The subscription, built at each connection: it may have the number of the last message. */
   readonly request: () => object;
   readonly onMessage: (message: TopicMessage) => void;
-  /** The socket is open, for the first time or again, and has asked. */
+  /** The socket is open, again or for the first time, and has subscribed. */
   readonly onOpen?: () => void;
-  /** The socket was lost; it is tried again. */
+  /** The socket was lost; a retry follows. */
   readonly onLost?: () => void;
 }
 
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 15_000;
-/** The session has ended: nothing is followed, and the frame says so already. */
+/** Close code of an ended session; the frame shows that. */
 const NO_SESSION = 4401;
 
-/** Begins; returns how to end it. */
+/** Begins to follow; the returned function ends it. */
 export function followTopic(wish: TopicRequest): () => void {
   let socket: WebSocket | undefined;
   let retryMs = FIRST_RETRY_MS;
@@ -49,7 +49,7 @@ export function followTopic(wish: TopicRequest): () => void {
     });
     opened.addEventListener("close", ({ code }) => {
       if (isOver || code === NO_SESSION) return;
-      // Who has no session is refused before the upgrade, and no browser says why: the frame asks, and ends this where it was that.
+      // A refused upgrade has no reason in browsers: the check finds out whether the session has ended.
       if (!wasOpen) void checkSession();
       wish.onLost?.();
       timer = setTimeout(open, retryMs);

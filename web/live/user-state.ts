@@ -1,18 +1,18 @@
-// Whether a user may come in, as the pages read and change it.
+// Reads and changes a user's access.
 import { useQuery } from "@tanstack/react-query";
 import type { z } from "zod";
 import type { userStateChanged, userStateKnown } from "#wire/webapi/user-state.ts";
 import { call } from "./api.ts";
 import { queryClient } from "./query-client.ts";
 
-/** What is decided about a user. */
+/** The decisions about a user. */
 export type UserStateKnown = z.infer<typeof userStateKnown>;
-/** What a decision answers. */
+/** The answer to a decision. */
 export type UserStateChanged = z.infer<typeof userStateChanged>;
 
 const POLL_MS = 15_000;
 
-/** What is decided about a user; undefined until it is read. */
+/** The decisions about a user; undefined until they are read. */
 export function useUserState(username: string): {
   readonly known: UserStateKnown | undefined;
   readonly error: Error | null;

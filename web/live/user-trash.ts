@@ -1,4 +1,4 @@
-// A user's trash as operators see it: asked for with a reason, and never kept.
+// A user's trash for operators: read for a reason, and never cached.
 import type { z } from "zod";
 import type { userTrashPage, userTrashRestored } from "#wire/webapi/user-trash.ts";
 import { call } from "./api.ts";
@@ -7,12 +7,12 @@ import { queryClient } from "./query-client.ts";
 /** One page of a trash. */
 export type UserTrashPage = z.infer<typeof userTrashPage>;
 
-/** A page with names; the user is shown the reason. Throws ApiProblem. */
+/** One page of names; the user sees the reason. Throws ApiProblem. */
 export function lookAtTrash(username: string, reason: string, pageToken: string): Promise<UserTrashPage> {
   return call<UserTrashPage>(pathOf(username), { method: "POST", body: { reason, page_token: pageToken } });
 }
 
-/** Brings an item back, beside what is in its place if there is anything; answers where it is. Throws ApiProblem. */
+/** Restores an item, under a new name if its place is taken; returns its path. Throws ApiProblem. */
 export async function restoreFromTrash(username: string, reason: string, trashId: string): Promise<string> {
   const body = { reason, trash_id: trashId, on_conflict: "rename" };
   const { path } = await call<z.infer<typeof userTrashRestored>>(`${pathOf(username)}/restore`, {

@@ -1,4 +1,4 @@
-// Users and their quotas as the pages read and change them.
+// Reads users and changes their quotas.
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { z } from "zod";
 import type { quotaChanged, UserRow, userList } from "#wire/webapi/user.ts";
@@ -6,7 +6,7 @@ import { call } from "./api.ts";
 import { queryClient } from "./query-client.ts";
 
 type UserPage = z.infer<typeof userList>;
-/** What a changed quota answers. */
+/** The answer to a changed quota. */
 export type QuotaChanged = z.infer<typeof quotaChanged>;
 
 const PAGE = 200;
@@ -22,13 +22,13 @@ export interface UserPages {
   readonly error: Error | null;
 }
 
-/** GET /api/users, sorted by the console, page after page. */
+/** GET /api/users, page by page, sorted by the console. */
 export function useUsers(options: {
   readonly q: string;
   readonly sort: "usage" | "name";
-  /** Id of the node whose users are asked for; nothing for those of all. */
+  /** Id of the node whose users are listed; empty for all. */
   readonly node: string;
-  /** True for those alone who are locked out. */
+  /** True lists only users who are locked out. */
   readonly isLockedAlone?: boolean;
 }): UserPages {
   const { q, sort, node, isLockedAlone = false } = options;
@@ -44,9 +44,9 @@ export function useUsers(options: {
     },
     initialPageParam: "",
     getNextPageParam: (last) => last.next_cursor ?? undefined,
-    // Every page that was scrolled to is read again, so many of them more rarely.
+    // A refresh reads every loaded page again, so long lists refresh less often.
     refetchInterval: ({ state }) => POLL_MS * Math.max(1, state.data?.pages.length ?? 1),
-    // Until others are found the list stays, but never as that of another node.
+    // The list stays until the next one is read, unless it is of another node.
     placeholderData: (before, query) => (query?.queryKey[3] === node ? before : undefined),
   });
   return {
@@ -61,7 +61,7 @@ export function useUsers(options: {
   };
 }
 
-/** How many users there are; undefined until it is read, and for those who may not know. */
+/** The number of users; undefined until it is read, and for visitors. */
 export function useUserCount({ mayAsk }: { readonly mayAsk: boolean }): number | undefined {
   return useQuery({
     queryKey: ["users", "count"],
@@ -72,7 +72,7 @@ export function useUserCount({ mayAsk }: { readonly mayAsk: boolean }): number |
   }).data;
 }
 
-/** One user by name; undefined while it is read, and when there is none of this name. */
+/** One user by name; undefined while it is read, and for an unknown name. */
 export function useUser(username: string): {
   readonly user: UserRow | undefined;
   readonly isRead: boolean;
@@ -92,8 +92,8 @@ export function useUser(username: string): {
 }
 
 /**
- * Sets a quota, and an inode limit where one is named; 0 gives the default back. Counts above 2^53 go as decimal strings. Throws
- * ApiProblem.
+ * Sets a quota, and an inode limit if given; 0 restores the default. Counts above 2^53 are decimal strings.
+ * Throws ApiProblem.
  */
 export async function setQuota(
   username: string,

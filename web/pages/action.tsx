@@ -1,4 +1,4 @@
-// One action: its state, what runs where, and its output as it comes.
+// One action: its state, its targets, and its live output.
 import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";

@@ -1,4 +1,4 @@
-// Actions on nodes and rollouts over them: put one together and run it, and see what was run before.
+// Actions and rollouts: composers and histories.
 import { Tabs } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useAddressSearch } from "../live/address-search.ts";
@@ -8,7 +8,7 @@ import { HowToEnrol } from "../parts/enrolment.tsx";
 import { RolloutComposer } from "../parts/rollout-composer.tsx";
 import { RolloutRecords } from "../parts/rollout-records.tsx";
 
-/** The page at "/actions"; "?do=restart&node=n1" begins with that, "?tab=rollouts" with rollouts. */
+/** The page at "/actions"; "?do=restart&node=n1" fills the composer, "?tab=rollouts" opens rollouts. */
 export function Page(): ReactNode {
   const { search, set } = useAddressSearch();
   const tab = search.get("tab") === "rollouts" ? "rollouts" : "actions";

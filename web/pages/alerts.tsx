@@ -1,4 +1,4 @@
-// Alerts: the open ones first, as cards, then what has been; the filter stands in the address.
+// Alerts: open ones as cards, then the history; the filter is in the address.
 import { Select } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useAddressSearch } from "../live/address-search.ts";
@@ -61,7 +61,7 @@ export function Page(): ReactNode {
   );
 }
 
-/** Under a filter none found does not mean that none is open, and visitors are not told of all. */
+/** A filter may hide open alerts, and visitors do not see all. */
 function titleOf(total: number, isFiltered: boolean, isOperator: boolean): string {
   if (total > 0) return countText(total, "open alert");
   if (isFiltered) return "No open alert fits";

@@ -1,4 +1,4 @@
-// Who did what on any machine of the cluster, the newest first, and whether each node's chain of lines holds.
+// The audit log of all nodes, newest first, and the state of each node's chain.
 import { Button, Select, TextInput } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Fragment, type ReactNode, useMemo } from "react";
@@ -14,7 +14,7 @@ import { formatMoment } from "../words/time.ts";
 
 const FILTERS = ["act", "actor", "subject", "node"] as const;
 
-/** The page at "/audit"; the filter stands in the address. */
+/** The page at "/audit"; the filter is in the address. */
 export function Page(): ReactNode {
   const { search, set } = useAddressSearch();
   const filters = new URLSearchParams({ limit: "100" });
@@ -179,7 +179,7 @@ function Entries({ entries }: { readonly entries: readonly AuditEntry[] }): Reac
   );
 }
 
-/** A long name that goes on in the next line behind its signs rather than within its words. */
+/** A long name with line breaks after its punctuation. */
 function Broken({ text }: { readonly text: string }): ReactNode {
   return text.split(/(?<=[@./])/).map((part, index) => (
     <Fragment key={index}>
@@ -189,7 +189,7 @@ function Broken({ text }: { readonly text: string }): ReactNode {
   ));
 }
 
-/** Facts of a line as people read them: bytes with their unit, moments in the zone of who reads. */
+/** Facts of a line as text: bytes with units, moments in the viewer's zone. */
 function detailText(name: string, value: unknown): string {
   const text = String(value);
   if (name.endsWith("_bytes") && /^\d{1,20}$/.test(text)) {

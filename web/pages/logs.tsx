@@ -1,4 +1,4 @@
-// The log of one service on one node; node, service and filter stand in the address.
+// The log of one service on one node; node, service and filter are in the address.
 import { Select } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useAddressSearch } from "../live/address-search.ts";

@@ -1,8 +1,8 @@
-// For addresses that lead nowhere.
+// The page for unknown addresses.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 
-/** The page of an address that has none. */
+/** The page for unknown addresses. */
 export function Page(): ReactNode {
   return (
     <>

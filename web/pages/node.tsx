@@ -1,4 +1,4 @@
-// One node: what state it is in and why, an hour of figures under one cursor, its alerts and facts.
+// One node: its state and reason, an hour of charts under one cursor, its alerts and facts.
 import { Button, Tabs } from "@mantine/core";
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
 import { Link, useParams } from "wouter";
@@ -96,7 +96,7 @@ function Headline({ node }: { readonly node: LiveNode }): ReactNode {
   );
 }
 
-/** What an operator does to a node most often. */
+/** An operator's most frequent tasks on a node. */
 function ToDo({ node }: { readonly node: LiveNode }): ReactNode {
   const [said, setSaid] = useState("");
   const silencing = useSilencing(({ ends_at: endsAt }) =>
@@ -220,7 +220,7 @@ function HourCharts({ node }: { readonly node: LiveNode }): ReactNode {
   );
 }
 
-/** What has no figures is a sentence, and stands behind the charts. */
+/** Series without figures become sentences after the charts. */
 function plansFor(history: HistoryReply): readonly Plan[] {
   const isEmpty = ({ lines }: Plan): boolean =>
     lines.every(([column]) => columnOf(history, column).every((value) => value === null));
@@ -261,7 +261,7 @@ function PlannedChart({
   );
 }
 
-/** What only an operator sees stands first: that is what one comes for. */
+/** Operators' tabs come first, since operators come for them. */
 function Details({ node }: { readonly node: LiveNode }): ReactNode {
   const isOperator = useIsOperator();
   const { search, set } = useAddressSearch();
@@ -303,12 +303,12 @@ function Details({ node }: { readonly node: LiveNode }): ReactNode {
   );
 }
 
-/** Who is led here for a tab sees it: once the charts above have their room, the tabs come into sight. */
+/** Scrolls to the tabs when the address names one, once the charts above have their height. */
 function useShownWhenNamed(tab: string | null, isReady: boolean): RefObject<HTMLDivElement | null> {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (tab === null || !isReady) return;
-    // After the page has begun at its top.
+    // After the page has scrolled to its top.
     const frame = requestAnimationFrame(() => {
       const { top = 0 } = box.current?.getBoundingClientRect() ?? {};
       if (top < 0 || top > innerHeight / 2) box.current?.scrollIntoView({ block: "start" });
@@ -327,7 +327,7 @@ function NodeAlerts({ id }: { readonly id: string }): ReactNode {
   return <AlertTable alerts={alerts} />;
 }
 
-/** Below a tenth of a second nobody need know on which side. */
+/** Below a tenth of a second the clocks count as equal. */
 function clockOffText(seconds: number): string {
   if (Math.abs(seconds) < 0.1) return "in step with the MetaServer's";
   return `${plainNumber(Math.abs(seconds))} s ${seconds > 0 ? "ahead of" : "behind"} the MetaServer's`;

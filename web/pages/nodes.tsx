@@ -1,4 +1,4 @@
-// All nodes, filtered by name and state; both stand in the address.
+// All nodes, with filters by name and state in the address.
 import { Select, TextInput } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useAddressSearch } from "../live/address-search.ts";

@@ -1,4 +1,4 @@
-// The first screen: whether anything is wrong and what to do, in words; then the cluster in figures.
+// The overview: problems and next steps in words, then the cluster in figures.
 import { type ReactNode, useMemo } from "react";
 import { Link } from "wouter";
 import type { AlertRecord } from "#wire/webapi/alert.ts";
@@ -119,10 +119,10 @@ function Need({
 
 function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
   const recent = useClusterRates();
-  // Snapshots tell of no users.
+  // Snapshots have no users.
   const users = useUserCount({ mayAsk: !cluster.redacted }) ?? cluster.total_users;
   const { cluster: sums, nodes } = cluster;
-  // As the nodes count it: what a file system keeps for root is neither used nor free.
+  // By the nodes' figures: a filesystem's space for root is neither used nor free.
   const free = nodes.reduce((sum, node) => sum + Number(node.disk_free_bytes ?? 0), 0);
   const used = Number(sums.disk_used_bytes);
   const write = nodes.reduce((sum, node) => sum + (node.write_mbps ?? 0), 0);
@@ -162,7 +162,7 @@ function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
   return <FactList facts={facts} />;
 }
 
-/** "2 of 4 online, 1 unknown": who is not heard yet counts for neither side. */
+/** "2 of 4 online, 1 unknown": unknown nodes count as neither online nor offline. */
 function nodeCount({
   nodes_total: total,
   nodes_online: online,

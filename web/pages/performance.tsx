@@ -1,4 +1,4 @@
-// How fast the cluster is: sums with an hour of history, then every node, sortable by any column, and the same as CSV.
+// The cluster's performance: sums with an hour of history, then all nodes, sortable and as CSV.
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { memo, type ReactNode, useMemo } from "react";
@@ -20,7 +20,7 @@ import { plainNumber } from "../words/number.ts";
 import { lastAndHighest } from "../words/summary.ts";
 
 type Row = PerformanceReply["nodes"][number];
-/** What has a column. */
+/** The fields with a column. */
 type Field = Exclude<keyof Row, "unknown">;
 
 const COLUMNS: readonly (readonly [Field, string])[] = [
@@ -40,7 +40,7 @@ const COLUMNS: readonly (readonly [Field, string])[] = [
   ["active_connections", "Connections"],
 ];
 
-/** What screens of a tablet's width have no room for. */
+/** Columns hidden at a tablet's width. */
 const ROOMY: readonly Field[] = [
   "write_iops",
   "read_iops",
@@ -243,7 +243,7 @@ function numberClass(field: Field): string {
 
 const NAMES = new Intl.Collator(undefined, { numeric: true });
 
-/** Unknown values stand last when ascending. */
+/** Unknown values come last in ascending order. */
 function compare(a: string | number | null, b: string | number | null): number {
   if (typeof a === "string" && typeof b === "string") return NAMES.compare(a, b);
   return (

@@ -1,4 +1,4 @@
-// One rollout: how far it is, what each node does and waits for; stopped or taken back from here.
+// One rollout: its progress, each node's step and gate, and buttons to cancel or revert it.
 import { Button, Modal } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery } from "@tanstack/react-query";
@@ -104,7 +104,7 @@ function ToDo({ rollout }: { readonly rollout: RolloutRecord }): ReactNode {
   );
 }
 
-/** Shows what going back would run, and does it. */
+/** Shows the plan of going back, and starts it. */
 function Back({ id }: { readonly id: string }): ReactNode {
   const [, navigate] = useLocation();
   const plan = useQuery({ queryKey: ["rollout-back", id], queryFn: () => planBack(id), staleTime: 0 });

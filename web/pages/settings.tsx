@@ -1,4 +1,4 @@
-// What runs here: versions of the console and of every node, and what is to be set right.
+// The installation: versions of the console and of all nodes, and settings to correct.
 import { Button } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
@@ -89,7 +89,7 @@ export function Page(): ReactNode {
   );
 }
 
-/** What the nodes keep free; those that keep something else are named, a few of them. */
+/** The nodes' reserve; names a few nodes with an unusual one. */
 function reserveOf(unusual: readonly LiveNode[], count: number): string {
   if (count === 0) return "…";
   if (unusual.length === 0) return "20 GiB on every node that has said so";
@@ -107,7 +107,7 @@ function useSettings(): { readonly data: SettingsReply | undefined; readonly err
   });
 }
 
-/** Where the console reads which nodes and users there are. */
+/** The metadata store of the console. */
 function Store(): ReactNode {
   const now = useNowMs() / 1_000;
   const { data, error } = useSettings();
@@ -131,7 +131,7 @@ function Store(): ReactNode {
   );
 }
 
-/** Which MetaServers are watched, and how they do. */
+/** The watched MetaServers and their state. */
 function MetaServers(): ReactNode {
   const now = useNowMs() / 1_000;
   const { data, error } = useSettings();
@@ -175,7 +175,7 @@ const STORE_STATES = {
   failing: { state: "critical", label: "does not answer" },
 } as const;
 
-/** Who is signed in, and the way out for all. */
+/** The operators' sessions, and a button that ends all. */
 function Sessions(): ReactNode {
   const { data, error } = useQuery({
     queryKey: ["operator-sessions"],
@@ -231,7 +231,7 @@ function Sessions(): ReactNode {
   );
 }
 
-/** Whether alerts are told to anybody, and how that goes. */
+/** The receivers of notifications and their state. */
 function Notices(): ReactNode {
   const { data, error } = useQuery({
     queryKey: ["notices"],

@@ -1,11 +1,11 @@
-// Where an operator signs in: one password, and what is wrong with it in words.
+// The sign-in of operators: a password field, and the reason of a refusal.
 import { Alert, Button, PasswordInput } from "@mantine/core";
 import { type ReactNode, type SubmitEvent, useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { ApiProblem } from "../live/api.ts";
 import { signIn, useSession } from "../live/session.ts";
 
-/** The page at "/sign-in"; `back` in the address is where to go on, a path of this console only. */
+/** The page at "/sign-in"; `back` in the address is the next page, on this console only. */
 export function Page(): ReactNode {
   const [search] = useSearchParams();
   const [, navigate] = useLocation();
@@ -44,7 +44,7 @@ export function Page(): ReactNode {
               {refused}
             </Alert>
           )}
-          {/* A page of the provider comes next, so this is a link and no request. */}
+          {/* The provider's page comes next, so this is a link, not a request. */}
           <Button component="a" href="/api/auth/idp" mb="md" variant="default">
             Sign in with your identity provider
           </Button>
@@ -69,7 +69,7 @@ export function Page(): ReactNode {
   );
 }
 
-/** What became of signing in at the identity provider, in words; the address names only which. */
+/** The outcome of a sign-in at the identity provider, in words; the address has only a code. */
 function refusalText(why: string | null): string | undefined {
   switch (why) {
     case null:
@@ -87,7 +87,7 @@ function refusalText(why: string | null): string | undefined {
   }
 }
 
-/** Never leads to another host. */
+/** A path of this console, never another host. */
 function ownPath(path: string | null): string {
   return path !== null && /^\/(?![/\\])/.test(path) ? path : "/";
 }

@@ -1,4 +1,4 @@
-// Users by the thousand: found by name, sorted by use or name, quotas changed beside the list and put back with one click.
+// Thousands of users: search, order, quotas changed beside the list and undone with one click.
 import { Button, SegmentedControl, Select, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
@@ -13,7 +13,7 @@ import { MoreUsers, UserTable } from "../parts/user-table.tsx";
 import { bytesText, countText } from "../words/number.ts";
 import { quotaText } from "../words/quota.ts";
 
-/** The page at "/users"; search, node, order and the user beside the list stand in the address. */
+/** The page at "/users"; search, node, order and selected user are in the address. */
 export function Page(): ReactNode {
   const { search, set } = useAddressSearch();
   const q = search.get("q") ?? "";

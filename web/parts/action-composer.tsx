@@ -1,4 +1,4 @@
-// Puts an action together: what, where, how; beside it what will run, word for word; asks before what is dangerous.
+// Composes an action: kind, nodes, strategy; shows the exact commands, and confirms dangerous ones.
 import { Button, MultiSelect, Radio, Select, TextInput } from "@mantine/core";
 import { type ReactNode, type SubmitEvent, useMemo, useState } from "react";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
@@ -10,10 +10,10 @@ import { ACTION_LABELS, mustBeTyped } from "../words/action.ts";
 import { ActionFields } from "./action-fields.tsx";
 import { ActionTargets } from "./action-targets.tsx";
 
-/** An action runs on at most so many nodes. */
+/** Nodes of one action. */
 const NODES_MAX = 50;
 
-/** The composer; leads to the action's own page once it runs. */
+/** The composer; opens the action's page after its start. */
 export function ActionComposer(): ReactNode {
   const composer = useComposer();
   const { draft, change } = composer;
@@ -170,7 +170,7 @@ function Presets({ draft, change }: PartProps): ReactNode {
         change({
           action,
           fields: Object.fromEntries(known) as Draft["fields"],
-          // "All" means every node, unless some were chosen before.
+          // "All" means every node, unless some were selected before.
           nodes: draft.nodes.length > 0 || where !== "all" || all.length > NODES_MAX ? draft.nodes : all,
         });
       }}

@@ -1,4 +1,4 @@
-// What each kind of action asks for beside where it runs.
+// The fields of each kind of action.
 import { NumberInput, Select, Textarea, TextInput } from "@mantine/core";
 import type { ReactNode } from "react";
 import {

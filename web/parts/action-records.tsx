@@ -1,4 +1,4 @@
-// What was run, the newest first: when, what, where, and what came of it.
+// The history of actions, newest first: time, kind, nodes and outcome.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
@@ -12,7 +12,7 @@ import { StateMark } from "./state-mark.tsx";
 const idOf = ({ id }: ActionRecord): string => id;
 const NAMES_SHOWN = 4;
 
-/** The history; of one node when its id is given. */
+/** The history; of one node if its id is given. */
 export function ActionRecords({ nodeId }: { readonly nodeId?: string }): ReactNode {
   const { records, error } = useActionHistory();
   if (records === undefined) {

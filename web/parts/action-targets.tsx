@@ -1,4 +1,4 @@
-// What an action runs on each node, word for word, and what became of it.
+// The exact commands of an action on each node, and their outcome.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
@@ -8,7 +8,7 @@ import { StateMark } from "./state-mark.tsx";
 
 type Target = ActionRecord["targets"][number];
 
-/** A part for each node; what is the same on all is shown once. */
+/** A part for each node; equal ones appear once. */
 export function ActionTargets({ record }: { readonly record: ActionRecord }): ReactNode {
   const { targets } = record;
   const commands = new Set(targets.map(({ argv }) => commandText(argv)));
@@ -53,7 +53,7 @@ function factsOf(target: Target): string {
   ].join(", ");
 }
 
-/** One command a line; several are told apart by "&&". */
+/** One command per line, split at "&&". */
 function commandText(argv: readonly string[]): string {
   return argv
     .map((word) => (word === "&&" ? word : quoted(word)))

@@ -1,4 +1,4 @@
-// Open alerts as cards: what is wrong in a sentence, the value and its limit, since when, how often, and what to do about it.
+// Open alerts as cards: sentence, value and limit, begin, count and next steps.
 import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
@@ -134,7 +134,7 @@ function Card({
   );
 }
 
-/** Why it was raised, in figures. */
+/** The figures of its cause. */
 function Cause({ alert }: { readonly alert: AlertRecord }): ReactNode {
   const value = measureText(alert.type, alert.value);
   const limit = measureText(alert.type, alert.threshold);

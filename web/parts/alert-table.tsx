@@ -1,4 +1,4 @@
-// Alerts that have been, as a table: when, what, and how each ended.
+// Past alerts as a table: time, text and end.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { AlertRecord } from "#wire/webapi/alert.ts";

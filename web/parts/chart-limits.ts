@@ -1,7 +1,7 @@
-// Lines of a chart that must not be crossed, each with its name; names that would lie on each other are kept apart.
+// Limit lines of a chart with names, which are kept from overlapping.
 import type uPlot from "uplot";
 
-/** A line that must not be crossed. */
+/** A limit line. */
 export interface ChartLimit {
   readonly label: string;
   readonly value: number;
@@ -11,7 +11,7 @@ export interface ChartLimit {
 const TEXT_PX = 11;
 const GAP_PX = 3;
 
-/** Draws them over the plot, their names at its right end. */
+/** Draws them over the plot, with names at its right end. */
 export function drawLimits(plot: uPlot, box: HTMLElement, limits: readonly ChartLimit[]): void {
   const { ctx, bbox } = plot;
   const ratio = devicePixelRatio;
@@ -30,7 +30,7 @@ export function drawLimits(plot: uPlot, box: HTMLElement, limits: readonly Chart
     ctx.moveTo(bbox.left, y);
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
-    // Above its line where there is room, else below it.
+    // Above its line if there is room, else below.
     const height = (TEXT_PX + GAP_PX) * ratio;
     const isAbove = y - height >= freeFrom;
     const bottom = isAbove ? y - GAP_PX * ratio : y + height;
@@ -44,7 +44,7 @@ export function drawLimits(plot: uPlot, box: HTMLElement, limits: readonly Chart
   }
 }
 
-/** A canvas knows no variables, and light-dark() only resolves on an element. */
+/** A canvas resolves no variables, and light-dark() needs an element. */
 export function resolvedColor(box: HTMLElement, variable: string): string {
   const probe = document.createElement("span");
   probe.style.color = `var(${variable})`;

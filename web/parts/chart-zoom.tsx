@@ -1,4 +1,4 @@
-// The stretch of time that the charts of a page show: chosen by a button or by dragging over any of them, the same for all.
+// The common time range of a page's charts, chosen by a button or by dragging over a chart.
 import { Button, SegmentedControl } from "@mantine/core";
 import { createContext, type ReactNode, useContext, useMemo, useState } from "react";
 
@@ -6,7 +6,7 @@ import { createContext, type ReactNode, useContext, useMemo, useState } from "re
 export type TimeRange = readonly [number, number];
 
 interface Zoom {
-  /** A stretch that was dragged, or so many of the last seconds; undefined for all there is. */
+  /** A dragged range, or a number of last seconds; undefined for all. */
   readonly range: TimeRange | number | undefined;
   readonly set: (range: TimeRange | number | undefined) => void;
 }
@@ -18,12 +18,12 @@ const STRETCHES = [
   { value: "300", label: "5 min" },
 ];
 
-/** What charts below show, and how to show something else. */
+/** The range of the charts below, and its setter. */
 export function useZoom(): Zoom {
   return useContext(ZoomContext);
 }
 
-/** Charts with a common stretch of time; the choice stands above them. Of another time than the last hour only a drag chooses. */
+/** Charts with a common range and its choice above. Beyond the last hour only dragging sets it. */
 export function ZoomGroup({
   label,
   isHour = true,
@@ -45,7 +45,7 @@ export function ZoomGroup({
               aria-label="How much of it is shown"
               size="xs"
               data={STRETCHES}
-              // A stretch that was dragged is none of these.
+              // A dragged range is none of these.
               value={isDragged ? "" : String(range ?? 3_600)}
               onChange={(value) => set(value === "3600" ? undefined : Number(value))}
             />

@@ -1,4 +1,4 @@
-// A chart over time: one or a few lines, gaps left open, limits drawn and named, one cursor and one stretch of time for all charts of a page.
+// A chart over time: lines with gaps, named limits, and one cursor and range for all charts of a page.
 import { useComputedColorScheme } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
@@ -11,7 +11,7 @@ import { type TimeRange, useZoom } from "./chart-zoom.tsx";
 /** One line of a chart. */
 export interface ChartLine {
   readonly label: string;
-  /** As many as there are times; null is a gap. */
+  /** One value per time; null is a gap. */
   readonly values: readonly (number | null)[];
   /** A variable of the style sheet. */
   readonly color: string;
@@ -19,15 +19,15 @@ export interface ChartLine {
 }
 
 const HEIGHT = 160;
-/** All charts with this key move their cursors together. */
+/** Charts with this key share their cursor. */
 const SYNC = "grove";
-/** Of a digit in the axes' size. */
+/** Width of a digit in the axes' font. */
 const CHARACTER_PX = 7;
 /** A shorter drag is a click. */
 const DRAG_MIN_PX = 5;
-/** Below this span the axis tells seconds too. */
+/** Below this span the axis shows seconds. */
 const SECONDS_BELOW = 240;
-/** Up to this span a time of day says enough. */
+/** Up to this span a time of day suffices. */
 const CLOCK_UP_TO = 4_000;
 
 interface ChartProps {
@@ -36,12 +36,12 @@ interface ChartProps {
   readonly lines: readonly ChartLine[];
   readonly limits?: readonly ChartLimit[];
   readonly unit: string;
-  /** The upper end of y where it is fixed, as with percent. */
+  /** The fixed upper end of y, as for percent. */
   readonly top?: number | undefined;
   readonly sentence: string;
 }
 
-/** Draws lines over unix seconds; y begins at zero. `sentence` says the same in words, for whoever cannot see it. */
+/** Draws lines over unix seconds; y begins at zero. `sentence` is the text for screen readers. */
 export function Chart({ title, times, lines, limits = [], unit, top, sentence }: ChartProps): ReactNode {
   const isEmpty = lines.every(({ values }) => values.every((value) => value === null));
   const place = usePlot({ times, lines, limits, unit, top, isEmpty });
@@ -54,7 +54,7 @@ export function Chart({ title, times, lines, limits = [], unit, top, sentence }:
   );
 }
 
-/** Keeps a plot in the element whose ref it answers. */
+/** Keeps a plot in the element of the returned ref. */
 function usePlot({
   times,
   lines,
@@ -150,7 +150,7 @@ function optionsOf(box: HTMLElement, { series, limits, unit, top, onZoom }: Shap
       x: { time: true, auto: false },
       y: { range: (_plot, _low, high) => [0, top ?? niceTop(Math.max(high ?? 0, 0))] },
     },
-    // The last moment's text is half as wide as that to the right of its place.
+    // Half of the last time label extends to the right of its tick.
     padding: [null, 40, null, null],
     axes: [
       { ...axis, space: 96, size: 32, values: (_plot, splits) => timeTexts(splits) },
@@ -170,14 +170,14 @@ function optionsOf(box: HTMLElement, { series, limits, unit, top, onZoom }: Shap
     ],
     hooks: {
       draw: [(plot) => drawLimits(plot, box, limits)],
-      // What the cursor points at is told while there is one.
+      // Shows the cursor's values only while there is a cursor.
       setCursor: [(plot) => plot.root.classList.toggle("is-pointed", (plot.cursor.left ?? -1) >= 0)],
       setSelect: [(plot) => zoomTo(plot, onZoom)],
     },
   };
 }
 
-/** What was dragged over becomes what all charts of the page show. */
+/** Sets the dragged range for all charts of the page. */
 function zoomTo(plot: uPlot, onZoom: (range: TimeRange | undefined) => void): void {
   const { left, width } = plot.select;
   if (width < DRAG_MIN_PX) return;
@@ -191,12 +191,12 @@ function shownRange(range: TimeRange | number | undefined, low: number, high: nu
   return typeof range === "number" ? [Math.max(low, high - range), high] : range;
 }
 
-/** As wide as its longest text needs. */
+/** Width of the axis's longest text. */
 function widthOf(_plot: uPlot, texts: readonly string[] | null): number {
   return 20 + CHARACTER_PX * Math.max(6, ...(texts ?? []).map((text) => text.length));
 }
 
-/** What the cursor points at, with its day where the chart is about more than the last hours. */
+/** The cursor's moment, with its day on charts beyond the last hours. */
 function pointedText(plot: uPlot, value: number): string {
   const [times = []] = plot.data;
   const span = (times.at(-1) ?? 0) - (times[0] ?? 0);

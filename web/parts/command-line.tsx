@@ -1,8 +1,8 @@
-// A command to be typed on a machine, ready to be copied.
+// A command to run on a machine, with a copy button.
 import type { ReactNode } from "react";
 import { CopyButton } from "./copy-button.tsx";
 
-/** The command and the button that copies it. */
+/** The command with its copy button. */
 export function CommandLine({ command }: { readonly command: string }): ReactNode {
   return (
     <p className="command-line">

@@ -1,10 +1,10 @@
-// Copies a text and says that it did; also where a page came over plain HTTP and browsers give no clipboard.
+// Copies a text and confirms it, also over plain HTTP, where browsers offer no clipboard.
 import { Button } from "@mantine/core";
 import { type ReactNode, useEffect, useState } from "react";
 
 const SAID_MS = 2_000;
 
-/** `text` is asked for when the button is pressed: it may be long. */
+/** `text` is called at the click, since the text may be long. */
 export function CopyButton({
   text,
   disabled = false,
@@ -46,7 +46,7 @@ async function copied(text: string): Promise<boolean> {
   }
 }
 
-/** The old way, which needs no secure context. */
+/** Copies without a secure context. */
 function copiedBySelection(text: string): boolean {
   const area = document.createElement("textarea");
   area.value = text;

@@ -1,13 +1,13 @@
-// How a node is enrolled, so that actions and logs reach it: the command, ready to be copied.
+// The enrolment commands of nodes, for actions and logs, ready to copy.
 import type { ReactNode } from "react";
 import { useActionNodes } from "../live/enrolment.ts";
 import { countText } from "../words/number.ts";
 import { CommandLine } from "./command-line.tsx";
 
-/** As many commands as are shown; the rest have the same form. */
+/** Commands shown; the rest have the same form. */
 const SHOWN = 3;
 
-/** What is to be done for some nodes, or for all of the cluster; nothing where none of them is left to be enrolled. */
+/** The commands for some nodes, or for the whole cluster; empty when all are enrolled. */
 export function HowToEnrol({ nodeIds }: { readonly nodeIds?: readonly string[] }): ReactNode {
   const nodes = useActionNodes();
   const missing = nodes?.filter(

@@ -1,10 +1,10 @@
-// Facts side by side: a name in small, and what it is.
+// Facts side by side: a small name and its value.
 import type { ReactNode } from "react";
 
-/** A fact: its name, and what it is. */
+/** A fact: its name and its value. */
 export type Fact = readonly [name: string, value: ReactNode];
 
-/** The list; `pairs` are facts within something, in its own size. */
+/** The list; `pairs` are nested facts in the surrounding size. */
 export function FactList({
   facts,
   className = "facts",

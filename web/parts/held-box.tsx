@@ -1,9 +1,9 @@
-// Rows that stay where they are while somebody points at them, with the button behind which new ones wait; as a plain table too.
+// Rows held in place under the pointer, with a button for waiting ones; also as a plain table.
 import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { type HeldRows, useHeldRows } from "../live/held-rows.ts";
 
-/** Around held rows. The button lies over them, so that nothing moves when it comes. */
+/** The frame of held rows. The button overlays them, so that its appearance moves nothing. */
 export function HeldBox({
   held: { waiting, showNew, holder },
   className = "",
@@ -27,7 +27,7 @@ export function HeldBox({
   );
 }
 
-/** A table of held rows that is short enough to be drawn whole; `head` are the heads of its columns. */
+/** A table of held rows, short enough to be drawn whole; `head` has the heads of its columns. */
 export function HeldTable<Row>({
   rows,
   idOf,

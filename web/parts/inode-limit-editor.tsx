@@ -1,4 +1,4 @@
-// Changes how many files and folders one user may have: says before what will happen.
+// Changes a user's inode limit, with a preview of the effect.
 import { Button, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, type SubmitEvent, useState } from "react";
@@ -7,12 +7,12 @@ import type { UserRow } from "#wire/webapi/user.ts";
 import { setQuota } from "../live/users.ts";
 import { inodeConsequence } from "../words/quota.ts";
 
-/** The form for a user; nothing while the home node has not said what the limit is. */
+/** The form for a user; empty until the home node has reported the limit. */
 export function InodeLimitEditor({ user }: { readonly user: UserRow }): ReactNode {
-  // What was typed; until then, and once it is set, the limit as it is.
+  // The typed value; undefined shows the current limit.
   const [typed, setTyped] = useState<string>();
   const change = useMutation({
-    // The quota goes along as it is.
+    // The quota is sent unchanged.
     mutationFn: (inodeLimit: number) =>
       setQuota(user.username, user.quota_source === "explicit" ? BigInt(user.quota_limit) : 0n, inodeLimit),
     onSuccess: () => setTyped(undefined),
@@ -54,7 +54,7 @@ export function InodeLimitEditor({ user }: { readonly user: UserRow }): ReactNod
   );
 }
 
-/** A whole number from 1 up, with or without marks between its thousands; undefined for anything else. */
+/** A positive whole number, with or without thousands separators; undefined for anything else. */
 function parseCount(text: string): number | undefined {
   const isWhole = /^\s*(\d{1,10}|\d{1,3}([\s.,'’]\d{3}){1,3})\s*$/.test(text);
   const count = isWhole ? Number(text.replaceAll(/\D/g, "")) : 0;

@@ -1,4 +1,4 @@
-// Charts of a time before the last hour, with since when anything is kept.
+// Charts of the long-term history, with its begin.
 import type { ReactNode } from "react";
 import type { HistoryReply } from "#wire/webapi/performance.ts";
 import { columnOf, linesOf, type PlannedLine } from "../live/history.ts";
@@ -9,7 +9,7 @@ import { Chart } from "./chart.tsx";
 import { ZoomGroup } from "./chart-zoom.tsx";
 import { Nothing, Unread } from "./page-state.tsx";
 
-/** A chart that is to be drawn: column, label, colour, and whether dashed, of each line. */
+/** A chart's plan: column, label, colour and dashes of each line. */
 export interface KeptPlan {
   readonly title: string;
   readonly unit: string;
@@ -17,7 +17,7 @@ export interface KeptPlan {
   readonly lines: readonly PlannedLine[];
 }
 
-/** The charts of a node, or of "cluster", over the span that the address names. */
+/** The charts of a node, or of "cluster", over the address's span. */
 export function KeptCharts({
   id,
   plans,

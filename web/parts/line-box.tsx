@@ -1,10 +1,10 @@
-// Lines in a box that scrolls: drawn as far as they are in sight, and kept at their end while they grow.
+// Lines in a scrolling box: only visible ones are drawn, and the box follows its end.
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useEffect, useRef } from "react";
 
 const LINE_PX = 20;
 
-/** The box. Whoever has scrolled up stays there. */
+/** The box. It stays where a user has scrolled up to. */
 export function LineBox<Line>({
   lines,
   label,
@@ -40,7 +40,7 @@ export function LineBox<Line>({
       // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
       tabIndex={0}
       onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
-        // Lines that came since the box was last put at its end are no reason to stay behind: only somebody's way up is.
+        // New lines below the last position do not stop the following: only scrolling up does.
         if (scrollTop + clientHeight >= scrollHeight - 2 * LINE_PX) isAtEnd.current = true;
         else if (scrollTop < lastTop.current) isAtEnd.current = false;
         lastTop.current = scrollTop;

@@ -1,4 +1,4 @@
-// The log of a service on a node: its end, followed as it grows, filtered, copied, downloaded; drawn as far as it is in sight.
+// The log of a service on a node: followed, filtered, copied, downloaded; only visible lines are drawn.
 import { Button, Select, Switch, TextInput } from "@mantine/core";
 import { type ReactNode, useMemo } from "react";
 import type { LogLine } from "#wire/webapi/log-tail.ts";
@@ -13,13 +13,13 @@ import { Failed, Reading } from "./page-state.tsx";
 const SERVICES = ["fileserver", "metaserver", "admin"];
 const LENGTHS = ["50", "200", "500", "1000"];
 
-/** What is chosen, as it stands in the address. */
+/** The selection, as the address has it. */
 export interface LogChoice {
   readonly search: URLSearchParams;
   readonly set: (name: string, value: string | null) => void;
 }
 
-/** The log of a node; `children` stand before the other choices. */
+/** The log of a node; `children` precede the other fields. */
 export function LogView({
   node,
   choice: { search, set },
@@ -143,7 +143,7 @@ function Line({ line }: { readonly line: LogLine }): ReactNode {
   );
 }
 
-/** As syslog counts: 3 and below are errors, 4 is a warning. */
+/** Syslog priorities: 3 and below are errors, 4 is a warning. */
 function levelOf({ priority }: LogLine): "error" | "warn" | undefined {
   if (priority === null || priority > 4) return undefined;
   return priority === 4 ? "warn" : "error";

@@ -1,4 +1,4 @@
-// The line of the first screen about nodes that are in maintenance: which, until when and why.
+// The overview's line about nodes in maintenance: names, end and reason.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { LiveNode } from "../words/live-node.ts";
@@ -6,7 +6,7 @@ import { isMaintained, maintenanceText } from "../words/maintenance.ts";
 
 const NAMED_MAX = 3;
 
-/** The line; nothing while no node is. */
+/** The line; empty without such nodes. */
 export function MaintainedNodes({ nodes }: { readonly nodes: readonly LiveNode[] }): ReactNode {
   const maintained = nodes.filter(isMaintained);
   if (maintained.length === 0) return null;

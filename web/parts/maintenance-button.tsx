@@ -1,4 +1,4 @@
-// Puts a node into maintenance in one step, and takes it out again.
+// Begins and ends a node's maintenance in one step.
 import { Button, Modal, TextInput } from "@mantine/core";
 import { type ReactNode, type SubmitEvent, useState } from "react";
 import { useNowMs } from "../live/cluster.ts";

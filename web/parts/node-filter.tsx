@@ -1,9 +1,9 @@
-// The field of a filter bar that narrows a list to one node.
+// A filter that limits a list to one node.
 import { Select } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useNodeChoices } from "../live/cluster.ts";
 
-/** Offers the nodes by name; tells a node's id, or null for all of them. */
+/** Offers the nodes by name; sets a node's id, or null for all. */
 export function NodeFilter({
   value,
   onChange,

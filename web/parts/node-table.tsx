@@ -1,4 +1,4 @@
-// The nodes as a table: one row each with state, disk, temperature, load and throughput. Long lists are drawn as far as they are in sight.
+// The nodes as a table: state, disk, temperature, load and throughput. Only visible rows are drawn.
 import { memo, type ReactNode } from "react";
 import { Link } from "wouter";
 import { useHeldRows } from "../live/held-rows.ts";
@@ -16,7 +16,7 @@ import { UsageBar } from "./usage-bar.tsx";
 
 const idOf = ({ id }: LiveNode): string => id;
 
-/** A row for each node, in the order given; what somebody points at stays where it is, until they have gone on. */
+/** A row for each node, in the given order; rows under the pointer stay in place until it leaves. */
 export function NodeTable({ nodes }: { readonly nodes: readonly LiveNode[] }): ReactNode {
   const held = useHeldRows(nodes, idOf);
   const { rows } = held;

@@ -1,4 +1,4 @@
-// The users whose root lives on a node.
+// The users whose root is on a node.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useUsers } from "../live/users.ts";
@@ -6,7 +6,7 @@ import { Nothing, Unread } from "./page-state.tsx";
 import { BarKey } from "./usage-legend.tsx";
 import { MoreUsers, UserTable } from "./user-table.tsx";
 
-/** A table of them, the fullest first; each leads to the user's panel beside the list of the same users. */
+/** A table of them, fullest first; each links to the user's panel in the list of this node's users. */
 export function NodeUsers({ nodeId }: { readonly nodeId: string }): ReactNode {
   const list = useUsers({ q: "", sort: "usage", node: nodeId });
   if (list.users === undefined) return <Unread what="its users" error={list.error} />;

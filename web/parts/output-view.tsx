@@ -1,4 +1,4 @@
-// The output of an action: drawn as far as it is in sight, searched, told apart by node and stream, kept at its end while it grows.
+// The output of an action: search, colours by node and stream, following; only visible lines are drawn.
 import { Select, TextInput } from "@mantine/core";
 import { type ReactNode, useMemo, useState } from "react";
 import { useOutput } from "../live/action-output.ts";
@@ -7,10 +7,10 @@ import { countText } from "../words/number.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { LineBox } from "./line-box.tsx";
 
-/** As much of one line as is drawn; copying takes all of it. */
+/** Drawn characters of one line; copying takes all of it. */
 const LINE_SHOWN = 4_000;
 
-/** Output of the action with this id; `nameOf` gives the name of a node. */
+/** Output of the action with this id; `nameOf` maps node ids to names. */
 export function OutputView({
   id,
   nameOf,

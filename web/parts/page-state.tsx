@@ -1,10 +1,10 @@
-// What a page shows instead of its content: that it is reading, that there is nothing, or what went wrong, each with what to do next.
+// Stands for a page's content: loading, empty, or failed, with the next step.
 import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { ApiProblem } from "../live/api.ts";
 import { capital, sentence } from "../words/sentence.ts";
 
-/** While something is being read for the first time. */
+/** Shown during the first read. */
 export function Reading({ what }: { readonly what: string }): ReactNode {
   return (
     <p className="quiet" role="status">
@@ -13,12 +13,12 @@ export function Reading({ what }: { readonly what: string }): ReactNode {
   );
 }
 
-/** Nothing is there, and what would change that. */
+/** Shown for an empty list, with the way to fill it. */
 export function Nothing({ children }: { readonly children: ReactNode }): ReactNode {
   return <p className="panel quiet">{children}</p>;
 }
 
-/** The cluster has no node yet, and how it gets one. */
+/** Shown for a cluster without nodes, with the way to add one. */
 export function NoNodes(): ReactNode {
   return (
     <Nothing>
@@ -28,12 +28,12 @@ export function NoNodes(): ReactNode {
   );
 }
 
-/** What is not there yet: it is being read, or could not be; `what` begins with a small letter. */
+/** Shown for missing data, loading or failed; `what` begins with a small letter. */
 export function Unread({ what, error }: { readonly what: string; readonly error: Error | null }): ReactNode {
   return error === null ? <Reading what={what} /> : <Failed what={capital(what)} error={error} />;
 }
 
-/** Something could not be read. */
+/** Shown after a failed read. */
 export function Failed({
   what,
   error,

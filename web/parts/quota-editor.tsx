@@ -1,4 +1,4 @@
-// Changes one user's quota: says before what will happen.
+// Changes one user's quota, with a preview of the effect.
 import { Button, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, type SubmitEvent, useState } from "react";
@@ -26,7 +26,7 @@ export function QuotaEditor({
 }): ReactNode {
   const { cluster } = useCluster();
   const home = cluster?.nodes.find(({ id }) => id === user.home_node_id);
-  // What was typed; until then, and once it is set, the quota as it is.
+  // The typed value; undefined shows the current quota.
   const [typed, setTyped] = useState<string>();
   const text = typed ?? bytesText(user.quota_limit);
   const bytes = parseBytes(text);
@@ -34,7 +34,7 @@ export function QuotaEditor({
   const isChange = isSound && bytes !== BigInt(user.quota_limit);
   const change = useMutation({
     mutationFn: ({ before, quotaBytes }: Change) => setQuota(before.username, quotaBytes),
-    // By now the list may show the new quota: what to go back to is what was there when it was asked for.
+    // The list may have the new quota by now: undo needs the value at the request.
     onSuccess: (changed, { before }) => {
       setTyped(undefined);
       onChanged(changed, before);

@@ -1,4 +1,4 @@
-// Puts a rollout together: which branch, which nodes, who goes first, what must hold; shows the plan before it can be started.
+// Composes a rollout: branch, nodes, canary and gate; shows the plan before its start.
 import { Button, MultiSelect, NumberInput, Select, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, type SubmitEvent, useState } from "react";
@@ -18,7 +18,7 @@ import { RolloutStrip } from "./rollout-strip.tsx";
 
 const FIRST: RequestedRollout = { nodes: "all", branch: "main", target_service: "fileserver", step_size: 1 };
 
-/** The composer; leads to the rollout's own page once it runs. */
+/** The composer; opens the rollout's page after its start. */
 export function RolloutComposer(): ReactNode {
   const [wish, setRequest] = useState(FIRST);
   const [key, setKey] = useState(newKey);

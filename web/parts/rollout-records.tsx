@@ -1,4 +1,4 @@
-// Rollouts that were run, the newest first.
+// The history of rollouts, newest first.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { RolloutRecord } from "#wire/webapi/rollout.ts";

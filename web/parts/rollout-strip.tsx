@@ -1,4 +1,4 @@
-// A rollout as a strip of nodes in the order in which they go: the canary first, then step by step, each with what it does and the gate it waits at.
+// A rollout as a strip of nodes in order, canary first, each with its step and gate.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { RolloutRecord } from "#wire/webapi/rollout.ts";
@@ -7,7 +7,7 @@ import { StateMark } from "./state-mark.tsx";
 
 type RolloutNode = RolloutRecord["nodes"][number];
 
-/** The strip; a plan shows what would run on each. */
+/** The strip; a plan shows each node's commands. */
 export function RolloutStrip({ rollout }: { readonly rollout: RolloutRecord }): ReactNode {
   const isPlan = rollout.state === "planned";
   const common = isPlan ? sameOnAll(rollout.nodes) : undefined;
@@ -36,7 +36,7 @@ export function RolloutStrip({ rollout }: { readonly rollout: RolloutRecord }): 
   );
 }
 
-/** A node whose steps stand for all of them, when they are the same. */
+/** A node whose steps equal all others'; undefined if they differ. */
 function sameOnAll(nodes: readonly RolloutNode[]): RolloutNode | undefined {
   const kinds = new Set(nodes.map(({ steps }) => JSON.stringify(steps)));
   return nodes.length > 1 && kinds.size === 1 ? nodes[0] : undefined;
@@ -75,7 +75,7 @@ const MARKS = { done: "✓", now: "▸", not: "·", failed: "■" } as const;
 const GATE: RolloutNode["steps"][number] = { step: "gate", argv: [] };
 
 function Steps({ node, isPlan }: { readonly node: RolloutNode; readonly isPlan: boolean }): ReactNode {
-  // The gate runs nothing on the node, and still is a step of its own.
+  // The gate runs no command, but is a step of its own.
   const hasGate = isPlan || node.steps.some(({ step }) => step === "gate");
   const steps = hasGate ? node.steps : [...node.steps, GATE];
   const at = steps.findIndex(({ step }) => step === node.step);

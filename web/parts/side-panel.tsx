@@ -1,8 +1,8 @@
-// A panel beside the page: takes the focus when it opens, gives it back when it closes, and closes with Escape.
+// A panel beside the page: takes and returns the focus, and closes with Escape.
 import { CloseButton } from "@mantine/core";
 import { type ReactNode, useEffect, useRef } from "react";
 
-/** Stands at the right side; on narrow screens over everything. */
+/** Opens at the right side; on narrow screens over everything. */
 export function SidePanel({
   title,
   onClose,
@@ -17,14 +17,14 @@ export function SidePanel({
     const before = document.activeElement;
     heading.current?.focus({ preventScroll: true });
     return () => {
-      // Only when nothing else has taken the focus meanwhile.
+      // Only if nothing else has the focus.
       const isLost = document.activeElement === document.body || document.activeElement === null;
       if (isLost && before instanceof HTMLElement) before.focus({ preventScroll: true });
     };
   }, []);
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
-      // A dialog or a menu that is open over it closes first.
+      // An open dialog or menu above it closes first.
       if (event.key !== "Escape" || event.defaultPrevented) return;
       if (!isAnythingOver()) onClose();
     };
@@ -44,7 +44,7 @@ export function SidePanel({
   );
 }
 
-/** Lists that are shut stay in the page, out of sight. */
+/** Closed lists stay in the page, hidden. */
 function isAnythingOver(): boolean {
   const found = document.querySelectorAll("[role=dialog], [role=menu], [role=listbox]");
   return [...found].some((element) => element.checkVisibility());

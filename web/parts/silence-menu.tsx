@@ -1,4 +1,4 @@
-// Silences something for a time that is picked: an hour, until tomorrow morning, a week, or as somebody writes it.
+// Silences an alert until a chosen time: an hour, tomorrow morning, a week, or a typed one.
 import { Button, Menu, Modal } from "@mantine/core";
 import { type ReactNode, type SubmitEvent, useState } from "react";
 import { useNowMs } from "../live/cluster.ts";
@@ -7,7 +7,7 @@ import { UntilInput, understood } from "./until-input.tsx";
 
 const HOUR_SECONDS = 3_600;
 
-/** A button with the choices; `of` says what is silenced. */
+/** A button with the choices; `of` names the silenced subject. */
 export function SilenceMenu({
   of,
   isBusy,

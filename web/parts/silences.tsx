@@ -1,4 +1,4 @@
-// The silences in force or yet to come, and a form for one more.
+// The current and future silences, and a form for a new one.
 import { Button, Select, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import type { Silence, SilenceMatcher } from "#wire/webapi/notification.ts";

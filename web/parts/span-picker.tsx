@@ -1,4 +1,4 @@
-// Chooses the time that the charts of a page are about; the address keeps it.
+// Chooses the time span of a page's charts, kept in the address.
 import { Select, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import { useAddressSearch } from "../live/address-search.ts";
@@ -6,7 +6,7 @@ import { SPANS, useSpan } from "../live/kept-history.ts";
 
 const DAY_SECONDS = 86_400;
 
-/** The choice; around a moment begins with this time yesterday. */
+/** The choice; "around a moment" starts with this time yesterday. */
 export function SpanPicker(): ReactNode {
   const { set } = useAddressSearch();
   const span = useSpan();
@@ -37,7 +37,7 @@ export function SpanPicker(): ReactNode {
   );
 }
 
-/** A moment as such a field has it: in the viewer's zone, to the minute. */
+/** A moment for a datetime-local field: in the viewer's zone, to the minute. */
 function localInput(unixSeconds: number): string {
   const date = new Date(unixSeconds * 1_000);
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);

@@ -1,10 +1,10 @@
-// A small line of recent values, without axes; the figure beside it says the last one.
+// A small line of recent values without axes, beside the last one as text.
 import type { ReactNode } from "react";
 
 const WIDTH = 96;
 const HEIGHT = 24;
 
-/** Draws values from left to right, y from zero to the largest, what never changes at half the height; null is a gap. */
+/** Draws values from left to right, y from zero to the largest, constants at half height; null is a gap. */
 export function Sparkline({
   values: given,
   label,
@@ -12,7 +12,7 @@ export function Sparkline({
   readonly values: readonly (number | null)[];
   readonly label: string;
 }): ReactNode {
-  // What was before the first figure is no gap.
+  // Nulls before the first figure are no gap.
   const values = given.slice(
     Math.max(
       0,
@@ -23,7 +23,7 @@ export function Sparkline({
   const highest = Math.max(1e-9, ...known);
   const top = Math.min(...known) === highest ? 2 * highest : highest;
   const step = WIDTH / Math.max(1, values.length - 1);
-  // Its room is kept while there is nothing to draw, so that nothing moves when there is.
+  // Keeps its room without figures, so that nothing moves later.
   if (values.length < 2) return <svg className="spark" aria-hidden="true" />;
   let path = "";
   let isDrawing = false;

@@ -1,8 +1,8 @@
-// How much of a quota is files, trash and uploads under way, as stretches of one bar.
+// Files, trash and uploads under way in a quota, as parts of one bar.
 import type { ReactNode } from "react";
 import type { UserRow } from "#wire/webapi/user.ts";
 
-/** The words beside it say the same, so it is hidden from screen readers. */
+/** Hidden from screen readers, since the words beside it say the same. */
 export function SplitBar({ user }: { readonly user: UserRow }): ReactNode {
   const quota = Number(user.quota_limit);
   const share = (bytes: number | string): string =>

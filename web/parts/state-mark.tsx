@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { SHAPES, type ShownState } from "../words/node-state.ts";
 
-/** Shape and word of a state; the colour follows the state and says nothing more. */
+/** Shape and word of a state; the colour adds nothing. */
 export function StateMark({
   state,
   label,

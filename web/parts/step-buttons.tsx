@@ -1,4 +1,4 @@
-// What to do about an alert, as buttons.
+// The next steps for an alert, as buttons.
 import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link } from "wouter";

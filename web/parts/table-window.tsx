@@ -1,4 +1,4 @@
-// Long tables: only the rows that are in sight are drawn, whether as lines or, on narrow screens, as cards.
+// Long tables: only visible rows are drawn, as rows or, on narrow screens, as cards.
 import { useMediaQuery } from "@mantine/hooks";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useLayoutEffect, useState } from "react";
@@ -7,26 +7,26 @@ const LINE_PX = 37;
 const CARD_PX = 200;
 const CARD_GAP_PX = 8;
 
-/** What is in sight of a table's rows. */
+/** The visible part of a table. */
 export interface TableWindow {
-  /** For the table's body. */
+  /** Ref for the table's body. */
   readonly body: (body: Element | null) => void;
-  /** The rows to draw, from the first up to and without the end. */
+  /** The rows to draw, end exclusive. */
   readonly first: number;
   readonly end: number;
-  /** Room of what is not drawn, in px. */
+  /** Height of the rows that are not drawn, in px. */
   readonly before: number;
   readonly after: number;
-  /** For each row drawn, which must also carry its index as `data-index`. */
+  /** Ref for each drawn row, which must also have its index as `data-index`. */
   readonly measure: (row: Element | null) => void;
 }
 
-/** Follows the window's scrolling over a table of so many rows. */
+/** Follows the window's scrolling over a table of this many rows. */
 export function useTableWindow(count: number): TableWindow {
   const [body, setBody] = useState<Element | null>(null);
   const [top, setTop] = useState(0);
   const isNarrow = useMediaQuery("(max-width: 700px)", false, { getInitialValueInEffect: false });
-  // What stands above the table may come and go.
+  // Content above the table may change.
   useLayoutEffect(() => {
     if (body === null) return;
     const look = (): void => setTop(Math.round(body.getBoundingClientRect().top + scrollY));
@@ -54,7 +54,7 @@ export function useTableWindow(count: number): TableWindow {
   };
 }
 
-/** Stands for rows that are out of sight. */
+/** Stands for rows out of sight. */
 export function Spacer({ px, columns }: { readonly px: number; readonly columns: number }): ReactNode {
   if (px <= 0) return null;
   return (

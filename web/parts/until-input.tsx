@@ -1,4 +1,4 @@
-// A field for when something ends, as people write it, with the moment that was understood.
+// A text field for an end, with the understood moment below.
 import { TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import { UNTIL_TEXT_MAX_LENGTH, untilSeconds } from "#base/until-text.ts";
@@ -6,7 +6,7 @@ import { useNowMs } from "../live/cluster.ts";
 import { sentence } from "../words/sentence.ts";
 import { formatMoment } from "../words/time.ts";
 
-/** What a text means by this browser's clock: unix seconds, or what is wrong with it. */
+/** The moment of a text by this browser's clock: unix seconds, or the error. */
 export function understood(text: string, nowMs: number): number | { readonly problem: string } {
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
   const end = untilSeconds(text, { nowMs, timeZone });

@@ -1,15 +1,15 @@
-// How full something is: a bar and its percentage in words.
+// A bar of usage with its percentage in words.
 import type { ReactNode } from "react";
 import { percentText } from "../words/number.ts";
 import { fullness } from "../words/thresholds.ts";
 
-/** One stretch of a bar, in percent of the whole. */
+/** One part of a bar, in percent of the whole. */
 export interface BarPart {
   readonly percent: number;
   readonly color: string;
 }
 
-/** A bar of several stretches; what it says stands beside it, so it is hidden from screen readers. */
+/** A bar of several parts, hidden from screen readers since a text beside it says the same. */
 export function UsageBar({
   parts,
   percent,

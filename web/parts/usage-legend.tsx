@@ -1,10 +1,10 @@
-// What of a quota is used by files, by the trash and by uploads under way: a bar, and the same in words with the colours named.
+// Files, trash and uploads under way in a quota: a bar, and a legend with amounts.
 import type { ReactNode } from "react";
 import type { UserRow } from "#wire/webapi/user.ts";
 import { bytesText } from "../words/number.ts";
 import { SplitBar } from "./split-bar.tsx";
 
-/** What the stretches of a bar mean, in their order. */
+/** Labels of a bar's parts, in order. */
 export const STRETCHES = [
   { field: "live_bytes", label: "files", color: "var(--grove-accent)" },
   { field: "trash_bytes", label: "trash", color: "var(--grove-quiet)" },
@@ -35,7 +35,7 @@ export function UsageLegend({ user }: { readonly user: UserRow }): ReactNode {
   );
 }
 
-/** What the colours of all bars on a page mean. */
+/** The legend of all bars on a page. */
 export function BarKey(): ReactNode {
   return (
     <ul className="bar-key">

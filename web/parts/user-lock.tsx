@@ -1,4 +1,4 @@
-// Locks a user out, lets one in again, or ends all sessions: with a reason, and what each node said to it.
+// Locks a user out, lets one in again, or ends all sessions: with a reason, and each node's answer.
 import { Button, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
@@ -15,7 +15,7 @@ const REASON_MAX_LENGTH = 200;
 
 type Deed = "disable" | "enable" | "end";
 
-/** The part of a user's panel about who may come in. */
+/** The part of a user's panel about access. */
 export function UserLock({ username }: { readonly username: string }): ReactNode {
   const { known, error } = useUserState(username);
   const [reason, setReason] = useState("");
@@ -86,7 +86,7 @@ export function UserLock({ username }: { readonly username: string }): ReactNode
   );
 }
 
-/** Who else reaches the user's root by an administrator's word, and whose the user reaches. */
+/** Users who may reach this user's root by handing over, and users whose roots this one may reach. */
 function HandedOver({ known }: { readonly known: UserStateKnown }): ReactNode {
   const { hand_overs: handOvers, inherits } = known;
   if (handOvers.length + inherits.length === 0) return null;

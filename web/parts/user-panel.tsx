@@ -1,4 +1,4 @@
-// One user beside the list: what of the quota is used by what, the quota to be changed, and how it was changed before.
+// One user beside the list: usage, quota editor and earlier changes.
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
@@ -31,7 +31,7 @@ export function UserPanel({
   readonly username: string;
   readonly onClose: () => void;
   readonly onChanged: (changed: QuotaChanged, before: UserRow) => void;
-  /** What has just been done, above the rest. */
+  /** The result of a change, above the rest. */
   readonly children: ReactNode;
 }): ReactNode {
   const { user, isRead, error } = useUser(username);
@@ -91,17 +91,17 @@ function Facts({ user }: { readonly user: UserRow }): ReactNode {
   );
 }
 
-/** How the quota was changed, as the audit log has it. */
+/** Earlier changes of the quota, from the audit log. */
 function Changes({ username }: { readonly username: string }): ReactNode {
   const search = new URLSearchParams({ act: "quota.set", subject: username, limit: "10" }).toString();
   const { data } = useQuery({
     queryKey: ["audit", "quota", username],
     queryFn: ({ signal }) => call<z.infer<typeof auditList>>(`/api/audit?${search}`, { signal }),
-    // The console gathers the lines of all machines, its own among them, every few seconds.
+    // The console gathers all machines' lines every few seconds.
     refetchInterval: 5_000,
   });
   if (data === undefined) return null;
-  // Console and node both tell of a change; the console's line has who asked for it.
+  // Console and node both log a change; the console's line has the operator.
   const changes = data.entries.filter(({ node }) => node === "console");
   return (
     <>
@@ -134,7 +134,7 @@ function amountText(bytes: unknown): string {
   return text === "0" ? "back to the default" : `set to ${formatBytes(BigInt(text))}`;
 }
 
-/** The inode limit that was asked for beside the quota, if one was. */
+/** The requested inode limit beside the quota, if any. */
 function limitText(inodes: unknown): string {
   const text = String(inodes);
   if (!/^\d{1,10}$/.test(text)) return "";
@@ -143,7 +143,7 @@ function limitText(inodes: unknown): string {
     : `, at most ${Number(text).toLocaleString()} files and folders`;
 }
 
-/** What is behind an amount that was not set as it was asked for. */
+/** The suffix of an amount that was not set as requested. */
 function outcomeText(outcome: unknown): string {
   return typeof outcome !== "string" || outcome === "done" ? "" : ` (${outcome})`;
 }

@@ -1,4 +1,4 @@
-// Users as a table: the bar splits live bytes, trash and uploads under way; the level is a word too.
+// Users as a table: the bar splits live bytes, trash and uploads under way; the level has a word too.
 import { memo, type ReactNode, useEffect } from "react";
 import { Link } from "wouter";
 import { USAGE_LEVEL_PERCENT } from "#base/usage-level.ts";
@@ -23,7 +23,7 @@ const LEVELS = {
 
 const idOf = ({ username }: UserRow): string => username;
 
-/** A row for each user, leading to the user's panel; `onEnd` is called when the last of them comes into sight. */
+/** A row for each user, linked to the user's panel; `onEnd` is called when the last row is visible. */
 export function UserTable({
   users: current,
   total,
@@ -33,9 +33,9 @@ export function UserTable({
 }: {
   readonly users: readonly UserRow[];
   readonly total: number;
-  /** What stands behind the question mark now; the one who is chosen stands there too. */
+  /** The current query of the address, with the selected user. */
   readonly search: URLSearchParams;
-  /** Then their home need not be told. */
+  /** True hides the users' home node. */
   readonly isOfOneNode: boolean;
   readonly onEnd: () => void;
 }): ReactNode {
@@ -46,7 +46,7 @@ export function UserTable({
   const others = new URLSearchParams([...search].filter(([name]) => name !== "user")).toString();
   const columns = isOfOneNode ? 5 : 6;
   const isAtEnd = end >= users.length;
-  // What is in sight is about to end: the next page comes without being asked for.
+  // Loads the next page shortly before the end of the visible rows.
   useEffect(() => {
     if (isAtEnd && users.length > 0) onEnd();
   }, [isAtEnd, users.length, onEnd]);
@@ -162,7 +162,7 @@ const Row = memo(function Row({
   );
 });
 
-/** Beside a name: shape and words, as states have them. */
+/** Shape and words beside a name, as for states. */
 function LockedMark(): ReactNode {
   return (
     <>
@@ -174,7 +174,7 @@ function LockedMark(): ReactNode {
   );
 }
 
-/** Said of the inode limit from where the quota's level changes too. */
+/** The note on the inode limit, from the quota's warning level on. */
 function inodeNote(user: UserRow): string {
   const percent = inodePercent(user);
   return percent === null || fullness(percent) === "ok"
@@ -182,7 +182,7 @@ function inodeNote(user: UserRow): string {
     : `, ${percentText(percent)} of the files and folders`;
 }
 
-/** Says how much of a list is there while there is more; nothing otherwise. */
+/** Shows how much of a list is loaded while there is more; empty otherwise. */
 export function MoreUsers({
   list: { users, total, hasMore, isReadingMore },
 }: {

@@ -1,4 +1,4 @@
-// A user's trash beside the list: names once a reason is given, which the user is shown, and one item back at a time.
+// A user's trash beside the list: names for a reason that the user sees, and restores of one item.
 import { Button, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
@@ -9,7 +9,7 @@ import { formatMoment } from "../words/time.ts";
 
 const REASON_MAX_LENGTH = 200;
 
-/** The part of a user's panel about what they have put into the trash. */
+/** The part of a user's panel about the trash. */
 export function UserTrash({ username }: { readonly username: string }): ReactNode {
   const [reason, setReason] = useState("");
   const [given, setGiven] = useState("");

@@ -1,8 +1,8 @@
-// Actions in words: what each does, what state it is in, what one should know before.
+// Actions in words: kinds, states and warnings.
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
 import type { ShownState } from "./node-state.ts";
 
-/** Kinds of actions as they are offered. */
+/** Labels of the kinds of actions. */
 export const ACTION_LABELS: Readonly<Record<ActionRecord["action"], string>> = {
   pull: "Pull the code of a branch",
   build: "Build it",
@@ -13,7 +13,7 @@ export const ACTION_LABELS: Readonly<Record<ActionRecord["action"], string>> = {
   custom: "Run a command",
 };
 
-/** Shape and colour of an action's state, or a target's. */
+/** Shape and colour of an action's or a target's state. */
 export function shownState(state: string): ShownState {
   switch (state) {
     case "succeeded":
@@ -35,7 +35,7 @@ export function shownState(state: string): ShownState {
   }
 }
 
-/** True for what was only to be shown, word for word, and never ran. */
+/** True for a dry run. */
 export function isDryRun({ request }: Pick<ActionRecord, "request">): boolean {
   return request.dry_run;
 }
@@ -45,7 +45,7 @@ export function stateText(state: string): string {
   return state.replaceAll("_", " ");
 }
 
-/** What must be typed before it runs: the node's name for what takes a machine or a service away. */
+/** The text to type before a dangerous action runs: the node's name. */
 export function mustBeTyped(action: string, names: readonly string[]): string | undefined {
   if (action !== "reboot" && action !== "apt" && action !== "custom") return undefined;
   return names.length === 1 ? names[0] : `${names.length} nodes`;

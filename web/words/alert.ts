@@ -1,16 +1,16 @@
-// Alerts in words: their types, and the value and limit that raised them.
+// Alerts in words: types, values and limits.
 import type { AlertRecord, AlertType, Severity } from "#wire/webapi/alert.ts";
 import { countText, percentText, plainNumber } from "./number.ts";
 
-/** Severities as they are offered in filters, the gravest first. */
+/** Severities in filters, gravest first. */
 export const SEVERITY_ORDER: Severity[] = ["critical", "warning", "info"];
 
-/** The gravest first; those of the same gravity stay as they are. */
+/** Sorts by severity; stable within one. */
 export function gravestFirst(alerts: readonly AlertRecord[]): AlertRecord[] {
   return alerts.toSorted((a, b) => SEVERITY_ORDER.indexOf(a.severity) - SEVERITY_ORDER.indexOf(b.severity));
 }
 
-/** Types as they are offered in filters. */
+/** Labels of types in filters. */
 export const TYPE_LABELS: Readonly<Record<AlertType, string>> = {
   node_offline: "Node offline",
   node_online: "Node online again",
@@ -40,7 +40,7 @@ export const TYPE_LABELS: Readonly<Record<AlertType, string>> = {
   node_restored: "Node restored",
 };
 
-/** A value of an alert in its unit; undefined where a number alone would say nothing. */
+/** A value of an alert in its unit; undefined where a number alone is meaningless. */
 export function measureText(type: AlertRecord["type"], value: number | undefined): string | undefined {
   if (value === undefined) return undefined;
   switch (type) {
@@ -56,19 +56,21 @@ export function measureText(type: AlertRecord["type"], value: number | undefined
   }
 }
 
-/** What is open when nothing asks for anything, as the end of a sentence: no more than whoever reads it is told of. */
+/**
+ * The end of a sentence about open alerts when none needs action, limited to those that the viewer may see.
+ */
 export function nothingOpen(
   summary: { readonly total: number; readonly for_operators?: number | undefined } | undefined,
 ): string {
   const notes = summary?.total ?? 0;
   if (notes > 0) return `nothing but ${countText(notes, "note")} is open`;
-  // Visitors are not told of alerts about users.
+  // Visitors do not see alerts about users.
   return summary !== undefined && summary.for_operators === undefined
     ? "no alert is open"
     : "no alert about machines or the service is open";
 }
 
-/** "1 further alert is for operators"; undefined when there is none that may be counted, and for operators. */
+/** "1 further alert is for operators"; undefined for none, and for operators. */
 export function furtherAlerts(count: number | undefined): string | undefined {
   if (count === undefined || count === 0) return undefined;
   return `${countText(count, "further alert is", "further alerts are")} for operators`;

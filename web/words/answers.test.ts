@@ -1,4 +1,4 @@
-// What the first screen says of who answered the last poll, from the first poll that a node misses on.
+// Tests the overview's sentence about the last poll, from a node's first missed one on.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { answeredText, calmTitle, isLate } from "./answers.ts";

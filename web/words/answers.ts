@@ -1,4 +1,4 @@
-// Who answered the last poll and who is late, as the first screen says it: a silent node is offline only after 30 s, and not well before.
+// The last poll in words: a silent node is late at once, and offline only after 30 s.
 
 import { refusesUploads } from "./disk-room.ts";
 import type { LiveNode } from "./live-node.ts";
@@ -7,12 +7,12 @@ import { formatSpan } from "./time.ts";
 
 const NAMED_MAX = 2;
 
-/** True for a node that has answered before, did not answer the last poll, and is not offline yet. */
+/** True for a node that has answered before and missed the last poll, but is not offline yet. */
 export function isLate(node: Pick<LiveNode, "status" | "stale" | "unknown">): boolean {
   return node.stale && node.status !== "offline" && node.unknown !== true;
 }
 
-/** "2 of 3 nodes answered the last poll (fs-2 is late: its last answer is 12 s old)", without a stop. */
+/** "2 of 3 nodes answered the last poll (fs-2 is late: its last answer is 12 s old)", without a full stop. */
 export function answeredText(nodes: readonly LiveNode[], nowSeconds: number): string {
   const answered = nodes.filter(({ stale }) => !stale).length;
   if (answered === nodes.length) {
@@ -24,10 +24,10 @@ export function answeredText(nodes: readonly LiveNode[], nowSeconds: number): st
   return `${answered} of ${countText(nodes.length, "node")} answered the last poll${late}`;
 }
 
-/** What stands above everything when no alert asks for anything. */
+/** The overview's title when no alert needs action. */
 export function calmTitle(nodes: readonly LiveNode[]): string {
   if (nodes.length === 0) return "This cluster has no nodes yet";
-  // Also when its alert was resolved by hand.
+  // Holds even if its alert was resolved by hand.
   const refusing = nodes.filter(refusesUploads).length;
   if (refusing > 0) return countText(refusing, "node refuses uploads", "nodes refuse uploads");
   const late = nodes.filter(isLate);

@@ -1,4 +1,4 @@
-// What the first screen says of room: what uploads may still take, which disk is full first, and that this is not known yet.
+// Tests the overview's texts about room: for uploads, the disk that is full first, missing forecasts.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

@@ -1,11 +1,11 @@
-// What the disks have left for uploads, which end at the reserve and not when a disk is full; and which of them is full first.
+// Room for uploads, which end at a disk's reserve, and the disk that is full first.
 import type { LiveNode } from "./live-node.ts";
 import { countText, percentText, UNKNOWN } from "./number.ts";
 import { formatDaysUntil } from "./time.ts";
 
 type Disk = Pick<LiveNode, "status" | "unknown" | "disk_free_bytes" | "reserve_bytes">;
 
-/** Bytes that uploads may still take on a node; undefined where that is not known, and of a node that is away. */
+/** Bytes that uploads may still take on a node; undefined for unknown and offline ones. */
 export function bytesForUploads(node: Disk): bigint | undefined {
   if (node.status === "offline" || node.unknown === true) return undefined;
   if (node.disk_free_bytes === null || node.reserve_bytes === null) return undefined;
@@ -18,13 +18,13 @@ export function refusesUploads(node: Disk): boolean {
   return bytesForUploads(node) === 0n;
 }
 
-/** What all nodes together have left for uploads; undefined while none has told. */
+/** Room for uploads on all nodes; undefined without any report. */
 export function allBytesForUploads(nodes: readonly Disk[]): string | undefined {
   const known = nodes.map(bytesForUploads).filter((left) => left !== undefined);
   return known.length === 0 ? undefined : String(known.reduce((sum, left) => sum + left, 0n));
 }
 
-/** "16,308,527 of 16,777,216 free (97 %)"; a filesystem without a number of them has no limit. */
+/** "16,308,527 of 16,777,216 free (97 %)"; a filesystem without an inode count has no limit. */
 export function inodesLeftText({
   inode_free: free,
   inode_total: total,
@@ -35,13 +35,13 @@ export function inodesLeftText({
   return `${Number(free).toLocaleString()} of ${Number(total).toLocaleString()} free (${share})`;
 }
 
-/** Which disk is full first: the node, if one can be named, and what is to be said of it. */
+/** The disk that is full first: its node, if any, and a sentence. */
 export interface FirstFull {
   readonly node: LiveNode | undefined;
   readonly text: string;
 }
 
-/** Those that refuse uploads already come first, then forecasts; while some have no forecast yet, that is said. */
+/** Nodes that refuse uploads come first, then forecasts; missing forecasts are mentioned. */
 export function fillsFirst(nodes: readonly LiveNode[]): FirstFull {
   const full = nodes.filter(refusesUploads);
   if (full.length > 0) {
@@ -62,7 +62,7 @@ export function fillsFirst(nodes: readonly LiveNode[]): FirstFull {
   };
 }
 
-/** Consoles of before do not tell: then nothing is said. */
+/** Older consoles do not report it: then nothing is mentioned. */
 function isForecastMissing(node: LiveNode): boolean {
   return node.disk_forecast_known === false && node.status !== "offline";
 }

@@ -1,8 +1,8 @@
-// What is said of figures that are kept beyond the last hour: how exact they are, and that nothing is kept where that is so.
+// Sentences about the long-term history: its resolution, or its absence.
 import type { HistoryReply } from "#wire/webapi/performance.ts";
 import { formatMoment, formatSpan } from "./time.ts";
 
-/** The sentence above such charts, or in their place where there is nothing to draw. */
+/** The sentence above such charts, or in place of empty ones. */
 export function keptText(
   reply: Pick<HistoryReply, "from" | "interval_seconds" | "kept_from" | "to">,
   isEmpty: boolean,

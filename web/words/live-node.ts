@@ -1,4 +1,4 @@
-// A node as the pages know it, from the socket or from a poll.
+// A node as the pages have it, from the socket or a poll.
 import type { OperatorNode, PublicNode } from "#wire/webapi/cluster.ts";
 
 /** A node as the pages have it: an operator's fields may be missing. */

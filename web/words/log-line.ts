@@ -1,6 +1,6 @@
-// Lines of our own services' logs are JSON; people read time, level, event and facts.
+// Splits the JSON lines of our services' logs into time, level, event and facts.
 
-/** A line in parts; other programs' lines are their text alone. */
+/** A line in parts; other programs' lines have only a text. */
 export interface ReadableLine {
   /** Unix seconds. */
   readonly ts: number | undefined;
@@ -9,10 +9,10 @@ export interface ReadableLine {
   readonly text: string;
 }
 
-/** Fields that say the same on every line of one service. */
+/** Fields with the same value on every line of a service. */
 const SAME_ON_ALL: ReadonlySet<string> = new Set(["level", "time", "role", "node", "event"]);
 
-/** Takes a line apart. */
+/** Parses a line. */
 export function readable(message: string): ReadableLine {
   const plain = { ts: undefined, level: undefined, event: undefined, text: message };
   if (!message.startsWith("{")) return plain;

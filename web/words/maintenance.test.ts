@@ -1,4 +1,4 @@
-// Maintenance in words: until when and why, and whether new users really stay away.
+// Tests the texts about maintenance: end, reason, and whether new users stay away.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { LiveNode } from "./live-node.ts";

@@ -1,16 +1,18 @@
-// Maintenance in words: which nodes are in it, until when and why, and whether new users stay away from them.
+// Maintenance in words: the nodes, end, reason, and whether new users stay away.
 import type { LiveNode } from "./live-node.ts";
 import { formatMoment } from "./time.ts";
 
-/** What is looked at. */
+/** The used fields of a node. */
 export type MaintainedNode = Pick<LiveNode, "id" | "name" | "maintenance_until" | "maintenance">;
 
-/** True for a node that an operator has put into maintenance, or in which an action is at work. */
+/** True for a node in an operator's maintenance, or under an action. */
 export function isMaintained({ maintenance_until: until }: Pick<LiveNode, "maintenance_until">): boolean {
   return until !== undefined;
 }
 
-/** "in maintenance until 23 Nov 2026, 18:00 (a new disk)", without a stop; undefined for a node that is in none. */
+/**
+ * "in maintenance until 23 Nov 2026, 18:00 (a new disk)", without a full stop; undefined without maintenance.
+ */
 export function maintenanceText(node: MaintainedNode): string | undefined {
   const { maintenance_until: until, maintenance } = node;
   if (until === undefined) return undefined;
@@ -18,7 +20,7 @@ export function maintenanceText(node: MaintainedNode): string | undefined {
   return `in maintenance until ${formatMoment(until)}${why}`;
 }
 
-/** What that means, as operators are told: sentences. Empty where an action alone is at work. */
+/** The effects of maintenance for operators, in sentences; empty under an action alone. */
 export function maintenanceMeans({ maintenance }: Pick<LiveNode, "maintenance">): string {
   if (maintenance === undefined) return "";
   if (maintenance.placement_paused) return "Nobody is told of it, and no new user comes to it.";

@@ -1,13 +1,13 @@
-// What to do about an alert: where one click leads, and what it is called.
+// Next steps for an alert: links and their labels.
 import type { AlertRecord } from "#wire/webapi/alert.ts";
 
-/** Where to go on, and the word for it. */
+/** A link and its label. */
 export interface NextStep {
   readonly label: string;
   readonly path: string;
 }
 
-/** The steps that most often end such an alert, the first one first; a visitor can only look. */
+/** The steps that usually end such an alert, best first; visitors can only look. */
 export function nextSteps(alert: AlertRecord, isOperator: boolean): readonly NextStep[] {
   const { node_id: nodeId } = alert;
   const first = nextStep(alert, isOperator);

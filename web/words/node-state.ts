@@ -1,4 +1,4 @@
-// The states of a node and of an alert as people read them: a shape, a word, a sentence. Colour is never alone.
+// The states of nodes and alerts in shapes, words and sentences. Colour is never alone.
 import { DISK_RESERVE_BYTES } from "#base/limits.ts";
 import { refusesUploads } from "./disk-room.ts";
 import type { LiveNode } from "./live-node.ts";
@@ -6,7 +6,7 @@ import { bytesText, percentText, plainNumber } from "./number.ts";
 import { DISK_STEPS, HEAT_STEPS } from "./thresholds.ts";
 import { formatAgo, formatDaysUntil } from "./time.ts";
 
-/** Every state that has a shape. */
+/** States with a shape. */
 export type ShownState = "online" | "warning" | "degraded" | "critical" | "offline" | "unknown" | "info";
 
 /** The shape of a state. */
@@ -20,10 +20,10 @@ export const SHAPES: Readonly<Record<ShownState, string>> = {
   info: "◇",
 };
 
-/** The states of a node, the worst first. */
+/** The states of a node, worst first. */
 export const NODE_STATES = ["critical", "offline", "degraded", "warning", "unknown", "online"] as const;
 
-/** The state of a node as people see it: one that has not answered yet is not offline before its 30 s are over. */
+/** The shown state of a node: unknown, not offline, until its first answer or 30 s. */
 export function stateOf({
   status,
   unknown,
@@ -31,7 +31,9 @@ export function stateOf({
   return unknown === true ? "unknown" : status;
 }
 
-/** Why a node is in its state, in one sentence without the node's name. Operators read why it does not answer, too. */
+/**
+ * The reason of a node's state, in one sentence without its name. Operators also read why it does not answer.
+ */
 export function reasonOf(node: LiveNode, nowSeconds: number): string {
   const why = node.poll_error === undefined ? "" : `: ${node.poll_error}`;
   if (node.unknown === true) return `has not answered this console yet${why}`;
@@ -66,21 +68,21 @@ export function reasonOf(node: LiveNode, nowSeconds: number): string {
   return reasons.length === 0 ? "all figures are in range" : reasons.join("; ");
 }
 
-/** One collator for all: it is many times as fast as one for each comparison, and node-10 follows node-9. */
+/** One collator for all comparisons, which is many times faster; node-10 follows node-9. */
 const NAMES = new Intl.Collator(undefined, { numeric: true });
 
-/** What needs attention first stands first; then by name. */
+/** Sorts by urgency, then by name. */
 export function byNeed(a: LiveNode, b: LiveNode): number {
   return NODE_STATES.indexOf(stateOf(a)) - NODE_STATES.indexOf(stateOf(b)) || NAMES.compare(a.name, b.name);
 }
 
-/** What a node keeps free, and beside it that this is not what it should be (spec 1.2). */
+/** The reserve of a node, with a note if it differs from the specification (spec 1.2). */
 export function reserveText(reserve: LiveNode["reserve_bytes"]): string {
   if (reserve === null || !isUnusualReserve(reserve)) return bytesText(reserve);
   return `${bytesText(reserve)}, not the usual ${bytesText(String(DISK_RESERVE_BYTES))}`;
 }
 
-/** True for a reserve that is known and not that of the specification. */
+/** True for a known reserve that differs from the specification. */
 export function isUnusualReserve(reserve: LiveNode["reserve_bytes"]): boolean {
   return reserve !== null && BigInt(reserve) !== DISK_RESERVE_BYTES;
 }

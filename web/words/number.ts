@@ -1,24 +1,24 @@
-// Numbers as the pages say them; bytes in binary units, rates in MB/s as the interface gives them.
+// Numbers as text; bytes in binary units, rates in MB/s as the API has them.
 import { formatBytes } from "#base/bytes.ts";
 import { PERCENT_TOLD_MAX } from "#base/quota-share.ts";
 
-/** What is shown where nothing is known. */
+/** Text of an unknown value. */
 export const UNKNOWN = "–";
 
-/** A count of bytes that may be a decimal string (above 2^53), or unknown. */
+/** A byte count, also as a decimal string (above 2^53), or unknown. */
 export function bytesText(count: number | string | null | undefined): string {
   if (count === null || count === undefined) return UNKNOWN;
   return formatBytes(typeof count === "string" ? BigInt(count) : count);
 }
 
-/** A number with as many decimals as its size deserves. */
+/** A number with decimals by its size. */
 export function plainNumber(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
   const size = Math.abs(value);
   return value.toLocaleString(undefined, { maximumFractionDigits: size >= 100 ? 0 : size >= 10 ? 1 : 2 });
 }
 
-/** A share: "41 %", and "over 999 %" for what no digits make clearer. */
+/** A share: "41 %", or "over 999 %". */
 export function percentText(value: number | null | undefined): string {
   if (typeof value === "number" && value > PERCENT_TOLD_MAX) return `over ${PERCENT_TOLD_MAX} %`;
   return value === null || value === undefined ? UNKNOWN : `${plainNumber(value)} %`;

@@ -1,15 +1,15 @@
-// A quota in words, and what changing it does, said before it is changed.
+// A quota in words, and the effect of a change before it is made.
 import type { UserRow } from "#wire/webapi/user.ts";
 import type { LiveNode } from "./live-node.ts";
 import { bytesText, percentText, UNKNOWN } from "./number.ts";
 
-/** "16 GiB", "16 GiB (default)" where nobody has set one, "16 GiB (pending)" while the home node has not reported. */
+/** "16 GiB", "16 GiB (default)" for an unset one, "16 GiB (pending)" until the home node has reported. */
 export function quotaText(user: Pick<UserRow, "quota_limit" | "quota_source">): string {
   const amount = bytesText(user.quota_limit);
   return user.quota_source === "explicit" ? amount : `${amount} (${user.quota_source})`;
 }
 
-/** "9,120 of 10,000,000 (default), 0.09 %"; a dash while the home node has not said. */
+/** "9,120 of 10,000,000 (default), 0.09 %"; a dash until the home node has reported. */
 export function inodesText(
   user: Pick<UserRow, "inode_count" | "inode_limit" | "inode_limit_source">,
 ): string {
@@ -27,7 +27,7 @@ export function inodePercent({
   return count === null || limit === null || limit === 0 ? null : (count / limit) * 100;
 }
 
-/** What another inode limit does, said before it is set. */
+/** The effect of a new inode limit, before it is set. */
 export function inodeConsequence(
   user: Pick<UserRow, "username" | "inode_count" | "inode_limit">,
   limit: number,
@@ -55,12 +55,12 @@ export function quotaConsequence(
   return [first, free, roomText(home, bytes - used)].filter((sentence) => sentence !== "").join(" ");
 }
 
-/** What the disk below has for it; nothing while that is unknown. */
+/** The room on the disk; empty while unknown. */
 function roomText(
   home: Pick<LiveNode, "name" | "disk_free_bytes" | "reserve_bytes"> | undefined,
   free: bigint,
 ): string {
-  // A node of another version may leave either out.
+  // A node of another version may omit either.
   const [diskFree, reserve] = [home?.disk_free_bytes ?? null, home?.reserve_bytes ?? null];
   if (home === undefined || diskFree === null || reserve === null) return "";
   const room = BigInt(diskFree) - BigInt(reserve);

@@ -1,4 +1,4 @@
-// What is said of a rollout that ended half way: where each node stands, and how it goes on or back.
+// Tests the text about a rollout that ended half way: each node's state, and the ways forward and back.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { RolloutRecord } from "#wire/webapi/rollout.ts";

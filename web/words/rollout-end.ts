@@ -1,4 +1,4 @@
-// Where a rollout that ended half way has left each node, and how it goes on or back.
+// The state of each node after a rollout that ended half way, and the ways forward and back.
 import type { RolloutRecord } from "#wire/webapi/rollout.ts";
 import { STEP_LABELS } from "./rollout.ts";
 
@@ -7,8 +7,8 @@ type RolloutNode = RolloutRecord["nodes"][number];
 const list = new Intl.ListFormat("en-GB", { type: "conjunction" });
 
 /**
- * "When it ended: it was done on n1, it stood at the step “build” on n2, and nothing had changed on n3. …". Empty while it runs, when all went
- * well, and once another rollout has gone back from it.
+ * "When it ended: it was done on n1, it stood at the step “build” on n2, and nothing had changed on n3. …".
+ * Empty while it runs, after a success, and once another rollout has reverted it.
  */
 export function standText({
   state,

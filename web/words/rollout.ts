@@ -1,4 +1,4 @@
-// Rollouts in words: what they are doing, what each node waits for, and what became of it.
+// Rollouts in words: progress, steps, gates and outcomes.
 import type { RolloutRecord } from "#wire/webapi/rollout.ts";
 import type { ShownState } from "./node-state.ts";
 import { countText, plainNumber } from "./number.ts";
@@ -13,7 +13,7 @@ export function rolloutTitle({ direction, request }: RolloutRecord): string {
     : `Back from the rollout of ${request.branch}`;
 }
 
-/** Shape and colour of the whole's state. */
+/** Shape and colour of a rollout's state. */
 export function rolloutState(state: RolloutRecord["state"]): ShownState {
   switch (state) {
     case "succeeded":
@@ -30,7 +30,7 @@ export function rolloutState(state: RolloutRecord["state"]): ShownState {
   }
 }
 
-/** The same of one node. */
+/** Shape and colour of a node's state. */
 export function rolloutNodeState(state: RolloutNode["state"]): ShownState {
   switch (state) {
     case "succeeded":
@@ -49,7 +49,7 @@ export function rolloutNodeState(state: RolloutNode["state"]): ShownState {
   }
 }
 
-/** Steps as they are named beside a node. */
+/** Labels of the steps. */
 export const STEP_LABELS: Readonly<Record<Step, string>> = {
   check: "Check",
   pull: "Pull",
@@ -59,7 +59,7 @@ export const STEP_LABELS: Readonly<Record<Step, string>> = {
   gate: "Gate",
 };
 
-/** What a node does or waits for now, or what became of it. */
+/** A node's current step, gate or outcome. */
 export function nodeSentence(node: RolloutNode, rollout: Pick<RolloutRecord, "request">): string {
   if (node.message !== undefined) return node.message;
   if (node.state === "running") return runningText(node.step, rollout.request.gates);
@@ -90,7 +90,7 @@ function runningText(step: Step | undefined, gates: RolloutRecord["request"]["ga
   }
 }
 
-/** How far it has come: "2 of 3 nodes done; now node-3 (build)". */
+/** Progress: "2 of 3 nodes done; now node-3 (build)". */
 export function progressText({ nodes, state, reason }: RolloutRecord): string {
   const done = nodes.filter((node) => node.state === "succeeded").length;
   const first = `${done} of ${countText(nodes.length, "node")} done`;

@@ -1,11 +1,11 @@
-// Texts of others as sentences of our own.
+// Turns foreign texts into sentences.
 
-/** With a capital letter at its beginning. */
+/** The text with a capital letter. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** With a capital letter at its beginning and a stop at its end. */
+/** The text with a capital letter and a full stop. */
 export function sentence(text: string): string {
   return /[.!?]$/.test(text) ? capital(text) : `${capital(text)}.`;
 }

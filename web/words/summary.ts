@@ -1,4 +1,4 @@
-// What a chart shows, as a sentence.
+// A chart's content as a sentence.
 import { plainNumber, UNKNOWN } from "./number.ts";
 import { clockText, formatMoment } from "./time.ts";
 
@@ -17,7 +17,7 @@ export function lastAndHighest(
   return `${label} ${now}, highest ${plainNumber(top)} ${unit} at ${clockText(times[highest] ?? 0)}`;
 }
 
-/** "p95 write up to 31 ms, Nov 22, 2026, 2:02:00 PM": the highest value of a time gone by, and when it was. */
+/** "p95 write up to 31 ms, Nov 22, 2026, 2:02:00 PM": the highest value of a past span with its time. */
 export function highestOf(
   label: string,
   times: readonly number[],

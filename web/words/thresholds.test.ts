@@ -1,4 +1,4 @@
-// The steps that pages show, against the specification's.
+// Tests the pages' thresholds against the specification.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DISK_LIMITS, DISK_STEPS, fullness, HEAT_LIMITS, HEAT_STEPS } from "./thresholds.ts";

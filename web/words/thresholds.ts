@@ -1,8 +1,8 @@
-// From where on a figure is shown as a warning or as critical: the steps of the console's own rules, for pages.
+// Thresholds of warnings and critical figures: those of the console's rules, for pages.
 import { ALERT_THRESHOLDS, NODE_STATUS_THRESHOLDS } from "#base/limits.ts";
 import { USAGE_LEVEL_PERCENT } from "#base/usage-level.ts";
 
-/** A step as a chart draws it. */
+/** A threshold in a chart. */
 interface Limit {
   readonly label: string;
   readonly value: number;
@@ -24,12 +24,12 @@ export const HEAT_STEPS: readonly number[] = [
   warning.temperatureCelsius,
 ];
 
-/** The lines of alerts in a disk's chart (spec 3.1). */
+/** Alert lines in a disk's chart (spec 3.1). */
 export const DISK_LIMITS: readonly Limit[] = limits(ALERT_THRESHOLDS.storagePercent, "%");
-/** The same in the chart of temperatures. */
+/** Alert lines in a chart of temperatures. */
 export const HEAT_LIMITS: readonly Limit[] = limits(ALERT_THRESHOLDS.temperatureCelsius, "°C");
 
-/** How full something is in percent: as a user's quota is judged (spec 3.1). */
+/** The level of a percentage, by the thresholds of users' quotas (spec 3.1). */
 export function fullness(percent: number | null): "ok" | "warning" | "critical" {
   if (percent === null || percent <= USAGE_LEVEL_PERCENT.yellow) return "ok";
   return percent <= USAGE_LEVEL_PERCENT.red ? "warning" : "critical";

@@ -1,6 +1,6 @@
-// Moments and spans as the pages say them: relative in text, absolute where it is asked for.
+// Moments and spans as text: relative, or absolute on request.
 
-/** A span in its largest unit, rounded down: "12 s", "4 min", "3 h", "41 d". Seconds below zero count as none. */
+/** A span in its largest unit, rounded down: "12 s", "4 min", "3 h", "41 d". Negative seconds count as 0. */
 export function formatSpan(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   if (whole < 60) return `${whole} s`;
@@ -9,7 +9,7 @@ export function formatSpan(seconds: number): string {
   return `${Math.floor(whole / 86_400)} d`;
 }
 
-/** How long ago: "just now" below five seconds, else "4 min ago". Both in unix seconds. */
+/** The time since a moment: "just now" below five seconds, else "4 min ago". Both in unix seconds. */
 export function formatAgo(unixSeconds: number, nowSeconds: number): string {
   const seconds = nowSeconds - unixSeconds;
   return seconds < 5 ? "just now" : `${formatSpan(seconds)} ago`;
@@ -22,7 +22,7 @@ export function formatMoment(unixSeconds: number): string {
   return unbroken(MOMENT, unixSeconds);
 }
 
-/** A line never ends between the figures of a time and "AM". */
+/** A line break never separates a time from "AM". */
 function unbroken(format: Intl.DateTimeFormat, unixSeconds: number): string {
   const parts = format.formatToParts(unixSeconds * 1_000);
   return parts
@@ -32,7 +32,7 @@ function unbroken(format: Intl.DateTimeFormat, unixSeconds: number): string {
     .join("");
 }
 
-/** Days until something is full, as a person counts them: "today", "in 1 day", "in 12 days", "in 3 months". */
+/** Days until something is full: "today", "in 1 day", "in 12 days", "in 3 months". */
 export function formatDaysUntil(days: number): string {
   if (days < 1) return "within a day";
   if (days < 90) return `in ${Math.round(days)} ${Math.round(days) === 1 ? "day" : "days"}`;
@@ -42,7 +42,7 @@ export function formatDaysUntil(days: number): string {
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const CLOCK_WITH_SECONDS = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
-/** The time of day in the viewer's zone, as axes and sentences tell it. Unix seconds. */
+/** The time of day in the viewer's zone, for axes and sentences. Unix seconds. */
 export function clockText(unixSeconds: number, withSeconds: boolean = false): string {
   return unbroken(withSeconds ? CLOCK_WITH_SECONDS : CLOCK, unixSeconds);
 }
@@ -56,7 +56,7 @@ const DAY_AND_CLOCK = new Intl.DateTimeFormat(undefined, {
 });
 const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 
-/** A moment at an axis that spans so many seconds: the time of day, with the day where there are several, or the day alone. */
+/** A moment on an axis of this span: the time of day, with the day on longer axes, or the day alone. */
 export function axisText(unixSeconds: number, spanSeconds: number): string {
   if (spanSeconds <= DAY_SECONDS) return clockText(unixSeconds);
   return unbroken(spanSeconds < 3 * DAY_SECONDS ? DAY_AND_CLOCK : DAY, unixSeconds);

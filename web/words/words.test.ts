@@ -1,4 +1,4 @@
-// What the pages say in words: numbers with units, moments, states with their reason.
+// Tests the pages' texts: numbers with units, moments, states with their reason.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AlertRecord } from "#wire/webapi/alert.ts";

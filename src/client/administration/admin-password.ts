@@ -1,4 +1,4 @@
-// The administrator's password as clients prove it to a server (spec 5.5): asked unseen, sent as its hash, and never over a network that can be read.
+// Asks for the administrator's password unseen and sends its hash, over TLS or loopback only (spec 5.5).
 import { hash } from "node:crypto";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import type { Profile } from "#client/signin/profile.ts";
@@ -6,7 +6,7 @@ import { isLoopback, isPlain } from "#client/signin/server-address.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { askSecret } from "#client/terminal/prompt.ts";
 
-/** How people say that they act by the password and not by who they are. */
+/** Flags that select the password instead of the user's identity. */
 export interface AdminPasswordFlags {
   readonly adminPassword?: boolean;
   readonly adminPasswordStdin?: boolean;
@@ -25,12 +25,12 @@ export async function askPasswordHash({
   return hash("sha256", await askSecret(terminal, "Administrator's password: ", signal), "hex");
 }
 
-/** The metadata that a call by password carries. */
+/** The metadata of a call by password. */
 export function passwordMetadata(passwordHash: string): Record<string, string> {
   return { "x-admin-password-hash": passwordHash };
 }
 
-/** Throws USAGE rather than send the hash, which is as good as the password (decision T9), over a network that others can read. */
+/** Throws USAGE on a readable network: the hash is as good as the password (decision T9). */
 export function requireSafeForPassword(profile: Pick<Profile, "ca" | "mock">, address: string): void {
   if (!isPlain(profile) || isLoopback(address)) return;
   throw new ClientError(

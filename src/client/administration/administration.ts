@@ -1,4 +1,4 @@
-// What administrators do at every server of a cluster: the directory and each node are asked at once, and each answers for itself.
+// Asks the directory and every node of a cluster at once, for the verbs of administrators.
 import type { Command } from "commander";
 import { GroveError } from "#base/errors.ts";
 import { callMetadata } from "#client/connection/call-metadata.ts";
@@ -28,7 +28,7 @@ export interface AdministrationFlags extends AdminPasswordFlags, ClientFlags {
   readonly nodes?: string;
 }
 
-/** Adds them. */
+/** Adds the options. */
 export function withAdministrationFlags(command: Command): Command {
   return command
     .option(
@@ -39,32 +39,32 @@ export function withAdministrationFlags(command: Command): Command {
     .option("--nodes <host:port,…>", "these nodes, when no metaserver can tell which there are");
 }
 
-/** A server that was asked, and what became of it. */
+/** The answer of one server, or its problem. */
 export interface Answer<T> {
-  /** The node's id, or its address where no metaserver has told it; "directory" for the metadata store. */
+  /** The node's id, or its address where no metaserver has sent it; "directory" for the metadata store. */
   readonly name: string;
   readonly address: string;
   readonly value?: T;
-  /** Why there is no value, in words. */
+  /** The reason for a missing value, in words. */
   readonly problem?: string;
   readonly error?: unknown;
 }
 
-/** Where an administrator's calls go. */
+/** A node that gets an administrator's calls. */
 export interface AdministeredNode {
   readonly name: string;
   readonly address: string;
 }
 
-/** What one call to a node gets. */
+/** A call to a node. */
 export type OnNode<T> = (files: Client<typeof FileServer>, options: CallOptions) => Promise<T>;
-/** What one call to the directory gets. */
+/** A call to the directory. */
 export type OnDirectory<T> = (client: Client<typeof MetaServer>, options: CallOptions) => Promise<T>;
 
-/** The name of the metadata store among those that answer. */
+/** The name of the metadata store among the answers. */
 export const DIRECTORY = "directory";
 
-/** The servers of a cluster, to somebody who administers it. */
+/** The servers of a cluster, as an administrator calls them. */
 export class Administration {
   readonly #context: ClientContext;
   readonly #cluster: Cluster;
@@ -89,13 +89,13 @@ export class Administration {
     return new Administration(context, { cluster, flags, passwordHash });
   }
 
-  /** True where there is a directory besides the nodes. */
+  /** True where the cluster has a directory besides the nodes. */
   async hasDirectory(): Promise<boolean> {
     const { fileserver, metaservers } = await this.#context.profile();
     return fileserver === undefined && metaservers.length > 0;
   }
 
-  /** The nodes: those that were named, or those that the directory knows. Rejects with what it refuses, saying how to do without it. */
+  /** The named nodes, or those of the directory. Rejects with its refusal and the way around it. */
   async nodes(): Promise<AdministeredNode[]> {
     const { fileserver } = await this.#context.profile();
     const { nodes } = this.#flags;
@@ -112,7 +112,7 @@ export class Administration {
       .map(({ fsId, address }) => ({ name: fsId, address: parseAddress(address) }));
   }
 
-  /** Asks every node at once, none longer than ADMINISTRATION_TIMEOUT_MS; never rejects. */
+  /** Asks every node at once, each for at most ADMINISTRATION_TIMEOUT_MS; never rejects. */
   onNodes<T>(nodes: readonly AdministeredNode[], call: OnNode<T>): Promise<Answer<T>[]> {
     return Promise.all(
       nodes.map(({ name, address }) =>
@@ -156,7 +156,7 @@ export class Administration {
     });
   }
 
-  /** Closes what was opened. */
+  /** Closes the opened connections. */
   close(): void {
     this.#channel?.close();
   }
@@ -180,7 +180,7 @@ export class Administration {
     }
   }
 
-  /** With a session of one's own on each node; one that has ended is opened again once. */
+  /** Calls with a session of one's own on the node; an ended session is renewed once. */
   async #asMyself<T>(address: string, call: OnNode<T>): Promise<T> {
     const link = this.#cluster.link(address);
     for (let attempt = 0; ; attempt++) {

@@ -1,4 +1,4 @@
-// Roots that are handed over, as people read it.
+// Formats handed-over roots for people and programs.
 
 import { localTime } from "#client/terminal/local-time.ts";
 import type { HandOver } from "#wire/proto/gen/grove/v1/common_pb.ts";

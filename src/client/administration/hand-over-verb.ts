@@ -28,6 +28,7 @@ export function handOverVerb(host: CommandHost): Command {
   const parser = withAdministrationFlags(
     withClientFlags(
       new Command("hand-over")
+        .summary("Let another user read and write all of a user's root")
         .description(
           "Let another user read and write all of a user's root, until a moment and for a reason that both of them see. For administrators.",
         )
@@ -106,7 +107,7 @@ function ending({ username, to }: Names): Order {
   };
 }
 
-/** Those that have come to their end are left out of what is decided next. */
+/** Hand-overs that have not expired; later decisions leave out the expired ones. */
 function inForce({ handOvers }: KnownState): KnownState["handOvers"] {
   return handOvers.filter(({ untilMs }) => untilMs > BigInt(systemClock.wallMs()));
 }

@@ -1,4 +1,4 @@
-// `grove quota set`: a user's quota, inode limit or both, as an administrator or by the administrator's password (spec 5.5).
+// `grove quota set`: a user's quota and inode limit, by an administrator or the password (spec 5.5).
 import { InvalidArgumentError } from "commander";
 import { formatBytes, parseBytes } from "#base/bytes.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
@@ -19,19 +19,19 @@ import {
   requireSafeForPassword,
 } from "./admin-password.ts";
 
-/** Its options. */
+/** The options of `grove quota set`. */
 export interface SetFlags extends AdminPasswordFlags, ClientFlags {
   readonly inodes?: bigint;
 }
 
-/** What `grove quota set` asks for; a quota that is not named is undefined. */
+/** The limits that `grove quota set` asks for; one that is not named is undefined. */
 interface Wish {
   readonly username: string;
   readonly quotaBytes: bigint | undefined;
   readonly inodeLimit: bigint | undefined;
 }
 
-/** Sets what is named, and says what holds from then on. Throws USAGE, and the refusals of D1. */
+/** Sets the named limits and prints those in force. Throws USAGE, and the refusals of D1. */
 export async function setQuota(
   context: ClientContext,
   user: string,
@@ -91,7 +91,10 @@ async function tellSet(
   }
 }
 
-/** As the caller. A quota that is to stay as it is is read first: the message always has one, for servers of every version (spec 2.2). */
+/**
+ * Sets as the caller. An unnamed quota is read first: the message always has one, for servers of every
+ * version (spec 2.2).
+ */
 function setByName(cluster: Cluster, root: string, wish: Wish): Promise<SetQuotaResponse> {
   const { username, inodeLimit } = wish;
   return cluster.run(root, SHORT, async ({ files, unary }) => {
@@ -119,7 +122,7 @@ export function parseInodes(text: string): bigint {
   throw new InvalidArgumentError(`write a whole number from 0 to ${IDS_PER_ROOT}.`);
 }
 
-/** A refusal comes as a reply, not as a status (spec 2.2). */
+/** Throws the refusal, which comes as a reply instead of a status (spec 2.2). */
 function requireSuccess(reply: SetQuotaResponse): void {
   if (reply.success) return;
   if (reply.error.startsWith("permission denied")) throw new GroveError("NOT_ADMIN", reply.error);
@@ -129,8 +132,8 @@ function requireSuccess(reply: SetQuotaResponse): void {
 }
 
 /**
- * A root on the server that is to be asked: the user's own where the way to it is told, else the caller's, since an administrator is
- * shown no more of other users' roots than anybody (spec 5.4).
+ * A root on the server to ask: the user's own where its route is known, else the caller's. Administrators see
+ * no more of other users' roots than other users do (spec 5.4).
  */
 export async function rootNear(cluster: Cluster, username: string): Promise<string> {
   try {

@@ -1,4 +1,4 @@
-// `grove user remove`: locks a user out and has the files deleted after 30 days, undoes that, and frees the address of who is gone.
+// `grove user remove`: locks a user out and deletes the files after 30 days; undo; freeing the address.
 
 import { Command } from "commander";
 import { systemClock } from "#base/clock.ts";
@@ -29,9 +29,10 @@ export function removeVerb(host: CommandHost): Command {
   const parser = withAdministrationFlags(
     withClientFlags(
       new Command("remove")
+        .summary("Lock a user out, and delete the files after 30 days")
         .description(
-          "Lock a user out, and delete the files after 30 days, with all that others share with the address, which is retired: nobody signs in " +
-            "with it, and nothing is shared with it, until it is released. For administrators.",
+          "Lock a user out, and delete the files after 30 days, with all that others share with the address. The address is retired: it " +
+            "takes no sign-ins and no shares until it is released. For administrators.",
         )
         .argument("<user>", "e-mail address")
         .option("--reason <text>", "why, for administrators and the audit log; the user is not told")

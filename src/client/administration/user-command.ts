@@ -1,4 +1,4 @@
-// `grove user`: what administrators do about one user of the cluster; each verb is a module of its own, and one row here.
+// `grove user`: the verbs of administrators about one user, one module and one row here for each.
 import { Command } from "commander";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
 import { handOverVerb } from "./hand-over-verb.ts";

@@ -1,4 +1,4 @@
-// `grove user list` and `show`: about whom there is a decision, and what each server knows of one user.
+// `grove user list` and `show`: the users with decisions, and each server's state of one user.
 
 import { Command } from "commander";
 import { systemClock } from "#base/clock.ts";
@@ -19,6 +19,7 @@ export function listVerb(host: CommandHost): Command {
   return withAdministrationFlags(
     withClientFlags(
       new Command("list")
+        .summary("List who is locked out or removed, and whose root is handed over")
         .description(
           "List the users about whom there is a decision: who is locked out or removed, and whose root is handed over, since when, by whom and why. For administrators.",
         )
@@ -42,6 +43,7 @@ export function showVerb(host: CommandHost): Command {
   return withAdministrationFlags(
     withClientFlags(
       new Command("show")
+        .summary("Show what each server knows of a user")
         .description(
           "Show what each server knows of a user: locked out or not, and open sessions. For administrators.",
         )
@@ -104,7 +106,7 @@ async function show(context: ClientContext, flags: AdministrationFlags, username
   }
 }
 
-/** From the directory, or from the nodes where there is none that answers. */
+/** The decisions of the directory, or of the nodes where no directory answers. */
 async function allStates(context: ClientContext, flags: AdministrationFlags): Promise<UserState[]> {
   const administration = await Administration.open(context, flags);
   try {

@@ -1,4 +1,4 @@
-// One decision about a user, made at the directory and at every node, which answer one by one.
+// Makes one decision about a user at the directory and at every node, with one answer each.
 import { systemClock } from "#base/clock.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
@@ -13,7 +13,7 @@ import {
 } from "./administration.ts";
 import { handOverJson } from "./hand-over-text.ts";
 
-/** What is decided, on top of what is known about the user. */
+/** The changed fields, on top of the known state of the user. */
 export type Change = Partial<
   Pick<
     UserState,
@@ -21,22 +21,22 @@ export type Change = Partial<
   >
 >;
 
-/** How the outcome is told. */
+/** The words of the outcome. */
 export interface Words {
-  /** The first line, where it holds somewhere. */
+  /** The first line, where the decision holds at one server or more. */
   readonly done: string;
-  /** What a server that did not answer means. */
+  /** The meaning of a server that did not answer. */
   readonly left: string;
 }
 
 type Plain = Omit<UserState, "$typeName" | "$unknown">;
-/** What is known about a user when something is decided. */
+/** The known state of a user when a decision is made. */
 export type KnownState = Readonly<Plain>;
 type Outcome = Answer<Pick<SetUserStateResponse, "sessionsEnded" | "uploadsDropped">> & {
   readonly later?: Plain;
 };
 
-/** How often a decision is made again because somebody else's was newer. */
+/** Attempts at a decision when another administrator's was newer. */
 const ATTEMPTS = 3;
 
 const NOTHING: Plain = {
@@ -55,13 +55,13 @@ const NOTHING: Plain = {
   released: false,
 };
 
-/** Decides, and tells what each server says. Answers 7 when not all of them hold it. Throws what all of them refuse. */
+/** Decides and prints each server's answer. Returns 7 unless all of them hold it. Throws when all refuse. */
 export async function decide(
   context: ClientContext,
   flags: AdministrationFlags,
   order: {
     readonly username: string;
-    /** What is decided, or how it follows from what is known. */
+    /** The change, or its computation from the known state. */
     readonly change: Change | ((known: KnownState) => Change);
     readonly words: Words;
   },
@@ -93,8 +93,8 @@ interface Servers {
 }
 
 /**
- * What is known about the user, which the decision goes on from: by the directory, by the nodes where that does not answer. Whoever knows more
- * says so when the decision comes; a node that hangs must not keep the others waiting for it.
+ * The known state of the user, from the directory, or from the nodes where it does not answer. A server that
+ * knows a newer state refuses the decision; a node that hangs must not delay the others.
  */
 async function latestKnown(
   administration: Administration,

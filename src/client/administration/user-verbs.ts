@@ -1,4 +1,4 @@
-// `grove user disable`, `enable` and `end-sessions`: who may come in.
+// `grove user disable`, `enable` and `end-sessions`: locks users out and lets them in.
 
 import { Command } from "commander";
 import { systemClock } from "#base/clock.ts";
@@ -37,7 +37,7 @@ export function disableVerb(host: CommandHost): Command {
   }));
 }
 
-/** Lets one in again. */
+/** Lets a user in again. */
 export function enableVerb(host: CommandHost): Command {
   const parser = verb("enable", "Let a user in again who was locked out.", [
     ["grove user enable dave@example.com", "from now on"],
@@ -48,7 +48,7 @@ export function enableVerb(host: CommandHost): Command {
   }));
 }
 
-/** Ends all sessions, and with them the ID tokens of before. */
+/** Ends all sessions, and with them all earlier ID tokens. */
 export function endSessionsVerb(host: CommandHost): Command {
   const parser = verb(
     "end-sessions",

@@ -1,4 +1,4 @@
-// Attributes of files and folders as people and programs read them.
+// Formats attributes of files and folders for people and programs.
 import { formatBytes } from "#base/bytes.ts";
 import { localTime } from "#client/terminal/local-time.ts";
 import { type Attr, Kind, Perm } from "#wire/proto/gen/grove/v1/common_pb.ts";
@@ -10,7 +10,7 @@ const PERM_NAMES: Readonly<Record<Perm, string>> = {
   [Perm.ADMIN]: "admin",
 };
 
-/** One inode as `--json` prints it; times in RFC 3339 and in milliseconds, sizes as exact numbers (decision T17). */
+/** One inode for `--json`: times in RFC 3339 and milliseconds, sizes as exact numbers (T17). */
 export function attrJson(attr: Attr): Record<string, unknown> {
   const isFile = attr.kind === Kind.FILE;
   return {
@@ -44,13 +44,13 @@ export function crcText(attr: Attr): string {
   return attr.crc32.toString(16).padStart(8, "0");
 }
 
-/** A time as RFC 3339 in UTC; empty for one that no calendar has. */
+/** A time as RFC 3339 in UTC; empty for one outside the calendar. */
 export function timeText(ms: bigint): string {
   const date = new Date(Number(ms));
   return Number.isNaN(date.getTime()) ? "" : date.toISOString();
 }
 
-/** One row of `ls -l`: kind, size, time of change, whether it is shared, name, and whether its bytes are lost. */
+/** One row of `ls -l`: kind, size, time of change, share mark, name, and a mark for lost bytes. */
 export function longRow(attr: Attr): string {
   const isFolder = attr.kind === Kind.DIRECTORY;
   const shared = attr.shared.length > 0 ? "shared" : "";

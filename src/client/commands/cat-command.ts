@@ -55,11 +55,11 @@ async function printFile(context: ClientContext, typed: string, flags: CatFlags)
       });
     }
     printed += slice.length;
-    // The slice is part of a buffer that is ours until the write is done.
+    // The slice's buffer is free again only after the write.
     if (output.write(slice) || !output.writable) return true;
     return once(output, "drain").then(() => undefined);
   };
-  // What has been printed cannot be taken back, so only a file of which nothing was printed is tried again.
+  // Printed bytes cannot be taken back, so a file is retried only before its first printed byte.
   const patience = {
     ...SHORT,
     get isRepeatable(): boolean {

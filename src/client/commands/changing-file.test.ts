@@ -1,4 +1,4 @@
-// Files that somebody writes to while they are uploaded: none is stored as a mixture of two states, and a refused one leaves nothing behind.
+// Tests of uploads of changing files: no mixture of two states is stored, and a refusal leaves nothing.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -31,7 +31,7 @@ after(async () => {
   await client.stop();
 });
 
-/** A program of its own that fills a file again and again, each round with the next letter; resolves when it has begun. */
+/** A program that refills a file, each round with the next letter; resolves when it has begun. */
 async function startWriter(path: string, bytes: number): Promise<ChildProcess> {
   const program = `
     const { openSync, writeSync } = require("node:fs");
@@ -46,7 +46,7 @@ async function startWriter(path: string, bytes: number): Promise<ChildProcess> {
   return writer;
 }
 
-/** True for one letter, and for a round that has come so far over the one before. */
+/** True for one letter, or for one round partly written over the round before. */
 function isOfOneMoment(content: string): boolean {
   const [newer = "", older] = content.match(/(.)\1*/g) ?? [];
   if (newer.length + (older?.length ?? 0) < content.length) return false;
@@ -79,7 +79,7 @@ for (const bytes of [60_000, 262_144, 300_000, 2_000_000, 8_000_000, 17_000_000]
           assert.match(err, /busy changed while it was read\. Send it again when nobody writes to it\./);
           assert.match(err, /uploaded 1 file, 4 B .*, 1 failed/);
         } else {
-          // The writer did not get its turn on a busy machine: then it is what the file was between two writes.
+          // On a busy machine the upload may fall between two writes.
           assert.equal(code, 0, err);
           assert.equal(content.length, bytes);
           assert.ok(isOfOneMoment(content), "a mixture is stored");

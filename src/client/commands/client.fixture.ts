@@ -1,4 +1,4 @@
-// Runs verbs of the client inside a test, with a configuration folder of their own and with everything they print caught.
+// Runs verbs of the client inside a test, with its own configuration folder and captured output.
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -9,19 +9,19 @@ import type { Terminal } from "#client/terminal/terminal.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { VerbModule } from "./verbs.ts";
 
-/** What a verb printed and how it ended. */
+/** The output and the exit code of a verb. */
 export interface VerbResult {
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
-/** What a test may give a verb beside its words. */
+/** Optional input of a verb in a test. */
 export interface VerbInput {
   readonly stdin?: string | Buffer;
   /** True makes standard output and error look like a terminal. */
   readonly isTty?: boolean;
-  /** True makes standard input look like one, so that questions are asked. */
+  /** True makes standard input look like one, so that the verb asks questions. */
   readonly isAsked?: boolean;
 }
 
@@ -42,7 +42,7 @@ export async function makeTestClient(): Promise<TestClient> {
   const client: TestClient = {
     folder,
     config,
-    // Long enough for a server that comes back, short where a test wants to see that none does.
+    // Long enough for a server that restarts, short where a test expects no server.
     env: { GROVE_CONFIG_DIR: config, GROVE_RETRY_SECONDS: "10" },
     run: async (verb, words, input = {}) => runVerb(await verb, words, input, client.env),
     stop: () => rm(folder, { recursive: true, force: true }),

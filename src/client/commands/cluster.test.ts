@@ -1,4 +1,4 @@
-// Tests of what a client heals by itself: lost sessions, moved roots, servers that restart (decisions T20 to T22).
+// Tests of a client's recovery: lost sessions, moved roots, restarted servers (decisions T20 to T22).
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

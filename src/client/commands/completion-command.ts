@@ -1,4 +1,4 @@
-// The command `completion`: prints scripts that make bash, zsh and fish complete commands, options and paths on the cluster.
+// The command `completion`: prints scripts that complete commands, options and paths in bash, zsh and fish.
 import { Argument, Command } from "commander";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
@@ -14,7 +14,9 @@ export interface CompletedCommand {
   readonly load: () => Promise<{ readonly command: () => Command }>;
 }
 
-/** What follows the commands that a shell of ours does not offer; the others run servers, and take files and folders of this machine. */
+/**
+ * Words after the commands outside the client's shell: they run servers, and take local files and folders.
+ */
 const OTHER_WORDS: Readonly<Record<string, Words>> = {
   write: "remote",
   shell: "none",
@@ -34,7 +36,7 @@ export function completionOf(
     [["grove completion paths do", "what the scripts call: docs/, downloads/"]],
   ).action((typed: string, flags: ClientFlags) =>
     host.run("completion", flags, async (context) => {
-      // Whoever presses Tab is not told what is wrong; there are just no candidates.
+      // Tab completion prints no errors; a failure just yields no candidates.
       await context.print(...(await completePath(context, typed).catch(() => [])));
     }),
   );
@@ -56,7 +58,7 @@ export function completionOf(
     .addCommand(paths, { hidden: true });
 }
 
-/** Each command and subcommand with its options, as its own parser knows them. */
+/** Each command and subcommand with its options, read from its parser. */
 async function collect(commands: readonly CompletedCommand[]): Promise<CommandCompletion[]> {
   const found = await Promise.all(
     commands.map(async ({ name, summary, load }) => {

@@ -1,15 +1,15 @@
-// The text of the completion scripts, made from the commands and their options.
+// Makes the completion scripts from the commands and their options.
 import type { Words } from "./verbs.ts";
 
-/** Shells that there is a script for. */
+/** Shells with a completion script. */
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 
 /** One of them. */
 export type ShellName = (typeof SHELLS)[number];
 
-/** What a script needs to know of a command. */
+/** The facts about a command that a script needs. */
 export interface CommandCompletion {
-  /** Its name; of a subcommand both, with a blank between. */
+  /** Its name; for a subcommand both names, with a blank between. */
   readonly name: string;
   /** One sentence, for shells that show it beside the name. */
   readonly summary: string;
@@ -19,7 +19,10 @@ export interface CommandCompletion {
   readonly kind: Words;
 }
 
-/** The script of a shell. Names, options and words are ours, of letters, digits and hyphens, so that only summaries need quoting. */
+/**
+ * The script of a shell. Names, options and words consist of letters, digits and hyphens, so only summaries
+ * need quoting.
+ */
 export function completionScript(shell: ShellName, commands: readonly CommandCompletion[]): string {
   const makers: Readonly<Record<ShellName, (commands: readonly CommandCompletion[]) => string>> = {
     bash: bashScript,
@@ -39,7 +42,7 @@ const PLACES: Readonly<Record<Words, string>> = {
 
 const isSubcommand = ({ name }: CommandCompletion): boolean => name.includes(" ");
 
-/** Subcommands first: the first pattern that fits counts. */
+/** Subcommands first, since the first matching pattern counts. */
 function inOrder(commands: readonly CommandCompletion[]): CommandCompletion[] {
   return [...commands.filter(isSubcommand), ...commands.filter((command) => !isSubcommand(command))];
 }
@@ -167,7 +170,7 @@ function fishScript(commands: readonly CommandCompletion[]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Text of ours for zsh and fish; it holds neither backslashes nor line ends. */
+/** Our own text for zsh and fish, without backslashes and line ends. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "’")}'`;
 }

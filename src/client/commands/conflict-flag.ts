@@ -1,20 +1,20 @@
-// The flag --on-conflict: what becomes of a name that is taken.
+// The flag --on-conflict: fails, replaces or keeps both when a name is taken.
 import { Option } from "commander";
 import { OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";
 
-/** Words of the flag, and what they are on the wire. */
+/** Values of the flag, and their values on the wire. */
 export const CONFLICTS: Readonly<Record<"fail" | "replace" | "keep-both", OnConflict>> = {
   fail: OnConflict.FAIL,
   replace: OnConflict.REPLACE,
   "keep-both": OnConflict.RENAME,
 };
 
-/** The flags of a verb that gives something a name. */
+/** The flags of a verb that creates a name. */
 export interface ConflictFlags {
   readonly onConflict: keyof typeof CONFLICTS;
 }
 
-/** The flag for a verb's parser; `name` is what the help calls the name that may be taken. */
+/** The flag for a verb's parser; `name` is the help's word for the name that may be taken. */
 export function conflictOption(name: string): Option {
   return new Option("--on-conflict <way>", `what to do when ${name} is taken`)
     .choices(Object.keys(CONFLICTS))

@@ -1,4 +1,4 @@
-// The verb `cp`: copies on the cluster, without a byte going through this machine.
+// The verb `cp`: copies on the cluster, without transferring bytes through this machine.
 import { Command } from "commander";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { ONCE } from "#client/connection/cluster.ts";
@@ -52,7 +52,7 @@ async function copy({ cluster, text, source, targetPath }: Placement, flags: CpF
   }
   const { root, path } = source;
   return cluster.runAt(source, ONCE, (server) =>
-    // A large folder takes its time.
+    // A large folder takes long, so the call has no time limit.
     server.files.copy({ root, path, targetPath, onConflict: CONFLICTS[flags.onConflict] }, server.stream),
   );
 }

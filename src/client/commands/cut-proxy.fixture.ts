@@ -1,4 +1,4 @@
-// A TCP proxy between client and server that counts, slows down and cuts what passes, for tests of what survives a bad network.
+// A TCP proxy that counts, slows down and cuts traffic, for tests of bad networks.
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 

@@ -1,4 +1,4 @@
-// A FileServer that answers whatever a test wants it to, true or not, over a real connection.
+// A FileServer that gives a test's answers, true or false, over a real connection.
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { type MessageInitShape } from "@bufbuild/protobuf";
@@ -8,23 +8,23 @@ import { GrpcServer } from "#wire/grpc/server.ts";
 import { type AttrSchema, Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
-/** The handlers that a test gives; what is left out is not implemented. */
+/** The handlers of a test; missing ones are not implemented. */
 export type FakeHandlers = Partial<ServiceHandlers<typeof FileServer>>;
 
 /** Attributes as a server sends them. */
 export type AttrInit = MessageInitShape<typeof AttrSchema>;
 
-/** A server that runs. */
+/** A running server. */
 export interface FakeServer {
   readonly address: string;
-  /** ID tokens that came with RegisterClient, in order. */
+  /** ID tokens of RegisterClient calls, in order. */
   readonly registrations: string[];
   /** Session tokens that are accepted; a test may empty it. */
   readonly sessions: Set<string>;
   stop(): Promise<void>;
 }
 
-/** Starts one on a free port, or on the given one. Registration works unless the handlers say otherwise. */
+/** Starts a server on a free or the given port. Registration works unless the handlers override it. */
 export async function startFakeServer(handlers: FakeHandlers, port = 0): Promise<FakeServer> {
   const registrations: string[] = [];
   const sessions = new Set<string>();

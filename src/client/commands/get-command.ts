@@ -51,7 +51,7 @@ const DOWNLOAD: TransferWords = {
 async function get(context: ClientContext, words: readonly string[], flags: TransferFlags): Promise<number> {
   const frame = new TransferFrame(DOWNLOAD, context, { words, flags });
   const target = words.length > 1 ? (words.at(-1) ?? ".") : ".";
-  // Also when the program is left in a hurry.
+  // Also when a signal ends the program early.
   process.once("exit", removeUnfinishedFiles);
   try {
     return await frame.run<PlannedDownload>({

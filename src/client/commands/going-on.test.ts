@@ -1,4 +1,4 @@
-// Whole folders that were cut go on by the same command, and updates move only what differs: against a real FileServer process.
+// Tests of cut folder transfers and updates against a real FileServer process: only differences move.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import {
@@ -76,7 +76,7 @@ function tree(name: string, files: Readonly<Record<string, string>>): string {
   return top;
 }
 
-/** Runs the program until something is true, and ends it by a signal. */
+/** Runs the program until a condition holds, and ends it by a signal. */
 async function cut(
   words: readonly string[],
   signal: NodeJS.Signals,
@@ -261,7 +261,7 @@ test("going on where something was before, only the same content counts as sent"
   await put("-q", join(top, "other"), "/older/older");
   writeFileSync(join(top, "other"), "new");
   utimesSync(join(top, "other"), 1_000, 1_000);
-  // What was there looks like what is here: the run that fails sends it, and changes it back afterwards.
+  // The failing run sends the file, which then changes under the same size and time.
   await cutAtClash(top, "/older");
   assert.equal(await content("/older/older/other"), "new");
   writeFileSync(join(top, "other"), "xxx");

@@ -1,4 +1,4 @@
-// A malicious server against `get` and `ls`: nothing escapes the target folder, nothing wrong takes a name, nothing raw is printed (B-09).
+// Tests of `get` and `ls` against a malicious server: no escape, no wrong file, no raw output (B-09).
 import assert from "node:assert/strict";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ const LARGE = Buffer.alloc(700_000, "x");
 
 let client: TestClient;
 let server: FakeServer;
-/** What the server does in the test that runs. */
+/** The server's handlers in the current test. */
 let behaviour: FakeHandlers = {};
 let targets = 0;
 
@@ -61,7 +61,7 @@ after(async () => {
   await client.stop();
 });
 
-/** A tree whose root lists the given entries, each file with CONTENT unless the handlers say otherwise. */
+/** A tree with the given entries in its root, each file with CONTENT unless the handlers override it. */
 function tree(entries: readonly AttrInit[], over: FakeHandlers = {}): FakeHandlers {
   return {
     getAttr: () => folderAttr("tree"),
@@ -158,7 +158,7 @@ test("the same name twice is one file and one failure", async () => {
   assert.match(result.err, /same name/);
 });
 
-/** Ways to lie about a small file, and what must be said. */
+/** Wrong answers about a small file, and the expected messages. */
 const SMALL_LIES: Readonly<Record<string, FakeHandlers["readFile"]>> = {
   "a wrong checksum": () => ({ data: CONTENT, attr: fileAttr("f", CONTENT, { crc32: 1 }) }),
   "less than the size": () => ({ data: CONTENT.subarray(1), attr: fileAttr("f", CONTENT) }),
@@ -186,7 +186,7 @@ const chunkPart = (offset: number, data: Uint8Array, stated = crc32(data)): obje
 });
 const HALF = LARGE.subarray(0, 350_000);
 
-/** Ways to lie in a stream. */
+/** Wrong answers in a stream. */
 const STREAM_LIES: Readonly<Record<string, () => Parts>> = {
   nothing: async function* () {},
   "a chunk before the attributes": async function* () {

@@ -1,4 +1,4 @@
-// Tests of `grove login` against an identity provider and a FileServer: PKCE, pasting, what is kept (spec 5.1, failure C-08).
+// Tests of `grove login` with a provider and a FileServer: PKCE, pasting, stored files (spec 5.1, C-08).
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -13,11 +13,13 @@ import { readClaims } from "#client/signin/id-token.ts";
 import { makeTestClient, type TestClient, type VerbResult } from "./client.fixture.ts";
 import { type FakeServer, startFakeServer } from "./fake-server.fixture.ts";
 
-/** An identity provider of a few lines: remembers the challenge and nonce of a code, checks the verifier, makes a token. */
+/** A small identity provider: remembers a code's challenge and nonce, checks the verifier, makes a token. */
 interface FakeProvider {
   readonly issuer: string;
   readonly server: Server;
-  /** Grants a code for a consent address, as the provider's page would, and answers where the browser is sent. */
+  /**
+   * Grants a code for a consent address, as the provider's page would, and returns the redirect's address.
+   */
   consent(url: string): URL;
   /** Changes the claims of the next token. */
   claims: Record<string, unknown>;

@@ -1,4 +1,4 @@
-// The verb `login`: signs in at the identity provider and opens a session with the server that holds one's root.
+// The verb `login`: signs in at the identity provider and opens a session at the server of one's root.
 import { Command } from "commander";
 import { canonicalUsername } from "#base/names.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
@@ -66,7 +66,7 @@ async function login(context: ClientContext, flags: LoginFlags): Promise<void> {
   }
 }
 
-/** The cluster's settings: from the file that is named, else as every verb finds them; with what else was named. */
+/** The cluster's settings: from the named file, else as for every verb; flags override both. */
 async function chooseProfile(context: ClientContext, flags: LoginFlags): Promise<Profile> {
   const profile = await foundProfile(context, flags);
   if (flags.idpCa === undefined) return profile;
@@ -77,7 +77,7 @@ async function chooseProfile(context: ClientContext, flags: LoginFlags): Promise
 async function foundProfile(context: ClientContext, flags: LoginFlags): Promise<Profile> {
   if (flags.cluster === undefined) {
     const profile = await resolveProfile(context.config.profile, flags, context.terminal.env);
-    // `--mock` at a server that was only named: there is nothing else that could say so.
+    // With only a server named, `--mock` is the only source of the mode.
     return flags.mock === undefined ? profile : { ...profile, mock: true };
   }
   const profile = await readClusterFile(flags.cluster);
@@ -108,14 +108,14 @@ function mockUser(given: string | true): string {
   return canonicalUsername(given);
 }
 
-/** Opens the session; where the first answer leads to another server, there. */
+/** Opens the session, at another server where the first answer leads there. */
 async function signInAt(context: ClientContext, address: string): Promise<OpenSession> {
   const cluster = await context.cluster();
   try {
     return await cluster.link(address).signIn();
   } catch (error) {
     if (!isClientError(error, "NETWORK")) throw error;
-    // A server that is just starting is given the time that every verb gives it.
+    // A server that is starting gets the patience of every verb.
     await cluster.run("", { isRepeatable: true, attempts: 4 }, async () => undefined);
     return cluster.link((await cluster.router.find("")).address).open();
   }

@@ -60,7 +60,7 @@ export function command(host: CommandHost = processHost()): Command {
   );
 }
 
-/** A machine's own sessions end by themselves; of a user's sessions elsewhere nobody can say that. */
+/** This machine's sessions expire by themselves; a user's sessions elsewhere may stay open. */
 function exitCode(isEverywhere: boolean, unreachable: readonly string[]): ExitCode {
   return isEverywhere && unreachable.length > 0 ? EXIT.network : EXIT.ok;
 }

@@ -60,7 +60,7 @@ async function listOne(context: ClientContext, path: TypedPath, flags: LsFlags):
   try {
     for await (const page of listPages(cluster, path, { sort })) await printer.page(page);
   } catch (error) {
-    // A file is listed as itself.
+    // A file is listed as a single entry.
     if ((error as { code?: unknown }).code !== "NOT_DIRECTORY" || path.isFolder) throw error;
     await printer.page([await attrOf(cluster, path)]);
   }

@@ -1,4 +1,4 @@
-// `grove trash ls --of` and `restore --of` against a real FileServer process: what administrators read, and what the user is shown.
+// Tests of `grove trash ls --of` and `restore --of` against a real FileServer, for administrators and users.
 import assert from "node:assert/strict";
 import { hash } from "node:crypto";
 import { writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// `grove trash ls --of` and `restore --of`: an administrator at another user's trash, with names for a reason only (D13, spec 5.5).
+// `grove trash ls --of` and `restore --of`: another user's trash, names for a reason only (D13, spec 5.5).
 import { Option } from "commander";
 import { GroveError } from "#base/errors.ts";
 import { stringify64 } from "#base/json64.ts";
@@ -22,7 +22,7 @@ import { attrJson, timeText } from "./attr-text.ts";
 import { CONFLICTS, type ConflictFlags } from "./conflict-flag.ts";
 import { isTrashId, trashJson, trashRow } from "./trash-text.ts";
 
-/** What an administrator says beside the rest. */
+/** The additional flags of administrators. */
 export interface OperatorFlags {
   readonly of?: string;
   readonly reason?: string;
@@ -41,14 +41,14 @@ export function operatorOptions(): Option[] {
   ];
 }
 
-/** How the calls of one command go to the server with that user's trash. */
+/** Calls to the server with that user's trash. */
 interface Desk {
   readonly owner: string;
   readonly operator: { readonly reason: string };
   run<T>(call: (server: Server) => Promise<T>, isRepeatable: boolean): Promise<T>;
 }
 
-/** Lists another user's trash. Without `--reason` there are no paths in it. */
+/** Lists another user's trash. Without `--reason` it shows no paths. */
 export async function listOf(context: ClientContext, of: string, flags: OperatorFlags): Promise<void> {
   const service = await deskOf(context, of, flags);
   const { owner, operator } = service;
@@ -75,7 +75,7 @@ function rowOf(item: TrashItem, reason: string): string {
   return trashRow(reason === "" ? { ...item, originalPath: "…" } : item, "");
 }
 
-/** Brings an item of another user's trash back for them. Throws USAGE without `--reason`. */
+/** Restores an item of another user's trash for them. Throws USAGE without `--reason`. */
 export async function restoreOf(
   context: ClientContext,
   typed: string,
@@ -137,7 +137,7 @@ function withProof(sent: CallOptions["metadata"], proof: Record<string, string>)
   return metadata;
 }
 
-/** The password as it is proven to a server; never over a network that can be read (T9). */
+/** The proof of the password for a server; never sent over a readable network (T9). */
 async function passwordProof(
   context: ClientContext,
   cluster: Cluster,
@@ -148,7 +148,7 @@ async function passwordProof(
   return passwordMetadata(await askPasswordHash(context));
 }
 
-/** What a user is told of administrators' looks at their trash. */
+/** Prints, for a user, administrators' looks at their trash. */
 export function tellLooks(context: ClientContext, looks: readonly OperatorLook[]): void {
   for (const { atMs, by, reason, restoredPath } of looks) {
     const what = restoredPath === "" ? "looked at the names in your trash" : `brought ${restoredPath} back`;
@@ -156,7 +156,7 @@ export function tellLooks(context: ClientContext, looks: readonly OperatorLook[]
   }
 }
 
-/** Servers tell no name where the password alone was proven, as the console does. */
+/** With the password alone servers send no name, as for the console. */
 function administrator(by: string): string {
   return by === "administrator" ? "an administrator" : `${by}, an administrator,`;
 }

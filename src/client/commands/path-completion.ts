@@ -4,7 +4,7 @@ import { isFolder, listPages } from "#client/connection/listing.ts";
 import { COMPLETIONS_MAX } from "#client/terminal/limits.ts";
 import { terminalText } from "#client/terminal/terminal-text.ts";
 
-/** Paths that begin like the typed one, folders with a slash at the end; at most 1,000. Rejects with what listing rejects with. */
+/** Paths that begin like the typed one, folders with a slash; at most 1,000. Rejects as listing does. */
 export async function completePath(context: ClientContext, typed: string): Promise<string[]> {
   const at = Math.max(typed.lastIndexOf("/"), typed.includes("@") ? typed.indexOf(":") : -1);
   const folder = typed.slice(0, at + 1);
@@ -13,12 +13,12 @@ export async function completePath(context: ClientContext, typed: string): Promi
   const found: string[] = [];
   for await (const page of listPages(await context.cluster(), path)) {
     for (const attr of page) {
-      // What would have to be escaped to be shown cannot be typed either.
+      // Names that need escapes in the output cannot be typed either.
       if (!attr.name.startsWith(beginning) || terminalText(attr.name) !== attr.name) continue;
       found.push(`${folder}${attr.name}${isFolder(attr) ? "/" : ""}`);
       if (found.length === COMPLETIONS_MAX) return found;
     }
-    // Sorted by name: what follows the last that fits does not fit either.
+    // Sorted by name: after the last match no other name matches.
     const last = page.at(-1);
     if (last !== undefined && last.name > beginning && !last.name.startsWith(beginning)) break;
   }

@@ -1,4 +1,4 @@
-// Where `cp` and `mv` put what is named: under a new name, or into a folder.
+// Places the sources of `cp` and `mv`: under a new name, or into a folder.
 
 import type { ClientContext } from "#client/connection/client-context.ts";
 import type { Cluster } from "#client/connection/cluster.ts";
@@ -8,7 +8,7 @@ import { ClientError } from "#client/terminal/client-error.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { attrJson } from "./attr-text.ts";
 
-/** The words in which a verb refuses. */
+/** The words of a verb's refusals. */
 export interface PlacingWords {
   /** "cp". */
   readonly verb: string;
@@ -16,22 +16,22 @@ export interface PlacingWords {
   readonly infinitive: string;
   /** "copied". */
   readonly participle: string;
-  /** Why nothing goes from one user's root to another's, and the way round it. */
+  /** Why nothing goes from one user's root to another's, and the alternative. */
   readonly otherRoot: { readonly message: string; readonly todo: string };
 }
 
-/** One thing on its way. */
+/** One source and its place. */
 export interface Placement {
   readonly cluster: Cluster;
-  /** As it was typed. */
+  /** The source as typed. */
   readonly text: string;
   readonly source: TypedPath;
   readonly targetPath: string;
 }
 
 /**
- * Puts all but the last of the typed paths where the last one says, one after the other, and shows what each became for a program that
- * asked for JSON. Throws USAGE for a target that cannot take them and for anything of another root.
+ * Places all but the last of the typed paths at the last one, one by one, and prints the results for
+ * `--json`. Throws USAGE for an unsuitable target and for paths of another root.
  */
 export async function placeAll(
   context: ClientContext,

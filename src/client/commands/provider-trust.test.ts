@@ -1,4 +1,4 @@
-// Signing in at a provider whose certificate is of an authority of one's own: refused with what to do, and taken once that is named.
+// Tests of sign-ins at a provider with a private authority: refused with a hint, accepted once named.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// `grove quota` and `grove quota set`: what they show, what they ask of the server, and servers that know no inode limits.
+// Tests of `grove quota` and `grove quota set`: output, requests, and servers without inode limits.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { makeTestClient, type TestClient, type VerbResult } from "./client.fixture.ts";

@@ -1,4 +1,4 @@
-// The verb `quota`: shows how much of a quota and of an inode limit is used, and sets them for administrators (spec 5.5).
+// The verb `quota`: shows the use of quota and inode limit, and sets both for administrators (spec 5.5).
 import { Command } from "commander";
 import { formatBytes } from "#base/bytes.ts";
 import { canonicalUsername } from "#base/names.ts";
@@ -32,7 +32,7 @@ export function command(host: CommandHost = processHost()): Command {
       ["grove quota set bob@example.com --inodes 20000000", "more files and folders, the quota as it is"],
     ],
   ).action((user: string, size: string | undefined, _flags: SetFlags, verb: Command) => {
-    // The options that `quota` has too are read by it, wherever they stand.
+    // The parser of `quota` reads the options that both share, in any position.
     const flags = verb.optsWithGlobals<SetFlags>();
     return host.run("quota", flags, (context) => setQuota(context, user, size, flags));
   });
@@ -57,7 +57,7 @@ export function command(host: CommandHost = processHost()): Command {
 async function showQuota(context: ClientContext, user: string | undefined): Promise<void> {
   const root = user === undefined ? "" : canonicalUsername(user);
   const cluster = await context.cluster();
-  // An administrator may see quotas of roots to which nobody shows the way (decision D13).
+  // An administrator may see quotas of roots whose route no server reveals (decision D13).
   const near = root === "" ? "" : await rootNear(cluster, root);
   const quota = await cluster.run(near, SHORT, (server) => server.files.getQuota({ root }, server.unary));
   if (context.isJson) {
@@ -83,7 +83,7 @@ async function showQuota(context: ClientContext, user: string | undefined): Prom
   }
 }
 
-/** The rows that people read. */
+/** The rows for people. */
 export function quotaRows(quota: GetQuotaResponse): string[] {
   const { quotaBytes, usedBytes } = quota;
   const left = quotaBytes > usedBytes ? quotaBytes - usedBytes : 0n;
@@ -106,7 +106,7 @@ export function quotaRows(quota: GetQuotaResponse): string[] {
   return parts.map(([name, value]) => `${name.padEnd(17)} ${value}`);
 }
 
-/** False for a server of before inode limits. */
+/** False for a server older than inode limits. */
 function knowsInodes({ inodeLimit }: GetQuotaResponse): boolean {
   return inodeLimit > 0n;
 }
@@ -115,7 +115,7 @@ function sourceText(source: string): string {
   return source === "default" ? "default" : "set for this user";
 }
 
-/** Tenths of a percent in whole numbers: both may be beyond what a float holds exactly. */
+/** Tenths of a percent in whole numbers: both may exceed the exact range of a float. */
 function percentText(used: bigint, limit: bigint): string {
   if (limit > 0n && used * 100n > limit * BigInt(PERCENT_TOLD_MAX)) return `over ${PERCENT_TOLD_MAX} %`;
   const permille = limit === 0n ? 1_000n : (used * 1_000n) / limit;

@@ -1,4 +1,4 @@
-// What `get` keeps of a file that it replaces: nobody gains rights by it, links to the old file keep the old file.
+// Tests of a file that `get` replaces: no user gains rights, and links to the old file keep it.
 import assert from "node:assert/strict";
 import {
   chmodSync,
@@ -23,7 +23,7 @@ import { makeTestClient, type TestClient } from "./client.fixture.ts";
 import { type ServerProcess, startFileServer } from "./server-processes.fixture.ts";
 
 const isRoot = process.getuid?.() === 0;
-/** One for each way that a file comes: in one call, as a stream, as a stream that can be resumed. */
+/** One size for each way of transfer: one call, a stream, a resumable stream. */
 const SIZES = [10, 300_000, 17_000_000] as const;
 
 let client: TestClient;
@@ -49,7 +49,7 @@ after(async () => {
   await client.stop();
 });
 
-/** A folder of its own with a file that will be replaced. */
+/** A folder of its own with a file to be replaced. */
 function target(mode: number): string {
   const folder = join(client.folder, `target-${++folders}`);
   mkdirSync(folder);
@@ -69,7 +69,7 @@ async function get(bytes: number, path: string): Promise<void> {
   );
 }
 
-/** What the umask makes of any new file. */
+/** The mode of a new file under the umask. */
 function newFileMode(): number {
   const path = join(client.folder, "by-umask");
   writeFileSync(path, "");

@@ -1,7 +1,7 @@
-// Large transfers that are cut in every way there is: they arrive intact, and little is sent twice (D15).
+// Tests of cut large transfers: they arrive intact, and little is sent twice (D15).
 //
-// In its short form the file has 120 MB; GROVE_RESUME_BYTES=2147483648 (npm run rig:resume) makes it 2 GiB and holds what is sent twice
-// to a tenth of that.
+// The short form takes 120 MB; GROVE_RESUME_BYTES=2147483648 (npm run rig:resume) takes 2 GiB and allows a
+// tenth of that to be sent twice.
 import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -27,7 +27,7 @@ const BYTES = Number(process.env["GROVE_RESUME_BYTES"] ?? 120_000_000);
 const isLong = BYTES > 1_000_000_000;
 const BYTES_PER_SECOND = isLong ? Number.POSITIVE_INFINITY : 60_000_000;
 const CUTS = 5;
-/** What one cut may cost: the chunk under way, those whose flush is under way, and what the sockets hold. */
+/** The cost of one cut: the chunk in progress, those in flush, and the sockets' contents. */
 const CUT_COSTS_BYTES = 5 * CHUNK_BYTES;
 
 let client: TestClient;
@@ -68,14 +68,14 @@ after(async () => {
   await client.stop();
 });
 
-/** A node that tells others to reach it through a proxy. */
+/** A node that advertises a proxy's address. */
 function startNode(proxy: CutProxy | undefined): Promise<ServerProcess> {
   const advertise = ["--advertise", `127.0.0.1:${proxy?.port}`];
   const words = ["--id", "n1", "--metaserver", metaserver.address, ...advertise];
   return startFileServer(client.folder, nodePort, words);
 }
 
-/** Blocks that all differ. */
+/** A file of blocks that all differ. */
 function makeFile(path: string, bytes: number): void {
   const descriptor = openSync(path, "w");
   const block = Buffer.alloc(1_000_000, "grove");
@@ -97,7 +97,7 @@ function checksumOf(path: string): number {
   return crc;
 }
 
-/** The program as it runs beside the test. */
+/** The program running beside the test. */
 class Run {
   readonly #child: ChildProcess;
   readonly ended: Promise<unknown[]>;
@@ -111,7 +111,7 @@ class Run {
     });
   }
 
-  /** Waits until something is true; fails when the program ends before. */
+  /** Waits for a condition; fails when the program ends before. */
   async until(isTrue: () => boolean): Promise<void> {
     for (let tries = 0; !isTrue(); tries++) {
       assert.ok(tries < 30_000, `what is waited for does not come: ${this.err}`);

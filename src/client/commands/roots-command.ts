@@ -1,4 +1,4 @@
-// The verb `roots`: lists the roots that one can reach.
+// The verb `roots`: lists the roots that the user can reach.
 import { Command } from "commander";
 import { handOverJson, handOverText } from "#client/administration/hand-over-text.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
@@ -36,7 +36,7 @@ export function command(host: CommandHost = processHost()): Command {
       await context.print(
         ...roots.flatMap((root) => [
           `${`${root.owner}:${root.path}`.padEnd(width)}  ${root.fsId}  ${root.address}`,
-          // In a root of one's own they say who else reaches it, in another's how one does.
+          // In one's own root they name the others who reach it, in another's the reason for one's access.
           ...root.handOvers.map((handOver) => `  ${handOverText(handOver, handOver.to)}`),
         ]),
       );

@@ -1,4 +1,4 @@
-// The client against a real FileServer process: trees there and back, every size at the edges, refusals, interruptions.
+// Tests of the client against a real FileServer process: trees, sizes at the edges, refusals, interruptions.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -268,7 +268,7 @@ test("an interrupted get leaves no half file under the name, only its part, whic
   writeFileSync(source, Buffer.alloc(200_000_000));
   await put(source, "/large");
   const child = spawnGrove(["get", "/large", file], client.env);
-  // Listened for before it can happen.
+  // The listener comes first, so that the event is not missed.
   const ended = once(child, "exit");
   const folder = client.folder;
   const isBegun = (): boolean => readdirSync(folder).some((name) => name.includes(".part"));

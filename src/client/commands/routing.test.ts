@@ -1,4 +1,4 @@
-// Routing through a real MetaServer: finding one's root, keeping the route, following a root that answers elsewhere (decision T20).
+// Tests of routing through a real MetaServer: finding, caching and following one's root (decision T20).
 import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ before(async () => {
   const listen = ["--listen", `127.0.0.1:${metaPort}`];
   metaserver = await startServer(["metaserver", "--data", join(client.folder, "meta"), ...listen], metaPort);
   nodes = [await startNode("n1", ports[0] ?? 0)];
-  // Registration follows the first answer of the port.
+  // The node registers after its port answers.
   let login: VerbResult;
   const deadline = performance.now() + START_TIMEOUT_MS;
   do {
@@ -131,7 +131,7 @@ test("an old way to another user's root, which shows nothing there, is asked for
     const refused = await ls("bob@example.com:/private");
     assert.equal(refused.code, 4);
     assert.match(refused.err, /nothing here that you may see.*'grove roots'/s);
-    // One's own root has one route, by whatever name it is called.
+    // One's own root has one route under all its names.
     assert.equal((await ls("alice@example.com:/")).code, 0);
     assert.deepEqual(Object.keys(routes()).toSorted(), ["", "bob@example.com"]);
   } finally {
@@ -144,7 +144,7 @@ test("a server that came back under another address is found by asking again", a
   nodes[0] = await startNode("n1", ports[2] ?? 0);
   let result: VerbResult;
   const deadline = performance.now() + 20_000;
-  // Until the node has registered its new address the old one is what the MetaServer knows.
+  // The MetaServer knows the old address until the node has registered its new one.
   do result = await ls();
   while (result.code === 7 && performance.now() < deadline);
   assert.equal(result.code, 0, result.err);

@@ -1,4 +1,4 @@
-// Starts real FileServer and MetaServer processes in mock mode for a test, and the program itself as people start it.
+// Starts real FileServer and MetaServer processes in mock mode, and the program through its launcher.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const GROVE = fileURLToPath(new URL("../../../grove", import.meta.url));
-/** How long a server may take to answer, and what waits for it. */
+/** How long a server may take to answer, and a caller to wait for it. */
 export const START_TIMEOUT_MS = 30_000;
 /** How long a server may take to stop. */
 const STOP_TIMEOUT_MS = 20_000;
@@ -15,7 +15,7 @@ const STOP_TIMEOUT_MS = 20_000;
 export interface ServerProcess {
   readonly address: string;
   readonly child: ChildProcess;
-  /** What it has printed, for a failing test. */
+  /** Its output, for a failing test. */
   log(): string;
   kill(signal: NodeJS.Signals): Promise<void>;
 }
@@ -44,7 +44,7 @@ export async function startServer(
       if (child.exitCode !== null || child.signalCode !== null) return;
       const ended = once(child, "exit");
       child.kill(signal);
-      // One that does not stop when asked must not hold the tests.
+      // A server that ignores the signal must not block the tests.
       const timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
       await ended;
       clearTimeout(timer);
@@ -95,7 +95,7 @@ async function answers(port: number): Promise<boolean> {
   return answered;
 }
 
-/** The program as people start it: `./grove WORDS` with the given settings. */
+/** Starts the program by its launcher: `./grove WORDS` with the given settings. */
 export function spawnGrove(words: readonly string[], env: Record<string, string>): ChildProcess {
   return spawn(GROVE, words, { env: { ...process.env, ...env }, stdio: ["pipe", "pipe", "pipe"] });
 }

@@ -1,4 +1,4 @@
-// `grove sessions` and `grove logout --everywhere` against a real FileServer: what is listed, what ends, and what others of the same user see.
+// Tests of `grove sessions` and `grove logout --everywhere` against a real FileServer.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
@@ -115,7 +115,7 @@ test("logout --everywhere ends a download of another device at its next chunk, a
   }
   const whoami = await desktop.run(import("./whoami-command.ts"), []);
   assert.equal(whoami.code, 2);
-  // The laptop's next command signs in again without a word (T21): its ID token is still good.
+  // The laptop's next command signs in again silently (T21): its ID token is still valid.
   assert.equal((await listed(laptop)).length, 1);
 });
 

@@ -1,4 +1,4 @@
-// The verb `sessions`: the sessions that are open in one's name on a server, and the end of single ones.
+// The verb `sessions`: lists the user's open sessions on a server, and ends single ones.
 import { Command } from "commander";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { type Server, SHORT } from "#client/connection/cluster.ts";
@@ -85,7 +85,7 @@ function jsonOf(session: Session, address: string): Record<string, unknown> {
 
 const timeOf = (seconds: bigint): string => localTime(Number(seconds) * 1_000);
 
-/** Null for what a server sends that is no time. */
+/** Null for a server's value that is no time. */
 function isoOf(seconds: bigint): string | null {
   const time = new Date(Number(seconds) * 1_000);
   return Number.isNaN(time.getTime()) ? null : time.toISOString();

@@ -1,4 +1,4 @@
-// The verb `share`: lets other users read and write in a part of one's files, and lists what one shares.
+// The verb `share`: grants other users a part of one's files, and lists the grants.
 import { Command } from "commander";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";

@@ -1,4 +1,4 @@
-// `grove share --list`: what one shares with whom, and what was taken out of it.
+// `grove share --list`: one's shares with other users, and their exclusions.
 import { LIST_PAGE_MAX } from "#base/limits.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { SHORT } from "#client/connection/cluster.ts";
@@ -8,7 +8,10 @@ import { usernameOf } from "#client/connection/share-call.ts";
 import type { ListSharesResponse, ShareEntry } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { timeText } from "./attr-text.ts";
 
-/** Prints the shares at a path and below it, of some users or of all. On one path alone it also says who gets in by a share above. */
+/**
+ * Prints the shares at a path and below it, of some users or of all. For a single path also the shares above
+ * it that apply.
+ */
 export async function listShares(
   context: ClientContext,
   wish: { readonly path: string; readonly users: readonly string[] },

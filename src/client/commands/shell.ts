@@ -57,7 +57,7 @@ export class Shell {
     }
   }
 
-  /** One editor for each line: while a verb runs, the terminal is the verb's, with its questions and its Ctrl-C. */
+  /** One editor for each line: a running verb has the terminal, with its questions and its Ctrl-C. */
   async *#typedLines(): AsyncGenerator<string, void, undefined> {
     const { input, output } = this.#context.terminal;
     let history = await this.#readHistory();
@@ -95,7 +95,7 @@ export class Shell {
       if (verb === "help" || verb === "?") return await this.#help();
       await this.#runVerb(verb, words);
     } catch (error) {
-      // The parser has said what is wrong, or printed the help that was asked for.
+      // The parser has printed the error or the requested help.
       if (error instanceof CommanderError) {
         this.#code = error.exitCode;
         return;
@@ -139,7 +139,7 @@ export class Shell {
     if (typed.startsWith("-") || VERBS[words[0] ?? ""]?.words === "none") return [[], typed];
     const paths = await completePath(this.#context, typed);
     const isWhole = (path: string): boolean => !path.endsWith("/");
-    // What is replaced is the word as it was typed, with its quotes and backslashes.
+    // Replaces the word as typed, with its quotes and backslashes.
     const written = line.slice(lastWordStart(line));
     return [paths.map((path) => quoteWord(path) + (isWhole(path) && paths.length === 1 ? " " : "")), written];
   }
@@ -149,7 +149,7 @@ export class Shell {
     return (text ?? "").split("\n").filter((line) => line !== "");
   }
 
-  /** The history is a convenience: what cannot be kept is not told. */
+  /** The history is a convenience: failures to write it are not reported. */
   async #writeHistory(history: readonly string[]): Promise<void> {
     const text = history.slice(0, SHELL_HISTORY_LINES).join("\n");
     await writePrivateFile(this.#context.config.shellHistory, `${text}\n`).catch(() => undefined);
@@ -169,19 +169,19 @@ async function readLine(
   lines.once("close", () => ended.resolve("end"));
   const asked = lines.question(prompt).then(
     (text) => ({ text }),
-    // Ctrl-D rejects; the event of the close comes too.
+    // Ctrl-D rejects; the close event may come too.
     () => "end" as const,
   );
   return Promise.race([ended.promise, asked]);
 }
 
-/** Gives a verb, and its subcommands, the way to end that leaves the shell running. */
+/** Makes a verb and its subcommands end by an error instead of exiting, so that the shell continues. */
 function inheritSettings(command: Command, parent: Command): void {
   command.copyInheritedSettings(parent);
   for (const child of command.commands) inheritSettings(child, command);
 }
 
-/** Where the word at the end of a line starts, quotes included. */
+/** The start of the last word of a line, quotes included. */
 function lastWordStart(line: string): number {
   const count = splitLine(line).words.length;
   for (let at = line.length; at > 0; at--) {

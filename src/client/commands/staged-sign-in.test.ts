@@ -1,4 +1,4 @@
-// A sign-in beside the one that holds: what fails leaves everything as it was, and the way to the files outlives the metaserver.
+// Tests of staged sign-ins: a failure changes nothing, and the route works without the metaserver.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,11 +12,11 @@ let client: TestClient;
 let server: FakeServer;
 let meta: GrpcServer;
 let metaAddress: string;
-/** What RegisterClient answers instead of a session. */
+/** The error that RegisterClient answers instead of a session. */
 let refused: Error | undefined;
-/** Session tokens that were ended. */
+/** Session tokens of ended sessions. */
 let ended: string[];
-/** Session tokens that were to give way to new ones. */
+/** Session tokens that new ones were to replace. */
 let replaced: string[];
 
 beforeEach(async () => {
@@ -62,7 +62,7 @@ afterEach(async () => {
 const login = (user: string): Promise<VerbResult> =>
   client.run(import("./login-command.ts"), ["--metaserver", metaAddress, "--mock", user]);
 
-/** Every file that a sign-in leaves, with what is in it. */
+/** Every file that a sign-in leaves, with its content. */
 function left(): Record<string, string> {
   const names = readdirSync(client.config, { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".json"),

@@ -1,4 +1,4 @@
-// The verb `stat`: shows all there is to know about a file or folder.
+// The verb `stat`: shows all attributes of a file or folder.
 import { Command } from "commander";
 import { formatBytes } from "#base/bytes.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";

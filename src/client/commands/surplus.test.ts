@@ -1,4 +1,4 @@
-// What `--delete` takes away, and what it never does: against a real FileServer process.
+// Tests of what `--delete` removes and what it keeps, against a real FileServer process.
 import assert from "node:assert/strict";
 import {
   mkdirSync,
@@ -43,7 +43,7 @@ async function ok(verb: Promise<VerbModule>, words: readonly string[], input?: V
 const names = async (path: string): Promise<string[]> =>
   (await ok(import("./ls-command.ts"), [path])).split("\n").filter((name) => name !== "");
 
-/** A tree on both sides, of which the source has lost a file and a folder. */
+/** A tree on both sides, whose source has lost a file and a folder. */
 async function makeTrees(name: string): Promise<string> {
   const top = join(client.folder, name);
   mkdirSync(join(top, "gone", "deep"), { recursive: true });
@@ -170,7 +170,7 @@ test("beside another source a folder goes where its name says, wherever it went 
   for (const top of [photos, videos]) mkdirSync(top ?? "");
   writeFileSync(join(photos ?? "", "p"), "p");
   writeFileSync(join(videos ?? "", "v"), "v");
-  // Alone it became /pair itself.
+  // As the only source it became /pair itself.
   await ok(import("./put-command.ts"), ["-q", "-r", photos ?? "", "/pair"]);
   const both = [photos ?? "", videos ?? "", "/pair"];
   await ok(import("./put-command.ts"), ["-q", "-r", "--delete", "--yes", ...both]);

@@ -1,4 +1,4 @@
-// `rm` and `trash` against a real FileServer process: what people read, what scripts get, and the audit log of all of it.
+// Tests of `rm` and `trash` against a real FileServer: output for people and scripts, and the audit log.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -139,7 +139,7 @@ test("'grove audit verify' follows the log of all this, also while the node runs
   const acts = ["session.open", "file.delete", "trash.purge", "share.add", "share.remove"];
   const missing = (): string[] =>
     acts.filter((act) => !readFileSync(path, "utf8").includes(`"act":"${act}"`));
-  // Lines come to the disk a moment after what they tell of.
+  // Audit lines reach the disk a moment after their events.
   await until(() => missing().length === 0);
   const held = await runGrove(["audit", "verify", "-data", data], {});
   assert.match(held.out, /^OK: \d+ lines, 1 \(.*\) to \d+ \(.*\)\n$/);

@@ -1,4 +1,4 @@
-// The verb `trash`: lists what was deleted, brings it back, and empties the trash for good (D14).
+// The verb `trash`: lists deleted items, restores them, and empties the trash for good (D14).
 
 import { Command, InvalidArgumentError, Option } from "commander";
 import { formatBytes } from "#base/bytes.ts";
@@ -223,7 +223,7 @@ async function empty(context: ClientContext, flags: EmptyFlags): Promise<void> {
   const question = `Delete ${what} for good: ${itemCount(count)}, which frees ${formatBytes(bytes)}? [y/N] `;
   const isSure = flags.yes === true || flags.force === true;
   if (!isSure && !(await askToGoOn(context, question))) return;
-  // Only what was counted: whatever was trashed since stays.
+  // Only the counted items: later ones stay.
   const reply = await cluster.run("", LONG, (server) =>
     server.files.purgeTrash({ trashedBeforeMs: newestMs + 1n }, server.stream),
   );

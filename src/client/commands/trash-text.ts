@@ -1,4 +1,4 @@
-// Items of the trash as people and programs read them.
+// Formats items of the trash for people and programs.
 import { formatBytes } from "#base/bytes.ts";
 import { localTime } from "#client/terminal/local-time.ts";
 import { Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
@@ -7,7 +7,7 @@ import { timeText } from "./attr-text.ts";
 
 const ID = /^[0-9a-z]{9,11}-[0-9a-z]+$/;
 
-/** True for what may be the id of an item: a path may look the same, and is looked for after it. */
+/** True for a possible item id: a path may look the same, and is tried second. */
 export function isTrashId(text: string): boolean {
   return ID.test(text);
 }

@@ -1,4 +1,4 @@
-// The verb `unshare`: ends what `share` has allowed.
+// The verb `unshare`: ends grants of `share`.
 import { Command } from "commander";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";

@@ -1,4 +1,4 @@
-// `grove user`: what is asked of the servers, what is told of each, and the exit code when not all of them hold it.
+// Tests of `grove user`: calls to servers, output for each, and exit codes when not all of them agree.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { EXIT } from "#client/terminal/exit-codes.ts";

@@ -1,13 +1,13 @@
-// The verbs that a shell offers and a completion knows, each imported only when it is used.
+// The verbs that the shell offers and completion knows, each imported on first use.
 import type { Command } from "commander";
 import type { CommandHost } from "#client/connection/command-host.ts";
 
-/** What a verb's module exports. */
+/** The export of a verb's module. */
 export interface VerbModule {
   readonly command: (host?: CommandHost) => Command;
 }
 
-/** What a verb's words are, for completion. */
+/** The kind of a verb's words, for completion. */
 export type Words = "remote" | "local then remote" | "remote then local" | "local" | "none";
 
 /** One verb of the client. */

@@ -1,4 +1,4 @@
-// The verb `whoami`: shows who is signed in, and until when.
+// The verb `whoami`: shows the signed-in user and the token's expiry.
 import { Command } from "commander";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { SHORT } from "#client/connection/cluster.ts";

@@ -26,7 +26,7 @@ const PERMISSIONS: Readonly<Record<Want, Perm>> = {
   delete: Perm.DELETE,
 };
 
-/** Who may see something of a root is asked at two places, the metaserver first: both refuse with these. */
+/** Access to a root is checked by the metaserver first, then by the FileServer: both refuse with these. */
 const DENIALS: readonly ErrorCode[] = ["NOT_OWNER", "NOT_SHARED"];
 
 /** One line of the answer. */
@@ -36,7 +36,7 @@ interface Step {
   readonly text: string;
 }
 
-/** What came of the question, wherever it was decided. */
+/** The outcome, independent of the server that decided. */
 interface Answer {
   readonly username: string;
   readonly owner: string;
@@ -83,7 +83,7 @@ async function ask(context: ClientContext, place: RemotePath, want: Want, size: 
     });
   } catch (error) {
     if (!(error instanceof GroveError) || !DENIALS.includes(error.code)) throw error;
-    // The metaserver does not tell strangers where a root lives.
+    // The metaserver does not reveal a root's address to strangers.
     const username = (await context.identity.current())?.username ?? "";
     return {
       username,

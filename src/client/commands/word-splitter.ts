@@ -1,4 +1,4 @@
-// Splits a line of the shell into words, with quotes and backslashes as people know them.
+// Splits a line of the shell into words, with quotes and backslashes.
 import { ClientError } from "#client/terminal/client-error.ts";
 
 /** The words of a line, and whether its end is inside a word. */
@@ -10,7 +10,9 @@ export interface SplitLine {
   readonly isInsideWord: boolean;
 }
 
-/** Splits without judging: an open quote is told, not refused. A `#` begins a comment where a word would begin. */
+/**
+ * Splits without errors: an open quote is reported, not refused. A `#` begins a comment at a word's start.
+ */
 export function splitLine(line: string): SplitLine {
   const words: string[] = [];
   let word: string | undefined;
@@ -45,7 +47,7 @@ export function wordsOf(line: string): readonly string[] {
   return words;
 }
 
-/** A word as it must be typed to be one word. */
+/** Quotes a text so that the shell reads it as one word. */
 export function quoteWord(word: string): string {
   return word.replaceAll(/[\s'"\\#]/g, (character) => `\\${character}`);
 }

@@ -1,4 +1,4 @@
-// The verb `write`: stores what comes on standard input.
+// The verb `write`: stores standard input.
 import { Command } from "commander";
 import { CHUNK_BYTES, FILE_MAX_BYTES } from "#base/limits.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
@@ -68,7 +68,7 @@ async function setSize(
   { ifMatch = "" }: WriteFlags,
 ): Promise<Attr> {
   const cluster = await context.cluster();
-  // The same size twice is as good as once; but a second try would find another etag than the wanted one.
+  // Setting a size is idempotent; but with --if-match a second try would meet another etag.
   return cluster.runAt({ root, path }, ifMatch === "" ? SHORT : ONCE, (server) =>
     server.files.writeFile({ root, path, ifMatch, truncateSize: BigInt(sizeBytes) }, server.unary),
   );
@@ -80,7 +80,7 @@ async function replace(
   { new: isNew = false, ifMatch }: WriteFlags,
 ): Promise<Attr | undefined> {
   const cluster = await context.cluster();
-  // What has been read from standard input cannot be read again.
+  // Standard input cannot be read again.
   const response = await cluster.runAt(path, INPUT, (server) =>
     uploadChunks(
       server,
@@ -110,7 +110,7 @@ async function overwrite(
   for await (const data of inputChunks(context)) {
     if (offset + data.length > FILE_MAX_BYTES)
       throw new ClientError("USAGE", "that is beyond the largest file");
-    // The same bytes at the same place: twice is as good as once, unless the first time changed the etag that is wanted.
+    // Writing the same bytes is idempotent, unless the first try changed the expected etag.
     const ifMatch = flags.ifMatch === undefined ? "" : (attr?.etag ?? flags.ifMatch);
     attr = await cluster.runAt(path, ifMatch === "" ? SHORT : ONCE, (server) =>
       server.files.writeFile(

@@ -1,7 +1,7 @@
-// The metadata of every call that the client makes: who calls, and the id by which servers' logs name the request.
+// The metadata of every call of the client: the bearer token, and the request id that servers log.
 import { currentRequestId, makeRequestId, REQUEST_ID_HEADER } from "#base/request-scope.ts";
 
-/** Metadata with a bearer token; the id is that of the operation that runs, or a new one. */
+/** Metadata with a bearer token and the id of the current operation, or a new id. */
 export function callMetadata(token: string): Record<string, string> {
   return { authorization: `Bearer ${token}`, [REQUEST_ID_HEADER]: currentRequestId() ?? makeRequestId() };
 }

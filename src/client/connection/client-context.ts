@@ -1,4 +1,4 @@
-// What the action of a verb works with: settings, the current folder, the cluster, and ways to print.
+// The context of a verb's action: settings, the current folder, the cluster and output.
 import { randomUUID } from "node:crypto";
 import { systemClock } from "#base/clock.ts";
 import { stringify64 } from "#base/json64.ts";
@@ -27,11 +27,11 @@ export interface SharedParts {
   cluster: Promise<Cluster> | undefined;
   /** Undefined for the routes that all commands of this user share. */
   readonly routes?: RouteCache | undefined;
-  /** Aborts what runs now; in a shell each command has its own. */
+  /** Aborts the command that runs; in a shell each command has its own signal. */
   signal: AbortSignal;
 }
 
-/** Reads where the client keeps its files and makes what all commands of a run share. */
+/** Locates the client's files and makes the parts that all commands of a run share. */
 export async function makeSharedParts(env: Terminal["env"]): Promise<SharedParts> {
   const config = await findConfigFolder(env);
   const sessions = new SessionCache(config.credentials);
@@ -50,7 +50,7 @@ export async function makeSharedParts(env: Terminal["env"]): Promise<SharedParts
 export class ClientContext {
   readonly terminal: Terminal;
   readonly flags: ClientFlags;
-  /** What the commands of one shell share. */
+  /** The parts that the commands of one shell share. */
   readonly shared: SharedParts;
 
   constructor(terminal: Terminal, flags: ClientFlags, shared: SharedParts) {
@@ -90,7 +90,7 @@ export class ClientContext {
     return this.shared.profile;
   }
 
-  /** The settings as the last `login` left them, whatever this command was told. */
+  /** The settings that the last `login` wrote, without this command's flags. */
   storedProfile(): Promise<Profile> {
     return resolveProfile(this.config.profile, {}, {});
   }
@@ -100,22 +100,22 @@ export class ClientContext {
     this.shared.profile = Promise.resolve(profile);
   }
 
-  /** The connections to the cluster; nothing of them is loaded before they are asked for. */
+  /** The connections to the cluster, made on first use. */
   cluster(): Promise<Cluster> {
     this.shared.cluster ??= this.#makeCluster();
     return this.shared.cluster;
   }
 
-  /** A typed path, relative ones starting at the current folder. */
+  /** Resolves a typed path; a relative one starts at the current folder. */
   async resolve(typed: string): Promise<TypedPath> {
     const path = parseRemotePath(typed, (await this.place.read()).current);
     if (path.root === "") return path;
-    // One's own root has one name, so that one route leads to it and things can be moved in it.
+    // The own root keeps one name, so that it has one route and moves inside it stay in one root.
     const own = await this.identity.current();
     return own?.username === path.root ? { ...path, root: "" } : path;
   }
 
-  /** Prints lines for people, or for programs that did not ask for JSON: nothing in them drives a terminal. */
+  /** Prints lines, unless JSON was asked for; terminal controls in them are escaped. */
   async print(...lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return;
     await writeAll(this.terminal.output, `${lines.map(terminalText).join("\n")}\n`);
@@ -126,7 +126,7 @@ export class ClientContext {
     await writeAll(this.terminal.output, `${terminalJson(stringify64(value, 2))}\n`);
   }
 
-  /** Tells people something beside the output; programs that asked for JSON are not told. */
+  /** Prints a note on standard error, unless JSON was asked for. */
   note(text: string): void {
     if (!this.isJson) note(this.terminal, text);
   }
@@ -171,7 +171,7 @@ export class ClientContext {
   }
 }
 
-/** For how long to wait for a server: GROVE_RETRY_SECONDS, 0 to 86,400, or a minute. */
+/** How long an operation is retried: GROVE_RETRY_SECONDS, 0 to 86,400, or a minute. */
 function patienceOf(env: Terminal["env"]): number {
   const text = env["GROVE_RETRY_SECONDS"] ?? "";
   if (!/^\d{1,5}$/.test(text)) return PATIENCE_MS;

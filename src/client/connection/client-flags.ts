@@ -8,7 +8,7 @@ export interface ClientFlags extends ConnectionFlags {
   readonly verbose?: boolean | undefined;
 }
 
-/** Adds the shared options, and after the options the examples, each a line of "what it does" and the command. */
+/** Adds the shared options and the examples, each a line of "what it does" and the command. */
 export function withClientFlags(command: Command, examples: readonly (readonly [string, string])[]): Command {
   const width = Math.max(...examples.map(([line]) => line.length));
   const lines = examples.map(([line, what]) => `  ${line.padEnd(width)}   ${what}`);

@@ -1,4 +1,4 @@
-// Whose clock it is that has a sign-in refused, and what people are told to do about it.
+// Tests of sign-ins refused for a wrong clock: which clock is named, and the hint.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GroveError } from "#base/errors.ts";

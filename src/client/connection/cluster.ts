@@ -1,4 +1,4 @@
-// The client's view of a cluster: runs operations on the server that holds a root, and sees them through what can be healed.
+// Runs operations on the server that holds a root, with retries, new sessions and moved roots.
 
 import type { Clock } from "#base/clock.ts";
 import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
@@ -24,7 +24,7 @@ import { formatRemotePath, type RemotePath } from "./remote-path.ts";
 import type { Route } from "./route-cache.ts";
 import type { Router } from "./routing.ts";
 
-/** What an operation gets: the server that holds the root, and what each call on it carries. */
+/** The server that holds the root, as an operation gets it, with the options of its calls. */
 export interface Server {
   readonly address: string;
   readonly username: string;
@@ -34,27 +34,27 @@ export interface Server {
   readonly unary: CallOptions;
   /** The same without a time limit; for streams. */
   readonly stream: CallOptions;
-  /** The operation has come further: the next failure is met with new patience. */
+  /** Reports progress of the operation: the next failure gets the whole patience again. */
   readonly progressed: () => void;
 }
 
 /** How an operation may be repeated when the server does not answer. */
 export interface RetryPolicy {
-  /** False for what must not be done twice: it then fails when its outcome is not known. */
+  /** False for operations that must not run twice: they fail when their outcome is unknown. */
   readonly isRepeatable: boolean;
-  /** True when even what was refused cannot be sent again, since its bytes are gone. */
+  /** True when even a refused operation cannot be sent again, since its bytes are gone. */
   readonly isConsumed?: boolean;
-  /** Attempts in all, within the time of patience; 1 for what cannot be sent twice. */
+  /** Attempts in all, within the patience; 1 for operations that cannot be sent twice. */
   readonly attempts: number;
 }
 
-/** For reading and for what can be done twice without harm, with somebody waiting for it. */
+/** For reads and other idempotent operations of interactive commands. */
 export const SHORT: RetryPolicy = { isRepeatable: true, attempts: ATTEMPTS_MAX };
 /** For transfers. */
 export const LONG: RetryPolicy = { isRepeatable: true, attempts: ATTEMPTS_MAX };
-/** For what comes from somewhere that cannot be asked again. */
+/** For input that cannot be read again. */
 export const INPUT: RetryPolicy = { isRepeatable: false, isConsumed: true, attempts: ATTEMPTS_MAX };
-/** For moving and deleting: again only when it was not sent, or was refused. */
+/** For moving and deleting: repeated only when the attempt was not sent, or was refused. */
 export const ONCE: RetryPolicy = { isRepeatable: false, attempts: ATTEMPTS_MAX };
 
 const SESSION_CODES: readonly ErrorCode[] = [
@@ -91,30 +91,30 @@ const PATH_CODES: readonly ErrorCode[] = [
   "CORRUPT",
 ];
 
-/** Their texts are fixed to the letter (spec 7), so that the path stands beside them only. */
+/** Their texts are fixed to the letter (spec 7), so only the path is added to them. */
 const SPACE_CODES: readonly ErrorCode[] = ["QUOTA_EXCEEDED", "INODE_LIMIT", "DISK_RESERVE"];
 
-/** What a cluster is made from. */
+/** Dependencies of a cluster. */
 export interface ClusterDeps extends LinkDeps {
   readonly router: Router;
   readonly random: Random;
-  /** Told when an operation is tried again, in words for people. */
+  /** Called before an operation is retried, with the reason in words. */
   readonly onRetry?: (why: string, wait: { readonly waitMs: number; readonly leftMs: number }) => void;
   readonly clock: Pick<Clock, "steadyMs">;
-  /** For how long an operation is tried again when the server does not answer. */
+  /** How long an operation is retried while the server does not answer. */
   readonly patienceMs: number;
-  /** Told of each request by its id, which the servers' logs name too. */
+  /** Called with each request's id, which the servers' logs name too. */
   readonly onRequest?: (id: string, address: string) => void;
 }
 
-/** How far one operation has come in what may be repeated. */
+/** The state of one operation's retries. */
 interface Progress {
   attempts: number;
-  /** Steady time of the first failure since the operation last came further. */
+  /** Steady time of the first failure since the last progress. */
   failingSinceMs: number | undefined;
   moves: number;
   renewals: number;
-  /** True once the MetaServer was asked whether another server holds what this one did not show. */
+  /** True once the MetaServer was asked whether another server holds the missing root. */
   hasLookedElsewhere: boolean;
   route: Route | undefined;
 }
@@ -132,7 +132,7 @@ export class Cluster {
     return this.#deps.router;
   }
 
-  /** The link to a FileServer, made when first asked for. */
+  /** The link to a FileServer, made on first use. */
   link(address: string): FileServerLink {
     let link = this.#links.get(address);
     if (link === undefined) {
@@ -143,9 +143,9 @@ export class Cluster {
   }
 
   /**
-   * Runs an operation on the server that holds a root (empty: one's own). A lost session is renewed without a word, a moved
-   * root is followed (T20 to T22), and a server that does not answer is tried again as patience allows. Rejects with GroveError or
-   * ClientError.
+   * Runs an operation on the server that holds a root (empty: one's own). Renews a lost session silently,
+   * follows a moved root (T20 to T22), and retries a silent server within the patience. Rejects with
+   * GroveError or ClientError.
    */
   run<T>(root: string, patience: RetryPolicy, operation: (server: Server) => Promise<T>): Promise<T> {
     return withRequestId(makeRequestId(), () => this.#run(root, patience, operation));
@@ -177,7 +177,7 @@ export class Cluster {
     }
   }
 
-  /** The same for an operation about one path, which a refusal then names. */
+  /** The same for an operation on one path, which a refusal then names. */
   async runAt<T>(
     place: RemotePath,
     patience: RetryPolicy,
@@ -244,7 +244,10 @@ export class Cluster {
     await this.#tryLater(failure, progress, patience, session !== undefined);
   }
 
-  /** A server that does not hold another user's root says no more of it than that nothing is shared there (D1): the way to it may be old. */
+  /**
+   * True when another server holds the root. A server without another user's root refuses as if nothing were
+   * shared (D1), so the cached route may be old.
+   */
   async #isElsewhere(failure: GroveError, progress: Progress): Promise<boolean> {
     const { route } = progress;
     const isHidden = failure.code === "NOT_SHARED" || failure.code === "NOT_OWNER";
@@ -267,7 +270,7 @@ export class Cluster {
       failure instanceof GroveError
         ? PASSING_CODES.includes(failure.code)
         : isClientError(failure, "NETWORK");
-    // Without a session the operation has not been sent, so it may be sent again whatever it is.
+    // Without a session the operation was not sent, so it may be sent again.
     const mayRepeat =
       patience.isRepeatable || !wasSent || (failure instanceof GroveError && patience.isConsumed !== true);
     if (!isPassing || !mayRepeat) throw failure;
@@ -292,7 +295,7 @@ export class Cluster {
 
   #waitMs(attempt: number): number {
     const baseMs = Math.min(RETRY_FIRST_MS * 2 ** (attempt - 1), RETRY_LONGEST_MS);
-    // Between half and the whole of it, so that many clients do not come back at the same moment.
+    // Half to the whole of the delay, so that many clients do not retry at the same moment.
     return baseMs * (0.5 + this.#deps.random.bytes(1).readUInt8() / 512);
   }
 
@@ -302,7 +305,7 @@ export class Cluster {
   }
 }
 
-/** A name that nobody knows, or a server that speaks another language: more likely typed wrongly than about to come back. */
+/** True for an unknown host name or another protocol: more likely a typing error than an outage. */
 function isLikelyATypo(failure: unknown): boolean {
   if (!isClientError(failure, "NETWORK") || !(failure.cause instanceof Error)) return false;
   const { cause } = failure.cause;

@@ -1,4 +1,4 @@
-// Runs the action of a verb: gives it its context, listens for Ctrl-C, and turns failures into sentences and exit codes.
+// Runs the action of a verb: makes its context, handles Ctrl-C, and maps failures to exit codes.
 import { setMaxListeners } from "node:events";
 import { ClientError, isClientError } from "#client/terminal/client-error.ts";
 import { EXIT, exitCodeOf } from "#client/terminal/exit-codes.ts";
@@ -9,12 +9,12 @@ import type { ClientFlags } from "./client-flags.ts";
 import { errorJson, explain } from "./error-text.ts";
 import { isUnexpected, requestIdOf } from "./request-trace.ts";
 
-/** What a verb does; a number is its exit code. */
+/** The action of a verb; a number is its exit code. */
 export type Action = (context: ClientContext) => Promise<number | void>;
 
-/** Where verbs run: each in a process of its own, or one after another in a shell. */
+/** Runs verbs: each in a process of its own, or one after another in a shell. */
 export interface CommandHost {
-  /** Runs an action to its end. Never rejects: what goes wrong is told, and becomes the exit code. */
+  /** Runs an action to its end. Never rejects: prints the failure and sets the exit code. */
   run(verb: string, flags: ClientFlags, action: Action): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export async function closeShared(shared: SharedParts): Promise<void> {
   try {
     (await shared.cluster)?.close();
   } catch {
-    // It was never made, which has been told.
+    // The context was never made; that failure is printed already.
   }
 }
 
@@ -53,7 +53,7 @@ export interface ActionRun {
 export async function runAction(run: ActionRun, action: Action): Promise<number> {
   const { verb, flags, terminal, shared } = run;
   const controller = new AbortController();
-  // Each of many transfers listens.
+  // Each of many transfers adds a listener.
   setMaxListeners(0, controller.signal);
   const onSignal = (): void => {
     if (controller.signal.aborted) process.exit(EXIT.interrupted);
@@ -64,7 +64,7 @@ export async function runAction(run: ActionRun, action: Action): Promise<number>
   try {
     return (await action(new ClientContext(terminal, flags, shared))) ?? EXIT.ok;
   } catch (error) {
-    // An action may know better than the signal how it was interrupted.
+    // An action's own error may describe the interruption better than the signal.
     const isToldBetter = !controller.signal.aborted || isClientError(error, "CANCELLED");
     const failure = isToldBetter ? error : (controller.signal.reason as unknown);
     report(verb, failure, terminal, flags);
@@ -74,7 +74,7 @@ export async function runAction(run: ActionRun, action: Action): Promise<number>
   }
 }
 
-/** Tells what went wrong: what happened and what to do, or the same as JSON (decisions D1, D24). */
+/** Prints a failure: what happened and what to do, or the same as JSON (decisions D1, D24). */
 export function report(
   verb: string,
   error: unknown,

@@ -1,4 +1,4 @@
-// What people read when the connection itself is wrong: plain against TLS, the wrong authority, an expired certificate, another name.
+// Tests of messages for failed connections: plain against TLS, wrong authority, expired, other name.
 import assert from "node:assert/strict";
 import { createServer as createNetServer } from "node:net";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ before(async () => {
   theirs = await make("theirs", systemClock);
 });
 
-/** What a client with these settings is told by a server with this certificate. */
+/** The message that a client with these settings prints for a server with this certificate. */
 async function told(
   server: { readonly authority: Authority; readonly addresses?: readonly string[] } | "plain",
   tls: GrpcChannelOptions["tls"],

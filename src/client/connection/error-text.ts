@@ -1,4 +1,4 @@
-// What a refusal says to people: one sentence about what happened and one about what to do, from its code and numbers.
+// Explains a refusal in two sentences, what happened and what to do, from its code and numbers.
 import { systemClock } from "#base/clock.ts";
 import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
 import {
@@ -13,11 +13,11 @@ import { explainInodes, explainQuota } from "#client/terminal/quota-text.ts";
 /** The two sentences of a refusal. */
 export interface Explanation {
   readonly what: string;
-  /** Empty when there is nothing to be done but to read the first sentence. */
+  /** Empty when there is nothing to do. */
   readonly todo: string;
 }
 
-/** A refusal as its explanation sees it. */
+/** A refusal as its explanation reads it. */
 interface Refusal {
   readonly message: string;
   readonly metadata: ErrorMetadata;
@@ -29,7 +29,7 @@ const SIGN_IN = "Sign in again: grove login";
 const LATER = "Try again in a moment.";
 const ADMINISTRATOR = "Tell the administrator of the cluster.";
 
-/** The sentence as it stands, with a capital and a full stop. */
+/** The sentence with a capital and a full stop. */
 function sentence(text: string): string {
   const trimmed = text.trim();
   if (trimmed === "") return "";
@@ -40,17 +40,17 @@ function sentence(text: string): string {
   return /[.!?]$/.test(capital) ? capital : `${capital}.`;
 }
 
-/** An explanation that repeats what the server said and adds what to do. */
+/** An explanation that repeats the server's message and adds what to do. */
 const told =
   (todo: string): Explain =>
   ({ message }) => ({ what: sentence(message), todo });
 
-/** The same for texts that the specification's section 7 fixes to the letter: nothing in them is changed, not even a capital. */
+/** The same for texts that section 7 of the specification fixes: they stay to the letter. */
 const quoted =
   (todo: string): Explain =>
   ({ message }) => ({ what: `The server refused this: ${message}.`, todo });
 
-/** An explanation whose words are our own, with the path that it is about. */
+/** An explanation in the client's words, with the path. */
 const about =
   (what: string, todo: string): Explain =>
   ({ metadata }) => {
@@ -59,19 +59,19 @@ const about =
     return { what: path === undefined ? what : `${path}: ${text}`, todo };
   };
 
-/** An explanation whose words are our own, since the server's say less. */
+/** An explanation in the client's words, since the server's say less. */
 const fixed =
   (what: string, todo: string): Explain =>
   () => ({ what, todo });
 
-/** A number of seconds in words, or other words where there is no such number. */
+/** A number of seconds in words, or other words where the number is missing. */
 function timeOr(otherwise: string, seconds: string | undefined): string {
   const count = Number(seconds);
   if (!Number.isSafeInteger(count) || count <= 0) return otherwise;
   return count % 60 === 0 ? `${count / 60} minutes` : `${count} s`;
 }
 
-/** How long a server wants to be left alone, in words. */
+/** How long a server asks clients to wait, in words. */
 const afterWait: Explain = ({ message, metadata }) => {
   const waitMs = Number(metadata["retry_after_ms"]);
   const wait = waitMs > 0 && waitMs < 86_400_000 ? `${Math.ceil(waitMs / 1_000)} s` : "a minute";
@@ -172,7 +172,9 @@ const EXPLAIN_CLIENT_ERROR: Readonly<Record<ClientErrorCode, string>> = {
   SERVER_UNTRUSTED: "Do not go on before you know why.",
 };
 
-/** Another sign-in brings another token; it brings no other key, and makes nobody the person that the address belonged to. */
+/**
+ * Another sign-in brings another token, but neither another key nor the subject that the address had before.
+ */
 function explainToken({ message, metadata }: Refusal): Explanation {
   const what = sentence(message);
   switch (metadata["claim"]) {
@@ -190,7 +192,7 @@ function explainToken({ message, metadata }: Refusal): Explanation {
   }
 }
 
-/** Who was let in when it began is told that this has ended; everybody else learns nothing. */
+/** Tells users with a session that their access has ended, and others nothing. */
 function explainDisabled({ metadata }: Refusal): Explanation {
   const removedAtMs = Number(metadata["removed_at_ms"] ?? 0);
   if (!Number.isSafeInteger(removedAtMs) || removedAtMs <= 0) {
@@ -217,7 +219,6 @@ function explainNotShared(refusal: Refusal): Explanation {
       )(refusal);
 }
 
-/** Where the share is that would have to end instead. */
 /** The two sentences for a server's refusal that came as an answer (decision D1). */
 export function explainRefusal(code: ErrorCode, refusal: Refusal): Explanation {
   return EXPLAIN_REFUSAL[code](refusal);
@@ -238,15 +239,15 @@ export function explain(error: unknown): Explanation {
 /** An error as `--json` prints it on standard error (decision D24). */
 export interface ErrorJson {
   readonly error: {
-    /** One of our codes: a server's reason, or how the client itself failed. */
+    /** A Grove code: a server's reason, or the client's own failure. */
     readonly code: string;
-    /** The reason that a server gave (decision D1); null for a failure that no server gave a reason for. */
+    /** The server's reason (decision D1); null for a failure without one. */
     readonly reason: ErrorCode | null;
     /** What happened. */
     readonly message: string;
-    /** What to do; empty when there is nothing to be done. */
+    /** What to do; empty when there is nothing to do. */
     readonly hint: string;
-    /** The numbers and names behind it. */
+    /** The numbers and names of the refusal. */
     readonly metadata: ErrorMetadata;
   };
 }

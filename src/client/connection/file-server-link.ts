@@ -18,7 +18,7 @@ import type { IdentityHolder } from "./identity-holder.ts";
 import { isStatusError, refusalOf } from "./refusal.ts";
 import type { SessionCache, StoredSession } from "./session-cache.ts";
 
-/** What a link is made from. */
+/** Dependencies of a link. */
 export interface LinkDeps {
   readonly profile: Profile;
   readonly identity: IdentityHolder;
@@ -63,11 +63,13 @@ export class FileServerLink {
     return this.#opening;
   }
 
-  /** Gives up a session that the server refused, and registers again without a word while the ID token is valid (T21, T22). */
+  /**
+   * Drops a session that the server refused and registers silently while the ID token is valid (T21, T22).
+   */
   async renew(refused: OpenSession, why: string): Promise<void> {
     if (this.#session === refused) {
       this.#session = undefined;
-      // All calls that were refused together wait for the one registration.
+      // All calls that were refused together wait for one registration.
       this.#opening ??= this.#adoptOrRegister(why, refused.token).finally(() => {
         this.#opening = undefined;
       });
@@ -75,12 +77,12 @@ export class FileServerLink {
     await this.#opening;
   }
 
-  /** A client without a session, for the one call that needs none: SetQuota with the administrator's password. */
+  /** A client without a session, for SetQuota with the administrator's password. */
   async filesWithoutSession(): Promise<Client<typeof FileServer>> {
     return (await this.#connect(undefined)).files;
   }
 
-  /** Registers anew although a session may be there, for `login`. */
+  /** Registers even when a session exists, for `login`. */
   async signIn(): Promise<OpenSession> {
     this.#session = undefined;
     this.#opening ??= this.#register("a session is needed").finally(() => {
@@ -101,8 +103,8 @@ export class FileServerLink {
   }
 
   /**
-   * Uses the session that another process of this user has opened meanwhile, or registers. Were each of many processes to register after a
-   * server's restart, they would evict one another's sessions (spec 3.4).
+   * Uses the session that another process of this user has opened, or registers. If every process registered
+   * after a server's restart, they would evict one another's sessions (spec 3.4).
    */
   #adoptOrRegister(why: string, refusedToken: string | undefined): Promise<OpenSession> {
     const { sessions } = this.#deps;
@@ -169,7 +171,7 @@ export class FileServerLink {
         signal: this.#deps.signal,
       },
     );
-    // It travels in a header from now on, and into a file of ours.
+    // The token goes into a header and into a file, so it must be printable ASCII.
     if (!/^[\x21-\x7e]{1,512}$/.test(reply.sessionToken)) {
       throw new ClientError("SERVER_BROKEN", "the session token that was sent is none");
     }

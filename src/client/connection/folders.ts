@@ -1,4 +1,4 @@
-// Makes folders on the cluster, where wanted also those that are there already.
+// Makes folders on the cluster; an existing folder is optionally no error.
 
 import { GroveError, isGroveError } from "#base/errors.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
@@ -6,7 +6,7 @@ import { type Cluster, type RetryPolicy, SHORT } from "./cluster.ts";
 import { attrOf, isFolder } from "./listing.ts";
 import type { RemotePath } from "./remote-path.ts";
 
-/** Makes one folder. With mayExist one that is there is as good; a file of that name is NOT_DIRECTORY. */
+/** Makes one folder. With mayExist an existing folder is accepted; a file of that name is NOT_DIRECTORY. */
 export async function makeFolder(
   cluster: Cluster,
   place: RemotePath,
@@ -20,7 +20,7 @@ export async function makeFolder(
       return server.files.createDirectory({ root: place.root, path: place.path }, server.unary);
     });
   } catch (error) {
-    // After a lost answer the folder that is in the way may be our own.
+    // After a lost answer the existing folder may be the one that this call made.
     if (!isGroveError(error, "PATH_EXISTS") || !(mayExist || attempts > 1)) throw error;
     const attr = await attrOf(cluster, place, patience);
     if (isFolder(attr)) return attr;

@@ -1,9 +1,9 @@
-// Who is signed in, and the ID token that opens sessions, as long as it is valid.
+// Holds the signed-in identity and the ID token that opens sessions, as long as it is valid.
 import type { Clock } from "#base/clock.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import type { SessionCache, StoredIdentity } from "./session-cache.ts";
 
-/** A token that expires within this time is not used any more. */
+/** A token that expires within this time is no longer used. */
 const LEEWAY_MS = 5_000;
 
 /** Reads the identity once and keeps it for the run of the program. */
@@ -18,7 +18,7 @@ export class IdentityHolder {
     this.#clock = clock;
   }
 
-  /** Who is signed in; undefined when nobody is. */
+  /** The signed-in identity; undefined without one. */
   async current(): Promise<StoredIdentity | undefined> {
     if (!this.#isRead) {
       const identity = await this.#cache.readIdentity();
@@ -28,7 +28,7 @@ export class IdentityHolder {
     return this.#identity;
   }
 
-  /** Holds an identity for this run only; `login` writes it down itself, if it may. */
+  /** Holds an identity for this run only; `login` stores it itself. */
   hold(identity: StoredIdentity): void {
     this.#identity = identity;
     this.#isRead = true;
@@ -39,7 +39,7 @@ export class IdentityHolder {
     return this.#usableToken(await this.current()) !== undefined;
   }
 
-  /** The ID token. Throws SIGN_IN_NEEDED, saying why it is asked for, when there is none that a server would take. */
+  /** The ID token. Throws SIGN_IN_NEEDED with the reason when no valid one is stored. */
   async idToken(why: string): Promise<string> {
     const identity = await this.current();
     const token = this.#usableToken(identity);

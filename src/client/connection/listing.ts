@@ -8,7 +8,7 @@ import { type DecodedListing, decodeListing } from "#wire/proto/listing-decoder.
 import { type Cluster, type RetryPolicy, SHORT } from "./cluster.ts";
 import type { RemotePath } from "./remote-path.ts";
 
-/** Pages of a folder, each at most 1,000 entries, in the order that is asked for. */
+/** Pages of a folder, each at most 1,000 entries, in the requested order. */
 export async function* listPages(
   cluster: Cluster,
   folder: RemotePath,
@@ -28,12 +28,12 @@ export async function* listPages(
     const isLast = nextPageToken === "";
     // The server makes the next page while this one is decoded and used.
     coming = isLast || nextPageToken === pageToken ? undefined : read(nextPageToken);
-    // Whoever reads the pages may stop before it comes.
+    // The consumer may stop before the page comes.
     coming?.catch(() => undefined);
-    // The request leaves at the end of this turn: decoding at once would hold it back for as long as it takes.
+    // The request leaves at the end of this turn: decoding first would delay it.
     if (coming !== undefined) await turnEnd();
     const entries = page.entries();
-    // A server that sends one token for ever would keep us for ever.
+    // A server that repeats one page token would keep the client in a loop.
     if (!isLast && (nextPageToken === pageToken || entries.length === 0)) {
       throw new ClientError("SERVER_BROKEN", `${folder.path}: the server's listing does not end`);
     }

@@ -1,7 +1,7 @@
 // Reads a list page by page.
 import { ClientError } from "#client/terminal/client-error.ts";
 
-/** Pages until the last one. A server whose pages never end is left with SERVER_BROKEN: `what` says of which list. */
+/** Reads pages until the last one. Endless pages are refused as SERVER_BROKEN; `what` names the list. */
 export async function* pages<Page extends { readonly nextPageToken: string }>(
   read: (pageToken: string) => Promise<Page>,
   itemsOf: (page: Page) => readonly unknown[],
@@ -10,7 +10,7 @@ export async function* pages<Page extends { readonly nextPageToken: string }>(
   let pageToken = "";
   do {
     const page = await read(pageToken);
-    // A server that sends one token for ever would keep us for ever.
+    // A server that repeats one page token would keep the client in a loop.
     if (page.nextPageToken !== "" && (page.nextPageToken === pageToken || itemsOf(page).length === 0)) {
       throw new ClientError("SERVER_BROKEN", `${what} does not end`);
     }

@@ -1,4 +1,4 @@
-// Tests that a refusal arrives with its code and numbers, by the details and by the plain trailers (decision D1).
+// Tests that a refusal arrives with its code and numbers, from details and plain trailers (decision D1).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";

@@ -1,4 +1,4 @@
-// Turns the status of a call back into the refusal that the server meant: its code, message and numbers (decision D1).
+// Turns the status of a call into the server's refusal: its code, message and numbers (decision D1).
 import { GroveError } from "#base/errors.ts";
 import { REQUEST_ID_HEADER } from "#base/request-scope.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
@@ -6,7 +6,7 @@ import { Code, codeName, type StatusError } from "#wire/framing/status.ts";
 import type { ConnectFailure } from "#wire/grpc/connect-failure.ts";
 import { errorCodeOf, REASON_TRAILER } from "#wire/proto/status-table.ts";
 
-/** Trailers of D1 that repeat numbers of the details, by the metadata key that they stand for. */
+/** Trailers of D1 that repeat numbers of the details, with their metadata keys. */
 const NUMBER_TRAILERS: readonly (readonly [trailer: string, key: string])[] = [
   ["svc-used-bytes", "used"],
   ["svc-quota-bytes", "quota"],
@@ -18,12 +18,12 @@ const NUMBER_TRAILERS: readonly (readonly [trailer: string, key: string])[] = [
   [REQUEST_ID_HEADER, "request_id"],
 ];
 
-/** True for an error that came out of the room grpc. By name, so that nothing need be loaded to ask. */
+/** True for an error of the room grpc, recognized by name so that the room need not be loaded. */
 export function isStatusError(error: unknown): error is StatusError {
   return error instanceof Error && error.name === "StatusError";
 }
 
-/** The refusal behind a failed call; what is no StatusError comes back as it is. `peer` is who was called, for the message. */
+/** The refusal behind a failed call; other errors unchanged. `peer` is the server, for the message. */
 export async function refusalOf(error: unknown, peer: string): Promise<unknown> {
   if (!isStatusError(error)) return error;
   const code = errorCodeOf(error.metadata.get(REASON_TRAILER)) ?? (await reasonOfDetails(error));
@@ -33,13 +33,13 @@ export async function refusalOf(error: unknown, peer: string): Promise<unknown> 
   return withoutReason(error, peer, requestMetadata(error));
 }
 
-/** The id under which the server's log tells of the call, so that an operator can find it. */
+/** The id of the call in the server's log, so that an operator can find it. */
 function requestMetadata(error: StatusError): Record<string, string> {
   const id = error.metadata.get(REQUEST_ID_HEADER);
   return id === undefined ? {} : { request_id: id };
 }
 
-/** Calls that ended without Grove's own reason: the network, a library, or a server that is none of ours. */
+/** Calls that ended without Grove's own reason: the network, a library, or a foreign server. */
 function withoutReason(
   error: StatusError,
   peer: string,
@@ -79,7 +79,7 @@ function withoutReason(
   }
 }
 
-/** What people can do about a server that could not be reached or is not to be believed. */
+/** What to do about a server that cannot be reached or authenticated. */
 const TODO_OF_FAILURE: Readonly<Partial<Record<ConnectFailure["kind"], string>>> = {
   "unknown-host": "Check the name of the server.",
   closed:
@@ -125,7 +125,7 @@ async function metadataOf(error: StatusError): Promise<Record<string, string>> {
   return metadata;
 }
 
-/** The ErrorInfo among the details; its decoder is loaded only when something was refused. */
+/** The ErrorInfo among the details; its decoder is loaded only for refusals. */
 async function errorInfoOf(
   failed: StatusError,
 ): Promise<{ reason: string; metadata: Record<string, string> } | undefined> {
@@ -138,7 +138,7 @@ async function errorInfoOf(
   try {
     return fromBinary(ErrorInfoSchema, detail.value);
   } catch {
-    // Broken details must not hide the refusal they came with.
+    // Broken details must not hide their refusal.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-// How people write where something is on the cluster: `docs/a.txt`, `/docs`, `alice@example.com:/docs`.
+// Parses typed places on the cluster: `docs/a.txt`, `/docs`, `alice@example.com:/docs`.
 import { canonicalName, canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 
 /** A place on the cluster (decision D13). */
@@ -9,21 +9,21 @@ export interface RemotePath {
   readonly path: string;
 }
 
-/** What was typed, and what it leads to. */
+/** A typed path and the place that it means. */
 export interface TypedPath extends RemotePath {
   /** True when it ended in a slash, or in `.` or `..`: only a folder can be meant. */
   readonly isFolder: boolean;
 }
 
-/** One's own root directory, where everybody starts. */
+/** One's own root directory, the first current folder. */
 export const HOME: RemotePath = { root: "", path: "/" };
 
 // A colon before the first slash, after something that looks like an e-mail address.
 const WITH_ROOT = /^([^/:@\s]+@[^/:@\s]+):(.*)$/s;
 
 /**
- * Reads a path as it was typed; a relative one starts at `from`, one behind `user:` at that user's root. `.` and `..` are resolved
- * here, `..` of the root being the root. Throws BAD_NAME and BAD_ARGUMENT (decision D13).
+ * Parses a typed path; a relative one starts at `from`, one behind `user:` at that user's root. Resolves `.`
+ * and `..`, with `..` of the root being the root. Throws BAD_NAME and BAD_ARGUMENT (decision D13).
  */
 export function parseRemotePath(typed: string, from: RemotePath): TypedPath {
   const match = WITH_ROOT.exec(typed);
@@ -38,7 +38,7 @@ export function parseRemotePath(typed: string, from: RemotePath): TypedPath {
     else names.push(canonicalName(word));
   }
   const path = joinPath(names);
-  // Its length, which joining may have made too long.
+  // Checks the length, which joining may have exceeded.
   splitPath(path);
   const last = words.at(-1);
   return { root, path, isFolder: last === "" || last === "." || last === ".." };
@@ -60,7 +60,7 @@ export function baseName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/** A place as people write it. */
+/** A place in the form that people type. */
 export function formatRemotePath(place: RemotePath): string {
   return place.root === "" ? place.path : `${place.root}:${place.path}`;
 }

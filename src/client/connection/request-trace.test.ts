@@ -1,4 +1,4 @@
-// Which failures are told with their request's id: the unexpected ones always, the others on demand.
+// Tests of which failures show their request's id: unexpected ones always, others on demand.
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { Code, StatusError } from "#wire/framing/status.ts";
 import { report } from "./command-host.ts";
 import { refusalOf } from "./refusal.ts";
 
-/** What a verb says of a failed call. */
+/** The output of a verb for a failed call. */
 async function told(error: StatusError, flags: { verbose?: boolean; json?: boolean } = {}): Promise<string> {
   const stream = new PassThrough();
   const terminal = { error: stream, env: {} } as unknown as Terminal;

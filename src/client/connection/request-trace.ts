@@ -1,8 +1,8 @@
-// Which failures are told with the id of their request: those that an operator has to look for in a server's log.
+// Decides which failures show their request's id: those that an operator looks up in a server's log.
 import { type ErrorCode, GroveError } from "#base/errors.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 
-/** Refusals that are no answer to what was asked but a failure of the server. */
+/** Refusals that mean a failure of the server. */
 const UNEXPECTED: readonly ErrorCode[] = [
   "INTERNAL",
   "STORAGE_FAILED",
@@ -11,14 +11,14 @@ const UNEXPECTED: readonly ErrorCode[] = [
   "STORE_UNAVAILABLE",
 ];
 
-/** The id of the request that failed, as far as a server told one. */
+/** The id of the failed request, if a server sent one. */
 export function requestIdOf(error: unknown): string | undefined {
   return error instanceof GroveError || error instanceof ClientError
     ? error.metadata["request_id"]
     : undefined;
 }
 
-/** True for a failure that nobody who types a command can explain by themselves. */
+/** True for a failure that a user cannot explain without the server's log. */
 export function isUnexpected(error: unknown): boolean {
   if (error instanceof GroveError) return UNEXPECTED.includes(error.code);
   return error instanceof ClientError && error.code === "SERVER_BROKEN";

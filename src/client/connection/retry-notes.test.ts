@@ -1,4 +1,4 @@
-// Tests of what is told of retries.
+// Tests of the notes about retries.
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";

@@ -1,9 +1,9 @@
-// Tells people that something is tried again: once in a while, although many transfers meet the same outage at the same time.
+// Prints notes about retries, rarely, although many transfers meet one outage at the same time.
 import type { Clock } from "#base/clock.ts";
 import { RETRY_NOTE_MS } from "#client/terminal/limits.ts";
 import { isTty, note, type Terminal } from "#client/terminal/terminal.ts";
 
-/** What is told of retries in one program. */
+/** The notes about retries in one program. */
 export class RetryNotes {
   readonly #terminal: Terminal;
   readonly #clock: Pick<Clock, "steadyMs">;
@@ -15,7 +15,7 @@ export class RetryNotes {
     this.#clock = clock;
   }
 
-  /** One line on standard error, above a progress bar if there is one; the same reason again only after five seconds. */
+  /** Prints one line on standard error, above a progress bar; repeats a reason only after five seconds. */
   tell(why: string, wait: { readonly waitMs: number; readonly leftMs: number }): void {
     const nowMs = this.#clock.steadyMs();
     if (why === this.#why && nowMs - this.#toldAtMs < RETRY_NOTE_MS) return;

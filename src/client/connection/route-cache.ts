@@ -1,11 +1,11 @@
-// Remembers on disk which FileServer holds which root, for as long as the MetaServer allows (decision T20).
+// Remembers on disk which FileServer holds which root, as long as the MetaServer allows (decision T20).
 import type { Clock } from "#base/clock.ts";
 import { ROUTE_TTL_SECONDS } from "#base/limits.ts";
 import { readStored, writeStored } from "#client/signin/stored-json.ts";
 import { ROUTES_KEPT_MAX } from "#client/terminal/limits.ts";
 import { removePrivateFile } from "#os/private-file.ts";
 
-/** Where a root lives. */
+/** The FileServer of a root, with the route's expiry. */
 export interface Route {
   /** Username that owns the root; empty for one's own. */
   readonly root: string;
@@ -18,7 +18,7 @@ export interface Route {
 
 /** The routes of one user at one cluster. */
 export class RouteCache {
-  /** Undefined for routes that are kept in this process alone. */
+  /** Undefined for routes of this process alone. */
   readonly #path: string | undefined;
   readonly #clock: Pick<Clock, "wallMs">;
   #routes: Map<string, Route> | undefined;
@@ -36,7 +36,7 @@ export class RouteCache {
     return leftMs > 0 && leftMs <= ROUTE_TTL_SECONDS * 1_000 ? route : undefined;
   }
 
-  /** The route to a root as it was told last, however long ago; undefined when none is known. */
+  /** The last known route to a root, however old; undefined when none is known. */
   async last(root: string): Promise<Route | undefined> {
     return (await this.#load()).get(root);
   }

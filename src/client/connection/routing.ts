@@ -1,4 +1,4 @@
-// Finds the FileServer that holds a root: from the routes kept on disk, else from the MetaServer (spec 4.5, decision T20).
+// Finds the FileServer that holds a root: in the cached routes, else at the MetaServer (spec 4.5, T20).
 
 import { systemClock } from "#base/clock.ts";
 import { type ErrorCode, isGroveError } from "#base/errors.ts";
@@ -18,7 +18,7 @@ import { pages } from "./pages.ts";
 import { refusalOf } from "./refusal.ts";
 import type { Route, RouteCache } from "./route-cache.ts";
 
-/** What a router is made from. */
+/** Dependencies of a router. */
 export interface RouterDeps {
   readonly profile: Profile;
   readonly identity: IdentityHolder;
@@ -31,14 +31,14 @@ interface Connection {
   readonly client: Client<typeof MetaServer>;
 }
 
-/** What one MetaServer may lack while another has it: its store, the identity provider, room for one more call. */
+/** Refusals of one MetaServer that another may not give: its store, identity provider or load. */
 const OF_ONE_SERVER: readonly (ErrorCode | undefined)[] = [
   "STORE_UNAVAILABLE",
   "IDP_UNAVAILABLE",
   "OVERLOADED",
 ];
 
-/** Answers where roots live. */
+/** Finds the servers of roots. */
 export class Router {
   readonly #deps: RouterDeps;
   #connection: Connection | undefined;
@@ -50,8 +50,8 @@ export class Router {
   }
 
   /**
-   * The route to a root (empty: one's own), from the cache where it is fresh. While no metaserver can say, the last that was known is taken: a
-   * server that does not hold the root says so.
+   * The route to a root (empty: one's own), from the cache where it is fresh. While no metaserver can answer,
+   * the last known route serves: a server without the root refuses.
    */
   async find(root: string): Promise<Route> {
     const { fileserver } = this.#deps.profile;
@@ -69,7 +69,7 @@ export class Router {
     }
   }
 
-  /** True for a route that the MetaServer has told this very program, so that asking again would tell nothing new. */
+  /** True for a route that this process got from the MetaServer, so that asking again is useless. */
   isFresh(route: Route): boolean {
     return this.#told.has(route);
   }
@@ -83,10 +83,7 @@ export class Router {
     return asked;
   }
 
-  /**
-   * Asks again for a root whose server does not answer; undefined when there is nobody to ask or the answer is no other
-   * than before.
-   */
+  /** Asks again for a root whose server does not answer; undefined without a new answer. */
   async askAgain(stale: Route): Promise<Route | undefined> {
     const { profile, identity } = this.#deps;
     if (profile.fileserver !== undefined || profile.metaservers.length === 0) return undefined;
@@ -95,12 +92,12 @@ export class Router {
       const route = await this.ask(stale.root);
       return route.address === stale.address ? undefined : route;
     } catch {
-      // The server that does not answer is what will be told.
+      // The error about the silent server is the one to report.
       return undefined;
     }
   }
 
-  /** A server has said that the root lives elsewhere: keeps that. */
+  /** Keeps the new address of a root that a server has reported as moved. */
   async moved(root: string, address: string): Promise<Route> {
     const route = { root, address: this.#checked(address), fsId: "" };
     if (this.#deps.profile.fileserver !== undefined) {
@@ -145,7 +142,7 @@ export class Router {
     const metaservers = this.#metaservers();
     for (const address of metaservers) requireSafeForToken(this.#deps.profile, address, token);
     const { channel, client } = this.#connection ?? (await this.#connect(metaservers));
-    // The id of the request stays the same wherever it goes.
+    // The id of the request stays the same on every server.
     const options = {
       metadata: callMetadata(token),
       timeoutMs: SIGN_IN_CALL_TIMEOUT_MS / Math.min(metaservers.length, 2),
@@ -159,7 +156,7 @@ export class Router {
     }
   }
 
-  /** Loads the protocol of the MetaServer only now: most commands know their way. */
+  /** Loads the protocol of the MetaServer on first use: most commands have a cached route. */
   async #connect(metaservers: readonly [string, ...string[]]): Promise<Connection> {
     const [{ createClient }, protocol] = await Promise.all([
       import("#wire/grpc/client.ts"),
@@ -180,7 +177,7 @@ export class Router {
     });
   }
 
-  /** An address that a server has sent is checked like one that was typed: it becomes a file's name and a connection. */
+  /** Checks an address from a server like a typed one: it becomes a file name and a connection. */
   #checked(address: string): string {
     try {
       return parseAddress(address);
@@ -190,7 +187,7 @@ export class Router {
   }
 }
 
-/** True for a failure that says nothing of the root: no metaserver answers, or none has what it needs to. */
+/** True for a failure that says nothing of the root: no metaserver answers, or all lack a dependency. */
 function canNobodySay(error: unknown): boolean {
   return (
     isClientError(error, "NETWORK") ||
@@ -198,7 +195,7 @@ function canNobodySay(error: unknown): boolean {
   );
 }
 
-/** True when another MetaServer may answer what this one could not. */
+/** True when another MetaServer may give the answer. */
 function canAnotherHelp(error: StatusError): boolean {
   const reason = errorCodeOf(error.metadata.get(REASON_TRAILER));
   if (reason !== undefined) return OF_ONE_SERVER.includes(reason);

@@ -1,14 +1,14 @@
-// What signing in left behind: the ID token until it expires, and one session token for each FileServer, all in 0600 files.
+// Stores the ID token until it expires and one session token for each FileServer, in 0600 files.
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { withProcessLock } from "#client/signin/process-lock.ts";
 import { readStored, writeStored } from "#client/signin/stored-json.ts";
 import { removePrivateFile } from "#os/private-file.ts";
 
-/** The ID token and whose it is. */
+/** The ID token and its user. */
 export interface StoredIdentity {
   readonly username: string;
-  /** Undefined when it was not to be remembered (decision D23): it then lived in one process only. */
+  /** Undefined when it was not to be stored (decision D23): it lived in one process only. */
   readonly idToken: string | undefined;
   /** Wall time of the token's `exp`; undefined for one that names none, which only mock tokens do. */
   readonly expiresAtMs: number | undefined;
@@ -37,7 +37,7 @@ export class SessionCache {
     this.#folder = folder;
   }
 
-  /** Who signed in last; undefined when nobody is signed in. */
+  /** The signed-in identity; undefined without one. */
   async readIdentity(): Promise<StoredIdentity | undefined> {
     const fields = await readStored(join(this.#folder, IDENTITY_FILE));
     const username = fields?.text("username");
@@ -54,7 +54,9 @@ export class SessionCache {
     });
   }
 
-  /** The session with a FileServer; undefined when there is none. The server alone knows whether it still lives. */
+  /**
+   * The session with a FileServer, undefined without one. Only the server knows whether it is still valid.
+   */
   async readSession(address: string): Promise<StoredSession | undefined> {
     const fields = await readStored(this.#sessionPath(address));
     const token = fields?.text("session_token");
@@ -75,7 +77,7 @@ export class SessionCache {
     };
   }
 
-  /** Token of the session that a new one at that address stands in for, and that is ended once the new one is there. */
+  /** Token of the session that a new one at that address replaces; it ends once the new one exists. */
   async replacedToken(_address: string): Promise<string> {
     return "";
   }
@@ -97,7 +99,7 @@ export class SessionCache {
     await removePrivateFile(this.#sessionPath(address));
   }
 
-  /** Runs what opens a session with a FileServer while no other process of this user does the same. */
+  /** Runs an action that opens a session with a FileServer, under a lock of this user. */
   whileOpening<T>(address: string, action: () => Promise<T>): Promise<T> {
     return withProcessLock(this.#sessionPath(address).replace(/json$/, "lock"), action);
   }
@@ -130,7 +132,7 @@ export class SessionCache {
     }
   }
 
-  /** Addresses are checked before they come here, so that a file's name holds nothing but letters, digits, `.`, `-` and `%`. */
+  /** Callers check addresses first, so a file name holds only letters, digits, `.`, `-` and `%`. */
   #sessionPath(address: string): string {
     return join(this.#folder, `${SESSION_PREFIX}${encodeURIComponent(address)}.json`);
   }

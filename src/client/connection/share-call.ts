@@ -1,20 +1,20 @@
-// What `share` and `unshare` have in common: whom it is about, one call for each, and how the outcome is told.
+// The common part of `share` and `unshare`: one call for each user, and the output.
 import { canonicalUsername } from "#base/names.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import type { ClientContext } from "./client-context.ts";
 import { SHORT } from "./cluster.ts";
 import type { TypedPath } from "./remote-path.ts";
 
-/** What was done for one user. */
+/** The outcome for one user. */
 export interface ShareOutcome {
   readonly user: string;
   readonly place: TypedPath;
   readonly owner: string;
-  /** Files and folders that the change covers; 0 when nothing was changed. */
+  /** Files and folders that the change covers; 0 when nothing changed. */
   readonly affectedInodes: bigint;
 }
 
-/** Makes the call for each user in turn, and prints what `tell` says of it. Doing either twice does no harm. */
+/** Makes the call for each user in turn, and prints what `tell` returns. Both calls are idempotent. */
 export async function runShare(
   context: ClientContext,
   act: "share" | "unshare",

@@ -1,4 +1,4 @@
-// Ends sessions at the servers that still know them: those of this machine, or all that a user has anywhere.
+// Ends sessions at the servers that hold them: those of this machine, or all of a user.
 
 import type { Profile } from "#client/signin/profile.ts";
 import { callMetadata } from "./call-metadata.ts";
@@ -6,13 +6,13 @@ import type { ClientContext } from "./client-context.ts";
 import type { FileServerLink, OpenSession } from "./file-server-link.ts";
 import type { StoredSession } from "./session-cache.ts";
 
-/** Tells each server that a session of ours has ended. A server that cannot be told ends it by itself after a while. */
+/** Ends this machine's sessions at their servers. At an unreachable server they expire. */
 export async function endSessions(context: ClientContext): Promise<SignOut> {
   const sessions = await context.sessions.listSessions();
   return endListedSessions(sessions, await context.storedProfile(), context.signal);
 }
 
-/** The same for given sessions, at the cluster that they were opened at. */
+/** The same for given sessions, at the cluster where they were opened. */
 export async function endListedSessions(
   sessions: readonly StoredSession[],
   profile: Profile,
@@ -54,19 +54,20 @@ export async function endListedSessions(
   return { ended, unreachable };
 }
 
-/** Nobody waits longer than this to sign out. */
+/** Longest time that a sign-out waits for servers. */
 const END_TIMEOUT_MS = 3_000;
 
-/** What came of ending sessions. */
+/** The outcome of ending sessions. */
 export interface SignOut {
   readonly ended: number;
-  /** Servers that could not be told. */
+  /** Servers that could not be reached. */
   readonly unreachable: readonly string[];
 }
 
 /**
- * Ends all sessions of the user on every server known to hold some: where this machine has a session, where the user's own root is, and
- * where roots lie that others share. A server that knows no session of ours any more is signed in to once more, since others may be open.
+ * Ends all sessions of the user on the servers of this machine's sessions, the user's own root and roots
+ * shared by others. A server that no longer knows this machine's session is signed in to once more, since
+ * other sessions may be open.
  */
 export async function endSessionsEverywhere(context: ClientContext): Promise<SignOut> {
   const cluster = await context.cluster();
@@ -76,7 +77,7 @@ export async function endSessionsEverywhere(context: ClientContext): Promise<Sig
     for (const { address } of await cluster.router.roots()) addresses.add(address);
   } catch {
     context.signal.throwIfAborted();
-    // Without a metaserver, or a valid ID token, the servers that this machine knows are all there are to ask.
+    // Without a metaserver or a valid ID token, only the servers that this machine knows are asked.
     const { metaservers } = await context.profile();
     for (const metaserver of metaservers) unreachable.add(metaserver);
   }

@@ -1,4 +1,4 @@
-// A sign-in that is not yet known to succeed, beside the one that holds: nothing of that one is touched before the new one stands.
+// Keeps a sign-in separate until it succeeds: the current one stays untouched before that.
 import { systemClock } from "#base/clock.ts";
 import { ROUTE_TTL_SECONDS } from "#base/limits.ts";
 import type { Profile } from "#client/signin/profile.ts";
@@ -11,7 +11,7 @@ import { endListedSessions } from "./sign-out.ts";
 /** Sessions that live in this process until they are taken over. */
 class StagedSessions extends SessionCache {
   readonly #sessions = new Map<string, StoredSession>();
-  /** Sessions of the same user at the same cluster; undefined for those of anybody else. */
+  /** Sessions of the same user at the same cluster; undefined for those of another user. */
   before: SessionCache | undefined;
 
   override async replacedToken(address: string): Promise<string> {
@@ -45,9 +45,9 @@ class StagedSessions extends SessionCache {
   }
 }
 
-/** One sign-in on its way. */
+/** One sign-in in progress. */
 export class StagedSignIn {
-  /** What opens the new session: nothing that it does is written down. */
+  /** The context that opens the new session; nothing of it is written to disk. */
   readonly context: ClientContext;
   readonly #around: ClientContext;
   readonly #profile: Profile;
@@ -76,8 +76,8 @@ export class StagedSignIn {
   }
 
   /**
-   * Begins one. Where the same user was signed in at the same cluster before, the way to the files is known, so that a new session can be had
-   * while no metaserver answers.
+   * Begins a sign-in. A user who was signed in at the same cluster keeps the known route. A new session can
+   * then be opened while no metaserver answers.
    */
   static async begin(
     around: ClientContext,
@@ -91,12 +91,12 @@ export class StagedSignIn {
     if (stored === undefined || !isSameCluster(stored, profile)) return staged;
     staged.#sessions.before = around.sessions;
     const known = await lastHome(around, identity.username);
-    // It has run out from the start: a metaserver that answers knows better.
+    // The route is expired from the start, so a metaserver's answer replaces it.
     if (known !== undefined) await staged.#routes.put(known, 0);
     return staged;
   }
 
-  /** Puts the new session in the place of whatever was there, and then tells the servers that the sessions before have ended. */
+  /** Replaces the stored session and identity, then ends the sessions before at their servers. */
   async takeOver(session: StoredSession, identity: StoredIdentity): Promise<void> {
     const { config, sessions, place, identity: holder, signal } = this.#around;
     const before = await sessions.listSessions();
@@ -127,20 +127,20 @@ export class StagedSignIn {
   }
 }
 
-/** True where both lead to the same servers, with as much proof that they are these. */
+/** True when both profiles name the same servers with the same proof of their identity. */
 function isSameCluster(one: Profile, other: Profile): boolean {
   const isOneOfThem = one.metaservers.some((address) => other.metaservers.includes(address));
   return isOneOfThem && one.ca === other.ca && one.mock === other.mock;
 }
 
-/** Where the user's own root was when the user was last there. */
+/** The last known address of the user's own root. */
 async function lastHome(
   { config, sessions }: ClientContext,
   username: string,
 ): Promise<Omit<Route, "expiresAtMs"> | undefined> {
   const route = await new RouteCache(config.routes, systemClock).last("");
   if (route !== undefined) return route;
-  // A visitor's session elsewhere names no root.
+  // A session on another server without a root names none.
   const session = (await sessions.listSessions()).find(
     (stored) => stored.username === username && stored.rootId !== "",
   );

@@ -5,13 +5,13 @@ import { readStored, writeStored } from "#client/signin/stored-json.ts";
 import { removePrivateFile } from "#os/private-file.ts";
 import { HOME, type RemotePath } from "./remote-path.ts";
 
-/** Where the user is, and was before. */
+/** The current folder and the one before. */
 export interface Place {
   readonly current: RemotePath;
   readonly previous: RemotePath;
 }
 
-/** The file that holds it. */
+/** The file with the current folder. */
 export class WorkingFolderFile {
   readonly #path: string;
 
@@ -19,7 +19,7 @@ export class WorkingFolderFile {
     this.#path = path;
   }
 
-  /** The kept place; the own root when there is none. */
+  /** The stored folder; the own root when there is none. */
   async read(): Promise<Place> {
     const fields = await readStored(this.#path);
     const at = (rootField: string, pathField: string): RemotePath => {
@@ -29,7 +29,7 @@ export class WorkingFolderFile {
     return { current: at("root", "path"), previous: at("previous_root", "previous_path") };
   }
 
-  /** Keeps a new place; the one before stays for `cd -`. */
+  /** Stores a new folder; the one before stays for `cd -`. */
   async write(current: RemotePath, previous: RemotePath): Promise<void> {
     await writeStored(this.#path, {
       root: current.root,
@@ -39,7 +39,7 @@ export class WorkingFolderFile {
     });
   }
 
-  /** Back to the own root. */
+  /** Resets to the own root. */
   async clear(): Promise<void> {
     await removePrivateFile(this.#path);
   }

@@ -1,11 +1,11 @@
-// Opens an address in the user's browser, where there is one to open.
+// Opens an address in the user's browser, if a program for it exists.
 import { spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Opens the address and answers whether a program for it was found; whether a window appears nobody can tell. */
+/** Opens the address; true when a program for it was found, not that a window appeared. */
 export function openBrowser(url: string, env: Env, platform: NodeJS.Platform = process.platform): boolean {
   const program = browserProgram(env, platform);
   if (program === undefined) return false;
@@ -32,7 +32,7 @@ function findProgram(name: string, env: Env): string | undefined {
       accessSync(path, constants.X_OK);
       return path;
     } catch {
-      // Not here.
+      // Not in this folder.
     }
   }
   return undefined;

@@ -1,11 +1,11 @@
-// The pages that the browser shows at the end of a sign-in: self-contained, without scripts, everything escaped.
+// The pages that end a sign-in in the browser: self-contained, without scripts, everything escaped.
 import { hash } from "node:crypto";
 
 const STYLE =
   "body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:20vh auto;padding:0 1rem;color:#222;background:#fff}" +
   "@media(prefers-color-scheme:dark){body{color:#ddd;background:#1a1a1a}}";
 
-/** Headers of every answer: nothing but our own style may load, nothing is kept, nobody may frame it (failure C-08). */
+/** Headers of every answer: only the own style loads, no cache, no frames (failure C-08). */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy":

@@ -1,4 +1,4 @@
-// Tests of the listener that waits for the browser: one GET, our host, our path, our state (spec 5.1, failure C-08).
+// Tests of the sign-in listener: one GET, our host, our path, our state (spec 5.1, failure C-08).
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -24,7 +24,7 @@ async function listen(): Promise<CallbackServer> {
   return server;
 }
 
-/** Waits with an exchange that remembers which addresses it saw; failures come out of `ended`. */
+/** Waits with an exchange that records its addresses; failures come out of `ended`. */
 function wait(server: CallbackServer, email = "alice@example.com"): { seen: URL[]; ended: Promise<unknown> } {
   const seen: URL[] = [];
   const ended = server
@@ -39,7 +39,7 @@ function wait(server: CallbackServer, email = "alice@example.com"): { seen: URL[
   return { seen, ended };
 }
 
-/** Sends a request as it stands, so that also the Host header is the test's. */
+/** Sends a raw request, so that the test sets the Host header too. */
 async function send(
   port: number,
   options: { path?: string; host?: string; method?: string; address?: string },

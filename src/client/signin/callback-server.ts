@@ -1,4 +1,4 @@
-// Waits on loopback for the browser that comes back from the identity provider: one GET, on one path, with our state (spec 5.1).
+// Waits on loopback for the browser's redirect: one GET, on one path, with our state (spec 5.1).
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { constantTimeEqual } from "#base/constant-time.ts";
@@ -6,12 +6,12 @@ import { ClientError } from "#client/terminal/client-error.ts";
 import { CALLBACK_CONNECTIONS_MAX } from "#client/terminal/limits.ts";
 import { callbackPage, PAGE_HEADERS } from "./callback-page.ts";
 
-/** Makes of the address that the browser was sent to an e-mail address, for the page. A rejection is shown there too, in short. */
+/** Exchanges the redirect's address for an e-mail address, for the page. The page shows rejections too. */
 export type Exchange = (callback: URL) => Promise<string>;
 
-/** What a callback server is made from. */
+/** Dependencies of a callback server. */
 export interface CallbackOptions {
-  /** Where the identity provider sends the browser: http on a loopback name or address. */
+  /** The address of the provider's redirect: http on a loopback name or address. */
   readonly redirectUri: string;
   /** The state that was sent with the browser; single use. */
   readonly state: string;
@@ -35,13 +35,13 @@ export class CallbackServer {
     this.#options = options;
     this.#path = url.pathname;
     this.#port = Number(url.port === "" ? 80 : url.port);
-    // Nobody may be waiting yet when the browser comes.
+    // No caller may be waiting yet when the browser comes.
     this.#ended.promise.catch(() => undefined);
   }
 
   /**
-   * Listens on 127.0.0.1, and on ::1 where there is one, since the redirect's `localhost` may mean either (decision T19). Rejects with
-   * the system's error, EADDRINUSE when another process has the port on either.
+   * Listens on 127.0.0.1 and, if present, ::1, since the redirect's `localhost` may mean either (decision
+   * T19). Rejects with the system's error, EADDRINUSE when another process has the port on either.
    */
   static async listen(options: CallbackOptions): Promise<CallbackServer> {
     const callback = new CallbackServer(options);
@@ -59,7 +59,7 @@ export class CallbackServer {
     return this.#port;
   }
 
-  /** Resolves when the browser has come and `exchange` has succeeded; rejects with ClientError or with what exchange rejects with. */
+  /** Resolves after the redirect when `exchange` has succeeded. Rejects with ClientError or its rejection. */
   async wait(exchange: Exchange, signal: AbortSignal): Promise<void> {
     this.#exchange = exchange;
     const onAbort = (): void => this.#ended.reject(signal.reason);
@@ -71,7 +71,7 @@ export class CallbackServer {
     }
   }
 
-  /** Stops listening. Answers on their way are finished. */
+  /** Stops listening; answers in progress are finished. */
   async close(): Promise<void> {
     await Promise.all(
       this.#servers.map(async (server) => {
@@ -98,7 +98,7 @@ export class CallbackServer {
       if (host === "::1" && (code === "EADDRNOTAVAIL" || code === "EAFNOSUPPORT")) return;
       throw error;
     }
-    // Port 0 in the redirect means any: the second address takes what the first was given.
+    // Port 0 in the redirect means any: the second address takes the port of the first.
     this.#port = (server.address() as AddressInfo).port;
     this.#servers.push(server);
   }
@@ -150,7 +150,7 @@ export class CallbackServer {
     }
   }
 
-  /** A page elsewhere that has made its name lead to loopback sends its own name (DNS rebinding). */
+  /** A page on another host that points its name at loopback sends that name (DNS rebinding). */
   #isOwnHost(host: string | undefined): boolean {
     const names = ["localhost", "127.0.0.1", "[::1]"];
     return names.some((name) => host === `${name}:${this.#port}` || (this.#port === 80 && host === name));

@@ -1,4 +1,4 @@
-// Whose clock is to blame where a server refuses an ID token for its time: signing in again mends no clock.
+// Finds which clock is wrong when a server refuses an ID token for its time.
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { TOKEN_CLOCK_LENIENCY_MS } from "#base/limits.ts";
 import { HintedRefusal } from "#client/terminal/client-error.ts";
@@ -7,9 +7,9 @@ import { readClaims } from "./id-token.ts";
 /** Claims that are times. */
 const TIMES: readonly (string | undefined)[] = ["exp", "iat", "nbf"];
 
-/** What a refusal is judged by. */
+/** The facts by which a refusal is judged. */
 export interface ClockFacts {
-  /** Who refused. */
+  /** The server that refused. */
   readonly peer: string;
   /** The ID token that was sent. */
   readonly token: string;
@@ -18,8 +18,8 @@ export interface ClockFacts {
 }
 
 /**
- * The refusal of an ID token that is good by this machine's clock, in words about clocks; any other error as it is. A token that is over
- * here too needs a new sign-in, whatever the server's clock says.
+ * Explains the refusal of an ID token that is valid by this machine's clock; returns other errors unchanged.
+ * A token that has expired here too needs a new sign-in, independent of the server's clock.
  */
 export function judgedByClocks(error: unknown, facts: ClockFacts): unknown {
   if (!isGroveError(error, "TOKEN_REJECTED") || !TIMES.includes(error.metadata["claim"])) return error;
@@ -36,7 +36,7 @@ export function judgedByClocks(error: unknown, facts: ClockFacts): unknown {
   );
 }
 
-/** How far the server's clock is from this machine's; undefined where they agree, or the server did not say. */
+/** The difference between the server's clock and this one; undefined without one or without its time. */
 function clocksApart({ metadata }: GroveError, nowMs: number): string | undefined {
   const serverMs = Number(metadata["now_ms"]);
   if (!Number.isSafeInteger(serverMs) || serverMs <= 0) return undefined;

@@ -1,4 +1,4 @@
-// The OAuth 2.0 authorization code flow with PKCE: the consent address, and the exchange of the code for an ID token (spec 5.1).
+// The OAuth 2.0 authorization code flow with PKCE: consent address and code exchange (spec 5.1).
 
 import type * as OAuth from "oauth4webapi";
 import { systemClock } from "#base/clock.ts";
@@ -16,16 +16,16 @@ import { isUntrusted, NAME_THE_AUTHORITY } from "./provider-trust.ts";
 export interface SignInStart {
   readonly consentUrl: string;
   readonly state: string;
-  /** Exchanges the code of the address that the browser came back to for an ID token. Rejects with SIGN_IN_FAILED. */
+  /** Exchanges the code in the redirect's address for an ID token. Rejects with SIGN_IN_FAILED. */
   readonly exchange: (callback: URL) => Promise<string>;
 }
 
-/** What a sign-in is started with. */
+/** Dependencies of a sign-in. */
 export interface SignInDeps {
   readonly idp: IdpProfile;
   readonly clientSecret: string | undefined;
   readonly redirectUri: string;
-  /** Asks the provider, and believes nobody else to be it. */
+  /** Sends requests to the provider and verifies its certificate. */
   readonly fetch: Fetch;
   readonly random: Random;
   readonly signal: AbortSignal;
@@ -73,7 +73,7 @@ export async function startSignIn(deps: SignInDeps): Promise<SignInStart> {
   return { consentUrl: url.href, state, exchange: (callback) => exchange(flow, callback) };
 }
 
-/** The provider's addresses: those that are configured, else what its issuer publishes. */
+/** The provider's endpoints: the configured ones, else those that its issuer publishes. */
 async function findServer(oauth: typeof OAuth, deps: SignInDeps): Promise<OAuth.AuthorizationServer> {
   const { issuer, authUrl, tokenUrl } = deps.idp;
   if (authUrl !== undefined && tokenUrl !== undefined) {
@@ -101,7 +101,7 @@ async function findServer(oauth: typeof OAuth, deps: SignInDeps): Promise<OAuth.
 async function exchange(flow: Flow, callback: URL): Promise<string> {
   const { oauth, client } = flow;
   try {
-    // With addresses alone there is no issuer to compare with; what else is checked stays.
+    // Configured addresses come without an issuer to compare with; all other checks stay.
     const server = flow.server.issuer === "" ? withIssuer(flow.server, callback) : flow.server;
     const parameters = oauth.validateAuthResponse(server, client, callback, flow.state);
     const tokenUrl = requireSafe("the token address", server.token_endpoint ?? "");
@@ -134,8 +134,8 @@ function withIssuer(server: OAuth.AuthorizationServer, callback: URL): OAuth.Aut
 }
 
 /**
- * Where only addresses are configured there is no issuer to compare with: the token's own is taken, and the servers of the cluster
- * decide whether they accept it.
+ * Takes the issuer of the token where only addresses are configured. The servers of the cluster decide
+ * whether they accept it.
  */
 async function withIssuerOf(
   response: Response,
@@ -159,7 +159,7 @@ function requestOptions(
   return Object.assign(options, { [oauth.allowInsecureRequests]: true });
 }
 
-/** The code, the secret and the tokens travel to these addresses: TLS, or not further than this machine. */
+/** Requires TLS or loopback for addresses that get the code, the secret and the tokens. */
 function requireSafe(name: string, text: string): URL {
   const url = URL.parse(text);
   const isLocal = url !== null && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname);
@@ -182,10 +182,10 @@ function failed(what: string, error: unknown): ClientError {
   });
 }
 
-/** What helps where trying again does not. */
+/** The hint for failures where another attempt does not help. */
 function todoOf(error: unknown, code: unknown): { readonly todo?: string } {
   if (isUntrusted(error)) return { todo: NAME_THE_AUTHORITY };
-  // As the library calls a token that is over, or not yet good, by this machine's clock.
+  // The library's code for a token that is expired, or not yet valid, by this machine's clock.
   if (code === "OAUTH_JWT_TIMESTAMP_CHECK_FAILED") {
     return {
       todo: `Set this machine's clock, which says ${localTime(systemClock.wallMs())}: by it, the sign-in of a moment ago is over, or has not begun.`,

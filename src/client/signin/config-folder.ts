@@ -1,4 +1,4 @@
-// Where the client keeps its own files: profile, credentials, routes, the current folder, history.
+// The paths of the client's own files: profile, credentials, routes, the current folder, history.
 import { join } from "node:path";
 
 /** Paths of the client's own files. */
@@ -6,7 +6,7 @@ export interface ConfigFolder {
   readonly path: string;
   /** Settings of the cluster (decision D23). */
   readonly profile: string;
-  /** A stable random id of this installation; names sessions in lists and authorizes nothing (decision D23). */
+  /** A stable random id of this installation; names sessions in lists, authorizes nothing (D23). */
   readonly installationId: string;
   /** ID token and sessions, each file 0600. */
   readonly credentials: string;
@@ -14,13 +14,13 @@ export interface ConfigFolder {
   /** The folder that relative paths start from. */
   readonly place: string;
   readonly shellHistory: string;
-  /** What is known of uploads that were not finished. */
+  /** Records of unfinished uploads. */
   readonly uploads: string;
-  /** Which folders went where, and what of them was not finished. */
+  /** Records of whole folders in transfer. */
   readonly transfers: string;
 }
 
-/** The folder that `GROVE_CONFIG_DIR` names, else the system's own for configuration (XDG on Linux). */
+/** The folder that `GROVE_CONFIG_DIR` names, else the system's configuration folder (XDG on Linux). */
 export async function findConfigFolder(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<ConfigFolder> {

@@ -1,4 +1,4 @@
-// What an ID token says of itself. Nothing here is verified: the servers do that; the client only shows it and keeps it as long.
+// Reads the claims of an ID token without verifying them: that is the servers' task.
 import { canonicalUsername } from "#base/names.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { PASTE_MAX_LENGTH } from "#client/terminal/limits.ts";

@@ -1,7 +1,7 @@
-// The tokens of mock mode, with which anybody is anybody (spec 5.7).
+// The tokens of mock mode, which any client can make for any user (spec 5.7).
 import { canonicalUsername } from "#base/names.ts";
 
-/** What they begin with. */
+/** The prefix of mock tokens. */
 export const MOCK_PREFIX = "mock-jwt.";
 
 /** The mock token of a user. */

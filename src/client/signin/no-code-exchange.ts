@@ -1,4 +1,4 @@
-// Stands for code-exchange.ts in a program that is built with USE_IDP_AUTH=0: nobody can be asked to sign in (spec 5.9, D24).
+// Replaces code-exchange.ts in builds with USE_IDP_AUTH=0: every sign-in fails (spec 5.9, D24).
 import { NO_IDP_AUTH_TEXT } from "#base/build-flags.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import type { SignInDeps, SignInStart } from "./code-exchange.ts";

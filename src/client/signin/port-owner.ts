@@ -1,4 +1,4 @@
-// Says which process listens on a port of this machine, as far as the system lets us see it.
+// Finds the process that listens on a port of this machine, if the system shows it.
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /** A process that listens on a port. */
@@ -10,7 +10,7 @@ export interface PortOwner {
 /** State LISTEN in /proc/net/tcp. */
 const LISTEN = "0A";
 
-/** The process that listens on a TCP port, from /proc; undefined where that does not tell (other systems, other users' processes). */
+/** The process that listens on a TCP port, from /proc; undefined where /proc does not show it. */
 export function findPortOwner(port: number, proc = "/proc"): PortOwner | undefined {
   const sockets = new Set([...listeners(`${proc}/net/tcp`, port), ...listeners(`${proc}/net/tcp6`, port)]);
   if (sockets.size === 0) return undefined;
@@ -29,7 +29,7 @@ export function findPortOwner(port: number, proc = "/proc"): PortOwner | undefin
   return undefined;
 }
 
-/** The sockets that listen on a port, as links in /proc/PID/fd name them. */
+/** The listening sockets of a port, as links in /proc/PID/fd name them. */
 function listeners(table: string, port: number): string[] {
   const wanted = port.toString(16).toUpperCase().padStart(4, "0");
   const rows =
@@ -47,7 +47,7 @@ function names(path: string): string[] {
   return read(() => readdirSync(path)) ?? [];
 }
 
-/** Processes end while we look, and those of others are closed to us. */
+/** Reads or returns undefined: processes end meanwhile, and those of other users are unreadable. */
 function read<T>(look: () => T): T | undefined {
   try {
     return look();

@@ -1,12 +1,12 @@
-// Lets one process of this user at a time do what many would otherwise do at once, such as registering after a server's restart.
+// Runs an action in one process of this user at a time, such as registering after a restart.
 import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PROCESS_LOCK_STALE_MS, PROCESS_LOCK_TRIES, PROCESS_LOCK_WAIT_MS } from "#client/terminal/limits.ts";
 
 /**
- * Runs the action while this process holds the lock file; one that a dead process left is taken over. The lock only saves work: where it
- * cannot be had within some seconds, or not at all, the action runs without it.
+ * Runs the action under the lock file; one of a dead process is taken over. The lock only saves work: without
+ * it after some seconds, the action runs anyway.
  */
 export async function withProcessLock<T>(path: string, action: () => Promise<T>): Promise<T> {
   const isHeld = await take(path);
@@ -32,13 +32,13 @@ async function take(path: string): Promise<boolean> {
   return false;
 }
 
-/** True when its process is gone, or when nothing is in it long after it was made. */
+/** True when the holder's process is gone, or the file is old and still empty. */
 async function isLeftBehind(path: string): Promise<boolean> {
   try {
     const { mtimeMs } = await stat(path);
     if (Date.now() - mtimeMs > PROCESS_LOCK_STALE_MS) return true;
     const holder = Number(await readFile(path, "utf8"));
-    // It is empty for the moment between its making and the first write.
+    // The file is empty for the moment between its creation and the first write.
     return holder > 0 && !isProcessAlive(holder);
   } catch {
     return false;

@@ -1,4 +1,4 @@
-// Tests of which settings count: flags, then environment, then the profile; and of our own files (decision D23, failure C-06).
+// Tests of profiles: flags before environment before profile; own files (decision D23, failure C-06).
 import assert from "node:assert/strict";
 import { chmodSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Which cluster the client speaks to: flags first, then the environment, then the profile that `grove login` has written.
+// Resolves the cluster's settings: flags first, then the environment, then `grove login`'s profile.
 import { readFile } from "node:fs/promises";
 import { METASERVER_PORT } from "#base/limits.ts";
 import { ClientError, localFailure } from "#client/terminal/client-error.ts";
@@ -19,10 +19,10 @@ export interface Profile {
   readonly metaservers: readonly string[];
   /** PEM of the authority that signed the servers' certificates; undefined trusts what the system trusts. */
   readonly ca: string | undefined;
-  /** True for a cluster that accepts mock tokens; without an authority it is spoken to without TLS (spec 5.7). */
+  /** True for a cluster that accepts mock tokens; without an authority its calls use no TLS (spec 5.7). */
   readonly mock: boolean;
   readonly idp: IdpProfile | undefined;
-  /** PEM of the authority of the identity provider's certificate; undefined trusts the public ones, and the cluster's. */
+  /** PEM of the identity provider's authority; undefined trusts public ones and the cluster's. */
   readonly idpCa?: string | undefined;
   /** host:port of a FileServer that is asked directly, without a MetaServer. */
   readonly fileserver: string | undefined;
@@ -37,7 +37,7 @@ export interface ConnectionFlags {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Puts flags, environment and profile file together (decision D23). Reads the file that `-ca` or SVC_CLUSTER_CA names. */
+/** Merges flags, environment and profile file (D23). Reads the file of `-ca` or SVC_CLUSTER_CA. */
 export async function resolveProfile(path: string, flags: ConnectionFlags, env: Env): Promise<Profile> {
   const stored = await readStored(path);
   const fromFile = stored === undefined ? undefined : profileOf(stored);
@@ -119,13 +119,13 @@ function idpFields(fields: StoredFields): IdpProfile {
   };
 }
 
-/** The provider of the environment where it names one, filled up from the profile's. */
+/** The provider of the environment, completed from the profile's. */
 function idpOf(env: Env, stored: IdpProfile | undefined): IdpProfile | undefined {
   const issuer = nonEmpty(env["IDP_ISSUER"]);
   const idp: IdpProfile = {
     issuer: issuer ?? stored?.issuer,
     clientId: nonEmpty(env["IDP_CLIENT_ID"]) ?? stored?.clientId,
-    // Another issuer's addresses are not this one's.
+    // Another issuer's addresses do not belong to this one.
     authUrl: nonEmpty(env["IDP_AUTH_URL"]) ?? (issuer === undefined ? stored?.authUrl : undefined),
     tokenUrl: nonEmpty(env["IDP_TOKEN_URL"]) ?? (issuer === undefined ? stored?.tokenUrl : undefined),
   };
@@ -153,7 +153,7 @@ export function parseAddress(text: string, defaultPort?: number): string {
   return `${match[1]}:${port}`;
 }
 
-/** Reads a settings file that people name: a cluster file, a certificate. */
+/** Reads a settings file that the user names: a cluster file, a certificate. */
 export async function readSettingsFile(path: string): Promise<string> {
   try {
     const content = await readFile(path);

@@ -1,11 +1,11 @@
-// Whom the client believes to be the identity provider: the holder of a certificate of the authority that was named for it.
+// Verifies the identity provider's certificate against the authority that is configured for it.
 import { X509Certificate } from "node:crypto";
 import { getCACertificates } from "node:tls";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { createAuthorityFetch, type Fetch } from "#os/authority-fetch.ts";
 import { type Profile, readSettingsFile } from "./profile.ts";
 
-/** Ways in which a certificate is not believed, as the system names them. */
+/** System error codes for certificates that fail verification. */
 const UNTRUSTED: readonly string[] = [
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
   "UNABLE_TO_GET_ISSUER_CERT",
@@ -15,13 +15,13 @@ const UNTRUSTED: readonly string[] = [
   "CERT_SIGNATURE_FAILURE",
 ];
 
-/** What to do about a provider whose certificate is not believed. */
+/** The hint for a provider whose certificate fails verification. */
 export const NAME_THE_AUTHORITY =
   "Its certificate is of an authority that this machine does not know: name that one once with 'grove login --idp-ca FILE'.";
 
 /**
- * A fetch for the identity provider: it trusts the authority that was named for it and no other; without one, the public ones and the
- * cluster's own.
+ * A fetch for the identity provider: trusts its configured authority alone; without one, the public
+ * authorities and the cluster's.
  */
 export function providerFetch({ ca, idpCa }: Pick<Profile, "ca" | "idpCa">): Fetch {
   if (idpCa !== undefined) return createAuthorityFetch(idpCa);
@@ -29,7 +29,7 @@ export function providerFetch({ ca, idpCa }: Pick<Profile, "ca" | "idpCa">): Fet
   return createAuthorityFetch([...getCACertificates("default"), ca].join("\n"));
 }
 
-/** Reads the file of an identity provider's authority. Throws USAGE when it holds no certificate, and what reading it throws. */
+/** Reads the file of the provider's authority. Throws USAGE without a certificate, and read errors. */
 export async function readProviderAuthority(path: string): Promise<string> {
   const pem = await readSettingsFile(path);
   if (isCertificate(pem)) return pem;
@@ -46,7 +46,7 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-/** True when a request failed because the other side's certificate is of an authority that is not trusted. */
+/** True when a request failed because the peer's certificate comes from an untrusted authority. */
 export function isUntrusted(error: unknown): boolean {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth++) {
     const { code } = at as NodeJS.ErrnoException;

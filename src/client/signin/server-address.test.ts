@@ -35,7 +35,7 @@ test("of several servers each shows a certificate of its own; one server's must 
     const real = `127.0.0.1:${port}`;
     assert.equal(await answers(real, [real]), true);
     assert.equal(await answers("localhost:1", ["localhost:1", real]), true);
-    // What a host's addresses are is not proof of who answers there.
+    // A host's addresses do not prove the identity of the server there.
     assert.equal(await answers(`other.example:${port}`, [real]), false);
   } finally {
     await server.close();

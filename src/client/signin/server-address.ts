@@ -1,4 +1,4 @@
-// Opens channels to `host:port`, over TLS unless the cluster is a mock one, and to one IP family at a time.
+// Opens channels to `host:port`, with TLS except in mock clusters, over one IP family at a time.
 import { isIP } from "node:net";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { GrpcChannel, type GrpcChannelOptions } from "#wire/grpc/client.ts";
@@ -10,12 +10,12 @@ export type Family = 4 | 6;
 
 /** One family of a host, with its addresses as `ip:port`. */
 export interface FamilyAddresses {
-  /** Undefined when the host was given as a number and there is nothing to choose. */
+  /** Undefined for a numeric host, which has only one family. */
   readonly family: Family | undefined;
   readonly addresses: readonly string[];
 }
 
-/** Silence after which a channel asks whether the server still lives, and how long an answer may take. */
+/** Silence before a channel sends a keepalive ping, and the time limit of its answer. */
 const KEEPALIVE = { intervalMs: 20_000, timeoutMs: 20_000 } as const;
 
 /** Splits `host:port`, brackets of IPv6 removed. */
@@ -25,15 +25,15 @@ export function splitAddress(address: string): { host: string; port: number } {
   return { host: host.startsWith("[") ? host.slice(1, -1) : host, port: Number(address.slice(at + 1)) };
 }
 
-/** True for an address of this machine, for which no secret leaves it. */
+/** True for an address of this machine: secrets sent there do not leave it. */
 export function isLoopback(address: string): boolean {
   const { host } = splitAddress(address);
   return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 /**
- * The families of an address in the order in which the system prefers them, the wanted one alone where there is one: a session is
- * tied to the address that it was opened from, so it must not change between IPv4 and IPv6 (decision T22).
+ * The families of an address in the system's order of preference; only the wanted one if given. A session is
+ * tied to its address, so it must not change between IPv4 and IPv6 (decision T22).
  */
 export async function familiesOf(address: string, wanted: Family | undefined): Promise<FamilyAddresses[]> {
   const { host, port } = splitAddress(address);
@@ -57,12 +57,12 @@ export async function familiesOf(address: string, wanted: Family | undefined): P
   return chosen.length > 0 ? chosen : families;
 }
 
-/** True when calls to this cluster are not encrypted: only a mock cluster without an authority of its own. */
+/** True when calls to this cluster are not encrypted: only a mock cluster without an authority. */
 export function isPlain(profile: Pick<Profile, "ca" | "mock">): boolean {
   return profile.mock && profile.ca === undefined;
 }
 
-/** Throws USAGE rather than send a real ID token over a network that others can read; a mock token is no secret. */
+/** Throws USAGE for a real ID token on an unencrypted network; a mock token is no secret. */
 export function requireSafeForToken(
   profile: Pick<Profile, "ca" | "mock">,
   address: string,
@@ -78,7 +78,7 @@ export function requireSafeForToken(
   );
 }
 
-/** Opens a channel to the addresses that one host has, or to several servers of which it is the first. It connects when first used. */
+/** Opens a channel to one host's addresses, or to several servers, `host` first; connects on first use. */
 export function openChannel(
   profile: Pick<Profile, "ca" | "mock">,
   address: string,
@@ -88,7 +88,7 @@ export function openChannel(
   const isOneServer = addresses.length === 1 || !addresses.includes(address);
   const tls = {
     ...(profile.ca === undefined ? {} : { ca: profile.ca }),
-    // Connecting to a number must not change which name the certificate has to hold. Several servers each have their own.
+    // A numeric address must not change the name in the certificate. Several servers each have their own.
     ...(isIP(host) === 0 && isOneServer ? { serverName: host } : {}),
   };
   const options: GrpcChannelOptions = { addresses, keepalive: KEEPALIVE, backoff: { maxMs: 2_000 } };

@@ -1,4 +1,4 @@
-// Gets an ID token from people: through the browser, or pasted where there is none (spec 5.1, decision T19).
+// Gets an ID token from the user: through the browser, or pasted (spec 5.1, decision T19).
 import { systemRandom } from "#base/random.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { SIGN_IN_WAIT_MS } from "#client/terminal/limits.ts";
@@ -13,7 +13,7 @@ import { findPortOwner } from "./port-owner.ts";
 import type { Profile } from "./profile.ts";
 import { providerFetch } from "./provider-trust.ts";
 
-/** Where people are asked and told, and what ends the wait for them. */
+/** The terminal and signal of a sign-in. */
 export interface SignInPlace {
   readonly terminal: Terminal;
   /** Aborts on Ctrl-C. */
@@ -35,7 +35,7 @@ export async function signInWithBrowser(context: SignInPlace, profile: Profile):
   }
 }
 
-/** Signs in without a browser on this machine: a token, or the address that a browser elsewhere was sent to, is pasted. */
+/** Signs in without a local browser: the user pastes a token or the redirect's address. */
 export async function signInByPaste(context: SignInPlace, profile: Profile): Promise<string> {
   if (profile.idp === undefined) {
     return pastedToken(
@@ -68,7 +68,7 @@ async function prepare(
   return { start, redirectUri };
 }
 
-/** Undefined when nothing can listen there: the redirect leads elsewhere, or another process has the port. */
+/** Undefined when nothing can listen: the redirect leads to another host, or the port is taken. */
 async function listen(
   context: SignInPlace,
   redirectUri: string,
@@ -135,7 +135,7 @@ async function paste(context: SignInPlace, start: SignInStart): Promise<string> 
   return start.exchange(url);
 }
 
-/** A pasted token, without the spaces and line ends that copying adds. Throws SIGN_IN_FAILED when it is none. */
+/** A pasted token without the whitespace that copying adds. Throws SIGN_IN_FAILED when it is none. */
 export function pastedToken(text: string): string {
   const token = text.trim();
   if (token === "") throw new ClientError("SIGN_IN_FAILED", "nothing was pasted");

@@ -1,11 +1,11 @@
-// Our own small JSON files: read without trusting them, replaced as a whole, readable by their owner alone.
+// The client's small JSON files: untrusted when read, replaced as a whole, readable by the owner alone.
 
 import { isGroveError } from "#base/errors.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { OWN_FILE_MAX_BYTES } from "#client/terminal/limits.ts";
 import { readPrivateFile, writePrivateFile } from "#os/private-file.ts";
 
-/** The fields of one file. Readers ask for each field by its type, so that a damaged file is an absent one. */
+/** The fields of one file, each read by its type, so that a damaged file counts as absent. */
 export class StoredFields {
   readonly #fields: Readonly<Record<string, unknown>>;
 
@@ -33,7 +33,7 @@ export class StoredFields {
     return this.#own(name) === true;
   }
 
-  /** The texts of a list; what is no text is left out. */
+  /** The texts of a list; other values are left out. */
   texts(name: string): string[] {
     const value = this.#own(name);
     return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
@@ -66,8 +66,8 @@ export function parseFields(text: string): StoredFields | undefined {
 }
 
 /**
- * Reads one of our files; undefined when there is none or it cannot be understood, which is the same: it will be written anew.
- * A file that others may read is refused, since what it holds may be known to them.
+ * Reads one of our files; undefined when it is missing or damaged: it will be written anew. Refuses a file
+ * that others may read, since its secrets may be known to them.
  */
 export async function readStored(path: string): Promise<StoredFields | undefined> {
   try {

@@ -1,8 +1,8 @@
-// Numbers of bytes as options take them.
+// Parses byte counts of options.
 import { InvalidArgumentError } from "commander";
 import { FILE_MAX_BYTES } from "#base/limits.ts";
 
-/** Reads a whole number of bytes up to the size of the largest file. Throws commander's InvalidArgumentError. */
+/** Parses whole bytes up to the largest file size. Throws commander's InvalidArgumentError. */
 export function byteCount(text: string): number {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (value <= FILE_MAX_BYTES) return value;

@@ -1,4 +1,4 @@
-// Failures that happen in the client itself, beside the refusals of a server, with a closed list of codes.
+// The failures of the client itself, beside a server's refusals, with a closed list of codes.
 import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
 
 /** Every way in which the client itself fails. */
@@ -20,9 +20,9 @@ export const CLIENT_ERROR_CODES = [
 /** One way in which the client itself fails. */
 export type ClientErrorCode = (typeof CLIENT_ERROR_CODES)[number];
 
-/** What ClientError takes beside code and message. */
+/** Options of a ClientError beside code and message. */
 export interface ClientErrorOptions {
-  /** A sentence that says what to do; the code's own otherwise. */
+  /** A sentence with the action to take; the code's own otherwise. */
   readonly todo?: string;
   readonly metadata?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
@@ -43,7 +43,7 @@ export class ClientError extends Error {
   }
 }
 
-/** A server's refusal for which the command knows better than the refusal itself what to do. */
+/** A server's refusal with the command's own hint, which is better than the refusal's. */
 export class HintedRefusal extends GroveError {
   readonly todo: string;
 
@@ -53,7 +53,7 @@ export class HintedRefusal extends GroveError {
   }
 }
 
-/** Codes that a server uses of itself, and this program of what happens here. */
+/** Codes that mean the server's failure in a reply and this machine's in a local error. */
 const EITHER_SIDE: readonly ErrorCode[] = [
   "STORAGE_FAILED",
   "STORE_UNAVAILABLE",
@@ -63,12 +63,12 @@ const EITHER_SIDE: readonly ErrorCode[] = [
 ];
 const CAUSES_MAX = 8;
 
-/** True when such a failure came from no server: a disk, a lock or a process of this machine. */
+/** True when such a failure came from this machine: a disk, a lock or a process. */
 export function isLocalFailure(error: unknown): error is GroveError {
   if (!isGroveError(error, ...EITHER_SIDE)) return false;
   let cause: unknown = error;
   for (let depth = 0; depth < CAUSES_MAX && cause instanceof Error; depth++) {
-    // By name, since the room grpc is loaded only where something is called.
+    // By name, since the room grpc is loaded on the first call only.
     if (cause.name === "StatusError") return false;
     ({ cause } = cause);
   }
@@ -80,7 +80,7 @@ export function isClientError(error: unknown, ...codes: readonly ClientErrorCode
   return error instanceof ClientError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** A failed call to the local file system as a ClientError that names the path; everything else as it is. */
+/** A failed call to the local file system as a ClientError with the path; other errors unchanged. */
 export function localFailure(error: unknown, path: string): unknown {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   if (!(error instanceof Error) || error instanceof ClientError || code === undefined) return error;

@@ -1,4 +1,4 @@
-// The exit code of every refusal and failure (decision D24), as exhaustive tables: a new code without a row does not compile.
+// The exit code of every refusal and failure (D24): exhaustive tables that a new code must extend.
 import { type ErrorCode, GroveError } from "#base/errors.ts";
 import { ClientError, type ClientErrorCode, isLocalFailure } from "./client-error.ts";
 
@@ -89,9 +89,9 @@ export const EXIT_OF_CLIENT_ERROR: Readonly<Record<ClientErrorCode, ExitCode>> =
   SERVER_UNTRUSTED: EXIT.network,
 };
 
-/** The exit code that an error ends the program with; 1 for what is neither a refusal nor a failure that we know. */
+/** The exit code of an error; 1 for unknown errors. */
 export function exitCodeOf(error: unknown): ExitCode {
-  // A failed disk of this machine is no trouble with the network.
+  // A failed disk of this machine is not a network failure.
   if (isLocalFailure(error)) return EXIT.usage;
   if (error instanceof GroveError) return EXIT_OF_REFUSAL[error.code];
   if (error instanceof ClientError) return EXIT_OF_CLIENT_ERROR[error.code];

@@ -1,6 +1,6 @@
-// A moment as people read it: the local date and minute, the same everywhere and in every locale.
+// Formats times as local date and minute, the same in every locale.
 
-/** A time in milliseconds as `2026-11-21 23:43`; a question mark for one that no calendar has. */
+/** A time in milliseconds as `2026-11-21 23:43`; a question mark for one outside the calendar. */
 export function localTime(ms: number | bigint): string {
   const date = new Date(Number(ms));
   if (Number.isNaN(date.getTime())) return "?".padEnd(16);

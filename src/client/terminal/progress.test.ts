@@ -70,7 +70,7 @@ test("the bar fits its terminal and says percent, bytes, rate, time left and fil
   });
   const line = progressLine(meter, 1_024, 200);
   assert.equal(line, "[######------------------]  25 %  1 KiB of 4 KiB  1 KiB/s  3 s left  2/8 files");
-  // A terminal without room: the bar shrinks, then goes, then whole parts from the end; nothing is cut in its middle.
+  // On a narrow terminal the bar shrinks, then goes, then whole parts from the end; no part is cut.
   const ends: [columns: number, line: string][] = [
     [80, line],
     [72, "[####------------]  25 %  1 KiB of 4 KiB  1 KiB/s  3 s left  2/8 files"],

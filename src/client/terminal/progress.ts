@@ -1,21 +1,21 @@
-// How far a transfer has come: bytes, files, rate and time left; drawn as a bar on a terminal, told in lines elsewhere.
+// Progress of a transfer (bytes, files, rate, time left): a bar on a terminal, lines elsewhere.
 import { formatBytes } from "#base/bytes.ts";
 import type { Clock } from "#base/clock.ts";
 import { PROGRESS_DRAW_MS, PROGRESS_LINE_MS, PROGRESS_RATE_WINDOW_MS } from "./limits.ts";
 import { isTty, type Terminal } from "./terminal.ts";
 import { terminalText } from "./terminal-text.ts";
 
-/** The arithmetic of a transfer, without any drawing. */
+/** The arithmetic of a transfer, without drawing. */
 export class ProgressMeter {
   readonly #clock: Pick<Clock, "steadyMs">;
   readonly #startedMs: number;
-  /** Bytes done at past moments, the oldest first; the first is the start of the window over which the rate is taken. */
+  /** Bytes done at past moments, oldest first; the first starts the window of the rate. */
   #samples: { atMs: number; bytes: number }[] = [];
   doneBytes = 0;
   doneFiles = 0;
   totalBytes = 0;
   totalFiles = 0;
-  /** True once the whole tree has been looked at, so that the totals are final. */
+  /** True once the whole tree is scanned, so that the totals are final. */
   isTotalKnown = false;
 
   constructor(clock: Pick<Clock, "steadyMs">) {
@@ -24,7 +24,7 @@ export class ProgressMeter {
     this.#samples.push({ atMs: this.#startedMs, bytes: 0 });
   }
 
-  /** A file that was counted need not be moved. */
+  /** Removes a counted file from the totals. */
   leaveOut(sizeBytes: number): void {
     this.totalFiles--;
     this.totalBytes -= sizeBytes;
@@ -34,11 +34,11 @@ export class ProgressMeter {
     return this.#clock.steadyMs() - this.#startedMs;
   }
 
-  /** Bytes a second over the last five seconds, taken anew at each call. */
+  /** Bytes a second over the last five seconds, computed at each call. */
   sampleRate(): number {
     const atMs = this.#clock.steadyMs();
     this.#samples.push({ atMs, bytes: this.doneBytes });
-    // The newest that lies before the window begins it.
+    // The newest sample before the window begins it.
     const first = this.#samples.findLastIndex((sample) => sample.atMs <= atMs - PROGRESS_RATE_WINDOW_MS);
     if (first > 0) this.#samples = this.#samples.slice(first);
     const begin = this.#samples[0];
@@ -48,21 +48,21 @@ export class ProgressMeter {
       : Math.max(0, ((this.doneBytes - begin.bytes) / spanMs) * 1_000);
   }
 
-  /** Part that is done, 0 to 1; by bytes, and by files where there are none. Undefined while the total is not known. */
+  /** The fraction done, 0 to 1, by bytes, or by files without bytes. Undefined until the total is known. */
   get fraction(): number | undefined {
     if (!this.isTotalKnown) return undefined;
     if (this.totalBytes > 0) return Math.min(1, Math.max(0, this.doneBytes / this.totalBytes));
     return this.totalFiles === 0 ? 1 : Math.min(1, this.doneFiles / this.totalFiles);
   }
 
-  /** Seconds left at a rate of bytes a second; undefined when nobody can tell. */
+  /** Seconds left at a rate of bytes a second; undefined when unknown. */
   secondsLeft(bytesPerSecond: number): number | undefined {
     if (!this.isTotalKnown || bytesPerSecond <= 0) return undefined;
     return Math.max(0, this.totalBytes - this.doneBytes) / bytesPerSecond;
   }
 }
 
-/** A span of time as people read it: "8 s", "3 min 20 s", "2 h 5 min". */
+/** A span of time: "8 s", "3 min 20 s", "2 h 5 min". */
 export function formatSeconds(seconds: number): string {
   const whole = Math.ceil(seconds);
   if (whole < 60) return `${whole} s`;
@@ -71,10 +71,10 @@ export function formatSeconds(seconds: number): string {
   return "over a day";
 }
 
-/** Widths of the bar, the widest that fits is taken: in steps, so that it does not breathe with every digit. */
+/** Widths of the bar, of which the widest that fits is taken: steps keep it still as digits change. */
 const BAR_CELLS = [24, 16, 10];
 
-/** The line of the bar: on a narrow terminal the bar shrinks, then goes, then what stands last is left out whole. */
+/** The line of the bar: on a narrow terminal the bar shrinks, then goes, then the last parts go. */
 export function progressLine(meter: ProgressMeter, bytesPerSecond: number, columns: number): string {
   const { fraction } = meter;
   const percent = fraction === undefined ? "  ? %" : `${String(Math.floor(fraction * 100)).padStart(3)} %`;
@@ -101,7 +101,7 @@ export function progressLine(meter: ProgressMeter, bytesPerSecond: number, colum
   return parts.join("  ").slice(0, width);
 }
 
-/** Shows a meter while a transfer runs. */
+/** Displays a meter while a transfer runs. */
 export class ProgressDisplay {
   readonly #terminal: Terminal;
   readonly #meter: ProgressMeter;

@@ -1,4 +1,4 @@
-// Asks people on a terminal: plain questions, and secrets that are not shown while they are typed or pasted.
+// Prompts on a terminal: plain questions, and secrets without echo.
 import { createInterface } from "node:readline/promises";
 import { readUnseenLine } from "#os/unseen-line.ts";
 import { ClientError } from "./client-error.ts";
@@ -19,14 +19,14 @@ export async function ask(terminal: Terminal, question: string, signal: AbortSig
   }
 }
 
-/** What asking needs of the verb that asks. */
+/** The parts of a context that a prompt needs. */
 interface Asker {
   readonly terminal: Terminal;
   readonly signal: AbortSignal;
   note(text: string): void;
 }
 
-/** Asks before something that takes things away; anything but yes is no. Throws USAGE with `why` where there is no terminal to ask on. */
+/** Asks before a destructive action; any answer but yes is no. Throws USAGE with `why` without a terminal. */
 export async function askToGoOn(
   asker: Asker,
   question: string,
@@ -43,9 +43,9 @@ export async function askToGoOn(
 }
 
 /**
- * Reads one line without showing it: tokens are never on the screen, in the shell's history or among the arguments. Not limited to
- * the 4,096 characters of a terminal's own line editing, since tokens are longer. Without a terminal the first line of
- * standard input is taken.
+ * Reads one line without echo: tokens never appear on the screen, in the shell's history or among the
+ * arguments. Tokens may exceed the 4,096 characters of a terminal's line editing. Without a terminal, reads
+ * the first line of standard input.
  */
 export async function askSecret(terminal: Terminal, question: string, signal: AbortSignal): Promise<string> {
   if (!isTty(terminal.input)) return readFirstLine(terminal.input, signal);
@@ -59,7 +59,7 @@ export async function askSecret(terminal: Terminal, question: string, signal: Ab
   }
 }
 
-/** The first line of a stream that is no terminal, without spaces around it. */
+/** The first line of a stream that is no terminal, trimmed. */
 export async function readFirstLine(
   input: AsyncIterable<Buffer | string>,
   signal: AbortSignal,

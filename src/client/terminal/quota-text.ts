@@ -1,15 +1,15 @@
-// A refusal for quota or for the number of files in two sentences: what fills it and how much is missing, and what would make room.
+// Explains refusals for quota and inodes: what fills the limit, how much is missing, what makes room.
 import { formatBytes } from "#base/bytes.ts";
 import { type ErrorMetadata, QUOTA_EXCEEDED_TEXT } from "#base/errors.ts";
 
-/** The numbers that come with a QUOTA_EXCEEDED, in bytes; undefined for what did not come or is no number (decision D1). */
+/** The numbers of a QUOTA_EXCEEDED in bytes; undefined for missing or invalid ones (decision D1). */
 type QuotaNumbers = Readonly<
   Record<"quota" | "used" | "reserved" | "requested" | "trash" | "staging", bigint | undefined>
 >;
 
 /**
- * The two sentences of QUOTA_EXCEEDED (decision D1), the first with the text that section 7 of the specification fixes. Without numbers
- * they say less, never something wrong.
+ * The two sentences of QUOTA_EXCEEDED (decision D1), the first with the text that section 7 of the
+ * specification fixes. Without numbers they say less, never something wrong.
  */
 export function explainQuota({ metadata }: { readonly metadata: ErrorMetadata }): {
   what: string;
@@ -37,7 +37,10 @@ export function explainQuota({ metadata }: { readonly metadata: ErrorMetadata })
   };
 }
 
-/** The two sentences of INODE_LIMIT: how many files and folders there are, and what would make room. Without numbers they say less. */
+/**
+ * The two sentences of INODE_LIMIT: the number of files and folders, and what makes room. Without numbers
+ * they say less.
+ */
 export function explainInodes({ metadata }: { readonly metadata: ErrorMetadata }): {
   what: string;
   todo: string;
@@ -84,7 +87,7 @@ function roomForInodes(trash: number, owner: string | undefined): string {
     : `Delete what is not needed (grove rm, then grove trash empty), or ${ask}.`;
 }
 
-/** What fills the quota: "12.1 GiB in files, 3.9 GiB in trash". */
+/** The contents of the quota: "12.1 GiB in files, 3.9 GiB in trash". */
 function parts(numbers: QuotaNumbers, used: bigint): string {
   const { trash = 0n, staging = 0n, reserved = 0n } = numbers;
   const files = used > trash + staging ? used - trash - staging : 0n;
@@ -98,7 +101,7 @@ function parts(numbers: QuotaNumbers, used: bigint): string {
     .join(", ");
 }
 
-/** What would make room; owner is whose root it is when it is not the reader's own, who may not delete there. */
+/** What makes room; owner is the root's owner when it is not the reader, who may not delete there. */
 function room(trash: bigint, missing: bigint, owner: string | undefined): string {
   const ask = "ask an administrator for a larger quota";
   if (owner !== undefined) {

@@ -1,13 +1,13 @@
-// Makes text that came from elsewhere safe to print: nothing in it can move the cursor, recolour or reorder what people read.
+// Escapes text from elsewhere so that it cannot move the cursor, recolour or reorder the output.
 
 /**
- * C0, DEL and C1 controls; marks that turn the direction of writing; line and paragraph separators; characters that
- * show nothing; tags; halves of surrogate pairs.
+ * C0, DEL and C1 controls; bidirectional marks; line and paragraph separators; invisible characters; tags;
+ * unpaired surrogates.
  */
 const UNSAFE =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|\p{Surrogate}/gu;
 
-/** Replaces whatever could deceive or drive a terminal by visible escapes, such as \x1b and \u{202e} (failure B-09). */
+/** Replaces unsafe characters by visible escapes, such as \x1b and \u{202e} (failure B-09). */
 export function terminalText(text: string): string {
   return text.replaceAll(UNSAFE, (character) => {
     const code = character.codePointAt(0) ?? 0;
@@ -15,10 +15,10 @@ export function terminalText(text: string): string {
   });
 }
 
-/** The same for text that is JSON already: the escapes are JSON's own, so that it parses to what it was. */
+/** The same for JSON text: the escapes are JSON's own, so that it parses to the same value. */
 export function terminalJson(json: string): string {
   return json.replaceAll(UNSAFE, (character) => {
-    // What is left unescaped in JSON outside strings is only the line feed of its layout.
+    // The only unescaped control outside JSON's strings is the line feed of its layout.
     if (character === "\n") return character;
     let escaped = "";
     for (let index = 0; index < character.length; index++) {
@@ -28,12 +28,12 @@ export function terminalJson(json: string): string {
   });
 }
 
-/** True when bytes hold something that a terminal would obey: controls other than tab, line feed and carriage return. */
+/** True when bytes hold terminal controls other than tab, line feed and carriage return. */
 export function holdsTerminalControls(bytes: Uint8Array): boolean {
   for (let index = 0; index < bytes.length; index++) {
     const byte = bytes[index] as number;
     if (byte < 0x20 ? byte !== 0x09 && byte !== 0x0a && byte !== 0x0d : byte === 0x7f) return true;
-    // C1 controls as UTF-8 are C2 80 to C2 9F; a lone byte in that range is one to terminals that read Latin-1.
+    // C1 controls are C2 80 to C2 9F in UTF-8; a lone byte of that range is one on Latin-1 terminals.
     if (byte >= 0x80 && byte <= 0x9f) {
       const before = index === 0 ? undefined : bytes[index - 1];
       if (before === undefined || before === 0xc2 || before < 0x80) return true;

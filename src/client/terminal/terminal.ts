@@ -1,8 +1,8 @@
-// The streams that a command reads and writes, with waiting for readers that are slower than we are.
+// The streams of a command, with backpressure from slow readers.
 import { once } from "node:events";
 import { terminalText } from "./terminal-text.ts";
 
-/** Standard input, output and error of a command, and what they are connected to. */
+/** Standard input, output and error of a command, with the environment and terminal state. */
 export interface Terminal {
   readonly input: NodeJS.ReadStream;
   readonly output: NodeJS.WriteStream;
@@ -15,12 +15,12 @@ export function processTerminal(): Terminal {
   return { input: process.stdin, output: process.stdout, error: process.stderr, env: process.env };
 }
 
-/** True when people look at the stream. */
+/** True when the stream is a terminal. */
 export function isTty(stream: NodeJS.ReadStream | NodeJS.WriteStream): boolean {
   return stream.isTTY;
 }
 
-/** Writes, and waits when the reader is slower: whoever pipes a large listing must not make us hold it. */
+/** Writes, and waits for a slow reader, so that a large listing in a pipe is never buffered. */
 export async function writeAll(stream: NodeJS.WriteStream, data: string | Uint8Array): Promise<void> {
   if (!stream.write(data) && stream.writable) await once(stream, "drain");
 }

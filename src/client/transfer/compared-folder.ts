@@ -1,4 +1,4 @@
-// What is in a folder of the cluster before an upload into it, so that only what differs is sent.
+// Reads a folder of the cluster before an upload into it, so that only differences are sent.
 
 import { type Cluster, LONG } from "#client/connection/cluster.ts";
 import { isFolder, listPages } from "#client/connection/listing.ts";
@@ -6,16 +6,16 @@ import type { RemotePath } from "#client/connection/remote-path.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { FileThere } from "./sameness.ts";
 
-/** As much of an entry as a comparison needs. */
+/** The fields of an entry that a comparison needs. */
 export interface EntryThere extends FileThere {
   readonly isFolder: boolean;
-  /** True for a folder with nothing in it. */
+  /** True for an empty folder. */
   readonly isEmpty: boolean;
-  /** True for a file whose stored bytes are wrong: it is sent again whatever it says. */
+  /** True for a file whose stored bytes are wrong: it is always sent again. */
   readonly isDamaged: boolean;
 }
 
-/** An entry as a listing or a look at it alone shows it. */
+/** An entry from a listing or a single lookup. */
 export function entryThere(attr: Attr): EntryThere {
   return {
     isFolder: isFolder(attr),
@@ -27,7 +27,7 @@ export function entryThere(attr: Attr): EntryThere {
   };
 }
 
-/** The entries of a folder that nothing of this machine has been found for yet. */
+/** The entries of a folder without a counterpart on this machine so far. */
 export class ComparedFolder {
   readonly #entries = new Map<string, EntryThere>();
 
@@ -40,7 +40,7 @@ export class ComparedFolder {
     return folder;
   }
 
-  /** Takes out what has this name; undefined when nothing has. */
+  /** Takes out the entry of this name; undefined without one. */
   take(name: string): EntryThere | undefined {
     const entry = this.#entries.get(name);
     this.#entries.delete(name);

@@ -1,10 +1,10 @@
-// The flags of `put` and `get` that leave out what is there already.
+// The flags of `put` and `get` that skip files already there.
 import type { Command } from "commander";
 import type { ClientFlags } from "#client/connection/client-flags.ts";
 import { BY_CHECKSUM, BY_TIME, type Sameness } from "./sameness.ts";
 import type { TypedFlags } from "./transfer-words.ts";
 
-/** What both verbs take. */
+/** The flags of both verbs. */
 export interface TransferFlags extends ClientFlags {
   readonly recursive?: boolean;
   readonly quiet?: boolean;
@@ -14,7 +14,7 @@ export interface TransferFlags extends ClientFlags {
   readonly yes?: boolean;
 }
 
-/** Adds the flags to a verb's parser; `away` is what becomes of what only the target has. */
+/** Adds the flags to a verb's parser; `away` says where surplus entries go. */
 export function withTransferFlags(command: Command, away: string): Command {
   return command
     .option("-r, --recursive", "folders with all that is in them (also without it, when a folder is named)")
@@ -28,13 +28,13 @@ export function withTransferFlags(command: Command, away: string): Command {
     .option("-q, --quiet", "say nothing unless something fails");
 }
 
-/** What is to be left out; undefined for nothing. */
+/** The rule for skipped files; undefined to transfer all. */
 export function wantedSameness(flags: TransferFlags): Sameness | undefined {
   if (flags.checksum === true) return BY_CHECKSUM;
   return flags.update === true || flags.delete === true ? BY_TIME : undefined;
 }
 
-/** The flags that a command needs again to do the same. */
+/** The flags that repeat the same command. */
 export function repeatedFlags(flags: TransferFlags): TypedFlags {
   const { recursive, update, checksum, yes, metaserver, fileserver, ca } = flags;
   return { r: recursive, update, checksum, delete: flags.delete, yes, metaserver, fileserver, ca };

@@ -1,4 +1,4 @@
-// Receives one file and believes nothing: order, size, each chunk's checksum and the whole file's are checked (decision D15).
+// Receives one file and checks order, size, each chunk's checksum and the whole file's (decision D15).
 
 import { crc32Combine } from "#base/crc32-combine.ts";
 import { CHUNK_BYTES, FILE_MAX_BYTES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
@@ -22,8 +22,9 @@ export interface Range {
 }
 
 /**
- * Downloads a file, or a part of it, slice by slice; resolves with its attributes when everything was right. What was handed out
- * before that is not yet to be trusted. Rejects with StatusError, or with ClientError when the server broke its promise.
+ * Downloads a file, or a part of it, slice by slice; resolves with its attributes once everything was right.
+ * Slices are not to be trusted before that. Rejects with StatusError, or with ClientError when the server
+ * broke its promise.
  */
 export async function downloadFile(
   server: Server,
@@ -73,7 +74,7 @@ class Receiver {
   readonly #onBytes: OnBytes | undefined;
   #attr: Attr | undefined;
   #position: number;
-  /** Where the asked part ends. */
+  /** The end of the requested part. */
   #end = 0;
   #crc: number;
   /** True when the checksum of all bytes up to the end will be known. */
@@ -111,7 +112,7 @@ class Receiver {
     await this.#takeChunk(message, part.value.crc32);
   }
 
-  /** The end of the stream: everything must be there now. */
+  /** Ends the stream: everything must have arrived. */
   end(): Attr {
     const attr = this.#attr;
     if (attr === undefined) throw this.#broken("sent nothing");
@@ -121,7 +122,7 @@ class Receiver {
     return attr;
   }
 
-  /** What was received does not count. */
+  /** Subtracts the received bytes from the progress. */
   giveUp(): void {
     this.#onBytes?.(this.#range.offset - this.#position);
   }
@@ -171,7 +172,7 @@ class Receiver {
   }
 }
 
-/** Reads a whole file in one call, checked like a download; undefined when it has more bytes than one call carries. */
+/** Reads a whole file in one call, checked like a download; undefined when it exceeds one call. */
 export async function readWholeFile(
   server: Server,
   source: RemotePath,

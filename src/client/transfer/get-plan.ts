@@ -1,4 +1,4 @@
-// Where each source of a download goes on this machine: as its last run left it when that was cut, else by what the target is now.
+// Plans where each source of a download goes: as a cut run left it, else by the target.
 import { type BigIntStats, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve as resolveLocal } from "node:path";
 import { systemClock } from "#base/clock.ts";
@@ -18,7 +18,7 @@ import {
 } from "./transfer-journal.ts";
 import type { DownloadSource } from "./tree-download.ts";
 
-/** What was named, and what is there. */
+/** A named source and its attributes. */
 export interface NamedRemote {
   readonly path: TypedPath;
   readonly attr: Attr;
@@ -27,15 +27,15 @@ export interface NamedRemote {
 /** A source with its place. */
 export type PlannedDownload = DownloadSource & PlannedTransfer;
 
-/** What a plan is made from. */
+/** Dependencies of a plan. */
 export interface GetPlanDeps {
   readonly context: ClientContext;
   readonly journal: TransferJournal;
-  /** As it was typed. */
+  /** The target as typed. */
   readonly target: string;
-  /** What people want left out; undefined when they want all fetched. */
+  /** The rule for skipped files; undefined to fetch all. */
   readonly wanted: Sameness | undefined;
-  /** True when what the sources do not have is to be found. */
+  /** True when surplus entries of the target are to be found. */
   readonly isMirror: boolean;
 }
 
@@ -57,7 +57,7 @@ export async function planGet(
   const names = new Set<string>();
   const plan: PlannedDownload[] = [];
   for (const source of sources) {
-    // The name comes from what was typed, never from what the server answered.
+    // The name comes from the typed path, never from the server's answer.
     const name = baseName(source.path.path);
     if (isInto && name === "" && sources.length > 1) {
       throw new ClientError("USAGE", `${formatRemotePath(source.path)} is a root and has no name`, {
@@ -89,11 +89,11 @@ async function planOne(
   };
   const last = await journal.find(pair);
   const placed = usualPlace(source, target, isInto);
-  // Beside others a folder goes where its name says, or one would lie in the other.
+  // With several sources a folder goes under its own name, or one could lie in the other.
   const mayGoOn = last !== undefined && (wanted !== undefined || !last.isDone);
   if (mayGoOn && (isAlone || last.placed === placed)) {
     const found = folderIdAt(last.placed);
-    // A run that never saw the folder has put nothing there.
+    // A run that never made the folder has put nothing there.
     const isThat = last.folderId === undefined ? isEmpty(last.placed) : last.folderId === found;
     if (found !== undefined && isThat) {
       const goesOn = last.isDone ? undefined : last;
@@ -106,7 +106,7 @@ async function planOne(
   return { ...placeAt(source, placed), sameness: wanted, run: { pair, record: begun(placed) } };
 }
 
-/** A transfer that begins now. */
+/** The record of a transfer that begins now. */
 function begun(placed: string): TransferRecord {
   const isFresh = lstatSync(placed, { throwIfNoEntry: false }) === undefined;
   return { placed, folderId: undefined, isFresh, startedMs: systemClock.wallMs(), isDone: false };
@@ -125,7 +125,7 @@ function placeAt({ path, attr }: NamedRemote, local: string): DownloadSource {
 function usualPlace({ path }: NamedRemote, target: string, isInto: boolean): string {
   if (!isInto) return resolveLocal(target);
   const name = baseName(path.path);
-  // A root has no name, so its content goes into the folder itself, through a link if that is what was named.
+  // A root has no name, so its content goes into the folder itself, also through a named link.
   return resolveLocal(name === "" ? realpathSync(target) : join(target, name));
 }
 
@@ -138,8 +138,8 @@ function isEmpty(path: string): boolean {
 }
 
 /**
- * Tells a folder of this machine from another one that has got its name since; undefined where there is none. By its inode alone: the
- * number of a device may be another one after a restart.
+ * Identifies a folder of this machine by its inode, so that another one of its name differs; undefined
+ * without one. A device's number may change with a restart, so it does not count.
  */
 export function folderIdAt(path: string): string | undefined {
   let stats: BigIntStats | undefined;

@@ -1,4 +1,4 @@
-// The checksum of a file of this machine, or of its beginning.
+// Computes the checksum of a local file, or of its beginning.
 import { closeSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { ClientError, localFailure } from "#client/terminal/client-error.ts";
@@ -10,7 +10,7 @@ import { READ_FLAGS } from "./local-source.ts";
 export async function checksumOf(path: string, length: number): Promise<number> {
   let handle: FileHandle | undefined;
   try {
-    // Trips to the thread pool cost more than such a file.
+    // Trips to the thread pool cost more than reading such a file.
     if (length <= SMALL_FILE_BYTES) return smallChecksumOf(path, length);
     handle = await open(path, READ_FLAGS);
     const buffer = Buffer.allocUnsafeSlow(DOWNLOAD_BLOCK_BYTES);

@@ -1,4 +1,4 @@
-// Writes a received file: into a temporary one beside its place, which takes the name only when all of it is there and right.
+// Writes a received file to a temporary one beside its place and renames it once it is complete.
 import { randomBytes } from "node:crypto";
 import {
   close,
@@ -30,9 +30,9 @@ const closeFile = promisify(close);
 const setTimes = promisify(futimes);
 const writeFile = promisify(write);
 
-/** O_EXCL and O_NOFOLLOW: what lies there under that name, a symbolic link say, is never written through (failure B-09). */
+/** O_EXCL and O_NOFOLLOW: never writes through an existing file or symbolic link (failure B-09). */
 const WRITE_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-/** O_NONBLOCK: nor is anybody waited for who would open the other end of a pipe there. */
+/** O_NONBLOCK: opening a pipe does not wait for its other end. */
 const APPEND_FLAGS =
   constants.O_WRONLY |
   constants.O_CREAT |
@@ -40,27 +40,27 @@ const APPEND_FLAGS =
   constants.O_NOFOLLOW |
   (constants.O_NONBLOCK ?? 0);
 
-/** Temporary files of this process that have not got their names yet. */
+/** Temporary files of this process before their renaming. */
 const unfinished = new Set<string>();
 
-/** Removes the temporary files of transfers that will not end any more; for a program that is about to be left. */
+/** Removes the temporary files of unfinished transfers; for a program that is about to exit. */
 export function removeUnfinishedFiles(): void {
   for (const path of unfinished) {
     try {
       unlinkSync(path);
     } catch {
-      // It has been renamed or removed already.
+      // Renamed or removed already.
     }
   }
   unfinished.clear();
 }
 
-/** O_EXCL alone keeps files apart, so one random part for the whole process does. */
+/** O_EXCL alone keeps files apart, so one random part for the whole process is enough. */
 const PROCESS_PART = `${randomBytes(9).toString("base64url")}-${process.pid}`;
 const TEMPORARY_NAME = /^\.grove-get-[\w-]{12}-(\d{1,10})-\d{1,16}\.part$/;
 let made = 0;
 
-/** Removes the temporary files that processes which are gone have left in a folder; others keep theirs. */
+/** Removes temporary files of dead processes from a folder; those of live ones stay. */
 export function removeLeftFiles(folder: string): void {
   let names: string[];
   try {
@@ -81,7 +81,10 @@ function temporaryPath(folder: string): string {
   return join(folder, `.grove-get-${PROCESS_PART}-${++made}.part`);
 }
 
-/** Puts a small file into its place in one go, with the time of change it had and the rights of what it replaces. Throws ClientError. */
+/**
+ * Puts a small file into its place in one go, with its time of change and the rights of the file before.
+ * Throws ClientError.
+ */
 export function writeSmallFile(folder: string, name: string, data: Uint8Array, mtimeMs: number): void {
   const temporary = temporaryPath(folder);
   const path = join(folder, name);
@@ -106,7 +109,7 @@ export function writeSmallFile(folder: string, name: string, data: Uint8Array, m
   }
 }
 
-/** False for what somebody else owns, or has another name for: it could be changed after its bytes were checked. */
+/** False for a file of another owner or with another link: it could change after its bytes were checked. */
 function isOwn(stats: Stats): boolean {
   const isOurs = process.geteuid === undefined || stats.uid === process.geteuid();
   return isOurs && stats.isFile() && stats.nlink === 1;
@@ -116,7 +119,7 @@ function removeQuietly(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // There is none.
+    // No file there.
   }
 }
 
@@ -127,8 +130,8 @@ interface Block {
 }
 
 /**
- * A large file on its way to its place. Slices are copied into a few large blocks: what came off the socket can go at once, which
- * costs less than what its keeping costs the garbage collector.
+ * Writes a large file. Copies slices into a few large blocks, so that socket buffers are freed at once:
+ * keeping them costs the garbage collector more.
  */
 export class LocalFileWriter {
   readonly #path: string;
@@ -151,7 +154,7 @@ export class LocalFileWriter {
     this.#descriptor = descriptor;
   }
 
-  /** Opens the temporary file in the folder that the file is for. Rejects with ClientError. */
+  /** Opens the temporary file in the target folder. Rejects with ClientError. */
   static async create(folder: string, name: string): Promise<LocalFileWriter> {
     const path = join(folder, name);
     const temporary = temporaryPath(folder);
@@ -166,8 +169,8 @@ export class LocalFileWriter {
   }
 
   /**
-   * Opens the part of a file that an earlier download has left, or begins one there; undefined where that cannot be, or something lies
-   * that no download of this user has left.
+   * Opens the part of a file that an earlier download left, or begins one there. Undefined where that fails,
+   * or the file there is not a download of this user.
    */
   static async goOn(folder: string, name: string, partial: string): Promise<LocalFileWriter | undefined> {
     const path = join(folder, name);
@@ -187,7 +190,7 @@ export class LocalFileWriter {
     return undefined;
   }
 
-  /** Takes the next slice, which may change afterwards when true came back. Await a promise before the next one. */
+  /** Takes the next slice, whose buffer is free when this is true. Await a promise before the next one. */
   write(slice: Uint8Array): true | Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     let at = 0;
@@ -204,7 +207,10 @@ export class LocalFileWriter {
     return true;
   }
 
-  /** Writes the rest, sets the time of change and gives the file its name, with the rights of what had it. Rejects with ClientError. */
+  /**
+   * Writes the rest, sets the time of change and renames the file, with the rights of the one before. Rejects
+   * with ClientError.
+   */
   async finish(mtimeMs: number): Promise<void> {
     if (this.#filling !== undefined) this.#send(this.#filling);
     await this.#writing;
@@ -221,14 +227,14 @@ export class LocalFileWriter {
     unfinished.delete(this.#temporary);
   }
 
-  /** Keeps what has been written for another download to go on with; the name stays as it was. */
+  /** Keeps the written part for another download; the name stays as it was. */
   async leave(): Promise<void> {
     if (this.#filling !== undefined) this.#send(this.#filling);
     await this.#writing;
     await this.#close().catch(() => undefined);
   }
 
-  /** Removes what has been written; the name stays as it was. */
+  /** Removes the written part; the name stays as it was. */
   async discard(): Promise<void> {
     await this.#writing;
     await this.#close().catch(() => undefined);
@@ -236,7 +242,7 @@ export class LocalFileWriter {
     unfinished.delete(this.#temporary);
   }
 
-  /** Closes once: the number of a closed file may be another file's by now. */
+  /** Closes once: a closed file's descriptor may belong to another file. */
   async #close(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
@@ -256,7 +262,7 @@ export class LocalFileWriter {
     this.#writing ??= this.#writeWaiting();
   }
 
-  /** All blocks wait for the disk: goes on when it has taken them. */
+  /** Waits for the disk when all blocks are full. */
   async #writeLater(slice: Uint8Array): Promise<void> {
     while (this.#free.length === 0 && this.#failure === undefined) await this.#blockWritten();
     const written = this.write(slice);
@@ -270,7 +276,7 @@ export class LocalFileWriter {
     return this.#blockFreed.promise;
   }
 
-  /** Writes until nothing waits. It never rejects: the failure is told to whoever comes next. */
+  /** Writes until nothing waits. Never rejects: the next caller gets the failure. */
   async #writeWaiting(): Promise<void> {
     for (let block = this.#waiting.shift(); block !== undefined; block = this.#waiting.shift()) {
       try {

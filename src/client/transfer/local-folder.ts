@@ -1,11 +1,11 @@
-// Makes the folders of a download, and lets no name that a server sends lead out of them (failure B-09).
+// Makes the folders of a download, and refuses a server's names that lead out of them (failure B-09).
 import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { nameProblem } from "#base/names.ts";
 import { ClientError, localFailure } from "#client/terminal/client-error.ts";
 
-/** What Windows and its disks cannot store, or understand as a way elsewhere. */
+/** Names that Windows and its disks cannot store, or read as another path. */
 const FORBIDDEN_ON_WINDOWS = /[\\<>:"|?*]|[. ]$|^(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?$/i;
 
 /** Downloads of this or another process. */
@@ -14,7 +14,7 @@ const UNFINISHED = /^\.grove-get-.*\.part$/s;
 /** One folder of this machine that a download fills. */
 export class LocalFolder {
   readonly path: string;
-  /** True where the disk takes names that differ only in case for the same. */
+  /** True where the disk ignores case in names. */
   readonly #isFolding: boolean;
   readonly #taken = new Set<string>();
 
@@ -24,8 +24,8 @@ export class LocalFolder {
   }
 
   /**
-   * Opens the top of a download, which the user has named: links on the way to it are followed. The folder is made when it is not
-   * there. Throws ClientError.
+   * Opens the top of a download, which the user has named: links to it are followed, and a missing folder is
+   * made. Throws ClientError.
    */
   static top(path: string): LocalFolder {
     makeFolder(path);
@@ -40,8 +40,8 @@ export class LocalFolder {
   }
 
   /**
-   * Checks a name that the server has sent, and takes it: the name of one entry, not a way to elsewhere, and not one that another
-   * entry has taken. Returns it. Throws ClientError.
+   * Checks a server's name and reserves it: one entry's name, no path, and not the name of another entry.
+   * Returns it. Throws ClientError.
    */
   claim(name: string): string {
     const problem =
@@ -62,7 +62,7 @@ export class LocalFolder {
     return name;
   }
 
-  /** Names in it that no entry has taken, unfinished downloads excepted. Throws ClientError. */
+  /** Names in the folder without an entry, unfinished downloads excepted. Throws ClientError. */
   others(): string[] {
     try {
       return readdirSync(this.path).filter(
@@ -73,7 +73,7 @@ export class LocalFolder {
     }
   }
 
-  /** True when some entry has taken a name. */
+  /** True when an entry has reserved a name. */
   get hasEntries(): boolean {
     return this.#taken.size > 0;
   }
@@ -84,7 +84,7 @@ export class LocalFolder {
   }
 }
 
-/** Makes a folder; one that is there is as good, unless it is reached through a symbolic link. */
+/** Makes a folder; an existing one is accepted unless it is reached through a symbolic link. */
 function makeFolder(path: string): void {
   try {
     mkdirSync(path);
@@ -97,7 +97,7 @@ function makeFolder(path: string): void {
   }
 }
 
-/** Asks the disk itself, since it is not the system that decides. */
+/** Tries the disk, since case folding depends on it and not on the system. */
 function foldsCase(path: string): boolean {
   const name = `.grove-case-${randomBytes(6).toString("hex")}-a`;
   const probe = join(path, name);

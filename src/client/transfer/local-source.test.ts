@@ -1,4 +1,4 @@
-// When a file counts as changed, and that the last piece of a changed one is never given.
+// Tests of when a file counts as changed, and that the last piece of a changed one is never given.
 import assert from "node:assert/strict";
 import { appendFileSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
@@ -35,7 +35,10 @@ async function setUp(t: TestContext, bytes: number): Promise<Lab> {
   return { path, handle, look: async () => stateOf(await handle.stat({ bigint: true }), path) };
 }
 
-/** Reads the file as an upload does, and changes it after so many pieces; answers what was given before the refusal. */
+/**
+ * Reads the file as an upload does, changes it after so many pieces, and returns the pieces before the
+ * refusal.
+ */
 async function readAndChange(lab: Lab, after: number, change: () => void): Promise<number[]> {
   const source = await settledState(lab.look, lab.path);
   async function* pieces(): AsyncGenerator<Buffer, void, undefined> {
@@ -107,7 +110,7 @@ test("a file that is written to at every look is refused, one that comes to rest
   const lab = await setUp(t, 1);
   const busy = async (): Promise<SourceState> => {
     appendFileSync(lab.path, "b");
-    // As if it had been written to this very moment: on a busy machine the look itself comes later than a step of the clock of files.
+    // Pretends a write at this very moment: on a busy machine the check comes later than a clock step.
     return { ...(await lab.look()), ctimeNs: BigInt(Date.now()) * 1_000_000n + 1n };
   };
   await assert.rejects(settledState(busy, lab.path), CHANGED);

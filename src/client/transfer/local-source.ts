@@ -1,20 +1,20 @@
-// What a local file is when its upload begins, and whether it still is that when the last piece goes out.
+// Captures a local file's state when its upload begins, and checks it before the last piece.
 import { type BigIntStats, constants } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { FILE_MAX_BYTES } from "#base/limits.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { COARSE_FILE_TIME_MS, FILE_TIME_MS, SOURCE_LOOKS_MAX } from "#client/terminal/limits.ts";
 
-/** Neither through a link, nor waiting for whoever opens the other end of a pipe. */
+/** O_NOFOLLOW and O_NONBLOCK: no link is followed, and a pipe's other end is not awaited. */
 export const READ_FLAGS: number = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Everything that a change of a file's content changes. */
+/** The attributes that a change of a file's content changes. */
 export interface SourceState {
   readonly sizeBytes: number;
-  /** As servers are told: whole milliseconds; the first of all moments becomes the one after it, since 0 means "now" on the wire. */
+  /** The time on the wire: whole milliseconds, and 1 for 0, since 0 means "now" there. */
   readonly mtimeMs: number;
   readonly mtimeNs: bigint;
-  /** Nobody can set it back, unlike the other. */
+  /** Unlike mtime, no program can set it back. */
   readonly ctimeNs: bigint;
 }
 
@@ -25,17 +25,17 @@ export function stateOf(stats: BigIntStats, path: string): SourceState {
     throw new ClientError("LOCAL_FILE", `${path} is too large for the cluster`);
   }
   const { mtimeNs, ctimeNs } = stats;
-  // Not by whole numbers alone: a time that was set as seconds with a fraction lies some nanoseconds before its millisecond.
+  // A time set as seconds with a fraction lies some nanoseconds before its millisecond, so it is rounded.
   const mtimeMs = Number(mtimeNs / 1_000_000n) + Number(mtimeNs % 1_000_000n) / 1e6;
   return { sizeBytes: Number(stats.size), mtimeMs: toldTimeMs(mtimeMs), mtimeNs, ctimeNs };
 }
 
-/** A time of change as servers are told it. */
+/** A time of change as it is sent to servers. */
 export function toldTimeMs(mtimeMs: number): number {
   return Math.trunc(mtimeMs) || 1;
 }
 
-/** True when nobody has written to the file since an earlier look found it settled. */
+/** True when no write happened since an earlier check found the file settled. */
 export function isSameState(earlier: SourceState, now: SourceState): boolean {
   return (
     earlier.sizeBytes === now.sizeBytes && earlier.mtimeNs === now.mtimeNs && earlier.ctimeNs === now.ctimeNs
@@ -43,14 +43,17 @@ export function isSameState(earlier: SourceState, now: SourceState): boolean {
 }
 
 /**
- * True when every write from now on gives the file another time than it has. Just after a change that is not so: the clock of files
- * goes on in steps, and a call that set the time when it began may still be writing. `nowMs` is wall time.
+ * True when every write from now on gives the file another time. Just after a change it may not: file times
+ * advance in steps, and a call that set the time may still be writing. `nowMs` is wall time.
  */
 export function isSettled(state: SourceState, nowMs: number): boolean {
   return Math.abs(nowMs - Number(state.ctimeNs) / 1e6) > stepMsOf(state);
 }
 
-/** Looks until the file is settled, and answers how it is then. Rejects with ClientError when somebody writes to it all the time. */
+/**
+ * Waits until the file is settled and returns its state. Rejects with ClientError for a file in constant
+ * change.
+ */
 export async function settledState<S extends SourceState>(look: () => Promise<S>, path: string): Promise<S> {
   for (let looks = 1; ; looks++) {
     const state = await look();
@@ -64,7 +67,10 @@ function stepMsOf({ ctimeNs }: SourceState): number {
   return ctimeNs % 1_000_000_000n === 0n ? COARSE_FILE_TIME_MS : FILE_TIME_MS;
 }
 
-/** Gives the last of the pieces, which have so many bytes, only when the file is still what it was: else its start would be of another time than its end. */
+/**
+ * Gives the last piece, of so many bytes, only when the file is unchanged. Else its start and its end would
+ * come from different states.
+ */
 export async function* unchanged(
   pieces: AsyncIterable<Buffer>,
   totalBytes: number,
@@ -81,7 +87,7 @@ export async function* unchanged(
   if (last !== undefined) yield last;
 }
 
-/** The refusal of a file that somebody writes to. */
+/** The refusal of a file that is being written to. */
 export function changedWhileRead(path: string): ClientError {
   return new ClientError("LOCAL_FILE", `${path} changed while it was read`, {
     todo: "Send it again when nobody writes to it.",

@@ -1,4 +1,4 @@
-// What is in the target of a download and not in its source any more: shown, asked about, and put aside, since this machine has no trash.
+// Puts aside, after a question, entries of a download's target that the source lacks.
 import { mkdirSync, renameSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import type { ClientContext } from "#client/connection/client-context.ts";
@@ -13,15 +13,15 @@ export interface LocalSurplus {
   readonly path: string;
 }
 
-/** What putting it aside is made from. */
+/** The dependencies of putting entries aside. */
 export interface LocalSurplusDeps {
   readonly context: ClientContext;
   readonly report: TransferReport;
-  /** Wall time, which the new folders are named after. */
+  /** Wall time, which names the new folders. */
   readonly nowMs: number;
 }
 
-/** Shows what is too much, asks unless people are sure, and moves it into a folder beside the one that it is in. */
+/** Lists the surplus, asks unless confirmed, and moves it into a folder beside its own. */
 export async function putAside(
   deps: LocalSurplusDeps,
   surplus: readonly LocalSurplus[],

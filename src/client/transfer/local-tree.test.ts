@@ -21,7 +21,7 @@ async function walk(path = top): Promise<LocalEntry[]> {
   return Array.fromAsync(walkLocalTree(path));
 }
 
-/** What would be stored, as "place" or "place/" for folders, in order. */
+/** The places that would be stored, folders with a slash, in order. */
 async function stored(): Promise<string[]> {
   return (await walk()).flatMap((entry) =>
     entry.kind === "skipped"
@@ -30,7 +30,7 @@ async function stored(): Promise<string[]> {
   );
 }
 
-/** What is left out, by name, and why. */
+/** The skipped entries by name, with reasons. */
 async function left(): Promise<Record<string, string>> {
   const entries = await walk();
   return Object.fromEntries(

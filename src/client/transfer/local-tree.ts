@@ -1,4 +1,4 @@
-// Walks a folder of this machine for an upload: folders before what is in them, symbolic links by the rule of decision D13.
+// Walks a local folder for an upload: folders first, symbolic links by the rule of decision D13.
 import { lstatSync, readdirSync, realpathSync, type Stats } from "node:fs";
 import { join, sep } from "node:path";
 import { nameProblem } from "#base/names.ts";
@@ -18,13 +18,13 @@ export interface FolderEntry {
 /** A file to be uploaded. */
 export interface FileEntry {
   readonly kind: "file";
-  /** The file itself: for a link the one that it points to. */
+  /** The file itself: for a link its target. */
   readonly localPath: string;
   readonly place: string;
   /** Place of the folder that it is in. */
   readonly folder: string;
   readonly sizeBytes: number;
-  /** As servers are told: whole milliseconds, never 0. */
+  /** The time on the wire: whole milliseconds, never 0. */
   readonly mtimeMs: number;
   readonly ctimeMs: number;
 }
@@ -34,14 +34,14 @@ export interface SkippedEntry {
   readonly kind: "skipped";
   readonly localPath: string;
   readonly why: string;
-  /** Where it would be on the server; of a folder that cannot be read, where that is. Undefined for a name that the server cannot have. */
+  /** Its place on the server, also of an unreadable folder. Undefined for a name that the server refuses. */
   readonly place?: string;
 }
 
-/** One thing that the walk has found. */
+/** One result of the walk. */
 export type LocalEntry = FolderEntry | FileEntry | SkippedEntry;
 
-/** Longest time for which the walk keeps the event loop, so that transfers go on meanwhile. */
+/** Longest time for which the walk keeps the event loop, so that transfers continue. */
 const SLICE_MS = 5;
 
 /** A folder that the walk is in, with the real paths of all folders above it. */
@@ -54,9 +54,8 @@ interface Visit {
 }
 
 /**
- * Walks a tree. A link to something inside the tree counts as what it points to; one that leads out of it, to nothing or back to a
- * folder that it lies in is skipped, and so is whatever is neither file nor folder and every name that the server would
- * refuse.
+ * Walks a tree. A link to a target inside the tree counts as that target. Skips links that lead outside, to
+ * nothing or to a folder above, special files, and names that the server would refuse.
  */
 export async function* walkLocalTree(top: string): AsyncGenerator<LocalEntry, void, undefined> {
   yield* new LocalWalk(top).entries();

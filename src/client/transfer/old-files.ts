@@ -1,8 +1,8 @@
-// Keeps the small files that this program leaves for its next runs from becoming too many.
+// Bounds the small files that this program leaves for its next runs.
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Removes files of a folder that nobody has written to for so long; looks at so many at most. Never rejects for what is not there. */
+/** Removes files that are older than a limit; checks a limited number. Never rejects for missing files. */
 export async function removeOldFiles(
   folder: string,
   limits: { readonly files: number; readonly ageMs: number },

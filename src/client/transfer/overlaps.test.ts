@@ -1,4 +1,4 @@
-// Places of several sources that would take one another's files for too much.
+// Tests of overlapping places, where one source's files would count as another's surplus.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { refuseOverlaps } from "./overlaps.ts";

@@ -1,9 +1,9 @@
-// Places that lie in one another: what one source brings would be too much for the other.
+// Finds places inside one another: one source's files would count as the other's surplus.
 import { ClientError } from "#client/terminal/client-error.ts";
 
-/** Refuses to take away what the source has lost where two sources go to one place, or one into the other. Throws USAGE. */
+/** Refuses --delete where two sources go to one place, or one into the other. Throws USAGE. */
 export function refuseOverlaps(places: readonly string[]): void {
-  // Disks of some machines take names that differ in case for one.
+  // Some disks take names that differ in case for one.
   const sorted = places.map((place) => `${place.normalize("NFC").toLowerCase()}/`).sort();
   for (const [at, place] of sorted.entries()) {
     const before = sorted[at - 1];

@@ -1,4 +1,4 @@
-// Downloads that were cut, beside the place of their file: which file and version they are of, and whose they are, is in their name.
+// The partial files of cut downloads, whose names hold the file, its version and the process.
 import { createHash } from "node:crypto";
 import { readdirSync, renameSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -7,12 +7,13 @@ import { isProcessAlive } from "#client/signin/process-lock.ts";
 
 const PREFIX = ".grove-get-";
 const SUFFIX = ".part";
-/** What our servers' etags look like; another server's are not put into names. */
+/** The form of our servers' etags; others are not put into names. */
 const ETAG = /^[0-9a-z]{1,16}-[0-9a-z]{1,16}$/;
 
 /**
- * The path at which this process keeps its part of one version of a file. A part that a process which is gone has left of the same version
- * is moved there, others of the same file are removed. Undefined when the etag cannot be in a name: such a download cannot be resumed.
+ * The path of this process's part of one version of a file. Takes over the part of a dead process for that
+ * version and removes other versions. Undefined when the etag cannot be in a name: such a download cannot be
+ * resumed.
  */
 export function claimPartial(
   folder: string,
@@ -37,7 +38,7 @@ export function claimPartial(
   return join(folder, own);
 }
 
-/** In a folder that may be written and not read nothing is found, and the download begins anew. */
+/** An unreadable folder yields nothing, so the download begins anew. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);

@@ -1,4 +1,4 @@
-// Where each source of an upload goes: as its last run left it when that was cut, else by what the target is now.
+// Plans where each source of an upload goes: as a cut run left it, else by the target.
 import { realpathSync, statSync } from "node:fs";
 import { basename, resolve as resolveLocal } from "node:path";
 import { systemClock } from "#base/clock.ts";
@@ -20,7 +20,7 @@ import {
 } from "./transfer-journal.ts";
 import type { UploadSource } from "./tree-upload.ts";
 
-/** A file or folder that was named. */
+/** A named file or folder. */
 export interface NamedSource {
   readonly path: string;
   readonly isFolder: boolean;
@@ -29,17 +29,17 @@ export interface NamedSource {
 /** A source with its place. */
 export type PlannedSource = UploadSource & PlannedTransfer;
 
-/** What a plan is made from. */
+/** Dependencies of a plan. */
 export interface PutPlanDeps {
   readonly context: ClientContext;
   readonly cluster: Cluster;
   readonly journal: TransferJournal;
   readonly target: TypedPath;
-  /** What is at the target. */
+  /** The attributes of the target. */
   readonly there: Attr | undefined;
-  /** What people want left out; undefined when they want all sent. */
+  /** The rule for skipped files; undefined to send all. */
   readonly wanted: Sameness | undefined;
-  /** True where nothing else is sent with it. */
+  /** True for the only source of the command. */
   readonly isAlone: boolean;
 }
 
@@ -57,13 +57,13 @@ export async function planPut(deps: PutPlanDeps, source: NamedSource): Promise<P
   const pair: TransferPair = {
     verb: "put",
     cluster: await clusterName(context),
-    // Both: what it is called decides its place, and a link may lead elsewhere by now.
+    // Both count: the name decides the place, and a link may lead elsewhere by now.
     local: [resolveLocal(source.path), realPath(source.path)].join("\0"),
     remote: { root: target.root, path: target.path },
   };
   const last = await journal.find(pair);
   const usual = usualPlace(source, target, isInto);
-  // Beside others a folder goes where its name says, or one would lie in the other.
+  // With several sources a folder goes under its own name, or one could lie in the other.
   const mayGoOn = last !== undefined && (wanted !== undefined || !last.isDone);
   if (mayGoOn && (isAlone || last.placed === usual)) {
     const found = await look(last.placed);
@@ -79,27 +79,30 @@ export async function planPut(deps: PutPlanDeps, source: NamedSource): Promise<P
   return { ...source, remotePath: usual, sameness: wanted, there: found, run };
 }
 
-/** A transfer that begins now. */
+/** The record of a transfer that begins now. */
 function begun(placed: string, there: Attr | undefined): TransferRecord {
   const startedMs = systemClock.wallMs();
   return { placed, folderId: undefined, isFresh: there === undefined, startedMs, isDone: false };
 }
 
-/** True for the very folder that the earlier run filled, and not for another one that has got its name since: a run that never saw it has put nothing there. */
+/**
+ * True for the folder that the earlier run filled, not for another one of its name. A run that never made the
+ * folder has put nothing there.
+ */
 function isThat(there: Attr, { folderId }: TransferRecord): boolean {
   return isFolder(there) && (folderId === undefined ? there.childCount === 0n : there.id === folderId);
 }
 
 /**
- * What of a cut transfer need not be sent again. Where nothing was before it began, whatever is there has come from it, and is what the file
- * here still is unless that has changed since. Elsewhere it may also be older, so that the content decides.
+ * The rule for files that a cut transfer need not send again. In a fresh target everything came from it, so
+ * only later changes count. Elsewhere files may be older, so the content decides.
  */
 function leftOut({ isFresh, startedMs }: TransferRecord): Sameness {
   if (!isFresh) return BY_BOTH;
   return { byTime: true, byChecksum: false, checksumSinceMs: startedMs - COARSE_FILE_TIME_MS };
 }
 
-/** Inside a folder that is there, under its own name; else as what was named. */
+/** Inside an existing folder under the source's own name; else the target itself. */
 function usualPlace(source: NamedSource, target: TypedPath, isInto: boolean): string {
   if (!isInto) return target.path;
   // `put .` and `put ..` have a name too: that of the folder they lead to.
@@ -120,7 +123,7 @@ function realPath(path: string): string {
   }
 }
 
-/** True for a folder of this machine. Throws ClientError for what is not there. */
+/** True for a folder of this machine. Throws ClientError for a missing path. */
 export function isLocalFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();

@@ -1,9 +1,9 @@
-// What a received file keeps of the one whose name it takes: who may read it, and whose it is.
+// Keeps the rights and the owner of a file that a download replaces.
 import { fchmodSync, fchownSync, fstatSync, lstatSync } from "node:fs";
 
-/** Who may do what with a file. */
+/** Mode, owner and group of a file. */
 export interface FileRights {
-  /** The nine bits of owner, group and others; never those that let a program run as somebody else. */
+  /** The nine bits of owner, group and others; never setuid or setgid. */
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
@@ -13,19 +13,22 @@ const RIGHTS_BITS = 0o777;
 const OWNER_ALONE = 0o600;
 const BY_UMASK = 0o666;
 
-/** The rights of the file at a path; undefined when there is none, or something else: a symbolic link is replaced, not followed. */
+/** The rights of the file at a path; undefined without a regular file: a symbolic link is replaced. */
 export function rightsAt(path: string): FileRights | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats?.isFile() !== true) return undefined;
   return { mode: stats.mode & RIGHTS_BITS, uid: stats.uid, gid: stats.gid };
 }
 
-/** The mode to make the temporary file with: while it fills, nobody may read it who could not read what it replaces. */
+/** The mode of the temporary file: gives no reader more than the replaced file does. */
 export function modeWhileFilling(replaced: FileRights | undefined): number {
   return replaced === undefined ? BY_UMASK : OWNER_ALONE;
 }
 
-/** Gives an open file those rights, owner and group as far as this user may. Throws when others would have more rights than before. */
+/**
+ * Gives an open file those rights, owner and group as far as this user may. Throws when others would have
+ * more rights than before.
+ */
 export function takeRights(descriptor: number, replaced: FileRights): void {
   const own = fstatSync(descriptor);
   let { mode } = replaced;
@@ -43,7 +46,7 @@ export function takeRights(descriptor: number, replaced: FileRights): void {
   }
 }
 
-/** The mode under another group than before: that group may do only what everybody may. */
+/** The mode under another group than before: that group gets only the rights of others. */
 export function modeForOtherGroup(mode: number): number {
   return mode & (0o707 | ((mode & 0o007) << 3));
 }

@@ -1,4 +1,4 @@
-// Fetches a large file so that whatever cuts it costs nothing that has arrived: by offset, as long as the file has the same etag (D15).
+// Fetches a large file by offset while its etag stays, so that a cut loses no arrived byte (D15).
 import { stat } from "node:fs/promises";
 import { formatBytes } from "#base/bytes.ts";
 import { isGroveError } from "#base/errors.ts";
@@ -13,7 +13,7 @@ import { LocalFileWriter } from "./local-file.ts";
 import { claimPartial } from "./partial-file.ts";
 import type { OnBytes } from "./upload.ts";
 
-/** What a resumable download is made from. */
+/** Dependencies of a resumable download. */
 export interface ResumableDownloadDeps {
   readonly cluster: Cluster;
   /** Tells people something above the progress bar. */
@@ -26,11 +26,11 @@ export interface DownloadJob {
   readonly remote: RemotePath;
   readonly folder: string;
   readonly name: string;
-  /** As it was when the file was looked at; the file may have changed since. */
+  /** The etag at planning; the file may have changed since. */
   readonly etag: string;
 }
 
-/** Fetches one file into its place, which it takes only when all of it is there and its checksum is right. */
+/** Fetches one file into its place, which it takes only when it is complete and its checksum is right. */
 export async function downloadResumable(deps: ResumableDownloadDeps, job: DownloadJob): Promise<void> {
   const download = new ResumableDownload(deps, job);
   try {
@@ -64,14 +64,14 @@ class ResumableDownload {
         const hasChanged = isGroveError(refusal, "ETAG_MISMATCH");
         const isWrong = isClientError(refusal, "SERVER_BROKEN");
         if ((!hasChanged && !isWrong) || ++this.#starts >= DOWNLOAD_STARTS_MAX) throw error;
-        // Either is begun anew; a part of which the whole has another checksum is worth nothing.
+        // Both begin anew; a part of a file with another checksum is useless.
         const { root, path } = this.#job.remote;
         this.#etag = (await server.files.getAttr({ root, path }, server.unary)).etag;
       }
     }
   }
 
-  /** Leaves what has arrived for the next run, and says so. */
+  /** Leaves the arrived part for the next run, and says so. */
   async tellOfEnd(): Promise<void> {
     if (this.#partial === undefined) return;
     const { size } = await stat(this.#partial).catch(() => ({ size: 0 }));
@@ -107,7 +107,7 @@ class ResumableDownload {
       });
       await writer.finish(Number(attr.mtimeMs));
     } catch (error) {
-      // What the download itself has taken back is 0 by now.
+      // The download itself has set this to 0 where it took bytes back.
       this.#deps.onBytes(-received);
       const isTooLong = offset > 0 && isGroveError(await refusalOf(error, server.address), "BAD_ARGUMENT");
       if (this.#partial === undefined || isTooLong || isClientError(error, "SERVER_BROKEN")) {

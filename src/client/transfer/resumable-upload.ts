@@ -1,4 +1,4 @@
-// Sends a large file so that whatever cuts it (a lost connection, a restart, a new session, this program's end) costs a few chunks (D15).
+// Sends a large file so that a cut (connection, restart, session, exit) costs a few chunks (D15).
 import { type FileHandle, open, realpath } from "node:fs/promises";
 import { formatBytes } from "#base/bytes.ts";
 import { GroveError, isGroveError, UPLOAD_ENDING_CODES } from "#base/errors.ts";
@@ -14,7 +14,7 @@ import { isSameState, READ_FLAGS, settledState, stateOf, unchanged } from "./loc
 import { type OnBytes, readChunks, uploadChunks } from "./upload.ts";
 import type { UploadMemory, UploadSource } from "./upload-memory.ts";
 
-/** What a resumable upload is made from. */
+/** Dependencies of a resumable upload. */
 export interface ResumableUploadDeps {
   readonly cluster: Cluster;
   readonly memory: UploadMemory;
@@ -47,7 +47,7 @@ export async function uploadResumable(
 interface LocalSource {
   readonly handle: FileHandle;
   readonly path: string;
-  /** As the user knows it. */
+  /** The path as the user typed it. */
   readonly localPath: string;
 }
 
@@ -56,7 +56,7 @@ class ResumableUpload {
   readonly #local: LocalSource;
   readonly #target: RemotePath;
   #starts = 0;
-  /** What was on the server when this was last known, for people. */
+  /** The last known number of bytes on the server, for messages. */
   #stagedBytes = 0;
   #uploadId: string | undefined;
 
@@ -96,7 +96,10 @@ class ResumableUpload {
     }
   }
 
-  /** Where to go on; undefined when the file has arrived, although nobody could say so. Begins the upload when there is none. */
+  /**
+   * The offset to resume at; undefined when the file has arrived after a lost answer. Begins the upload when
+   * there is none.
+   */
   async #offset(server: Server, source: UploadSource): Promise<number | undefined> {
     const { memory } = this.#deps;
     const { root, path } = this.#target;
@@ -138,7 +141,7 @@ class ResumableUpload {
     const count: OnBytes = (bytes) => {
       onBytes(bytes);
       sentBytes += bytes;
-      // A stream that moves is a server that answers: patience begins anew.
+      // A moving stream means that the server answers: the patience begins anew.
       if (bytes > 0 && sentBytes > PROGRESS_BYTES) server.progressed();
     };
     onBytes(offset);
@@ -157,7 +160,7 @@ class ResumableUpload {
     }
   }
 
-  /** The answer to a finished upload may be lost: the file is there when size, time and checksum say so. */
+  /** The answer to a finished upload may be lost: size, time and checksum show that the file is there. */
   async #hasArrived(server: Server, source: UploadSource): Promise<boolean> {
     const { root, path } = this.#target;
     try {
@@ -202,7 +205,7 @@ class ResumableUpload {
     );
   }
 
-  /** What nobody will go on with need not take up room for a day. */
+  /** Drops an upload that will not be resumed, so that it does not take up room for a day. */
   async #drop(): Promise<void> {
     const uploadId = this.#uploadId;
     const { root } = this.#target;
@@ -214,7 +217,7 @@ class ResumableUpload {
   }
 }
 
-/** True when a server cannot keep one more unfinished upload, or none at all: then the file goes the plain way. */
+/** True when a server takes no more unfinished uploads, or none at all: the file is then sent plainly. */
 export function isWithoutResume(error: unknown): boolean {
   return (
     error instanceof GroveError && (error.code === "TOO_MANY_UPLOADS" || error.code === "NOT_IMPLEMENTED")

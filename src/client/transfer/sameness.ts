@@ -1,31 +1,31 @@
-// When a file that is on both sides is taken for the same, so that it goes over the network only once.
+// Decides when a file on both sides counts as the same, so that it is not transferred again.
 import { isClientError } from "#client/terminal/client-error.ts";
 import { checksumOf } from "./local-checksum.ts";
 
-/** What must agree besides the size. */
+/** The attributes that must agree besides the size. */
 export interface Sameness {
   /** The time of change. */
   readonly byTime: boolean;
-  /** The checksum of the content, for which the file of this machine is read. */
+  /** The checksum of the content, for which the local file is read. */
   readonly byChecksum: boolean;
-  /** Wall time: the checksum too of what has changed on this machine since then. */
+  /** Wall time: files changed here since then are compared by checksum too. */
   readonly checksumSinceMs?: number;
 }
 
 /** Size and time. */
 export const BY_TIME: Sameness = { byTime: true, byChecksum: false };
-/** Size and content, whatever the times say. */
+/** Size and content, independent of times. */
 export const BY_CHECKSUM: Sameness = { byTime: false, byChecksum: true };
 /** Size, time and content. */
 export const BY_BOTH: Sameness = { byTime: true, byChecksum: true };
 
-/** A file of this machine as a look at it found it. */
+/** A local file as it was found. */
 export interface FileHere {
   readonly path: string;
   readonly sizeBytes: number;
-  /** Whole milliseconds, as servers are told. */
+  /** Whole milliseconds, as on the wire. */
   readonly mtimeMs: number;
-  /** The last change of anything, which nobody can set back. */
+  /** The last change of the inode, which no program can set back. */
   readonly ctimeMs: number;
 }
 
@@ -36,7 +36,7 @@ export interface FileThere {
   readonly crc32: number;
 }
 
-/** True when the two are the same as far as the rule says; false also for a file that cannot be read, which its transfer then tells. */
+/** True when both agree by the rule; false also for an unreadable file, whose transfer then fails. */
 export function isSame(here: FileHere, there: FileThere, rule: Sameness): boolean | Promise<boolean> {
   if (here.sizeBytes !== there.sizeBytes) return false;
   if (rule.byTime && here.mtimeMs !== there.mtimeMs) return false;

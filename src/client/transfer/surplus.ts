@@ -1,4 +1,4 @@
-// What is in the target of an upload and not in its source any more: shown, asked about, and put into the trash.
+// Puts into the trash, after a question, entries of an upload's target that the source lacks.
 import { formatBytes } from "#base/bytes.ts";
 import { isGroveError } from "#base/errors.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
@@ -15,11 +15,11 @@ import { isFinal, type TransferReport } from "./transfer-report.ts";
 export interface Surplus {
   readonly path: string;
   readonly isFolder: boolean;
-  /** Of a folder: of all that is in it. */
+  /** For a folder the size of its whole content. */
   readonly sizeBytes: number;
 }
 
-/** What taking it away is made from. */
+/** Dependencies of removing the surplus. */
 export interface SurplusDeps {
   readonly context: ClientContext;
   readonly cluster: Cluster;
@@ -30,13 +30,13 @@ export interface SurplusDeps {
 
 const ASKING = "this takes files away, and there is no terminal to ask on";
 
-/** Refuses before anything is sent what could not be asked about after it. Throws USAGE. */
+/** Refuses before the transfer when the question after it could not be asked. Throws USAGE. */
 export function checkCanAsk(context: ClientContext, isSure: boolean): void {
   if (isSure || isTty(context.terminal.input)) return;
   throw new ClientError("USAGE", ASKING, { todo: "Add --yes to do it without a question." });
 }
 
-/** Shows what is too much, asks unless people are sure, and puts it into the trash. */
+/** Lists the surplus, asks unless confirmed, and puts it into the trash. */
 export async function removeSurplus(
   deps: SurplusDeps,
   surplus: readonly Surplus[],
@@ -62,7 +62,7 @@ export async function removeSurplus(
         );
         report.removed++;
       } catch (error) {
-        // Somebody else was faster.
+        // Another client was faster.
         if (isGroveError(error, "NO_SUCH_PATH")) return;
         if (isFinal(error)) throw error;
         report.fail(path, error);
@@ -73,7 +73,7 @@ export async function removeSurplus(
   await pool.done();
 }
 
-/** Throws USAGE when there are so many that the source or the target must be a mistake. */
+/** Throws USAGE for so many that the source or the target must be a mistake. */
 export function checkCount(count: number): void {
   if (count <= SURPLUS_MAX) return;
   throw new ClientError(
@@ -83,7 +83,7 @@ export function checkCount(count: number): void {
   );
 }
 
-/** Names what would be taken away, and asks. */
+/** Lists the surplus, and asks. */
 export function askAboutSurplus(
   context: ClientContext,
   names: readonly string[],

@@ -1,4 +1,4 @@
-// What `get` and `put` have in common: the display and the report, going on from a record, and what is said when a transfer is cut.
+// The common frame of `get` and `put`: display, report, records, and the message after a cut.
 import { systemClock } from "#base/clock.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
@@ -23,24 +23,24 @@ export interface TransferWords {
 
 /** A source with its place, as far as both directions know it. */
 export interface PlannedTransfer {
-  /** Of a folder: what its run writes down. */
+  /** For a folder the state that its run records. */
   readonly run?: TransferRun | undefined;
-  /** The record that this run goes on from. */
+  /** The record that this run resumes. */
   readonly goesOn?: TransferRecord | undefined;
 }
 
-/** What a direction does by itself. */
+/** The steps of one direction. */
 export interface TransferSteps<Planned extends PlannedTransfer> {
   plan(): Promise<Planned[]>;
-  /** True for a single file, which has no record to go on from. */
+  /** True for a single file, which has no record. */
   isFile(source: Planned): boolean;
-  /** What was named, and where on the other side it goes, for people. */
+  /** The named source and its place on the other side, for messages. */
   placeOf(source: Planned): { readonly named: string; readonly where: string };
-  /** Where all of it goes, for people. */
+  /** The target of all sources, for messages. */
   readonly target: string;
-  /** Moves everything; resolves with what takes away what the sources do not have. */
+  /** Moves everything; resolves with the removal of the surplus. */
   move(plan: readonly Planned[], runs: TransferRuns): Promise<() => Promise<void>>;
-  /** Why nothing is taken away: "Nothing was moved away" */
+  /** Why no surplus is removed: "Nothing was moved away" */
   readonly notMirrored: string;
 }
 
@@ -72,17 +72,20 @@ export class TransferFrame {
     this.journal = new TransferJournal(context.config.transfers);
   }
 
-  /** True when what the sources do not have goes. */
+  /** True when surplus entries are removed. */
   get isMirror(): boolean {
     return this.flags.delete === true;
   }
 
-  /** Tells people of something while the display goes on. */
+  /** Prints a note above the display. */
   note(text: string): void {
     if (!this.context.isJson) this.#display.note(text);
   }
 
-  /** Plans and moves; resolves with the exit code. Rejects with what cut it, after saying how much has arrived and what to type. */
+  /**
+   * Plans and moves; resolves with the exit code. On a cut, reports the arrived part and the command to
+   * resume with, and rejects.
+   */
   async run<Planned extends PlannedTransfer>(steps: TransferSteps<Planned>): Promise<number> {
     try {
       if (this.isMirror) checkCanAsk(this.context, this.flags.yes === true);
@@ -121,7 +124,7 @@ export class TransferFrame {
     plan: readonly Planned[],
     runs: TransferRuns,
   ): Promise<void> {
-    // All of them before anything is written down of one.
+    // All sources are held before the first record is written.
     for (const source of plan) {
       const heldBy = source.run === undefined ? undefined : await runs.hold(source.run.pair);
       if (heldBy === undefined) continue;
@@ -161,7 +164,7 @@ export class TransferFrame {
     return error;
   }
 
-  /** The same command; where single files are named, one that does not move again what has arrived. */
+  /** The same command; with single files named, it skips those that have arrived. */
   #commandToGoOn(hasFile: boolean): string {
     const flags = repeatedFlags(this.flags);
     const isWithoutRecord = hasFile && wantedSameness(this.flags) === undefined;

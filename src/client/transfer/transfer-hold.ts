@@ -1,18 +1,18 @@
-// Keeps two runs of one command from filling one folder at once: a note beside the transfer's record says which process moves it now.
+// Holds a folder for one run of a command at a time, by a note beside the transfer's record.
 import { execFile } from "node:child_process";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { isProcessAlive } from "#client/signin/process-lock.ts";
 
-/** Looks again when another process has just taken or left it. */
+/** Attempts when another process takes or releases the note meanwhile. */
 const TRIES = 3;
 
-/** What became of it: the process that holds it, or how to let it go. */
+/** The process that holds it, or the release of the hold. */
 export type Hold = { readonly heldBy: number } | { readonly release: () => Promise<void> };
 
 /**
- * Takes the note for this process; that of a process that is gone is taken over. Where no note can be written the command runs without: the next
- * run then knows nothing of this one either.
+ * Takes the note for this process, also from a dead one. Where none can be written, the command runs without:
+ * the next run cannot find this one then.
  */
 export async function holdTransfer(path: string): Promise<Hold> {
   const own = `${path}.${process.pid}`;
@@ -32,14 +32,14 @@ export async function holdTransfer(path: string): Promise<Hold> {
       await rm(path, { force: true });
     }
   } catch {
-    // A disk that is full, or a folder that is not ours, keeps nobody from moving files.
+    // A full disk or an unwritable folder must not prevent the transfer.
   } finally {
     await rm(own, { force: true }).catch(() => undefined);
   }
   return { release: async () => {} };
 }
 
-/** The process that a note names, while it runs; undefined for one that is gone, and for this one, whose note an earlier command left. */
+/** The live process that a note names; undefined for a dead one, and for this one's earlier commands. */
 async function holderOf(path: string): Promise<number | undefined> {
   const text = await readFile(path, "utf8").catch(() => "");
   const [, pid, start] = /^(\d{1,10}) (\d*)\n$/.exec(text) ?? [];
@@ -49,11 +49,11 @@ async function holderOf(path: string): Promise<number | undefined> {
   return (await startOf(holder)) === start ? holder : undefined;
 }
 
-/** When a process began: in ticks since the machine did, or by `ps` where the system has no /proc; empty where nobody knows. */
+/** When a process began: in ticks since boot, or by `ps` on systems without /proc; empty where unknown. */
 async function startOf(pid: number): Promise<string> {
   const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
   if (stat === "" && process.platform !== "linux") return startByPs(pid);
-  // Behind the name, which may hold blanks and parentheses, it is the twentieth.
+  // After the name, which may hold blanks and parentheses, it is the twentieth field.
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
 }
 

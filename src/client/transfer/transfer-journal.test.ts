@@ -1,4 +1,4 @@
-// Tests of what is kept about folders on their way.
+// Tests of the records of folders in transfer.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

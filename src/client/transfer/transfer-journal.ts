@@ -1,4 +1,4 @@
-// What this installation knows of whole folders that it has sent or fetched: the same command goes on where it was cut.
+// Records the folders that this installation sends and fetches, so that a command resumes after a cut.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { ClientContext } from "#client/connection/client-context.ts";
@@ -8,38 +8,41 @@ import { TRANSFER_RECORD_MS, TRANSFER_RECORDS_MAX } from "#client/terminal/limit
 import { removeOldFiles } from "./old-files.ts";
 import { type Hold, holdTransfer } from "./transfer-hold.ts";
 
-/** What was typed: from where to where, by whom. */
+/** Source, target and user of a transfer, as typed. */
 export interface TransferPair {
   readonly verb: "put" | "get";
-  /** The servers that were asked, and as whom. */
+  /** The servers and the user. */
   readonly cluster: string;
-  /** The absolute path, and where it leads if that counts too. */
+  /** The absolute path, and its real path if that counts too. */
   readonly local: string;
   readonly remote: RemotePath;
 }
 
-/** What became of it. */
+/** The state of a transfer. */
 export interface TransferRecord {
-  /** The folder that it fills: the one that was named as the target, or one of the source's name in it. */
+  /** The filled folder: the named target, or the folder of the source's name in it. */
   readonly placed: string;
-  /** Which folder that is, whatever is called so later; undefined while it is not made. */
+  /** The identity of that folder, independent of its name; undefined until it is made. */
   readonly folderId: string | undefined;
   /** True when nothing was there before. */
   readonly isFresh: boolean;
-  /** Wall time at which it was begun. */
+  /** Wall time of the beginning. */
   readonly startedMs: number;
-  /** True when all of it has arrived. */
+  /** True when everything has arrived. */
   readonly isDone: boolean;
 }
 
-/** The servers that a command asks and as whom, as the journal tells them apart. */
+/** The servers and the user of a command, as the journal's key. */
 export async function clusterName(context: ClientContext): Promise<string> {
   const { metaservers, fileserver = "" } = await context.profile();
   const username = (await context.identity.current())?.username ?? "";
   return [username, fileserver, ...metaservers.toSorted()].join(" ");
 }
 
-/** Files in the configuration folder, one for each pair. Where they cannot be written, the next run does not know of this one. */
+/**
+ * Files in the configuration folder, one for each pair. If they cannot be written, the next run finds no
+ * record.
+ */
 export class TransferJournal {
   readonly #folder: string;
   #isTidied = false;
@@ -58,7 +61,7 @@ export class TransferJournal {
     return { placed, folderId, isFresh: fields.flag("fresh"), startedMs, isDone: fields.flag("done") };
   }
 
-  /** Writes down what is known of a pair now. */
+  /** Writes the current state of a pair. */
   async keep(pair: TransferPair, record: TransferRecord): Promise<void> {
     const { verb, local, remote } = pair;
     if (!this.#isTidied) {
@@ -79,7 +82,7 @@ export class TransferJournal {
     await kept.catch(() => undefined);
   }
 
-  /** Keeps others from this pair until it is released; answers with the process that has it where one does. */
+  /** Holds this pair until its release; answers with the process that holds it, if another does. */
   hold(pair: TransferPair): Promise<Hold> {
     return holdTransfer(`${this.#path(pair)}.held`);
   }
@@ -90,7 +93,7 @@ export class TransferJournal {
   }
 }
 
-/** A folder on its way, as it is written down. */
+/** A folder in transfer, as it is recorded. */
 export interface TransferRun {
   readonly pair: TransferPair;
   readonly record: TransferRecord;
@@ -106,7 +109,7 @@ export class TransferRuns {
     this.#journal = journal;
   }
 
-  /** Keeps others from a pair until all is released; answers with the process that has it where one does. */
+  /** Holds a pair until all are released; answers with the process that holds it, if another does. */
   async hold(pair: TransferPair): Promise<number | undefined> {
     const hold = await this.#journal.hold(pair);
     if ("heldBy" in hold) return hold.heldBy;
@@ -114,25 +117,25 @@ export class TransferRuns {
     return undefined;
   }
 
-  /** Lets others have them. */
+  /** Releases all pairs. */
   async release(): Promise<void> {
     for (const release of this.#releases.splice(0)) await release();
   }
 
-  /** Writes down that a source is on its way. */
+  /** Records that a source is in transfer. */
   async begin(source: object, run: TransferRun): Promise<void> {
     this.#runs.set(source, run);
     await this.#journal.keep(run.pair, run.record);
   }
 
-  /** Writes down which folder a source fills. */
+  /** Records the folder that a source fills. */
   async isIn(source: object, folderId: string | undefined): Promise<void> {
     const run = this.#runs.get(source);
     if (run === undefined || run.record.folderId === folderId) return;
     await this.begin(source, { pair: run.pair, record: { ...run.record, folderId } });
   }
 
-  /** Writes down that all of it has arrived. */
+  /** Records that everything has arrived. */
   async end(): Promise<void> {
     for (const { pair, record } of this.#runs.values()) {
       await this.#journal.keep(pair, { ...record, isDone: true });

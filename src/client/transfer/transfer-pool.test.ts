@@ -5,7 +5,7 @@ import { TransferPool } from "./transfer-pool.ts";
 
 const LIMITS = { inFlight: 4, largeInFlight: 2, waiting: 8 };
 
-/** Transfers that end when they are told to. */
+/** Transfers that end on demand. */
 function makeTransfers(): {
   start: (name: string) => () => Promise<void>;
   running: Set<string>;

@@ -1,14 +1,14 @@
-// Runs transfers side by side: many small ones, few large ones, in the order in which they came.
+// Runs transfers side by side, many small ones and few large ones, in order of arrival.
 import { LARGE_TRANSFERS_IN_FLIGHT, SCAN_AHEAD_MAX, TRANSFERS_IN_FLIGHT } from "#client/terminal/limits.ts";
 
-/** One transfer. It deals with its own failure: a rejection stops the pool. */
+/** One transfer. It handles its own failure: a rejection stops the pool. */
 export type Transfer = () => Promise<void>;
 
 /** Bounds of a pool. */
 export interface PoolLimits {
   readonly inFlight: number;
   readonly largeInFlight: number;
-  /** Transfers that may wait for their turn. */
+  /** Transfers that may wait. */
   readonly waiting: number;
 }
 
@@ -19,7 +19,7 @@ export const POOL_LIMITS: PoolLimits = {
   waiting: SCAN_AHEAD_MAX,
 };
 
-/** First in, first out; arrays that lose their first element in turn are slow when they are long. */
+/** A first-in, first-out queue; shifting a long array is slow. */
 class Queue {
   #items: Transfer[] = [];
   #first = 0;
@@ -61,12 +61,12 @@ export class TransferPool {
     this.#onFailure = onFailure;
   }
 
-  /** True once a transfer has failed: nothing more is begun. */
+  /** True once a transfer has failed: no other is begun. */
   get hasFailed(): boolean {
     return this.#failure !== undefined;
   }
 
-  /** Adds a transfer; await a promise before the next one. After a failure nothing more is begun, and this throws it. */
+  /** Adds a transfer; await a promise before the next one. After a failure, throws it. */
   add(transfer: Transfer, size: "small" | "large"): true | Promise<void> {
     if (this.#failure !== undefined) throw this.#failure.error;
     (size === "large" ? this.#large : this.#small).push(transfer);
@@ -74,7 +74,7 @@ export class TransferPool {
     return this.#waitingCount < this.#limits.waiting ? true : this.#room();
   }
 
-  /** Resolves when all have ended, rejects with the failure that stopped the pool once the running ones have ended. */
+  /** Resolves when all have ended; rejects with the first failure once the running ones have ended. */
   async done(): Promise<void> {
     while (this.#running + this.#largeRunning > 0) await this.#change();
     if (this.#failure !== undefined) throw this.#failure.error;

@@ -1,4 +1,4 @@
-// What became of a transfer of many files: what was done, what failed and why, what was left out.
+// Reports a transfer of many files: files done, failed with reasons, and skipped.
 import { formatBytes } from "#base/bytes.ts";
 import type { ErrorCode } from "#base/errors.ts";
 import { GroveError } from "#base/errors.ts";
@@ -14,7 +14,7 @@ import {
   type ProgressMeter,
 } from "#client/terminal/progress.ts";
 
-/** Refusals after which every further file would be refused alike. */
+/** Refusals that every further file would get too. */
 const FINAL_CODES: readonly ErrorCode[] = [
   "SESSION_MISSING",
   "SESSION_UNKNOWN",
@@ -33,13 +33,13 @@ const FINAL_CODES: readonly ErrorCode[] = [
   "CLUSTER_MISMATCH",
 ];
 
-/** True for a failure that ends the whole transfer: the other files would meet it too. */
+/** True for a failure that ends the whole transfer: every other file would fail too. */
 export function isFinal(error: unknown): boolean {
   if (error instanceof GroveError) return FINAL_CODES.includes(error.code);
   return isClientError(error, "CANCELLED", "NETWORK", "SIGN_IN_NEEDED");
 }
 
-/** Collects the outcome of each file, tells failures as they come, and sums up. */
+/** Collects the outcome of each file, prints failures as they come, and sums up. */
 export class TransferReport {
   readonly #context: ClientContext;
   readonly #display: ProgressDisplay;
@@ -53,12 +53,12 @@ export class TransferReport {
   folders = 0;
   /** Files that were there already. */
   unchanged = 0;
-  /** Files and folders that only the target had, and which were moved away. */
+  /** Surplus files and folders that were moved away. */
   removed = 0;
   /** Where they are now. */
   removedTo = "the trash";
 
-  /** isQuiet: what went well is not summed up. */
+  /** isQuiet leaves successes out of the summary. */
   constructor(
     context: ClientContext,
     display: ProgressDisplay,
@@ -71,12 +71,12 @@ export class TransferReport {
     this.#meter = meter;
   }
 
-  /** True when something that should have arrived has not. */
+  /** True when a file that should have arrived has not. */
   get hasFailed(): boolean {
     return this.#failedCount > 0;
   }
 
-  /** A file or folder that failed; the others go on. */
+  /** Records a failed file or folder; the others continue. */
   fail(path: string, error: unknown): void {
     const code = exitCodeOf(error);
     this.#exitCode = this.#exitCode === EXIT.ok || this.#exitCode === code ? code : EXIT.usage;
@@ -88,12 +88,12 @@ export class TransferReport {
     this.#tell(todo === "" ? text : `${text} ${todo}`);
   }
 
-  /** A file that was not tried because its folder failed, which has been told. */
+  /** Counts a file that was not tried because its folder failed, which is reported already. */
   leaveOut(): void {
     this.#failedCount++;
   }
 
-  /** Something that is left out by rule, which makes the exit code 1 (decision D13). */
+  /** Records an entry that is skipped by rule, which makes the exit code 1 (decision D13). */
   skip(path: string, why: string): void {
     this.#exitCode = EXIT.usage;
     this.#skippedCount++;

@@ -1,4 +1,4 @@
-// Tests of the command that people are told to type: a shell must read it as the words that were given.
+// Tests of the command that resumes a transfer: a shell must parse it into the same words.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";

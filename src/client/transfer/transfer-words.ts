@@ -1,16 +1,16 @@
-// What people are told when a transfer ends before all of it has arrived: how much is there, and what to type.
+// The message of a cut transfer: how much has arrived, and the command that resumes it.
 import { formatBytes } from "#base/bytes.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { filesText, type ProgressMeter } from "#client/terminal/progress.ts";
 import type { TransferReport } from "./transfer-report.ts";
 
-/** Options that change what a transfer does, as they were given. */
+/** Options of a transfer, as typed. */
 export type TypedFlags = Readonly<Record<string, string | boolean | undefined>>;
 
-/** Characters that no shell takes for anything else. */
+/** Characters that have no meaning for any shell. */
 const PLAIN_WORD = /^[\w@%+=:,./-]+$/;
 
-/** A command as it must be typed to have these options and words. */
+/** A command line with these options and words, quoted for a shell. */
 export function commandLine(verb: string, words: readonly string[], flags: TypedFlags): string {
   const options = Object.entries(flags).flatMap(([name, value]) => {
     if (value === undefined || value === false) return [];
@@ -25,7 +25,10 @@ function shellWord(word: string): string {
   return PLAIN_WORD.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** "1,234 of at least 20,000 files are in /photos (1.2 GiB of them sent now)": what has arrived of a transfer that was cut. */
+/**
+ * The arrived part of a cut transfer: "1,234 of at least 20,000 files are in /photos (1.2 GiB of them sent
+ * now)".
+ */
 export function arrivedText(
   { meter, report }: { readonly meter: ProgressMeter; readonly report: TransferReport },
   place: { readonly where: string; readonly verb: "sent" | "fetched" },
@@ -37,7 +40,7 @@ export function arrivedText(
   return `${counted} ${arrived === 1 ? "is" : "are"} in ${place.where} (${now})`;
 }
 
-/** What to type so that a cut transfer goes on. */
+/** The hint with the command that resumes a cut transfer. */
 export function goOnText(command: string): string {
   return `To go on from there, type: ${command}`;
 }

@@ -1,4 +1,4 @@
-// Downloads files and trees: folders are listed ahead, many files come at a time, each failure for itself.
+// Downloads files and trees: listings ahead, many files at a time, one failure per file.
 
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
@@ -28,31 +28,31 @@ import { TransferPool } from "./transfer-pool.ts";
 import { isFinal, type TransferReport } from "./transfer-report.ts";
 import type { OnBytes } from "./upload.ts";
 
-/** One file or folder of the cluster, and where it goes. */
+/** One file or folder of the cluster, and its place. */
 export interface DownloadSource extends RemotePath {
   readonly attr: Attr;
   readonly localFolder: string;
   readonly localName: string;
-  /** What need not be fetched because it is there; undefined fetches everything. */
+  /** The rule for skipped files; undefined fetches everything. */
   readonly sameness?: Sameness | undefined;
-  /** True when an earlier run was cut: what it has left half-written goes. */
+  /** True when an earlier run was cut: its partial files are removed. */
   readonly isCutBefore?: boolean;
-  /** True to find what is in its place and not in it. */
+  /** True to find surplus entries in its place. */
   readonly isMirror?: boolean;
 }
 
-/** What a download is made from. */
+/** Dependencies of a download. */
 export interface TreeDownloadDeps {
   readonly cluster: Cluster;
   readonly meter: ProgressMeter;
   readonly report: TransferReport;
-  /** Tells people something above the progress bar. */
+  /** Prints a note above the progress bar. */
   readonly note: (text: string) => void;
-  /** Told when the folder that a source becomes is there, before anything goes into it. */
+  /** Called when a source's folder exists, before it is filled. */
   readonly onTop: (source: DownloadSource) => Promise<void>;
 }
 
-/** A folder of the cluster that is to be listed into one of this machine. */
+/** A folder of the cluster to list into a local one. */
 interface Visit {
   readonly remote: RemotePath;
   readonly local: LocalFolder;
@@ -82,12 +82,12 @@ export class TreeDownload {
     this.#deps = deps;
   }
 
-  /** What is in the places of mirrored folders and not in them, once all has been fetched. */
+  /** The surplus in mirrored folders, once everything is fetched. */
   get surplus(): readonly LocalSurplus[] {
     return this.#surplus;
   }
 
-  /** Downloads everything. Rejects only with what would have met every further file too. */
+  /** Downloads everything. Rejects only with failures that every further file would meet. */
   async run(sources: readonly DownloadSource[]): Promise<void> {
     const { meter, report } = this.#deps;
     try {
@@ -149,13 +149,13 @@ export class TreeDownload {
     }
     const top = pathIn(source);
     for (const name of others) {
-      // One more than may be taken away, so that it is known to be too many.
+      // One more than the maximum shows that it is exceeded.
       if (this.#surplus.length > SURPLUS_MAX) return;
       this.#surplus.push({ top, path: join(local.path, name) });
     }
   }
 
-  /** One entry of a listing: a file to be fetched, or a folder to be visited. */
+  /** One entry of a listing: a file to fetch, or a folder to visit. */
   #look(visit: Visit, attr: Attr, remote: RemotePath, waiting: Visit[]): FileJob | undefined {
     if (attr.kind === Kind.DIRECTORY) {
       if (visit.depth >= FOLDER_DEPTH_MAX) throw new ClientError("SERVER_BROKEN", "the folders do not end");
@@ -235,7 +235,7 @@ async function fetchFile(server: Server, job: FileJob, onBytes: OnBytes): Promis
     const attr = await downloadFile(server, job.remote, (slice) => writer.write(slice), { onBytes: count });
     await writer.finish(Number(attr.mtimeMs));
   } catch (error) {
-    // What the download itself has taken back is 0 by now.
+    // The download itself has set this to 0 where it took bytes back.
     onBytes(-received);
     await writer.discard();
     throw error;

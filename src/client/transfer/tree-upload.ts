@@ -1,4 +1,4 @@
-// Uploads files and trees: folders before what is in them, many files at a time, each failure for itself.
+// Uploads files and trees: folders before their contents, many files at a time, one failure per file.
 import { lstatSync, realpathSync } from "node:fs";
 import { GroveError } from "#base/errors.ts";
 import { type Cluster, LONG } from "#client/connection/cluster.ts";
@@ -19,34 +19,34 @@ import { isFinal, type TransferReport } from "./transfer-report.ts";
 import { type OnBytes, uploadFile } from "./upload.ts";
 import type { UploadMemory } from "./upload-memory.ts";
 
-/** One file or folder of this machine, and where it goes. */
+/** One file or folder of this machine, and its place. */
 export interface UploadSource {
   readonly path: string;
   readonly isFolder: boolean;
   readonly remotePath: string;
-  /** What need not be sent because it is there; undefined sends everything. */
+  /** The rule for skipped files; undefined sends everything. */
   readonly sameness?: Sameness | undefined;
-  /** What was at its place when that was looked at. */
+  /** The attributes found at its place, if any. */
   readonly there?: Attr | undefined;
 }
 
-/** What an upload is made from. */
+/** Dependencies of an upload. */
 export interface TreeUploadDeps {
   readonly cluster: Cluster;
   readonly meter: ProgressMeter;
   readonly report: TransferReport;
   readonly memory: UploadMemory;
-  /** Tells people something above the progress bar. */
+  /** Prints a note above the progress bar. */
   readonly note: (text: string) => void;
-  /** Username of the root that it goes into; empty for one's own. */
+  /** Username of the target root; empty for one's own. */
   readonly root: string;
-  /** Told of the folder that a source becomes, before anything goes into it. */
+  /** Called with the folder of a source, before it is filled. */
   readonly onTop: (source: UploadSource, folder: Attr) => Promise<void>;
 }
 
 /**
- * What is known of a folder on the cluster: that it could not be made, which has been told; that nothing was in it; that it is there; or
- * what was in it, where that is compared.
+ * The state of a folder on the cluster: not made, which is reported already; empty; there; or its listing,
+ * where it is compared.
  */
 type FolderState = "failed" | "empty" | "there" | ComparedFolder;
 type Folder = Promise<FolderState>;
@@ -55,13 +55,13 @@ type Folder = Promise<FolderState>;
 interface ComparedTree {
   readonly source: UploadSource;
   readonly folders: ReadonlyMap<string, Folder>;
-  /** Places of what is in the source and was not sent: nothing at them, and nothing in a folder that could not be read, is too much. */
+  /** Places of source entries that were not sent: nothing at them or in an unreadable folder is surplus. */
   readonly kept: ReadonlySet<string>;
-  /** True when the source has anything in it. */
+  /** True when the source is not empty. */
   hasEntries: boolean;
 }
 
-/** A file of this machine, and how it is sent. */
+/** A file of this machine and its target. */
 interface FileJob {
   readonly file: Pick<FileEntry, "localPath" | "sizeBytes" | "mtimeMs" | "ctimeMs">;
   readonly path: string;
@@ -73,19 +73,19 @@ interface FileJob {
 export class TreeUpload {
   readonly #deps: TreeUploadDeps;
   readonly #pool: TransferPool;
-  /** Folders that are not made yet, and who waits for them. */
+  /** Folders that are not made yet, with their waiting callbacks. */
   readonly #pending = new Set<(state: FolderState) => void>();
   readonly #trees: ComparedTree[] = [];
 
   constructor(deps: TreeUploadDeps) {
     this.#deps = deps;
-    // Folders that will not be made any more must not keep waiting the large files in them.
+    // Large files must not keep waiting for folders that will not be made.
     this.#pool = new TransferPool(POOL_LIMITS, () => {
       for (const settle of this.#pending) settle("failed");
     });
   }
 
-  /** Uploads everything. Rejects only with what would have met every further file too. */
+  /** Uploads everything. Rejects only with failures that every further file would meet. */
   async run(sources: readonly UploadSource[]): Promise<void> {
     try {
       for (const source of sources) {
@@ -98,11 +98,11 @@ export class TreeUpload {
     }
   }
 
-  /** What is in the compared folders and not in their sources, once all has been sent. */
+  /** The surplus of the compared folders, once everything is sent. */
   async surplus(): Promise<Surplus[]> {
     const found: Surplus[] = [];
     for (const { source, folders, kept, hasEntries } of this.#trees) {
-      // Far more often a disk that is not mounted than somebody's request.
+      // An empty source is far more often an unmounted disk than a request to delete.
       if (!hasEntries) {
         this.#deps.report.skip(source.path, "it is empty, so nothing is taken away for it");
         continue;
@@ -112,7 +112,7 @@ export class TreeUpload {
         if (!(state instanceof ComparedFolder) || kept.has(place)) continue;
         for (const [name, { isFolder, sizeBytes }] of state.rest()) {
           const lost = childPath(place, name);
-          // It may have come, here and there, since this folder was read.
+          // The entry may have appeared on either side since this folder was read.
           if (lstatSync(join(source.path, lost), { throwIfNoEntry: false }) !== undefined) continue;
           if (!kept.has(lost)) found.push({ path: join(source.remotePath, lost), isFolder, sizeBytes });
         }
@@ -147,7 +147,7 @@ export class TreeUpload {
     const { meter } = this.#deps;
     let localPath: string;
     try {
-      // A file that was named is meant, also through a link.
+      // A named file is meant, also through a link.
       localPath = realpathSync(source.path);
     } catch (error) {
       throw localFailure(error, source.path);
@@ -187,7 +187,7 @@ export class TreeUpload {
     if (added !== true) await added;
   }
 
-  /** Makes a folder, or finds what is in it where that is compared. */
+  /** Makes a folder, or lists it where it is compared. */
   async #enter(source: UploadSource, place: string, above: FolderState): Promise<FolderState> {
     const { cluster, onTop, root } = this.#deps;
     const path = join(source.remotePath, place);
@@ -273,7 +273,7 @@ export class TreeUpload {
   }
 }
 
-/** A place below the top, as a path on the cluster. */
+/** A place below the top as a path on the cluster. */
 function join(top: string, place: string): string {
   if (place === "/") return top;
   return top === "/" ? place : top + place;

@@ -1,4 +1,4 @@
-// What this installation knows of uploads that it has not finished, so that another run of the same command goes on with them (D15).
+// Records this installation's unfinished uploads, so that the same command resumes them (D15).
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { RemotePath } from "#client/connection/remote-path.ts";
@@ -15,7 +15,10 @@ export interface UploadSource extends SourceState {
   readonly path: string;
 }
 
-/** Files in the configuration folder, one for each source and target; they hold no secret, since an upload is its user's alone. */
+/**
+ * Files in the configuration folder, one for each source and target. They hold no secret, since only its user
+ * can use an upload.
+ */
 export class UploadMemory {
   readonly #folder: string;
   #isTidied = false;
@@ -24,7 +27,10 @@ export class UploadMemory {
     this.#folder = folder;
   }
 
-  /** The id of the upload of this source to this target; undefined when there is none, the source has changed, or another process works on it. */
+  /**
+   * The id of the upload of this source to this target. Undefined when there is none, the source has changed,
+   * or another process works on it.
+   */
   async find(source: UploadSource, target: RemotePath): Promise<string | undefined> {
     const fields = await readStored(this.#path(source, target)).catch(() => undefined);
     const pid = fields?.integer("pid");
@@ -36,7 +42,7 @@ export class UploadMemory {
     return isSame ? fields.text("upload_id") : undefined;
   }
 
-  /** Remembers an upload as this process's own; where that cannot be, another run begins anew. */
+  /** Records the upload as this process's own; without a record, another run begins anew. */
   async keep(source: UploadSource, target: RemotePath, uploadId: string): Promise<void> {
     await this.#tidy();
     const kept = writeStored(this.#path(source, target), {
@@ -52,12 +58,12 @@ export class UploadMemory {
     await kept.catch(() => undefined);
   }
 
-  /** Forgets one that has ended. */
+  /** Forgets an ended upload. */
   async forget(source: UploadSource, target: RemotePath): Promise<void> {
     await removePrivateFile(this.#path(source, target)).catch(() => undefined);
   }
 
-  /** Once a run, removes what the servers have forgotten too. */
+  /** Once a run, removes records of uploads that the servers have dropped too. */
   async #tidy(): Promise<void> {
     if (this.#isTidied) return;
     this.#isTidied = true;

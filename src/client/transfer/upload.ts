@@ -1,4 +1,4 @@
-// Sends one file: read in chunks, each with its checksum computed once, and never held as a whole (decision D15).
+// Sends one file in chunks, each checksum computed once, the file never held as a whole (decision D15).
 
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
@@ -29,29 +29,32 @@ import {
   unchanged,
 } from "./local-source.ts";
 
-/** What is told while bytes go out; negative when an attempt is given up and what it sent does not count. */
+/** Receives the sent bytes; negative when an attempt is given up and its bytes do not count. */
 export type OnBytes = (bytes: number) => void;
 
-/** Where an upload goes and what is known of it. */
+/** The target of an upload and its known attributes. */
 export interface UploadTarget extends RemotePath {
-  /** Undefined when it is not known before the end. */
+  /** Undefined when it is unknown until the end. */
   readonly sizeBytes: number | undefined;
   /** 0 means the time of arrival. */
   readonly mtimeMs: number;
   readonly onExists?: OnExists;
-  /** Etag that the file which is there must have. */
+  /** Etag that the existing file must have. */
   readonly ifMatch?: string;
-  /** An upload that was begun, and where in the file this stream begins. */
+  /** A begun upload, and the offset in the file where this stream begins. */
   readonly resume?: { readonly uploadId: string; readonly offset: number };
 }
 
 type Upload = SlicedUpload<typeof UploadRequestSchema, typeof UploadResponseSchema>;
 
-/** Buffers of one large upload: one is read into while one is sent, and one may still wait in the socket. */
+/** Buffers of one large upload: one being read, one being sent, and one in the socket. */
 const BUFFERS = 3;
 const NO_SIZE = { todo: "Send what it holds: grove write PATH < FILE" };
 
-/** Uploads a file of this machine with its time of change. Rejects with StatusError, or with ClientError also when it changes meanwhile. */
+/**
+ * Uploads a local file with its time of change. Rejects with StatusError, or with ClientError also when it
+ * changes meanwhile.
+ */
 export async function uploadFile(
   server: Server,
   localPath: string,
@@ -92,8 +95,8 @@ interface SmallFile {
 }
 
 /**
- * Reads a small file in one go; undefined when it is a larger one, or one that has just been written to. Synchronously: four trips to the
- * thread pool cost more than such a file, and the walk has just looked at it. Throws ClientError.
+ * Reads a small file in one go; undefined for a larger one or one written just now. Synchronous, since four
+ * trips to the thread pool cost more than such a file. Throws ClientError.
  */
 function readSmallFile(path: string): SmallFile | undefined {
   try {
@@ -103,7 +106,7 @@ function readSmallFile(path: string): SmallFile | undefined {
       const source = look();
       const { sizeBytes, mtimeMs } = source;
       if (sizeBytes > SMALL_FILE_BYTES || !isSettled(source, Date.now())) return undefined;
-      // Files of /proc and the like say that they are empty; reading one byte more than stated tells.
+      // Files of /proc report size 0; reading one byte more than stated reveals content.
       const buffer = Buffer.allocUnsafe(sizeBytes + 1);
       let length = 0;
       for (;;) {
@@ -123,7 +126,10 @@ function readSmallFile(path: string): SmallFile | undefined {
   }
 }
 
-/** Makes a file by one call, which costs half of what a stream does; false when that is not the way: it is there, or not small enough. */
+/**
+ * Makes a file by one call, at half the cost of a stream; false when it exists already or is not small
+ * enough.
+ */
 async function createSmall(server: Server, file: SmallFile, target: RemotePath): Promise<boolean> {
   const { data, mtimeMs } = file;
   if (data.length > INLINE_FILE_MAX_BYTES) return false;
@@ -131,7 +137,7 @@ async function createSmall(server: Server, file: SmallFile, target: RemotePath):
   try {
     const request = { root, path, data, mtimeMs: BigInt(mtimeMs), crc32: crc32(data) };
     const attr = await server.files.createFile(request, server.unary);
-    // An older server knows nothing of times here.
+    // An older server ignores the time of this call.
     return attr.mtimeMs === BigInt(mtimeMs);
   } catch (error) {
     if (isGroveError(await refusalOf(error, server.address), "PATH_EXISTS")) return false;
@@ -158,7 +164,7 @@ async function uploadSmall(
   }
 }
 
-/** Uploads chunks of 1 to 4,000,000 bytes in order. Rejects with StatusError or with what the chunks fail with. */
+/** Uploads chunks of 1 to 4,000,000 bytes in order. Rejects with StatusError or with the chunks' failure. */
 export async function uploadChunks(
   server: Server,
   chunks: AsyncIterable<Buffer>,
@@ -187,8 +193,9 @@ export async function uploadChunks(
 }
 
 /**
- * Bytes of one message: a block as the server stores and checks it, and as many as the room grpc takes without cutting them up. A message's
- * checksum goes before it: over a whole chunk it would leave the server idle meanwhile, and the bytes would be out of the cache again.
+ * Bytes of one message: a block as the server stores and checks it, and the most that the room grpc takes
+ * uncut. Its checksum precedes it: over a whole chunk the server would idle, and the bytes would leave the
+ * cache.
  */
 const MESSAGE_BYTES = BLOCK_BYTES;
 
@@ -218,7 +225,7 @@ async function sendPiece({ writer }: Upload, offset: number, piece: Buffer): Pro
   if (written !== true) await written;
 }
 
-/** Reads a file of known size chunk by chunk from the start of one on, one chunk ahead of whoever takes them. */
+/** Reads a file of known size by chunks, from the start of one on, one chunk ahead of the consumer. */
 export async function* readChunks(
   handle: FileHandle,
   path: string,
@@ -239,9 +246,9 @@ export async function* readChunks(
       const data = await (ahead ?? read(offset));
       const next = offset + CHUNK_BYTES;
       ahead = next < sizeBytes ? read(next) : undefined;
-      // Whoever takes the chunk may give up before it is asked for.
+      // The consumer may stop before the next chunk is asked for.
       ahead?.catch(() => undefined);
-      // The buffer of the chunk before last is free again: a chunk has more bytes than may wait unsent.
+      // The buffer of the chunk before last is free: a chunk has more bytes than may wait unsent.
       yield data;
     }
   } finally {

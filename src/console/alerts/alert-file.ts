@@ -1,4 +1,4 @@
-// The file of alerts: records as the API gives them, with what else the book must know (spec 2.6, failure A-10).
+// The file of alerts: records as in the API, with the state machine's other data (spec 2.6, failure A-10).
 import { join } from "node:path";
 import { z } from "zod";
 import { parse64, stringify64 } from "#base/json64.ts";
@@ -33,25 +33,25 @@ const alertsFile = z.strictObject({
       node_id: z.string().optional(),
     }),
   ),
-  /** Newest security event of each node of which alerts were raised. */
+  /** Newest security event of each node for which alerts were raised. */
   security_marks: z.record(z.string(), z.string()),
 });
 
-/** What the file holds. */
+/** The content of the file. */
 export interface AlertsKept {
   readonly state: BookState;
   readonly securityMarks: Map<string, string>;
 }
 
-/** What was found at the start. */
+/** The result of reading the file at the start. */
 export interface AlertsFound extends AlertsKept {
-  /** Where a damaged file was put; undefined when there was none. */
+  /** New path of a damaged file; undefined without damage. */
   readonly setAsideAs: string | undefined;
-  /** True when the generation before took its place. */
+  /** True when the previous generation replaced it. */
   readonly isPrevious: boolean;
 }
 
-/** Texts of alerts as the file holds them, made once for each change. */
+/** The file of alerts. It caches each alert's text until the alert changes. */
 export class AlertsFile {
   readonly #path: string;
   #texts = new Map<string, { readonly revision: number; readonly text: string }>();
@@ -61,8 +61,8 @@ export class AlertsFile {
   }
 
   /**
-   * Reads the file. A damaged one is set aside as `.corrupt-<unix seconds>`, and the generation before is taken if it is whole. Throws
-   * BAD_ARGUMENT for one that a newer version wrote, the system's error when it cannot be read.
+   * Reads the file. Sets a damaged one aside as `.corrupt-<unix seconds>` and uses the previous generation if
+   * it is whole. Throws BAD_ARGUMENT for a newer version's file, the system's error when it cannot be read.
    */
   async read(deps: SetAsideDeps): Promise<AlertsFound> {
     const { content, current } = await readGenerations(this.#path, readKept);
@@ -124,7 +124,7 @@ function storedOf(alert: Alert): StoredAlert {
   };
 }
 
-/** Texts are not read: they are made from the facts again. */
+/** Texts are not read, because they are made from the facts. */
 function alertOf(stored: StoredAlert): Alert {
   const { id, revision, key, type, severity, value, threshold, username, detail } = stored;
   const alert: { -readonly [Name in keyof Alert]: Alert[Name] } = {

@@ -1,25 +1,25 @@
-// What kinds of alerts there are: whether they are states or happenings, when they end, and who may see what of them (D11, D22, D24).
+// The types of alerts: states or events, their end, and what visitors see of them (D11, D22, D24).
 import type { AlertType } from "#wire/webapi/alert.ts";
 
-/** A node that has stayed up for so long since a restart is over it (D11). */
+/** Uptime after which a restart counts as over (D11). */
 export const RESTART_OVER_MS: number = 10 * 60_000;
-/** An alert about an attempt, such as a session from another address, ends when none followed for so long. */
+/** Time without a repetition after which an alert about an attempt ends. */
 const ATTEMPT_OVER_MS: number = 24 * 3_600_000;
 
 /**
- * Why visitors do not see alerts of a type. "users": it names one, or there is one because of what users have; so it is not counted for
- * visitors either. "attempt": somebody tries or has tampered, and would learn that it was noticed, from a count too. "opening": it says
- * where the cluster is open; how many such there are tells nobody where, and depends neither on users nor on attempts, so it is counted.
+ * Why visitors do not see alerts of a type. "users": it names a user or depends on users' data, so visitors'
+ * counts leave it out too. "attempt": an intruder would learn of the detection, also from a count. "opening":
+ * it names an open door of the cluster; its number reveals nothing, so it is counted.
  */
 export type HiddenBecause = "users" | "attempt" | "opening";
 
-/** What visitors learn of alerts of a type: the fact, with the details named here and no others, or nothing of it (spec 5.8.4, D22). */
+/** What visitors see of a type: the fact with only the details named here, or nothing (spec 5.8.4, D22). */
 type Visibility =
   | {
       readonly publicDetail: readonly string[];
-      /** True where the measured value is about what users have. */
+      /** True where the measured value depends on users' data. */
       readonly hidesValue?: true;
-      /** True where the key names an address: visitors get the type in its place. */
+      /** True where the key contains an address; visitors get the type instead. */
       readonly hidesKey?: true;
       readonly hidden?: undefined;
     }
@@ -32,17 +32,19 @@ type Visibility =
 
 /** The rules of one type of alert. */
 type AlertKind = Visibility & {
-  /** True when it is about a single user, of whom there may be many. */
+  /** True for alerts about a single user, of which there may be many. */
   readonly isAboutUser?: boolean;
-  /** True when it stands as long as its condition, whatever an operator says (T10). */
+  /** True when operators cannot resolve it while its condition holds (T10). */
   readonly isPermanent?: boolean;
-  /** Of a happening: it is over when none followed for so long. Without it, an operator resolves it. Unused for states. */
+  /**
+   * For events: ends this long after the last one; without it, an operator resolves it. Unused for states.
+   */
   readonly overAfterMs?: number;
-  /** Type of the info record that tells of its end; undefined when the end is no news. */
+  /** Type of the info record about its end; undefined when the end makes no record. */
   readonly recovery?: AlertType;
 };
 
-/** Whether visitors see a type is said here and nowhere else (W-09); docs/reference.md tells the same. */
+/** The only place that decides what visitors see of a type (W-09); docs/reference.md lists the same. */
 export const ALERT_KINDS: Readonly<Record<AlertType, AlertKind>> = {
   node_offline: { publicDetail: ["last_seen", "away_seconds"], recovery: "node_online" },
   node_online: { publicDetail: ["away_seconds"] },
@@ -82,7 +84,7 @@ export const ALERT_KINDS: Readonly<Record<AlertType, AlertKind>> = {
   node_restored: { hidden: "users" },
 };
 
-/** The key of a condition: its type, and what it is about (spec 3.3). */
+/** The key of a condition: its type and its subject (spec 3.3). */
 export function alertKey(type: AlertType, about?: string): string {
   return about === undefined ? type : `${type}:${about}`;
 }

@@ -1,4 +1,4 @@
-// What is listed and counted of the alerts: each filter alone and all together, pages, and what visitors may know of (D11, W-09).
+// Listed and counted alerts: each filter alone and all together, pages, and what visitors see (D11, W-09).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Audience } from "#base/audience.ts";

@@ -1,11 +1,11 @@
-// What an answer lists of the alerts, and what it counts: one view for operators, one for visitors (decision D11, spec 5.8.4).
+// Filters, pages and counts alerts: one view for operators, one for visitors (decision D11, spec 5.8.4).
 import type { Audience } from "#base/audience.ts";
 import { ALERTS_PAGE_MAX } from "#base/limits.ts";
 import type { AlertRecord, AlertType, Severity } from "#wire/webapi/alert.ts";
 import type { Alert } from "./alert.ts";
 import { isCounted, isPublic, publicRecordOf, recordOf } from "./alert-record.ts";
 
-/** Which alerts are wanted; what is undefined filters nothing. */
+/** A filter of alerts; undefined fields filter nothing. */
 export interface AlertFilter {
   readonly severities?: ReadonlySet<Severity> | undefined;
   readonly types?: ReadonlySet<AlertType> | undefined;
@@ -13,10 +13,10 @@ export interface AlertFilter {
   readonly isUnresolved?: boolean | undefined;
 }
 
-/** How many are unresolved. */
+/** Numbers of unresolved alerts. */
 export type AlertCounts = Record<Severity | "total", number> & { readonly for_operators?: number };
 
-/** Which of them: the newest first, those before an id, or raised before a moment, at most so many. */
+/** A page of alerts, newest first: those before an id or raised before a moment. */
 export interface AlertPage {
   readonly beforeId?: string | undefined;
   readonly beforeUnix?: number | undefined;
@@ -24,7 +24,7 @@ export interface AlertPage {
   readonly limit?: number | undefined;
 }
 
-/** Lists alerts, which come newest first; the total counts all that the filter lets pass. */
+/** Lists alerts, newest first; the total counts all that pass the filter. */
 export function listAlerts(
   alerts: Iterable<Alert>,
   audience: Audience,
@@ -46,7 +46,7 @@ export function listAlerts(
   return { alerts: listed, total };
 }
 
-/** Counts unresolved alerts by severity; for visitors also those that only operators see, as far as their number tells nothing (D22). */
+/** Counts unresolved alerts by severity; for visitors with hidden ones that reveal nothing (D22). */
 export function summarizeAlerts(alerts: Iterable<Alert>, audience: Audience): AlertCounts {
   const counts = { critical: 0, warning: 0, info: 0, total: 0 };
   let hidden = 0;
@@ -62,7 +62,7 @@ export function summarizeAlerts(alerts: Iterable<Alert>, audience: Audience): Al
   return audience === "visitor" ? { ...counts, for_operators: hidden } : counts;
 }
 
-/** True for an alert that a filter lets pass. */
+/** True for an alert that passes a filter. */
 export function passes(alert: Alert, filter: AlertFilter): boolean {
   const { severities, types, nodeId, isUnresolved } = filter;
   return (

@@ -1,11 +1,11 @@
-// A process that raises and resolves alerts without end and prints the id of each that it tells of; a test kills it.
+// A process that raises and resolves alerts without end and prints each event's id; a test kills it.
 import { writeSync } from "node:fs";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
 import { AlertStore, momentOf } from "./alert-store.ts";
 import { gradeOf } from "./node-rules.ts";
 
-/** Waits for no turn to write: the more is written, the more the test sees. */
+/** Writes without delay, so that the test sees more writes. */
 const clock: Clock = {
   ...systemClock,
   after: (_delayMs, callback) => {

@@ -1,4 +1,4 @@
-// The two forms of an alert: everything for operators, and for visitors what is built from an allow-list (spec 2.6, 5.8.4, D11).
+// The two forms of an alert: complete for operators, an allow-list for visitors (spec 2.6, 5.8.4, D11).
 import type { AlertRecord } from "#wire/webapi/alert.ts";
 import type { Alert, AlertDetail } from "./alert.ts";
 import { ALERT_KINDS } from "./alert-kinds.ts";
@@ -17,8 +17,8 @@ export function recordOf(alert: Alert): AlertRecord {
 }
 
 /**
- * The record as visitors see it: no user, nobody who works on it, and texts made without both. Undefined for what they may not see at
- * all (spec 5.8.4, D22).
+ * The record as visitors see it: without users and operators, and with texts that contain neither. Undefined
+ * for alerts hidden from visitors (spec 5.8.4, D22).
  */
 export function publicRecordOf(full: Alert): AlertRecord | undefined {
   const { publicDetail, hidesValue, hidesKey } = ALERT_KINDS[full.type];
@@ -33,21 +33,21 @@ export function publicRecordOf(full: Alert): AlertRecord | undefined {
   return frameOf(hidesValue === true ? rest : alert, detail, undefined);
 }
 
-/** True when visitors may know of alerts like this one. */
+/** True when visitors see alerts like this one. */
 export function isPublic(alert: Pick<Alert, "type" | "username" | "isOfUsers">): boolean {
   return (
     ALERT_KINDS[alert.type].hidden === undefined && alert.username === undefined && alert.isOfUsers !== true
   );
 }
 
-/** True when visitors may know that there is one more, and nothing else of it: what it counts does not depend on users or attempts. */
+/** True when visitors see only the count, which depends on neither users nor attempts. */
 export function isCounted(alert: Pick<Alert, "type" | "username" | "isOfUsers">): boolean {
   return (
     ALERT_KINDS[alert.type].hidden === "opening" && alert.username === undefined && alert.isOfUsers !== true
   );
 }
 
-/** What both forms have, made from no more than what is handed in. */
+/** The fields of both forms, made from nothing but the arguments. */
 function frameOf(alert: Alert, detail: AlertDetail, username: string | undefined): AlertRecord {
   const { id, key, type, severity, nodeId, nodeName, value, threshold, resolved } = alert;
   const facts = { severity, node: nodeName ?? nodeId ?? "", username, value, threshold, detail };

@@ -1,4 +1,4 @@
-// Shows that the book follows the tables of the specification for every sequence of samples, against a model written from them (M-07).
+// Tests the state machine against a model of the specification's tables, for random sequences (M-07).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -41,10 +41,12 @@ const quota = (percent: number): Condition => ({
 const kinds = (events: readonly AlertEvent[]): string[] =>
   events.map(({ kind, alert }) => `${kind} ${alert.severity}`);
 
-/** Spec 3.1 as one reads it: a state, and what each sample or an operator makes of it. It shares nothing with the book. */
+/** A literal model of spec 3.1, which shares no code with the state machine. */
 class Model {
   state: "monitoring" | "warning" | "critical" = "monitoring";
-  /** The severity at which an operator resolved, until the value has been below the warning threshold once. */
+  /**
+   * The severity at which an operator resolved, until the value has once been below the warning threshold.
+   */
   handled: "warning" | "critical" | undefined;
   readonly told: string[] = [];
 
@@ -350,7 +352,7 @@ test("a happening that was open before a restart is over as long after it was la
     "resolved warning",
     "recorded info",
   ]);
-  // A wall that went back in between makes it no younger than now.
+  // A wall clock that went back does not make it younger than now.
   const jumped = new AlertStateMachine(book.state(), { wallMs: START.wallMs - 60_000, steadyMs: 5 });
   assert.deepEqual(jumped.expire(steady(5 + RESTART_OVER_MS - 1)), []);
   assert.equal(jumped.expire(steady(5 + RESTART_OVER_MS)).length, 2);
@@ -482,7 +484,7 @@ test("what is restored is counted for its node too, and records come back in the
   assert.equal([...again.alerts()].length, alerts.length);
   assert.equal([...again.openAlerts()].length, 1);
   assert.equal(again.apply([storage(81)], after(20_000))[0]?.alert.raised_count, 3);
-  // The older ones are forgotten first.
+  // The older ones are removed first.
   again.expire({ wallMs: START.wallMs + 1_000 + ALERT_KEPT_MS + 1, steadyMs: 0 });
   const left = [...again.alerts()].filter(({ resolved }) => resolved !== undefined);
   assert.deepEqual([...new Set(left.map(({ resolved }) => resolved?.atMs))], [START.wallMs + 3_000]);

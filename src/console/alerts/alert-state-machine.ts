@@ -1,4 +1,4 @@
-// The book of alerts: conditions in, events out; one alert per key until it is resolved (spec 3.1, 3.3). Pure, and alone in knowing the rules.
+// The state machine of alerts: conditions in, events out, one alert per key (spec 3.1, 3.3); no I/O.
 import type { AlertRecord, AlertType, Severity } from "#wire/webapi/alert.ts";
 import { type Alert, alertId, RANKS } from "./alert.ts";
 import { ALERT_KINDS, alertKey } from "./alert-kinds.ts";
@@ -6,28 +6,28 @@ import { publicRecordOf, recordOf } from "./alert-record.ts";
 import type { Condition, Moment, Occurrence } from "./condition.ts";
 import { ResolvedAlerts } from "./resolved-alerts.ts";
 
-/** Open alerts about single users that one node may cause; a node that lies about thousands must not hide the others'. */
+/** Open alerts about single users that one node may cause, so that false reports do not hide others. */
 export const USER_ALERTS_PER_NODE_MAX = 1_000;
 /** Open alerts about single users of all nodes, so that the file of alerts stays small. */
 export const USER_ALERTS_MAX = 10_000;
 
-/** What has become of an alert. "recorded" is a recovery: an info record that is resolved from the start. */
+/** A change of an alert. "recorded" is a recovery: an info record that is resolved from the start. */
 export interface AlertEvent {
   readonly kind: "raised" | "changed" | "resolved" | "recorded";
   readonly alert: AlertRecord;
-  /** As visitors may see it; undefined when they may not see it, or nothing of the change (spec 5.8.4). */
+  /** The form for visitors; undefined when they may not see the alert or its change (spec 5.8.4). */
   readonly public: AlertRecord | undefined;
 }
 
-/** What becomes of the alerts that an operator wants resolved. Ids. */
+/** The outcome of an operator's request to resolve alerts. Ids. */
 export interface Resolution {
   readonly resolved: string[];
   readonly alreadyResolved: string[];
-  /** Those that stay as long as what they tell of is in force. */
+  /** Alerts that cannot be resolved while their condition holds. */
   readonly inForce: string[];
 }
 
-/** All that the book has to know again after a restart. */
+/** The state that survives a restart. */
 export interface BookState {
   readonly alerts: readonly Alert[];
   readonly muted: readonly MutedKey[];
@@ -37,24 +37,24 @@ export interface BookState {
 export interface MutedKey {
   readonly key: string;
   readonly type: AlertType;
-  /** What the alert had: only what is worse raises one again. */
+  /** The alert's severity; only a worse condition raises one again. */
   readonly severity: Severity;
   readonly nodeId?: string;
 }
 
-/** All alerts, those that are open and those that are kept. */
+/** All open alerts and the resolved ones that are kept. */
 export class AlertStateMachine {
   readonly #open = new Map<string, Alert>();
   readonly #byId = new Map<string, Alert>();
   readonly #resolved: ResolvedAlerts;
   readonly #muted = new Map<string, MutedKey>();
-  /** How often each key was raised, of the keys of which a record is kept. */
+  /** Number of raises by key, for keys with a kept record. */
   readonly #raises = new Map<string, number>();
   /** Open alerts about users by node, and of all nodes. */
   readonly #userAlerts = new Map<string, number>();
   #userAlertCount = 0;
   #notRaised = 0;
-  /** When each happening was last seen on the steady clock; one that is open no longer goes with the next expire. */
+  /** Steady time of the last event by key; entries without an open alert are removed by the next expire. */
   readonly #lastSteadyMs = new Map<string, number>();
 
   constructor(state: BookState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 0 }) {
@@ -73,22 +73,24 @@ export class AlertStateMachine {
     }
   }
 
-  /** Alerts about users that were not raised because there were too many (USER_ALERTS_MAX, USER_ALERTS_PER_NODE_MAX). */
+  /**
+   * Alerts about users that the limits kept from being raised (USER_ALERTS_MAX, USER_ALERTS_PER_NODE_MAX).
+   */
   get notRaised(): number {
     return this.#notRaised;
   }
 
-  /** All alerts that are kept, in no order. */
+  /** All kept alerts, in no order. */
   alerts(): IterableIterator<Alert> {
     return this.#byId.values();
   }
 
-  /** What the book must be made from again. */
+  /** The state from which the machine is made again. */
   state(): BookState {
     return { alerts: [...this.#byId.values()], muted: [...this.#muted.values()] };
   }
 
-  /** The alert of an id; undefined when none is kept. */
+  /** The alert with an id; undefined when none is kept. */
   find(id: string): Alert | undefined {
     return this.#byId.get(id);
   }
@@ -103,7 +105,7 @@ export class AlertStateMachine {
     return this.#open.values();
   }
 
-  /** True when a condition of this key is open, or was resolved by hand and has not cleared since. */
+  /** True for a key with an open alert, or resolved by hand while its condition has not cleared since. */
   isStanding(key: string): boolean {
     return this.#open.has(key) || this.#muted.has(key);
   }
@@ -113,14 +115,14 @@ export class AlertStateMachine {
     return this.#muted.values();
   }
 
-  /** Takes an evaluation's conditions and tells what they have changed. */
+  /** Applies an evaluation's conditions and returns the changes. */
   apply(conditions: Iterable<Condition>, at: Moment): AlertEvent[] {
     const events: AlertEvent[] = [];
     for (const condition of conditions) this.#applyOne(condition, at, events);
     return events;
   }
 
-  /** Takes something that has happened: it counts up the open alert of its key, or raises one. */
+  /** Applies an event: it counts up the open alert of its key, or raises one. */
   happened(occurrence: Occurrence, at: Moment): AlertEvent[] {
     const { key, level } = occurrence;
     this.#lastSteadyMs.set(key, at.steadyMs);
@@ -140,7 +142,7 @@ export class AlertStateMachine {
     ];
   }
 
-  /** Ends the happenings that none has followed for long enough, and forgets what is kept no longer. */
+  /** Ends alerts about events that did not repeat for long enough, and removes old records. */
   expire(at: Moment): AlertEvent[] {
     const events: AlertEvent[] = [];
     for (const [key, lastMs] of this.#lastSteadyMs) {
@@ -157,7 +159,9 @@ export class AlertStateMachine {
     return events;
   }
 
-  /** Ends everything that is kept about keys whose subject is gone, without telling of a recovery: nobody knows of one. */
+  /**
+   * Ends all alerts of keys whose subject is gone, without a record of recovery, because recovery is unknown.
+   */
   drop(keys: Iterable<string>, at: Moment): AlertEvent[] {
     const events: AlertEvent[] = [];
     for (const key of keys) {
@@ -169,8 +173,8 @@ export class AlertStateMachine {
   }
 
   /**
-   * Resolves alerts by hand. Their conditions raise none again until they have cleared once, or stand higher than the alert did (D11).
-   * Ids that are not kept are left out.
+   * Resolves alerts by hand. Their conditions raise a new alert only after they have cleared once, or at a
+   * higher severity (D11). Unknown ids are left out.
    */
   resolve(
     ids: Iterable<string>,
@@ -192,12 +196,15 @@ export class AlertStateMachine {
     return { resolution: { resolved, alreadyResolved, inForce }, events };
   }
 
-  /** Notes that an operator has taken an open alert on. Nothing for one that is resolved, or that this operator has already. */
+  /**
+   * Records that an operator acknowledged an open alert. No change for a resolved one, or one that this
+   * operator has acknowledged.
+   */
   acknowledge(id: string, by: string, at: Moment): AlertEvent[] {
     const alert = this.#byId.get(id);
     if (alert === undefined || alert.resolved !== undefined || alert.acked?.by === by) return [];
     const event = this.#change({ ...alert, acked: { by, atMs: at.wallMs } }, "changed");
-    // Visitors see nothing of it.
+    // Visitors do not see acknowledgements.
     return [{ ...event, public: undefined }];
   }
 
@@ -223,13 +230,13 @@ export class AlertStateMachine {
     events.push(...this.#raise(condition, level, at, { count: 1 }));
   }
 
-  /** An open alert's condition stands at a level: a record that changes, or only fresher numbers in it. */
+  /** Updates an open alert to its condition's severity: a change of the record, or only of its numbers. */
   #move(open: Alert, condition: Condition, severity: Severity): AlertEvent | undefined {
     if (severity === open.severity) {
       this.#refresh({ ...open, ...factsOf(condition) });
       return undefined;
     }
-    // Whoever has taken on a warning has not taken on what it has become.
+    // An acknowledgement of a warning does not cover a critical alert.
     const { acked: _acked, ...unacked } = open;
     const base = RANKS[severity] > RANKS[open.severity] ? unacked : open;
     return this.#change({ ...base, ...factsOf(condition), severity }, "changed");
@@ -279,7 +286,7 @@ export class AlertStateMachine {
   #recordEnd(facts: Omit<Condition, "level">, at: Moment): AlertEvent {
     const type = ALERT_KINDS[facts.type].recovery ?? facts.type;
     const key = type === facts.type ? facts.key : alertKey(type, facts.nodeId);
-    // A node's way back has a key of its own (spec 3.3), and so a count of its own.
+    // A node's recovery has a key of its own (spec 3.3), and so a count of its own.
     const raisedCount = Math.max(1, (this.#raises.get(key) ?? 0) + (key === facts.key ? 0 : 1));
     this.#raises.set(key, raisedCount);
     const alert = {
@@ -342,17 +349,17 @@ export class AlertStateMachine {
 
   #forget(alert: Alert): void {
     this.#byId.delete(alert.id);
-    // The count goes with the last record that tells it.
+    // The count is removed with the last record of its key.
     if (this.#raises.get(alert.key) === alert.raisedCount) this.#raises.delete(alert.key);
   }
 }
 
-/** Never more than the file of alerts can hold: how many attempts there were is what a node says (M-05). */
+/** Limits the count to what the file can hold, because the number comes from a node (M-05). */
 function countedUp(count: number, by: number): number {
   return Math.min(count + by, Number.MAX_SAFE_INTEGER);
 }
 
-/** What a condition says of its subject now; what it does not say stays as it was. */
+/** The facts of a condition; those that it leaves out keep their values. */
 function factsOf(
   facts: Omit<Condition, "level">,
 ): Pick<Alert, "nodeId" | "nodeName" | "username" | "isOfUsers" | "value" | "threshold" | "detail"> {

@@ -1,4 +1,4 @@
-// Shows that no alert is told of before it is on the disk, and what becomes of a file that is damaged, old, newer or cannot be written (A-10).
+// Tests that alerts reach the disk before listeners, and damaged, old, newer or unwritable files (A-10).
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
@@ -61,7 +61,7 @@ test("everything that one turn brings is one write, and events are told in their
   void put(store, storage(79, "a"));
   await store.close();
   assert.deepEqual(told, ["raised a", "raised b", "resolved a", "recorded a"]);
-  // One write has no generation before it.
+  // The first write leaves no previous generation.
   assert.deepEqual(await readdir(folder), [ALERTS_FILE]);
 });
 
@@ -232,7 +232,7 @@ test("killed at any moment, the store has lost no alert that it told of", async 
   assert.ok(told.size > 100);
 });
 
-/** Takes what a child tells, and kills it in the middle of it. */
+/** Reads a child's events, and kills it in the middle of them. */
 async function readSome(child: ChildProcess, told: Set<string>, count: number): Promise<void> {
   const gone = new Promise((resolve) => child.once("close", resolve));
   assert.ok(child.stdout !== null);

@@ -1,4 +1,4 @@
-// The book and its file: a change is shown and told only once it is on stable storage, many of them with one write (spec 2.6, A-10).
+// Saves alerts, and shows and publishes them once they are on stable storage (spec 2.6, A-10).
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Alert } from "./alert.ts";
@@ -6,39 +6,39 @@ import { AlertsFile, type AlertsFound } from "./alert-file.ts";
 import { type AlertEvent, AlertStateMachine } from "./alert-state-machine.ts";
 import type { Moment } from "./condition.ts";
 
-/** Writes of the file of alerts at once; beyond them there is one in so many milliseconds: alerts that flap must not wear a card out. */
+/** Writes of the file without delay; further ones are spaced, to spare SD cards from flapping alerts. */
 const ALERT_WRITES_AT_ONCE = 10;
-/** See above. */
+/** Distance between further writes. */
 const ALERT_WRITE_INTERVAL_MS = 1_000;
 
-/** What the store is made from. */
+/** What the store needs. */
 export interface AlertStoreOptions {
-  /** The console's data folder; it is there. */
+  /** The console's data folder, which exists. */
   readonly folder: string;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Takes what has become of an alert; must not throw. */
+/** Receives the change of an alert; must not throw. */
 export type AlertListener = (event: AlertEvent) => void;
 
 /** Keeps the alerts. */
 export class AlertStore {
   readonly book: AlertStateMachine;
-  /** Newest security event of each node of which alerts were raised; saved with the next change. */
+  /** Newest security event of each node for which alerts were raised; saved with the next change. */
   readonly securityMarks: Map<string, string>;
-  /** What became of a damaged file at the start. */
+  /** How a damaged file was handled at the start. */
   readonly found: Pick<AlertsFound, "setAsideAs" | "isPrevious">;
   readonly #file: AlertsFile;
   readonly #log: Logger;
   readonly #listeners = new Set<AlertListener>();
   #pending: AlertEvent[] = [];
   #running: Promise<void> | undefined;
-  /** What readers see: the book as it was last saved, newest first. */
+  /** The alerts that readers see: those last saved, newest first. */
   #shown: readonly Alert[];
   #failure: string | undefined;
   readonly #clock: Clock;
-  /** When the write after the last one would be due if none might come early; steady. */
+  /** Steady time at which the next write is due at the regular rate. */
   #nextWriteMs = 0;
   #hurry: () => void = () => undefined;
   #isClosing = false;
@@ -53,48 +53,51 @@ export class AlertStore {
     this.#shown = newestFirst(this.book.alerts());
   }
 
-  /** Opens the file of a folder, or begins one. Throws CORRUPT for one that a newer version wrote. */
+  /** Opens the file of a folder, or creates one. Throws CORRUPT for one that a newer version wrote. */
   static async open(options: AlertStoreOptions): Promise<AlertStore> {
     const file = new AlertsFile(options.folder);
     const found = await file.read(options);
     return new AlertStore(file, found, options);
   }
 
-  /** Why the last write failed; undefined while all is well. What could not be written is shown all the same, and written with the next. */
+  /**
+   * Why the last write failed; undefined after a good one. Unsaved alerts are shown all the same, and saved
+   * with the next write.
+   */
   get failure(): string | undefined {
     return this.#failure;
   }
 
-  /** Saves what the book has just told of, then shows and tells it. Resolves when that is done; never rejects. */
+  /** Saves the machine's events, then shows and publishes them. Resolves after that; never rejects. */
   take(events: readonly AlertEvent[]): Promise<void> {
     this.#pending.push(...events);
     if (this.#pending.length > 0 || this.#failure !== undefined) this.#running ??= this.#run();
     return this.#running ?? Promise.resolve();
   }
 
-  /** Tells every change, in order, once it is saved; the returned function ends that. */
+  /** Calls the listener with every change, in order, once it is saved; the returned function unsubscribes. */
   onEvent(listener: AlertListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** The alerts that are shown, newest first, with the freshest numbers of those that are open. */
+  /** The visible alerts, newest first, with current numbers for open ones. */
   *shown(): IterableIterator<Alert> {
     for (const alert of this.#shown) {
       const now = this.book.find(alert.id);
-      // What has changed since is not saved yet; only its numbers may be fresher.
+      // Unsaved changes are not shown; only numbers may be newer.
       yield now?.revision === alert.revision ? now : alert;
     }
   }
 
-  /** Resolves when everything taken so far is saved. */
+  /** Resolves when all events so far are saved. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#hurry();
     while (this.#running !== undefined) await this.#running;
   }
 
-  /** Resolves when the file may be written again: some changes at once, then one write for all that a second brings. */
+  /** Resolves when the file may be written again: some writes at once, then one per second. */
   async #turn(): Promise<void> {
     const nowMs = this.#clock.steadyMs();
     this.#nextWriteMs = Math.max(this.#nextWriteMs, nowMs) + ALERT_WRITE_INTERVAL_MS;
@@ -110,7 +113,7 @@ export class AlertStore {
   }
 
   async #run(): Promise<void> {
-    // All that this turn of the event loop brings goes with one write.
+    // Changes within one turn of the event loop share one write.
     await Promise.resolve();
     do {
       await this.#turn();

@@ -1,4 +1,4 @@
-// Shows what alerts say: numbers with units and limits for operators, and for visitors nothing that depends on users (D11, W-09).
+// Tests the texts: numbers, units and limits for operators, nothing about users for visitors (D11, W-09).
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
@@ -161,7 +161,7 @@ test("of damage and drift visitors learn that there is some, and no number of fi
   assert.match(JSON.stringify(said("quota_drift", 7)), /"Counters of fs-pi4 are off"/);
 });
 
-/** Values that no user, address or operator may be found by in a visitor's answer. */
+/** Values of users, addresses and operators that visitors' answers must not contain. */
 const CANARY = "canary@example.com";
 const anyAlert: fc.Arbitrary<Alert> = fc
   .record({

@@ -1,4 +1,4 @@
-// What alerts say to people: sentences with the number, its unit and its limit, made from facts (decision D11).
+// The texts of alerts: sentences with the value, its unit and its limit, made from facts (decision D11).
 import { formatBytes } from "#base/bytes.ts";
 import { PERCENT_TOLD_MAX } from "#base/quota-share.ts";
 import type { AlertType, Severity } from "#wire/webapi/alert.ts";
@@ -6,10 +6,10 @@ import { metaServerOverText, metaServerText } from "./metaserver-texts.ts";
 import { restoreText } from "./restore-texts.ts";
 import { because, lastAnswer, OFFLINE_AFTER, type Part, span } from "./text-parts.ts";
 
-/** What a text may be made from. For visitors only what they may know is in it, so every part must read well without the rest. */
+/** The facts for a text. For visitors hidden facts are missing, so every part must read well without them. */
 export interface TextFacts {
   readonly severity: Severity;
-  /** The node's name; empty for what is about none. */
+  /** The node's name; empty for alerts about no node. */
   readonly node: string;
   readonly username?: string | undefined;
   readonly value?: number | undefined;
@@ -23,10 +23,10 @@ export interface AlertText {
   readonly message: string;
 }
 
-/** The texts of one type: while it stands, and when it is over. */
+/** The texts of one type: while it holds, and after its end. */
 interface Texts {
   readonly now: (facts: TextFacts) => AlertText;
-  /** Undefined where the end is no record of its own. */
+  /** Undefined where the end makes no record of its own. */
   readonly over?: (facts: TextFacts) => AlertText;
 }
 
@@ -292,7 +292,7 @@ function loginText({ node, value, detail }: TextFacts): AlertText {
 function percent(value: number | undefined): string {
   if (value === undefined) return "an unknown share";
   if (value > PERCENT_TOLD_MAX) return `over ${PERCENT_TOLD_MAX} %`;
-  // One decimal, but never a limit that looks kept: 95.01 % is above 95 %.
+  // Rounds to one decimal, but not down to the limit: 95.01 % is above 95 %.
   const rounded = Math.round(value * 10) / 10;
   return `${Number.isInteger(rounded) ? Math.round(value * 100) / 100 : rounded} %`;
 }

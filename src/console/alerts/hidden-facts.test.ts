@@ -1,4 +1,4 @@
-// Shows what is kept from visitors beside texts: ids that tell an address, what is about users, and how many more are for operators (D22, W-09).
+// Tests what visitors cannot infer: addresses from ids, users' data, numbers of hidden alerts (D22, W-09).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

@@ -1,4 +1,4 @@
-// A small JSON file that is replaced as a whole: read once at the start, written when its content has changed (A-10, D18).
+// A small JSON file that is read at the start and replaced as a whole after changes (A-10, D18).
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
@@ -7,7 +7,7 @@ import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { setAside } from "#os/set-aside.ts";
 import { readStateFile } from "#os/state-file.ts";
 
-/** Which file, and what must be in it. */
+/** The path and schema of a file. */
 export interface JsonStateFileOptions<T> {
   readonly path: string;
   readonly shape: z.ZodType<T>;
@@ -15,10 +15,10 @@ export interface JsonStateFileOptions<T> {
   readonly log: Logger;
 }
 
-/** The file. Its folder must be there. */
+/** The file. Its folder must exist. */
 export class JsonStateFile<T extends object> {
   readonly #path: string;
-  /** What waits for the write under way; only the newest is written. */
+  /** The content that waits for the write in progress; only the newest is written. */
   #next: { readonly content: T; readonly written: PromiseWithResolvers<void> } | undefined;
   #isWriting = false;
   #failure: GroveError | undefined;
@@ -28,8 +28,8 @@ export class JsonStateFile<T extends object> {
   }
 
   /**
-   * Opens the file; its content is undefined when there is none, or when it is damaged: then it is set aside as `setAsideAs`,
-   * `.corrupt-<time>`, and logged. Throws BAD_ARGUMENT for the file of a newer version.
+   * Opens the file. Its content is undefined for a missing or damaged one; a damaged file is logged and
+   * renamed to `setAsideAs`, `.corrupt-<time>`. Throws BAD_ARGUMENT for the file of a newer version.
    */
   static async open<T extends object>(
     options: JsonStateFileOptions<T>,
@@ -48,8 +48,8 @@ export class JsonStateFile<T extends object> {
   }
 
   /**
-   * Writes the content; resolves when it, or newer content, is on stable storage. Throws STORAGE_FAILED; after a failed flush for good,
-   * since a flush is never tried again.
+   * Writes the content; resolves when it, or newer content, is on stable storage. Throws STORAGE_FAILED, and
+   * after a failed flush always, because a flush is never retried.
    */
   save(content: T): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);

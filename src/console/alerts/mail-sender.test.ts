@@ -1,4 +1,4 @@
-// Mails through a real SMTP server: sign-in, STARTTLS, refusals, and nothing secret in what is said of a failure.
+// Mails through a real SMTP server: sign-in, STARTTLS, refusals, and no secrets in errors.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createMailSender } from "./mail-sender.ts";

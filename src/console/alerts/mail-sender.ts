@@ -1,4 +1,4 @@
-// Delivers messages as mail through one SMTP server (decision D11).
+// Delivers notifications as mail through one SMTP server (decision D11).
 import type { SendMailOptions, Transporter } from "nodemailer";
 import { mailText } from "./notification-payload.ts";
 import {
@@ -8,7 +8,7 @@ import {
 } from "./notification-sender.ts";
 import type { EmailSettings } from "./notification-settings.ts";
 
-/** Makes the sender of a mailbox. consoleUrl is named in the text; empty when it is not known. */
+/** Makes the sender of a mailbox. consoleUrl appears in the text; empty when unknown. */
 export function createMailSender(settings: EmailSettings, consoleUrl: string): NotificationSender {
   return {
     async send(queued, signal) {
@@ -19,11 +19,11 @@ export function createMailSender(settings: EmailSettings, consoleUrl: string): N
         settings,
         {
           from: settings.from,
-          // As parsed addresses, so that nothing in one of them is read as a second one.
+          // Parsed addresses, so that no part of one is read as a second address.
           to: to.map((address) => ({ name: "", address })),
           subject,
           text,
-          // The same for every try, so that mailboxes can tell a repetition.
+          // The same for every try, so that mailboxes recognise a repetition.
           messageId: `<${queued.createdWallMs}-${queued.seq}.grove@${domain}>`,
           date: new Date(queued.createdWallMs),
           headers: { "Auto-Submitted": "auto-generated" },
@@ -60,7 +60,7 @@ async function deliver(
   }
 }
 
-/** Loaded when the first mail goes out: most consoles never send one. */
+/** Loaded with the first mail, because most consoles never send one. */
 async function openTransport(settings: EmailSettings): Promise<Transporter> {
   const { createTransport } = await import("nodemailer");
   const { host, port, security, username, password, ca } = settings;
@@ -80,7 +80,7 @@ async function openTransport(settings: EmailSettings): Promise<Transporter> {
   });
 }
 
-/** A server's own words may repeat what it was told, so only its number and the kind of failure are passed on. */
+/** Only the status code and the kind of error are passed on, because a server's text may repeat secrets. */
 function resultOf(error: unknown): TryResult {
   const { code, responseCode, command } = error as {
     code?: string;
@@ -90,7 +90,8 @@ function resultOf(error: unknown): TryResult {
   const at = command === undefined || !/^[A-Z ]{1,20}$/.test(command) ? "" : ` to ${command}`;
   const why =
     responseCode === undefined ? (code ?? "it cannot be reached") : `it answered ${responseCode}${at}`;
-  // 5xx on the message or its addresses is about this very message; on sign-in or greeting it is about us.
+  // 5xx on the message or its addresses concerns this message; on sign-in or greeting it concerns the
+  // console.
   const isAboutMessage = code === "EENVELOPE" || code === "EMESSAGE";
   const isFinal = responseCode !== undefined && responseCode >= 500;
   return isAboutMessage && isFinal ? { kind: "refused", why } : { kind: "failed", why };

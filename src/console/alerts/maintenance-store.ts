@@ -1,4 +1,4 @@
-// The nodes that operators have put into maintenance: nothing of them is told until it ends, by itself or by a step (decision D11).
+// Nodes that operators put into maintenance, which mutes their notifications until its end (decision D11).
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
@@ -10,7 +10,7 @@ import { timesOf } from "./silence-times.ts";
 /** Name of the file in the console's data folder. */
 export const MAINTENANCE_FILE = "maintenance.json";
 
-/** What the book is opened with. */
+/** What the store needs. */
 export interface MaintenanceStoreDeps {
   readonly dataFolder: string;
   readonly clock: Clock;
@@ -19,7 +19,7 @@ export interface MaintenanceStoreDeps {
 
 const FILE_SHAPE = z.object({
   maintenance: z.array(keptMaintenance),
-  /** Nodes whose maintenance was ended, which the metadata store has not heard yet. */
+  /** Nodes whose maintenance ended early and whose end is not yet written to the metadata store. */
   untold: z.array(z.string()).default([]),
 });
 
@@ -28,9 +28,9 @@ interface Kept {
   readonly untold: ReadonlySet<string>;
 }
 
-/** All of them, one for each node. They end by the wall clock; changes are on stable storage before they count. */
+/** Maintenance by node. It ends by the wall clock; changes are on stable storage before they take effect. */
 export class MaintenanceStore {
-  /** Where a damaged file was put at the start; undefined when there was none. */
+  /** New path of a damaged file at the start; undefined without damage. */
   readonly setAsideAs: string | undefined;
   readonly #clock: Clock;
   readonly #file: JsonStateFile<z.infer<typeof FILE_SHAPE>>;
@@ -52,7 +52,7 @@ export class MaintenanceStore {
     this.#untold = untold;
   }
 
-  /** Reads the book, an absent one as empty. A damaged file is set aside: an alert too many is better than one too few. */
+  /** Reads the file, a missing one as empty. Sets a damaged one aside, because too many alerts are safer. */
   static async open({ dataFolder, clock, log }: MaintenanceStoreDeps): Promise<MaintenanceStore> {
     const path = join(dataFolder, MAINTENANCE_FILE);
     const { file, content, setAsideAs } = await JsonStateFile.open({ path, shape: FILE_SHAPE, clock, log });
@@ -60,13 +60,13 @@ export class MaintenanceStore {
     return new MaintenanceStore(clock, file, { entries, untold: new Set(content?.untold) }, setAsideAs);
   }
 
-  /** The node's maintenance; undefined when it is in none. */
+  /** The node's maintenance; undefined without one. */
   of(nodeId: string): KeptMaintenance | undefined {
     const kept = this.#entries.get(nodeId);
     return kept === undefined || this.#isOver(kept) ? undefined : kept;
   }
 
-  /** All nodes that are in maintenance, by id. */
+  /** All nodes in maintenance, by id. */
   list(): KeptMaintenance[] {
     return [...this.#entries.values()]
       .filter((kept) => !this.#isOver(kept))
@@ -74,8 +74,8 @@ export class MaintenanceStore {
   }
 
   /**
-   * Puts a node into maintenance, or gives its maintenance another end; resolves when that is on stable storage and in force. Throws BAD_ARGUMENT
-   * with metadata `pointer` for one that has ended already, or is longer than a year.
+   * Puts a node into maintenance, or changes its end; resolves when that is on stable storage and in force.
+   * Throws BAD_ARGUMENT with metadata `pointer` for an end in the past or after more than a year.
    */
   begin(nodeId: string, request: MaintenanceRequest, createdBy: string): Promise<KeptMaintenance> {
     return this.#change(() => {
@@ -93,7 +93,7 @@ export class MaintenanceStore {
     });
   }
 
-  /** Ends a node's maintenance now; resolves with it when that is on stable storage, with undefined when it was in none. */
+  /** Ends a node's maintenance; resolves with it on stable storage, or undefined when there was none. */
   end(nodeId: string): Promise<KeptMaintenance | undefined> {
     return this.#change(() => {
       const kept = this.of(nodeId);
@@ -105,12 +105,14 @@ export class MaintenanceStore {
     });
   }
 
-  /** Nodes whose maintenance was ended before its time, which the metadata store has not heard yet, also from before a restart. */
+  /**
+   * Nodes whose maintenance ended early and whose end the metadata store lacks, also from before a restart.
+   */
   untold(): string[] {
     return [...this.#untold];
   }
 
-  /** The metadata store has heard that a node's maintenance has ended. */
+  /** Records that the metadata store has the end of a node's maintenance. */
   async told(nodeId: string): Promise<void> {
     await this.#change(() => {
       if (!this.#untold.has(nodeId)) return { kept: undefined, answer: undefined };

@@ -1,4 +1,4 @@
-// Maintenance: what it mutes, and that it ends 60 s after its nodes answer again, at its limit at the latest (D7, D11).
+// Maintenance windows: mutes, and their end 60 s after nodes answer again or at the limit (D7, D11).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

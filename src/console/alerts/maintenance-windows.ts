@@ -1,4 +1,4 @@
-// Windows in which what an action does to its nodes is not told: restarts, absences, errors (decisions D7, D11).
+// Windows that mute alerts caused by an action on its nodes: restarts, absences, errors (decisions D7, D11).
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
 import { type Random, systemRandom } from "#base/random.ts";
@@ -7,19 +7,19 @@ import type { AlertType } from "#wire/webapi/alert.ts";
 
 /** Maintenance windows open at once, one per action. */
 export const MAINTENANCE_WINDOWS_MAX = 1_000;
-/** A window goes on for this long after its nodes answer again (decision D7). */
+/** Time for which a window continues after its nodes answer again (decision D7). */
 const MAINTENANCE_AFTER_HEALTHY_MS = 60_000;
 
-/** What opens a window. */
+/** A request for a window. */
 export interface MaintenanceWindow {
   readonly nodeIds: readonly string[];
-  /** Its end at the latest, in wall milliseconds: the action's limit. */
+  /** Its latest end in wall milliseconds: the action's limit. */
   readonly untilWallMs: number;
-  /** What it is for, as people read it. */
+  /** Its purpose, for operators. */
   readonly reason: string;
 }
 
-/** A window as a file keeps it, so that a restart of the console by its own action stays quiet too (T14). */
+/** A window in a file, so that a restart of the console by its own action stays muted too (T14). */
 export const keptWindow = z.object({
   id: z.string(),
   nodeIds: z.array(z.string()),
@@ -28,10 +28,10 @@ export const keptWindow = z.object({
   isClosed: z.boolean(),
 });
 
-/** A window as a file keeps it. */
+/** A window in a file. */
 export type KeptWindow = z.infer<typeof keptWindow>;
 
-/** What maintenance mutes; all else is told as ever. */
+/** The types that maintenance mutes. */
 const MUTED: ReadonlySet<AlertType> = new Set<AlertType>(["service_restart", "node_offline", "error_spike"]);
 
 interface OpenWindow {
@@ -39,12 +39,12 @@ interface OpenWindow {
   readonly reason: string;
   readonly untilWallMs: number;
   readonly untilSteadyMs: number;
-  /** The nodes for which it still holds; since when each has answered, once the action has ended. */
+  /** The nodes still muted; with the time since which each has answered, once the action has ended. */
   readonly nodes: Map<string, number | undefined>;
   isClosed: boolean;
 }
 
-/** All windows. Their ends are given by the wall clock and measured on the steady one from then on. */
+/** All windows. The wall clock sets their ends, which the steady clock measures from then on. */
 export class MaintenanceWindows {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -55,20 +55,20 @@ export class MaintenanceWindows {
     this.#random = random;
   }
 
-  /** Opens a window at once and answers its id. Of too many, the oldest is forgotten. */
+  /** Opens a window at once and returns its id. At the limit the oldest is removed. */
   open(window: MaintenanceWindow): string {
     const id = ulid(this.#clock, this.#random);
     this.#add({ ...window, id, isClosed: false });
     return id;
   }
 
-  /** The action has ended: each node is muted until it has answered for 60 s from now on, at most until the window's end. */
+  /** Ends the action: each node stays muted until it has answered for 60 s, or until the window's end. */
   close(id: string): void {
     const window = this.#windows.get(id);
     if (window !== undefined) window.isClosed = true;
   }
 
-  /** Takes notice of whether a node answers, once per round. */
+  /** Records whether a node answers, once per round. */
   sawNode(nodeId: string, isHealthy: boolean): void {
     const nowMs = this.#clock.steadyMs();
     for (const window of this.#windows.values()) {
@@ -82,12 +82,12 @@ export class MaintenanceWindows {
     }
   }
 
-  /** True while a type of alert of this node is not to be told. */
+  /** True while alerts of this type are muted for this node. */
   mutes(type: AlertType, nodeId: string | undefined): boolean {
     return nodeId !== undefined && MUTED.has(type) && this.until(nodeId) !== undefined;
   }
 
-  /** Until when a node is under maintenance at most, in wall milliseconds; undefined when it is not. */
+  /** Latest end of a node's maintenance in wall milliseconds; undefined without one. */
   until(nodeId: string): number | undefined {
     this.#sweep();
     let latest: number | undefined;
@@ -97,7 +97,7 @@ export class MaintenanceWindows {
     return latest;
   }
 
-  /** All windows that hold for any node, as a file keeps them. */
+  /** All windows with muted nodes, for a file. */
   kept(): KeptWindow[] {
     this.#sweep();
     return [...this.#windows.values()].map(({ id, nodes, untilWallMs, reason, isClosed }) => ({
@@ -109,7 +109,7 @@ export class MaintenanceWindows {
     }));
   }
 
-  /** Takes the windows of an earlier run. */
+  /** Restores the windows of an earlier run. */
   restore(windows: readonly KeptWindow[]): void {
     for (const window of windows) this.#add(window);
   }

@@ -1,4 +1,4 @@
-// Shows when a MetaServer counts as away, how bad that is, and that visitors learn of it without its address.
+// Shows when a MetaServer counts as offline, the severity, and that visitors do not see its address.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Alert } from "./alert.ts";

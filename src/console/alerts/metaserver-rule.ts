@@ -1,4 +1,4 @@
-// The rule about MetaServers: one that has been silent for 30 s is offline, as a node is; a warning only while another one answers.
+// The rule for MetaServers: offline after 30 s of silence; only a warning while another one answers.
 import { alertKey } from "./alert-kinds.ts";
 import type { Condition } from "./condition.ts";
 
@@ -6,7 +6,7 @@ import type { Condition } from "./condition.ts";
 export interface MetaServerReading {
   /** host:port of its gRPC. */
   readonly address: string;
-  /** True while the last look at it was in vain, and before the first. */
+  /** True before its first answer, and after a poll without one. */
   readonly isLate: boolean;
   /** True after 30 s without an answer. */
   readonly isOffline: boolean;
@@ -17,8 +17,8 @@ export interface MetaServerReading {
 }
 
 /**
- * What is so of all MetaServers. `sinceUnix` gives the last answer before the open alert of a key; `standing` are the keys that stand:
- * those of addresses that are not watched any more are over.
+ * The conditions of all MetaServers. `sinceUnix` gives the last answer before the open alert of a key. Keys
+ * in `standing` whose addresses are no longer watched are over.
  */
 export function metaServerConditions(
   readings: readonly MetaServerReading[],

@@ -1,11 +1,11 @@
-// What is said of a MetaServer that is away: what works meanwhile, and what does not.
+// The texts about an offline MetaServer: what works meanwhile, and what does not.
 import { because, lastAnswer, OFFLINE_AFTER, type Part, span } from "./text-parts.ts";
 
 interface Facts {
   readonly detail: Readonly<Record<string, Part>>;
 }
 
-/** While it is away. */
+/** While it is offline. */
 export function metaServerText({ detail }: Facts): { readonly title: string; readonly message: string } {
   const which = nameOf(detail["address"]);
   const away = `${which} has not answered for more than ${OFFLINE_AFTER}; ${lastAnswer(detail["last_seen"])}${because(detail["reason"])}.`;
@@ -17,7 +17,7 @@ export function metaServerText({ detail }: Facts): { readonly title: string; rea
   return { title: `${which} is offline`, message: `${away} ${meanwhile}` };
 }
 
-/** When it is back, or nobody looks any more. */
+/** After its return, or when it is no longer watched. */
 export function metaServerOverText({ detail }: Facts): { readonly title: string; readonly message: string } {
   const which = nameOf(detail["address"]);
   if (detail["unwatched"] !== undefined) {

@@ -1,4 +1,4 @@
-// The rules about nodes: from what a node reports to conditions, with the edges of the specification (spec 3.1, 3.3, 8; D11, D24).
+// The rules for nodes: reported values to conditions, by the thresholds (spec 3.1, 3.3, 8; D11, D24).
 import { toJson64 } from "#base/json64.ts";
 import { ALERT_THRESHOLDS, CERTIFICATE_WARNING_DAYS, ERROR_RATE_MIN_OPERATIONS } from "#base/limits.ts";
 import type { AlertType } from "#wire/webapi/alert.ts";
@@ -7,14 +7,14 @@ import { alertKey } from "./alert-kinds.ts";
 import type { Condition } from "./condition.ts";
 import { reserveLevel } from "./reserve-rule.ts";
 
-/** Share of a filesystem's inodes in percent that is free when there is an alert; crossed when there are fewer. */
+/** Free share of a filesystem's inodes in percent below which an alert is raised. */
 const INODES_FREE_ALERT_PERCENT = { warning: 10, critical: 3 } as const;
 /** Difference of clocks above which a node gets an alert (D24). */
 const CLOCK_SKEW_ALERT_MS = 60_000;
 /** Days before a certificate's end from which its alert is critical. */
 const CERTIFICATE_CRITICAL_DAYS = 2;
 
-/** What a node reports, as far as rules look at it. Null is unknown. */
+/** The reported values that the rules use. Null is unknown. */
 export interface NodeGauges {
   readonly diskUsagePercent: number | null;
   readonly diskFreeBytes: bigint | null;
@@ -22,7 +22,7 @@ export interface NodeGauges {
   /** Free space that no write may take. */
   readonly reserveBytes: bigint | null;
   readonly inodeFree: bigint | null;
-  /** 0 of a filesystem that makes inodes as they are needed. */
+  /** 0 on a filesystem that makes inodes as they are needed. */
   readonly inodeTotal: bigint | null;
   readonly cpuTempCelsius: number | null;
   readonly certDaysLeft: number | null;
@@ -38,26 +38,29 @@ export interface NodeGauges {
   readonly invalidFields: readonly string[];
 }
 
-/** What a node attempted and failed at in the last 60 s (T4). */
+/** Attempts and failures of a node in the last 60 s (T4). */
 export interface ErrorWindow {
   readonly errors: number;
   readonly ops: number;
-  /** Failures without anything that went well between them, over a minute and more; 0 while there is no such run. */
+  /** Failures of a run without a success, over a minute and more; 0 without such a run. */
   readonly failingRun: number;
-  /** True when the node has answered all through them: then it is known that nothing failed. */
+  /** True when the node answered for the whole window, so that no failure can be missing. */
   readonly isFull: boolean;
 }
 
-/** Whom a condition is about. */
+/** The node that a condition is about. */
 export interface NodeName {
   readonly id: string;
   readonly name: string;
 }
 
-/** Fields that everybody may see: whether any other is valid may depend on a node's users, and is an alert of its own. */
+/**
+ * Fields that visitors may see. Whether another field is valid may depend on a node's users, so those have an
+ * alert of their own.
+ */
 const SHOWN_TO_ALL: ReadonlySet<string> = new Set(Object.keys(publicNode.shape));
 
-/** Where a value stands between two thresholds, both crossed only when exceeded. */
+/** The level of a value between two thresholds, both crossed only when exceeded. */
 export function gradeOf(
   value: number | null,
   thresholds: { readonly warning: number; readonly critical: number },
@@ -105,7 +108,8 @@ export function nodeConditions(
 }
 
 /**
- * Whether a node answers (spec 3.3, T5). `isOffline` is its status by the 30 s rule; a stale node that is not offline yet is unknown.
+ * The condition of a node's absence (spec 3.3, T5). `isOffline` is its status by the 30 s rule; a stale node
+ * that is not offline yet is unknown.
  */
 export function offlineCondition(
   node: NodeName,
@@ -116,9 +120,9 @@ export function offlineCondition(
     readonly lastSeen: number;
     /** Why it does not answer, for operators. */
     readonly reason?: string | undefined;
-    /** Users with a root there, as far as known. */
+    /** Users with a root there; null while unknown. */
     readonly users: number | null;
-    /** For how long the node was away, once it answers again. */
+    /** Duration of the absence, once the node answers again. */
     readonly awaySeconds: number | undefined;
   },
 ): Condition {
@@ -181,7 +185,7 @@ function inodes({ inodeFree: free, inodeTotal: total }: NodeGauges): Level {
   };
 }
 
-/** Few attempts are no sample of anything (T4), unless all have failed for a while; a minute in which none failed is one without failures. */
+/** Few attempts give no rate (T4), unless all fail for a while; a full minute without failures is clear. */
 function errors({ errors: failed, ops, isFull, failingRun }: ErrorWindow): Level {
   if (ops < ERROR_RATE_MIN_OPERATIONS && failingRun > 0) {
     return {
@@ -219,7 +223,7 @@ function clockSkew(skewMs: number | null): Level {
   return { level, value: skewMs, threshold: CLOCK_SKEW_ALERT_MS };
 }
 
-/** What was found by counting: bytes, or counters of files and entries alone. */
+/** Drift found by a recount: in bytes, or only in counters of files and entries. */
 function drift({ quotaDriftBytes, driftedCounters }: NodeGauges): Level {
   if (quotaDriftBytes === null) return { level: "unknown" };
   const value = Math.abs(Number(quotaDriftBytes));
@@ -235,7 +239,7 @@ function flag(value: boolean | null, level: "warning" | "critical"): Level {
   return { level: value === null ? "unknown" : value ? level : "clear" };
 }
 
-/** Field names are those of our own schema, so they may be shown; a node that lies in all of them names the first few. */
+/** Field names come from our own schema, so they may be shown; at most a few of them. */
 function invalid(fields: readonly string[]): Level {
   const shown = fields.slice(0, 5).join(", ");
   return {

@@ -1,4 +1,4 @@
-// Brings what waits to one receiver, in order: three tries, then a rest that grows, for a day at most (decision D11).
+// Delivers messages to one receiver in order: three tries, then growing pauses, for a day (decision D11).
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
 import type { NotificationReceiver } from "#wire/webapi/notification.ts";
@@ -9,23 +9,23 @@ import {
   type TryResult,
 } from "./notification-sender.ts";
 
-/** Notices: a message that could not be delivered for this long is dropped, and counted. */
+/** A message that is undelivered for this long is dropped and counted. */
 const NOTIFICATION_LIFETIME_MS: number = 24 * 3_600_000;
-/** Notices: pauses between the tries to deliver a message (decision D11: three tries). */
+/** Pauses between the tries to deliver a message (decision D11: three tries). */
 const NOTIFICATION_RETRY_MS: readonly number[] = [1_000, 5_000];
-/** Notices: how long a receiver that took no try rests, first and at most; each time twice as long. */
+/** First and longest pause after failed tries; each is twice the one before. */
 const NOTIFICATION_REST_MS = { first: 30_000, longest: 600_000 } as const;
-/** Notices: how long a stopping console waits for a try under way, so that it need not be made again. */
+/** Time that a stopping console gives a try in progress, so that it need not be repeated. */
 const NOTIFICATION_STOP_GRACE_MS = 2_000;
 
-/** How a message ended. */
+/** The end of a message. */
 export interface FinishedNotification {
   readonly queued: QueuedNotification;
   readonly state: "delivered" | "refused" | "expired";
   readonly tries: number;
 }
 
-/** What the delivery to one receiver works with. */
+/** What delivery to one receiver needs. */
 export interface NotificationDeliveryDeps {
   readonly receiver: { readonly name: string; readonly kind: "webhook" | "email" };
   readonly sender: NotificationSender;
@@ -35,17 +35,17 @@ export interface NotificationDeliveryDeps {
   readonly onFinished: (finished: FinishedNotification) => void;
 }
 
-/** The delivery to one receiver. Others do not wait for it. */
+/** Delivers to one receiver, independent of others. */
 export class NotificationDelivery {
   readonly #deps: NotificationDeliveryDeps;
   readonly #abort = new AbortController();
   #isStopped = false;
-  /** Messages up to this number are known to be told, so that they may leave. */
+  /** Messages up to this number are recorded as sent, so that they may be delivered. */
   #upToSeq = 0;
   #running: Promise<void> | undefined;
   #wake: (() => void) | undefined;
   #restMs: number = NOTIFICATION_REST_MS.first;
-  /** Tries that the oldest message has had. */
+  /** Tries of the oldest message. */
   #tries = { seq: 0, count: 0 };
   #lastError: string | undefined;
   #lastDeliveryWallMs: number | undefined;
@@ -54,7 +54,7 @@ export class NotificationDelivery {
     this.#deps = deps;
   }
 
-  /** Lets messages up to a number go. */
+  /** Releases messages up to a number for delivery. */
   release(upToSeq: number): void {
     this.#upToSeq = Math.max(this.#upToSeq, upToSeq);
     if (this.#running !== undefined || this.#isStopped) return;
@@ -64,12 +64,12 @@ export class NotificationDelivery {
     });
   }
 
-  /** Tries that a message has had so far. */
+  /** Tries of a message so far. */
   triesOf(seq: number): number {
     return this.#tries.seq === seq ? this.#tries.count : 0;
   }
 
-  /** How the receiver does. */
+  /** The receiver's state. */
   view(): NotificationReceiver {
     const { name, kind } = this.#deps.receiver;
     const waiting = this.#deps.queue.waiting().filter(({ receiver }) => receiver === name).length;
@@ -87,7 +87,7 @@ export class NotificationDelivery {
     };
   }
 
-  /** Makes no more tries; what waits stays. One that is under way has a moment to end, then it is broken off. */
+  /** Ends the tries; queued messages stay. A try in progress has a moment to end before it is aborted. */
   async close(): Promise<void> {
     this.#isStopped = true;
     this.#wake?.();
@@ -153,7 +153,7 @@ export class NotificationDelivery {
   }
 
   async #finish(queued: QueuedNotification, state: FinishedNotification["state"]): Promise<void> {
-    // One that gave way while it was under way is counted as that.
+    // A message that was dropped during its try is counted as dropped.
     if (!(await this.#deps.queue.remove(queued.seq))) return;
     this.#deps.onFinished({ queued, state, tries: this.triesOf(queued.seq) });
     if (state === "delivered") return;

@@ -7,7 +7,7 @@ import { ALERT_TYPES } from "#wire/webapi/alert.ts";
 import type { Notice, NotificationAlert } from "./notification.ts";
 import { mailText, webhookPayload } from "./notification-payload.ts";
 
-/** What prometheus.io/docs/alerting/latest/configuration says under webhook_config, and Go's RFC 3339 for the times. */
+/** The fields of webhook_config at prometheus.io/docs/alerting/latest/configuration, in RFC 3339 times. */
 const time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/);
 const labels = z.record(z.string().regex(/^[a-zA-Z_][a-zA-Z0-9_]*$/), z.string());
 const status = z.enum(["firing", "resolved"]);

@@ -1,4 +1,4 @@
-// The forms in which a message leaves: Alertmanager's webhook payload, version 4, and a plain mail (decision D11).
+// The forms of a sent message: Alertmanager's webhook payload, version 4, and a plain mail (decision D11).
 import { createHash } from "node:crypto";
 import { formatDuration } from "#base/duration.ts";
 import { type AlertText, type TextFacts, textOf } from "./alert-texts.ts";
@@ -7,21 +7,21 @@ import { FLAP_RAISES_MAX, FLAP_WINDOW_MS } from "./notification-state.ts";
 
 type Texts = Readonly<Record<string, string>>;
 
-/** One alert as Alertmanager's receivers know it. */
+/** One alert in Alertmanager's form. */
 interface PayloadAlert {
   readonly status: "firing" | "resolved";
   readonly labels: Texts;
   readonly annotations: Texts;
   /** RFC 3339. */
   readonly startsAt: string;
-  /** RFC 3339; year 1 while the alert stands. */
+  /** RFC 3339; year 1 while the alert is open. */
   readonly endsAt: string;
   readonly generatorURL: string;
-  /** 16 hex characters that stay the same for a key, whatever its severity becomes. */
+  /** 16 hex characters that depend on the key only, for every severity. */
   readonly fingerprint: string;
 }
 
-/** The body of a webhook, as prometheus.io/docs/alerting/latest/configuration describes it under webhook_config. */
+/** The body of a webhook, as in webhook_config of prometheus.io/docs/alerting/latest/configuration. */
 export interface WebhookPayload {
   readonly version: "4";
   readonly groupKey: string;
@@ -44,7 +44,7 @@ export interface MailText {
 const NOT_OVER = "0001-01-01T00:00:00Z";
 const SUBJECT_MAX_LENGTH = 200;
 
-/** A message as a webhook gets it. consoleUrl is where people look further; empty when it is not known. */
+/** A message as a webhook's body. consoleUrl is its link to the console; empty when unknown. */
 export function webhookPayload(notice: Notice, receiver: string, consoleUrl: string): WebhookPayload {
   const alerts = notice.alerts.map((alert): PayloadAlert => {
     return {
@@ -99,7 +99,7 @@ function labelsOf({ type, severity, nodeId, nodeName, username }: NotificationAl
   return {
     alertname: type,
     severity,
-    // The name by which templates made for Prometheus look for it.
+    // The label that templates for Prometheus expect.
     instance: nodeName ?? nodeId ?? "console",
     ...(nodeId === undefined ? {} : { node_id: nodeId }),
     ...(nodeName === undefined ? {} : { node_name: nodeName }),

@@ -1,4 +1,4 @@
-// Messages that wait for their receivers: one file each, in order, so that no crash loses one (decision D11).
+// Queue of messages for receivers: one file each, in order, so that no crash loses one (decision D11).
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
@@ -8,7 +8,7 @@ import { makePrivateFolder } from "#os/private-folder.ts";
 import { readStateFile } from "#os/state-file.ts";
 import { type Notice, notificationShape } from "./notification.ts";
 
-/** Notices: messages that wait on disk; the oldest give way, and are counted (decision D11). */
+/** Messages in the queue on disk; beyond, the oldest are dropped and counted (decision D11). */
 const NOTIFICATION_QUEUE_MAX = 1_000;
 
 /** One message for one receiver. */
@@ -16,7 +16,7 @@ export interface QueuedNotification {
   /** Counts up by one with every message of this console. */
   readonly seq: number;
   readonly receiver: string;
-  /** An address that takes the place of the receiver's own: a user who is told of a full quota. */
+  /** An address that replaces the receiver's own: that of a user with a full quota. */
   readonly to?: string | undefined;
   readonly createdWallMs: number;
   readonly notice: Notice;
@@ -33,7 +33,7 @@ const FILE_SHAPE = z.object({
 
 const FILE_NAME = /^(\d{16})\.json$/;
 
-/** What the queue is opened with. */
+/** What the queue needs. */
 export interface NotificationQueueDeps {
   readonly folder: string;
   readonly log: Logger;
@@ -41,7 +41,7 @@ export interface NotificationQueueDeps {
   readonly capacity?: number;
 }
 
-/** All messages that wait. What cannot be written to disk waits in memory: a full disk is itself worth telling. */
+/** All queued messages. Those that cannot be written stay in memory, because they may report a full disk. */
 export class NotificationQueue {
   readonly #deps: NotificationQueueDeps;
   readonly #waiting: Map<number, QueuedNotification>;
@@ -53,14 +53,17 @@ export class NotificationQueue {
     this.#lastSeq = Math.max(0, ...waiting.keys());
   }
 
-  /** Reads what waits. A file that is damaged, which no crash leaves behind, is logged and removed. Throws BAD_ARGUMENT for a newer version's. */
+  /**
+   * Reads the queue. Logs and removes damaged files, which no crash leaves behind. Throws BAD_ARGUMENT for a
+   * newer version's.
+   */
   static async open(deps: NotificationQueueDeps): Promise<NotificationQueue> {
     makePrivateFolder(deps.folder);
     const waiting = new Map<number, QueuedNotification>();
     for (const name of (await readdir(deps.folder)).toSorted()) {
       const path = join(deps.folder, name);
       if (!FILE_NAME.test(name)) {
-        // Half of a message that nobody has been promised.
+        // An unfinished write, which `add` never confirmed.
         if (name.startsWith(".") && name.endsWith(".tmp")) await rm(path, { force: true });
         continue;
       }
@@ -75,17 +78,17 @@ export class NotificationQueue {
     return new NotificationQueue(deps, waiting);
   }
 
-  /** Number of the newest message that ever was in here, as far as the queue knows. */
+  /** The highest number that the queue has ever had, as far as it knows. */
   get lastSeq(): number {
     return this.#lastSeq;
   }
 
-  /** Goes on counting behind a number that was in use before. */
+  /** Continues counting after a number that was in use before. */
   countFrom(seq: number): void {
     this.#lastSeq = Math.max(this.#lastSeq, seq);
   }
 
-  /** All that waits, the oldest first. */
+  /** All queued messages, the oldest first. */
   waiting(): QueuedNotification[] {
     return [...this.#waiting.values()];
   }
@@ -99,7 +102,7 @@ export class NotificationQueue {
     return undefined;
   }
 
-  /** Adds messages in order; resolves when they are on stable storage. Answers those that had to give way, the oldest. */
+  /** Adds messages in order; resolves when on stable storage. Returns the dropped ones, oldest first. */
   async add(
     messages: readonly Omit<QueuedNotification, "seq">[],
   ): Promise<{ readonly dropped: readonly QueuedNotification[] }> {
@@ -123,8 +126,8 @@ export class NotificationQueue {
   }
 
   /**
-   * Takes a message out for good; false when it had given way already. After a crash just then it is there again: each is delivered at
-   * least once.
+   * Removes a message for good; false when it was dropped before. A crash just then restores it: each message
+   * is delivered at least once.
    */
   async remove(seq: number): Promise<boolean> {
     const wasThere = this.#waiting.delete(seq);

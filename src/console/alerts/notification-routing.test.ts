@@ -1,4 +1,4 @@
-// Who gets what: receivers by severity, users about their own quota alone (decision D11).
+// Routing of messages: receivers by severity, users only about their own quota (decision D11).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Notice, NotificationAlert } from "./notification.ts";

@@ -1,15 +1,15 @@
-// Who gets which message: receivers by severity, and users about their own quota (decision D11).
+// Routes messages: to receivers by severity, and to users about their own quota (decision D11).
 import type { Notice, NotificationAlert } from "./notification.ts";
 import type { QueuedNotification } from "./notification-queue.ts";
 import type { NotificationSettings, ReceiverSettings } from "./notification-settings.ts";
 
 type Message = Omit<QueuedNotification, "seq" | "createdWallMs">;
 
-/** News of an alert, as against what is repeated or only there beside it. */
+/** Reasons that are news, as opposed to repeats and context. */
 const NEWS: readonly NotificationAlert["reason"][] = ["raised", "worse", "flapping", "over"];
 const MAIL_ADDRESS = /^[^\s@<>,;"\\]{1,64}@[^\s@<>,;"\\]{1,255}$/;
 
-/** The messages that one notice becomes. Receivers that have nothing new in it get none. */
+/** The messages of one notice. Receivers without news in it get none. */
 export function messagesFor(notice: Notice, settings: NotificationSettings | undefined): Message[] {
   if (settings === undefined) return [];
   const messages = settings.receivers.flatMap((receiver) => messageTo(receiver, notice));

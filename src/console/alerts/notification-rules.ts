@@ -1,7 +1,7 @@
-// When an alert is told and when its end is: one row per type of alert (decision D11). Records follow spec 3.1; this is for notices alone.
+// When notifications start and end, by type of alert (decision D11); alerts' records follow spec 3.1.
 import type { AlertType } from "#wire/webapi/alert.ts";
 
-/** How often in a row, and for how long, something must have been seen. */
+/** Minimum number and duration of consecutive readings. */
 export interface Sustained {
   /** Readings in a row. */
   readonly readings: number;
@@ -12,11 +12,11 @@ export interface Sustained {
 /** When one type of alert is raised, and when it counts as over. */
 export interface NotificationRule {
   readonly raise: { readonly warning: Sustained; readonly critical: Sustained };
-  /** The value must be below these, the clear levels; without them, or without a value, the level of the reading decides. */
+  /** Clear levels that the value must be below; without them or a value, the reading's level decides. */
   readonly clearBelow?: { readonly warning: number; readonly critical: number };
-  /** How long it must have been below: D11's "keep", and the good polls of a node that was away. */
+  /** Readings needed below the clear level: D11's "keep", or the good polls of a node that was away. */
   readonly clear: Sustained;
-  /** A clear reading comes once and then none until it is bad again: until then it stands for each round. */
+  /** True for types with a single clear reading, which counts for each round until the next bad one. */
   readonly clearComesOnce?: true;
 }
 
@@ -24,20 +24,20 @@ const AT_ONCE: Sustained = { readings: 1, forMs: 0 };
 const TWO_READINGS: Sustained = { readings: 2, forMs: 0 };
 const lasting = (seconds: number): Sustained => ({ readings: 1, forMs: seconds * 1_000 });
 
-/** Something that is so or is not: told at once, over at once. */
+/** A yes-or-no state: raised and cleared at once. */
 const FACT: NotificationRule = { raise: { warning: AT_ONCE, critical: AT_ONCE }, clear: AT_ONCE };
-/** Something measured that may wander across its threshold. */
+/** A measured value that may move around its threshold. */
 const MEASURED: NotificationRule = {
   raise: { warning: TWO_READINGS, critical: TWO_READINGS },
   clear: lasting(60),
 };
-/** Something that happens and does not last: over when it has not happened again for ten minutes. */
+/** An event: over when it does not repeat for ten minutes. */
 export const HAPPENING: NotificationRule = {
   raise: { warning: AT_ONCE, critical: AT_ONCE },
   clear: lasting(600),
 };
 
-/** The rules. The first six rows are D11's table; the others follow from what they are about. */
+/** The rules. The first six rows are D11's table; the others follow from their subject. */
 export const NOTIFICATION_RULES: Readonly<Record<AlertType, NotificationRule>> = {
   storage_warning: {
     raise: { warning: TWO_READINGS, critical: TWO_READINGS },
@@ -49,13 +49,14 @@ export const NOTIFICATION_RULES: Readonly<Record<AlertType, NotificationRule>> =
     clearBelow: { warning: 62, critical: 80 },
     clear: lasting(60),
   },
-  // The rate is itself that of the last 60 s, from 20 operations on (T4).
+  // The rate covers the last 60 s itself, from 20 operations on (T4).
   error_spike: {
     raise: { warning: AT_ONCE, critical: AT_ONCE },
     clearBelow: { warning: 4, critical: 15 },
     clear: lasting(120),
   },
-  // D11 keeps it for no time at all; a user who writes and deletes at 95 % would then hear of it every few seconds.
+  // D11 has no keep time here, but a user who writes and deletes at 95 % would get a message every few
+  // seconds.
   quota_exceeded: {
     raise: { warning: AT_ONCE, critical: AT_ONCE },
     clearBelow: { warning: 95, critical: 95 },

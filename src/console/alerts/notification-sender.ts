@@ -1,13 +1,13 @@
-// What every way of delivering a message looks like from outside, and what may come of a try.
+// The interface of senders, and the result of a try.
 
 import type { QueuedNotification } from "./notification-queue.ts";
 
-/** Notices: time for one try, from the connection to the end of the answer. */
+/** Time for one try, from the connection to the end of the answer. */
 export const NOTIFICATION_TRY_TIMEOUT_MS = 15_000;
 
 /**
- * What has come of one try: "refused" means that this very message will never be taken, "failed" that the receiver took nothing now. The
- * text is for operators and holds no secret.
+ * The result of one try: "refused" means that the receiver will never accept this message, "failed" that it
+ * accepts none now. The text is for operators and holds no secret.
  */
 export type TryResult =
   | { readonly kind: "delivered" }

@@ -1,11 +1,11 @@
-// What a restart keeps of what was told, and what is told after it (decision D11).
+// What a restart keeps of sent notifications, and what is sent after it (decision D11).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Condition } from "./condition.ts";
 import { diskCondition, ServiceRun } from "./notification-service.fixture.ts";
 import { keptService } from "./tracked-alert.ts";
 
-/** A run that is past its start-up hold, with every disk at 50 %. */
+/** A run after its start-up hold, with every disk at 50 %. */
 function started(options: ConstructorParameters<typeof ServiceRun>[0] = {}): ServiceRun {
   const run = new ServiceRun(options);
   run.run(60, () => [diskCondition("n1", 50)]);

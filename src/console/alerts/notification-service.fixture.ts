@@ -1,4 +1,4 @@
-// A desk on which time is moved by hand: a round every 5 s, a look every second, and the messages with the second of each.
+// A notification service on a manual clock, with its messages and their seconds.
 import { POLL_INTERVAL_MS } from "#base/limits.ts";
 import type { AlertType } from "#wire/webapi/alert.ts";
 import type { Condition, ConditionLevel, Moment, Occurrence } from "./condition.ts";
@@ -13,7 +13,7 @@ export interface TimedNotification {
 
 const STARTED: Moment = { wallMs: 1_790_000_000_000, steadyMs: 5_000 };
 
-/** Moves time over a desk; what rounds find is asked of a function. */
+/** Moves the clock of a service; a function supplies the conditions of each round. */
 export class ServiceRun {
   readonly desk: NotificationService;
   readonly notices: TimedNotification[] = [];
@@ -50,7 +50,7 @@ export class ServiceRun {
     }
   }
 
-  /** What was told, shortly: second, reason and key of all news and repeats. */
+  /** The sent news and repeats in short form: second, reason and key. */
   told(): string[] {
     return this.notices.flatMap(({ second, notice }) =>
       notice.alerts
@@ -71,7 +71,7 @@ export function nodeCondition(
   return value === undefined ? about : { ...about, value };
 }
 
-/** How full a node's disk is. */
+/** A disk's usage as a condition. */
 export function diskCondition(nodeId: string, value: number): Condition {
   const level = value > 95 ? "critical" : value > 80 ? "warning" : value === 80 ? "hold" : "clear";
   return { ...nodeCondition("storage_warning", nodeId, level, value), threshold: value > 95 ? 95 : 80 };

@@ -1,4 +1,4 @@
-// What is told and when: groups, repeats, what mutes, flaps and restarts (decision D11).
+// What is sent and when: groups, repeats, mutes, flapping and restarts (decision D11).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Condition } from "./condition.ts";
@@ -7,7 +7,7 @@ import { NOTIFICATION_KEYS_MAX, NotificationService } from "./notification-servi
 import { NOTIFICATION_ALERTS_MAX } from "./tracked-alert.ts";
 
 const QUIET_START = 60;
-/** A run that is past its start-up hold, with every disk at 50 %. */
+/** A run after its start-up hold, with every disk at 50 %. */
 function started(options: ConstructorParameters<typeof ServiceRun>[0] = {}): ServiceRun {
   const run = new ServiceRun(options);
   run.run(QUIET_START, () => [diskCondition("n1", 50)]);
@@ -97,7 +97,7 @@ test("what lasts is told again every 4 hours, but not once an operator has ackno
     "14495 repeat storage_warning:n2 warning",
     "28895 repeat storage_warning:n2 warning",
   ]);
-  // Worse is news again, and so is its end.
+  // A worse level is news, and so is its end.
   run.run(100, () => [diskCondition("n1", 99), diskCondition("n2", 90)]);
   run.run(200, () => [diskCondition("n1", 10), diskCondition("n2", 90)]);
   assert.deepEqual(

@@ -1,4 +1,4 @@
-// Decides what is told and when: every key's state, what mutes it, and the groups in which news go out (decision D11). No I/O.
+// Decides which notifications are sent and when: each key's state, mutes and groups (decision D11). No I/O.
 import type { AlertType } from "#wire/webapi/alert.ts";
 import type { MUTE_REASONS } from "#wire/webapi/notification.ts";
 import type { Condition, Moment, Occurrence } from "./condition.ts";
@@ -29,18 +29,18 @@ import {
   worseOf,
 } from "./tracked-alert.ts";
 
-/** Notices: nothing is told for this long after a start (decision D11). */
+/** Time after a start during which nothing is sent (decision D11). */
 const NOTIFICATION_START_HOLD_MS = 30_000;
-/** Notices: keys that are watched at once; further ones are counted and not told until others have calmed down. */
+/** Keys that are watched at once; further ones are counted and not sent until others have cleared. */
 export const NOTIFICATION_KEYS_MAX = 5_000;
 
-/** Labels by which alerts are put together. */
+/** Labels by which alerts are grouped. */
 export type GroupLabel = "alertname" | "node_id" | "username";
 
-/** Why an alert is not told now. */
+/** Why an alert is not sent now. */
 export type MuteReason = (typeof MUTE_REASONS)[number];
 
-/** What the service needs to know. */
+/** What the service needs. */
 export interface NotificationServiceOptions {
   readonly groupBy: readonly GroupLabel[];
   readonly groupMs: number;
@@ -50,7 +50,7 @@ export interface NotificationServiceOptions {
   readonly isMaintained: (type: AlertType, nodeId: string | undefined) => boolean;
 }
 
-/** One group: when its news are due, and when it was heard of last; steady milliseconds. */
+/** One group: when its news are due, and when it was last sent; steady milliseconds. */
 interface Group {
   readonly labels: Readonly<Record<string, string>>;
   dueMs: number | undefined;
@@ -59,7 +59,7 @@ interface Group {
 
 type News = "raised" | "worse" | "flapping" | "over";
 
-/** One alert as the service sees it, for people. */
+/** One alert as the service shows it to operators. */
 export interface ServiceAlert {
   readonly tracked: Pick<TrackedAlert, "key" | "type" | "subject" | "startsAtMs" | "isAcked">;
   readonly level: "warning" | "critical";
@@ -67,12 +67,12 @@ export interface ServiceAlert {
   readonly mutedBy: MuteReason | undefined;
 }
 
-/** The service. Conditions come in by observe; tick answers the messages that are due. */
+/** The service. `observe` takes conditions; `tick` returns the messages that are due. */
 export class NotificationService {
   readonly #options: NotificationServiceOptions;
   readonly #tracked = new Map<string, TrackedAlert>();
   readonly #groups = new Map<string, Group>();
-  /** Nodes that do not answer: they mute all other alerts of theirs. */
+  /** Nodes that do not answer, which mutes all their other alerts. */
   readonly #down = new Set<string>();
   #unwatched = 0;
 
@@ -80,12 +80,14 @@ export class NotificationService {
     this.#options = options;
   }
 
-  /** Bad readings of the last round that were not followed since NOTIFICATION_KEYS_MAX other keys were. */
+  /**
+   * Bad readings of the last round that were ignored because NOTIFICATION_KEYS_MAX other keys are watched.
+   */
   get unwatched(): number {
     return this.#unwatched;
   }
 
-  /** Takes an evaluation's conditions and what happened since the last one. */
+  /** Takes an evaluation's conditions and the events since the last one. */
   observe(conditions: readonly Condition[], occurrences: readonly Occurrence[], at: Moment): void {
     this.#unwatched = 0;
     const heard = new Set<string>();
@@ -99,7 +101,7 @@ export class NotificationService {
     const happened = new Set<string>();
     for (const occurrence of occurrences) {
       happened.add(occurrence.key);
-      // What is muted when it happens is never told: it is over before the mute is.
+      // Muted events are never sent, because they are over before the mute is.
       if (occurrence.level === "info" || this.#outerMute(occurrence, occurrence.level) !== undefined)
         continue;
       this.#read(occurrence, occurrence, at, true);
@@ -114,7 +116,7 @@ export class NotificationService {
     }
   }
 
-  /** An alert was seen by an operator: no repeats until it becomes worse. */
+  /** Records an operator's acknowledgement: no repeats until the alert becomes worse. */
   acked(key: string): boolean {
     const tracked = this.#tracked.get(key);
     if (tracked === undefined || tracked.isAcked || tracked.told === undefined) return false;
@@ -122,7 +124,7 @@ export class NotificationService {
     return true;
   }
 
-  /** A record was closed although its key is not looked at any more, such as that of a node that was removed. */
+  /** Ends the alert of a key that is no longer evaluated, such as that of a removed node. */
   forget(key: string, at: Moment): void {
     const tracked = this.#tracked.get(key);
     if (tracked === undefined || tracked.watch.level === "none") return;
@@ -133,7 +135,7 @@ export class NotificationService {
     }
   }
 
-  /** The messages that are due. What is in them counts as told. Call it about once a second. */
+  /** Returns the messages that are due and marks them as sent. Called about once a second. */
   tick(at: Moment): Notice[] {
     if (at.steadyMs - this.#options.startedSteadyMs < NOTIFICATION_START_HOLD_MS) return [];
     const byGroup = new Map<string, TrackedAlert[]>();
@@ -152,7 +154,7 @@ export class NotificationService {
     return [...byGroup].flatMap(([name, members]) => this.#tickGroup(name, members, at));
   }
 
-  /** Every alert that stands, for people. */
+  /** Every open alert, for operators. */
   alerts(at: Moment): ServiceAlert[] {
     const isStarting = at.steadyMs - this.#options.startedSteadyMs < NOTIFICATION_START_HOLD_MS;
     return [...this.#tracked.values()].flatMap((tracked) => {
@@ -163,7 +165,7 @@ export class NotificationService {
     });
   }
 
-  /** What must outlive a restart: what has been told, and when. */
+  /** The state that survives a restart: what was sent, and when. */
   kept(at: Moment): KeptService {
     const alerts = [...this.#tracked.values()].flatMap((tracked): KeptAlert[] => {
       const { key, type, isHappening, subject, told, startsAtMs, isAcked } = tracked;
@@ -175,11 +177,12 @@ export class NotificationService {
     return { alerts, groups };
   }
 
-  /** Takes what an earlier run has told: it stands until readings say otherwise. */
+  /** Restores what an earlier run sent: alerts stay open until readings clear them. */
   restore(kept: KeptService, at: Moment): void {
     for (const { key, type, isHappening, told, startsAtMs, isAcked, ...subject } of kept.alerts) {
       const flaps = told.isFlapping ? { raisesMs: [], unstableMs: at.steadyMs } : STEADY;
-      // Its only clear reading may have come before the restart; whatever still is bad says so at the next poll.
+      // Its only clear reading may have come before the restart; if it still is bad, the next poll raises it
+      // again.
       const isEnding = NOTIFICATION_RULES[type].clearComesOnce === true;
       const underWarning = isEnding ? { sinceMs: at.steadyMs, count: 1 } : undefined;
       const watch = { ...CALM, level: told.level, underWarning };
@@ -218,7 +221,7 @@ export class NotificationService {
     }
     const before = tracked.watch.level;
     this.#step(tracked, reading, at);
-    // The end is told with the value that it came with.
+    // The message about the end contains the value of the clear reading.
     const isOver = before !== "none" && tracked.watch.level === "none";
     if (isOver) tracked.subject = { ...tracked.subject, ...subjectOf(fact) };
   }
@@ -284,7 +287,7 @@ export class NotificationService {
     return noticesOf(group.labels, repeated, []);
   }
 
-  /** Those that were told and stand, without those that something mutes. */
+  /** The open alerts that were sent, without muted ones. */
   #listed(members: readonly TrackedAlert[], reason: "standing" | "repeat"): NotificationAlert[] {
     return members
       .filter((tracked) => tracked.told !== undefined && tracked.watch.level !== "none")
@@ -292,13 +295,13 @@ export class NotificationService {
       .map((tracked) => notificationAlertOf(tracked, reason));
   }
 
-  /** What is new about an alert and may be told. */
+  /** The news of an alert that may be sent. */
   #newsOf(tracked: TrackedAlert): News | undefined {
     const { told, flaps, watch } = tracked;
     if (flaps.unstableMs !== undefined) {
       return told?.isFlapping === true || this.#muteOf(tracked) !== undefined ? undefined : "flapping";
     }
-    // Who was told of an alert is told of its end, whatever mutes it meanwhile.
+    // A sent alert's end is always sent, even while muted.
     if (watch.level === "none") return told === undefined ? undefined : "over";
     if (told !== undefined && !isWorse(told.level, watch.level)) return undefined;
     if (this.#muteOf(tracked) !== undefined) return undefined;

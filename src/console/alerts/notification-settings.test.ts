@@ -1,4 +1,4 @@
-// The file that says who is told: what is taken, and a clear sentence for everything else, never with a secret in it.
+// The settings file of notifications: accepted forms, and a clear error without secrets for all others.
 import assert from "node:assert/strict";
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";

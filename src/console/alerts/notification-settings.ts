@@ -1,4 +1,4 @@
-// The settings of the notification layer: a JSON file that names receivers; secrets come from files or the environment (decision D11).
+// The settings file of notifications, with receivers and the sources of their secrets (decision D11).
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
@@ -7,14 +7,14 @@ import { errorText } from "#base/log.ts";
 import { readPrivateFile } from "#os/private-file.ts";
 import type { GroupLabel } from "./notification-service.ts";
 
-/** Notices: what comes up within this time goes out together (decision D11). */
+/** Time within which news are sent together (decision D11). */
 const NOTIFICATION_GROUP_MS = 30_000;
-/** Notices: what lasts is told again after this time (decision D11). */
+/** Time after which an open alert is sent again (decision D11). */
 const NOTIFICATION_REPEAT_MS: number = 4 * 3_600_000;
-/** Notices: receivers in the settings. */
+/** Receivers in the settings. */
 const NOTIFICATION_RECEIVERS_MAX = 16;
 
-/** Where a secret comes from: one of the two. A file must be readable by its owner alone. */
+/** The source of a secret: one of the two. A file must be readable by its owner alone. */
 const secret = z
   .object({ file: z.string().min(1).optional(), env: z.string().min(1).optional() })
   .strict()
@@ -77,10 +77,10 @@ const settingsFile = z
   })
   .strict();
 
-/** From which severity on a receiver is told; "none" leaves it to quota_user_receiver. */
+/** Lowest severity that a receiver gets; "none" leaves it to quota_user_receiver. */
 type MinSeverity = "warning" | "critical" | "none";
 
-/** A webhook, its secrets read. */
+/** A webhook with its secrets. */
 export interface WebhookSettings {
   readonly kind: "webhook";
   readonly name: string;
@@ -92,7 +92,7 @@ export interface WebhookSettings {
   readonly ca: string | undefined;
 }
 
-/** A mail server and whom to write to, its secrets read. */
+/** A mail server and its recipients, with its secrets. */
 export interface EmailSettings {
   readonly kind: "email";
   readonly name: string;
@@ -113,7 +113,7 @@ export type ReceiverSettings = WebhookSettings | EmailSettings;
 /** All settings. */
 export interface NotificationSettings {
   readonly receivers: readonly ReceiverSettings[];
-  /** Name of the receiver through which users hear of their own quota: a mail to the user, or a message per user to a webhook. */
+  /** Name of the receiver for users' own quotas: a mail to the user, or a message per user to a webhook. */
   readonly quotaUserReceiver: string | undefined;
   readonly consoleUrl: string | undefined;
   readonly groupBy: readonly GroupLabel[];
@@ -124,8 +124,8 @@ export interface NotificationSettings {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the file; paths in it are relative to its folder. Throws BAD_ARGUMENT that names the file and the place in it that is wrong,
- * never a secret.
+ * Reads the file; paths in it are relative to its folder. Throws BAD_ARGUMENT that names the file and the
+ * wrong place in it, never a secret.
  */
 export async function readNotificationSettings(
   path: string,
@@ -268,7 +268,7 @@ function parse(text: string, problem: (detail: string) => GroveError): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // The parser's message may quote the file; settings hold no secrets, but who knows what lies in a wrong file.
+    // The parser's message may quote the file. Settings hold no secrets, but a wrong file might.
     throw problem(error instanceof SyntaxError ? "it is not JSON" : errorText(error));
   }
 }

@@ -1,4 +1,4 @@
-// When a key is raised, eased and over: each row of D11's table at both sides of its edges, and any sequence against a model.
+// When a key is raised, eased and over: both sides of D11's limits, and a model on random sequences.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -24,7 +24,7 @@ import {
   type Watch,
 } from "./notification-state.ts";
 
-/** Readings 5 s apart; answers the level after each. */
+/** Readings 5 s apart; returns the level after each. */
 function levels(type: AlertType, readings: readonly Reading[], everyMs = 5_000): NotificationLevel[] {
   let watch: Watch = CALM;
   return readings.map((reading, at) => {
@@ -69,7 +69,7 @@ test("a disk counts as better below 78 and 93 % for 60 s, not at them and not be
     "critical",
     "warning",
   ]);
-  // One look above the clear level begins the 60 s anew.
+  // One reading above the clear level restarts the 60 s.
   const interrupted = [...full, ...times(12, disk(70)), disk(79), ...times(12, disk(70))];
   assert.equal(levels("storage_warning", interrupted).at(-1), "warning");
 });
@@ -109,7 +109,7 @@ test("a quota is told of at once, and over below 95 % for ten minutes, not at 95
   assert.equal(levels("quota_exceeded", [quota(96), ...times(200, quota(95))]).at(-1), "warning");
   const below = times(121, quota(94.99));
   assert.deepEqual(levels("quota_exceeded", [quota(96), ...below]).slice(-2), ["warning", "none"]);
-  // Between 95 and 100 % a full quota stays what it was told as.
+  // Between 95 and 100 % a full quota keeps its level.
   assert.equal(levels("quota_exceeded", [quota(100), ...times(200, quota(99))]).at(-1), "critical");
   assert.deepEqual(levels("quota_exceeded", [quota(100), ...below]).slice(-2), ["critical", "none"]);
 });
@@ -168,7 +168,7 @@ const THRESHOLDS: Partial<Record<AlertType, readonly [number, number]>> = {
   quota_exceeded: [95, 99.999],
 };
 
-/** The rule read as it is written: at every reading it looks back over all of them. */
+/** A literal model of the rule: at every reading it looks back over all of them. */
 function modelLevels(
   rule: NotificationRule,
   seen: readonly { readonly atMs: number; readonly reading: Reading }[],

@@ -1,38 +1,38 @@
-// The state of one key's notice as readings come in: raised late, kept for a while, held when it flaps (decision D11, T3). Pure.
+// The state of one key's notifications: raised late, kept a while, held while flapping (decision D11, T3).
 import type { NotificationRule, Sustained } from "./notification-rules.ts";
 
-/** Notices: raises of one key within FLAP_WINDOW_MS that are told; one more is told as flapping (decision D11). */
+/** Raises of one key within FLAP_WINDOW_MS that are sent; one more is sent as flapping (decision D11). */
 export const FLAP_RAISES_MAX = 3;
-/** Notices: the time in which raises are counted, and for which a flapping key must be stable to be told again (decision D11). */
+/** Window in which raises count, and the stable time that ends a key's flapping (decision D11). */
 export const FLAP_WINDOW_MS: number = 30 * 60_000;
 
-/** How bad a key is as far as notices go. */
+/** The level of a key for notifications. */
 export type NotificationLevel = "none" | "warning" | "critical";
 
-/** One look at a key: how it is graded, and its value in the unit of its rule. */
+/** One reading of a key: its level, and its value in the unit of its rule. */
 export interface Reading {
   readonly level: "clear" | "info" | "warning" | "critical";
   readonly value?: number | undefined;
 }
 
-/** Readings in a row that say the same: when the first came (steady milliseconds), and how many there were. */
+/** Consecutive equal readings: time of the first (steady milliseconds), and their number. */
 interface Run {
   readonly sinceMs: number;
   readonly count: number;
 }
 
-/** What is remembered of one key between readings. */
+/** The state of one key between readings. */
 export interface Watch {
   readonly level: NotificationLevel;
-  /** How long it has been at least a warning, and critical. */
+  /** Readings that are at least a warning, and critical. */
   readonly overWarning: Run | undefined;
   readonly overCritical: Run | undefined;
-  /** How long it has been below the clear level of each. */
+  /** Readings below the clear level of each. */
   readonly underWarning: Run | undefined;
   readonly underCritical: Run | undefined;
 }
 
-/** A key of which nothing bad is known. */
+/** A key without bad readings. */
 export const CALM: Watch = {
   level: "none",
   overWarning: undefined,
@@ -42,8 +42,8 @@ export const CALM: Watch = {
 };
 
 /**
- * Takes one reading into account, at a moment of the steady clock. Where mayRaise is false nothing becomes worse yet, and time counts
- * all the same. No data is no reading: leave it out, and everything stays as it is.
+ * Applies one reading at a moment of the steady clock. With mayRaise false the level does not rise yet, but
+ * time counts. Missing data is no reading: without a call everything stays as it is.
  */
 export function afterReading(
   watch: Watch,
@@ -73,7 +73,7 @@ export function afterReading(
   return { level, ...next };
 }
 
-/** True when nothing is remembered that a fresh key would not have too. */
+/** True when the state equals that of a new key. */
 export function isCalm(watch: Watch): boolean {
   return watch.level === "none" && watch.overWarning === undefined;
 }
@@ -99,18 +99,18 @@ function isUnder(reading: Reading, rule: NotificationRule, of: "warning" | "crit
   return reading.value < rule.clearBelow[of];
 }
 
-/** How often a key was raised lately, and whether it is held for that. */
+/** Recent raises of a key, and whether they cause a hold. */
 export interface Flaps {
-  /** When it was raised or became worse within the last FLAP_WINDOW_MS, steady milliseconds. */
+  /** Steady milliseconds of the raises within the last FLAP_WINDOW_MS. */
   readonly raisesMs: readonly number[];
-  /** Set while the key is held: when its level changed last. */
+  /** Set during a hold: the last change of level. */
   readonly unstableMs: number | undefined;
 }
 
 /** A key that does not flap. */
 export const STEADY: Flaps = { raisesMs: [], unstableMs: undefined };
 
-/** Counts a change of level: a fourth raise within 30 minutes begins a hold, every change during one prolongs it. */
+/** Counts a change of level: a fourth raise within 30 minutes begins a hold, further changes prolong it. */
 export function afterChange(flaps: Flaps, isRaise: boolean, steadyMs: number): Flaps {
   if (flaps.unstableMs !== undefined) return { ...flaps, unstableMs: steadyMs };
   if (!isRaise) return flaps;
@@ -118,7 +118,7 @@ export function afterChange(flaps: Flaps, isRaise: boolean, steadyMs: number): F
   return { raisesMs, unstableMs: raisesMs.length > FLAP_RAISES_MAX ? steadyMs : undefined };
 }
 
-/** The same after time alone has passed: old raises are forgotten, and a hold ends 30 minutes after the last change. */
+/** Applies the passing of time: old raises are dropped, and a hold ends 30 minutes after the last change. */
 export function afterTime(flaps: Flaps, steadyMs: number): Flaps {
   if (flaps.unstableMs !== undefined) {
     return steadyMs - flaps.unstableMs >= FLAP_WINDOW_MS ? STEADY : flaps;

@@ -1,4 +1,4 @@
-// Values that wander across their thresholds for ten minutes and for hours: no notice flaps, and a model agrees on each (decision D11).
+// Values that move around thresholds for hours cause no flapping, and a model agrees (decision D11).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -16,14 +16,14 @@ import {
 } from "./notification-state.ts";
 
 const QUIET_START = 60;
-/** A run that is past its start-up hold, with every disk at 50 %. */
+/** A run after its start-up hold, with every disk at 50 %. */
 function started(): ServiceRun {
   const run = new ServiceRun();
   run.run(QUIET_START, () => [diskCondition("n1", 50)]);
   return run;
 }
 
-/** A walk of a value: steps of at most stepMax, kept between low and high; one value for each 5 s. */
+/** A random walk: steps of at most stepMax, kept between low and high; one value for each 5 s. */
 function walk(low: number, high: number, stepMax: number, count: number): fc.Arbitrary<number[]> {
   return fc
     .tuple(
@@ -68,7 +68,7 @@ for (const [type, low, high] of [
       fc.property(walk(low, high, 3, 120), (values) => {
         const run = started();
         run.run(600, (second) => [graded(type, values[(second - QUIET_START) / 5] ?? low)]);
-        // As long as news of the last second wait for others, and no longer.
+        // The time for which news of the last second wait for others.
         run.run(32, () => [graded(type, values.at(-1) ?? low)]);
         const told = run.told();
         assert.ok(told.length <= 1, told.join("\n"));
@@ -79,7 +79,9 @@ for (const [type, low, high] of [
   });
 }
 
-/** What a single key's notices must be, second by second, from the rules alone: an independent way to the same answer. */
+/**
+ * The expected notifications of a single key, second by second: an independent implementation of the rules.
+ */
 function modelNotifications(conditions: readonly (Condition | undefined)[], seconds: number): string[] {
   const told: string[] = [];
   let [watch, flaps] = [CALM, STEADY];

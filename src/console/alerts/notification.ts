@@ -1,10 +1,10 @@
-// One message of the notification layer before it takes the form of a receiver: what stands, what is new, what is over (decision D11).
+// One notification before it takes a receiver's form: open alerts, news and ends (decision D11).
 import { z } from "zod";
 import { ALERT_TYPES } from "#wire/webapi/alert.ts";
 
 /**
- * Why an alert is in a message: "raised", "worse", "flapping" and "over" are news; "repeat" is told again, "standing" is there because
- * others of its group are news.
+ * Why an alert is in a message: "raised", "worse", "flapping" and "over" are news; "repeat" is sent again,
+ * "standing" is context for others of its group.
  */
 const REASONS = ["raised", "worse", "flapping", "over", "repeat", "standing"] as const;
 
@@ -15,7 +15,7 @@ const notificationAlert = z.object({
   status: z.enum(["firing", "resolved"]),
   reason: z.enum(REASONS),
   severity: z.enum(["warning", "critical"]),
-  /** The worst that was told since it was raised: who hears of critical alerts only also hears of their end. */
+  /** The worst level sent since it was raised: receivers of critical alerts also get their end. */
   worst: z.enum(["warning", "critical"]),
   nodeId: z.string().optional(),
   nodeName: z.string().optional(),
@@ -34,10 +34,10 @@ export type NotificationAlert = z.infer<typeof notificationAlert>;
 export const notificationShape = z.object({
   /** The labels that all its alerts share and that no other group has. */
   group: z.record(z.string(), z.string()),
-  /** Whether anything of the group still stands. */
+  /** Whether an alert of the group is still open. */
   status: z.enum(["firing", "resolved"]),
   alerts: z.array(notificationAlert),
-  /** Standing alerts of the group that are not listed. */
+  /** Open alerts of the group that are not listed. */
   truncated: z.int(),
 });
 

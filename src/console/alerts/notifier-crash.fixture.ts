@@ -1,4 +1,4 @@
-// A process for the test of crashes: a notifier whose time runs fast, with one more full disk every few seconds, until it is killed.
+// A process for crash tests: a notifier on fast time, with one more full disk every few seconds.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,7 +7,7 @@ import { NOTIFICATION_TRY_TIMEOUT_MS } from "./notification-sender.ts";
 import { diskCondition } from "./notification-service.fixture.ts";
 import { openNotifier, settingsFor, webhookFor } from "./notifier.fixture.ts";
 
-/** A try lasts as long as the network takes: in fast time a slow machine would make another of each. */
+/** A try lasts as long as the network takes; fast time would repeat it on a slow machine. */
 class FastClock extends ManualClock {
   override after(delayMs: number, callback: () => void): () => void {
     return delayMs === NOTIFICATION_TRY_TIMEOUT_MS

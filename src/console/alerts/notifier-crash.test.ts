@@ -1,4 +1,4 @@
-// Killed at any moment: no alert is lost, all come in order, and none comes twice but around a kill (decision D11, failure A-10).
+// Kills at any moment: alerts arrive in order, with duplicates only at kills (decision D11, failure A-10).
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -26,7 +26,7 @@ test(`${ALERTS} alerts over ${KILLS} kills: none lost, in order, at most one twi
   const folder = scratchFolder("grove-crash-");
   const receiver = new WebhookReceiver();
   const port = await receiver.listen();
-  // Every seventh call is refused for now, so that kills also meet messages that wait for their next try.
+  // Every seventh call is refused for now, so that kills also meet messages between two tries.
   receiver.answer = () => (receiver.calls.length % 7 === 0 ? 503 : 200);
   const taken = (): string[] =>
     receiver.calls

@@ -1,4 +1,4 @@
-// What a restart of the notifier keeps: what waits, what was told, what is muted; and what it throws away (decision D11).
+// What a restart of the notifier keeps: queue, sent alerts and mutes; and what it removes (decision D11).
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";

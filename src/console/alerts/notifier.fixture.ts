@@ -1,4 +1,4 @@
-// A notifier on a real folder with a clock that is moved by hand: rounds every 5 s, and waiting for what real sockets and disks do.
+// A notifier on a real folder with a manual clock: rounds every 5 s, and waits for real sockets and disks.
 import { setTimeout as sleep } from "node:timers/promises";
 import { ManualClock } from "#base/clock.ts";
 import { POLL_INTERVAL_MS } from "#base/limits.ts";
@@ -9,7 +9,7 @@ import type { Condition } from "./condition.ts";
 import type { NotificationSettings, ReceiverSettings } from "./notification-settings.ts";
 import { Notifier } from "./notifier.ts";
 
-/** Settings with everything at once, so that tests need not wait. */
+/** Settings without delays, so that tests need not wait. */
 export function settingsFor(
   receivers: readonly ReceiverSettings[],
   more: Partial<NotificationSettings> = {},
@@ -42,17 +42,17 @@ export function webhookFor(
   };
 }
 
-/** A notifier and the time it lives in. */
+/** A notifier and its clock. */
 export interface NotifierUnderTest {
   readonly notifier: Notifier;
   readonly clock: ManualClock;
-  /** Lets seconds pass with rounds that find the same. */
+  /** Lets seconds pass, with the same conditions in every round. */
   run(seconds: number, conditions: readonly Condition[]): Promise<void>;
-  /** Lets time pass, a second at a time, until something is so; fails after ten real seconds. */
+  /** Lets time pass, a second at a time, until `holds` is true; fails after ten real seconds. */
   until(holds: () => boolean, conditions?: readonly Condition[]): Promise<void>;
 }
 
-/** Opens one in a folder. */
+/** Opens a notifier in a folder. */
 export async function openNotifier(
   dataFolder: string,
   settings: NotificationSettings | undefined,

@@ -1,4 +1,4 @@
-// From conditions to real receivers: what arrives at a webhook, what happens when it does not, and what a restart keeps (decision D11).
+// From conditions to real receivers: arrival at a webhook, its failures, and restarts (decision D11).
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -43,7 +43,7 @@ function listed(): { lines: string[]; log: Logger } {
   const log: Logger = { debug: take, info: take, warn: take, error: take, child: () => log };
   return { lines, log };
 }
-/** What a receiver was told, shortly. */
+/** The alerts that a receiver got, in short form. */
 const told = (): string[] =>
   receiver.calls.flatMap(({ payload }) =>
     payload.alerts.map(({ status, labels }) => `${status} ${labels["node_id"]}`),

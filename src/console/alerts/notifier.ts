@@ -1,4 +1,4 @@
-// What is told to whom and when: conditions in, messages out, and what mutes them (decision D11). Off until settings name a receiver.
+// Turns conditions into messages to receivers, with mutes (decision D11). Off until settings name a receiver.
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
@@ -20,21 +20,21 @@ import { SILENCES_FILE, SilenceStore } from "./silence-store.ts";
 import { keptService } from "./tracked-alert.ts";
 import { createWebhookSender } from "./webhook-sender.ts";
 
-/** Notices: messages of the past that GET /api/notices lists. */
+/** Past messages that GET /api/notices lists. */
 const NOTICES_TOLD_LISTED = 200;
 
-/** What the notifier is opened with. */
+/** What the notifier needs. */
 export interface NotifierDeps {
-  /** The console's data folder, which is there: silences, what has been told and what waits lie in it. */
+  /** The console's data folder, which exists: it holds silences, the queue and the state of sent alerts. */
   readonly dataFolder: string;
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: Random;
-  /** Undefined: nothing is told (spec 6); silences and maintenance windows are kept all the same. */
+  /** Undefined: nothing is sent (spec 6); silences and maintenance windows are kept all the same. */
   readonly settings: NotificationSettings | undefined;
 }
 
-/** Name of the file that remembers what has been told, and of the folder of what waits. */
+/** Names of the file with the state of sent alerts, and of the queue's folder. */
 const STATE_FILE = "notice_state.json";
 const QUEUE_FOLDER = "notice_queue";
 const TICK_MS = 1_000;
@@ -43,19 +43,19 @@ const COUNTS = z.object({ delivered: z.int(), refused: z.int(), expired: z.int()
 const STATE_SHAPE = z.object({
   desk: keptService,
   windows: z.array(keptWindow),
-  /** Number of the newest message that belongs to this state; newer ones in the queue never left and are made again. */
+  /** Number of this state's newest message. Newer ones in the queue were not delivered and are made again. */
   lastSeq: z.int(),
   counts: COUNTS,
 });
 type State = z.infer<typeof STATE_SHAPE>;
 
-/** The notification layer. */
+/** Sends notifications. */
 export class Notifier {
-  /** What operators do not want to be told. */
+  /** Silences by operators. */
   readonly silences: SilenceStore;
-  /** Nodes of which they do not want to be told anything. */
+  /** Nodes that operators put into maintenance. */
   readonly maintenance: MaintenanceStore;
-  /** Files that were damaged at the start, and where they were put: the alert `snapshot_reset` (D24). */
+  /** Files that were damaged at the start, and their new paths: the alert `snapshot_reset` (D24). */
   readonly damaged: readonly { readonly file: string; readonly setAsideAs: string }[];
   readonly #deps: NotifierDeps;
   readonly #file: JsonStateFile<State>;
@@ -68,7 +68,7 @@ export class Notifier {
   #occurrences: Occurrence[] = [];
   #done: NotificationMessage[] = [];
   #isDirty = false;
-  /** Messages and states go to disk one after another, in the order in which they were made. */
+  /** Messages and states are written one after another, in the order in which they were made. */
   #lastStep: Promise<void> = Promise.resolve();
 
   private constructor(
@@ -121,7 +121,7 @@ export class Notifier {
     this.#stopTicks = clock.every(TICK_MS, () => this.#tick());
   }
 
-  /** Reads what an earlier run has left, and goes on with it. Throws BAD_ARGUMENT for files of a newer version. */
+  /** Restores the state of an earlier run. Throws BAD_ARGUMENT for files of a newer version. */
   static async open(deps: NotifierDeps): Promise<Notifier> {
     const { dataFolder, log } = deps;
     const silences = await SilenceStore.open(deps);
@@ -136,7 +136,7 @@ export class Notifier {
     await tidy(queue, deps, content?.lastSeq);
     const notifier = new Notifier(deps, { file, content, queue, silences, maintenance, setAsideAs });
     if (deps.settings !== undefined) {
-      // From now on the file says which messages belong to it.
+      // From now on the file decides which messages belong to it.
       await file.save(notifier.#state()).catch((error: unknown) => notifier.#cannotKeep(error));
       notifier.#release();
     }
@@ -153,41 +153,41 @@ export class Notifier {
     if (this.#deps.settings !== undefined) this.#desk.observe(conditions, occurrences, at);
   }
 
-  /** Takes what has happened since the last evaluation; call it before observe. */
+  /** Takes the events since the last evaluation; called before observe. */
   occurred(occurrences: readonly Occurrence[]): void {
     if (this.#deps.settings !== undefined) this.#occurrences.push(...occurrences);
   }
 
-  /** An operator has seen this alert, or resolved it by hand: it is not repeated until it becomes worse or comes back. */
+  /** Records that an operator acknowledged or resolved this alert, which ends its repeats. */
   acked(key: string): void {
     if (this.#desk.acked(key)) this.#isDirty = true;
   }
 
-  /** What a key was about is gone, such as a node that was removed: its alert is over. */
+  /** Ends the alert of a key whose subject is gone, such as a removed node. */
   forget(key: string): void {
     this.#desk.forget(key, this.#now());
   }
 
-  /** Mutes what an action on these nodes causes; answers the window's id. */
+  /** Mutes what an action on these nodes causes; returns the window's id. */
   openMaintenance(window: MaintenanceWindow): string {
     this.#isDirty = true;
     return this.#windows.open(window);
   }
 
-  /** The action has ended: the window goes on until its nodes have answered for 60 s, at most until its end. */
+  /** Ends the action: the window continues until its nodes have answered for 60 s, at most until its end. */
   closeMaintenance(id: string): void {
     this.#isDirty = true;
     this.#windows.close(id);
   }
 
-  /** Until when a node is under maintenance at most, in wall milliseconds; undefined when it is not. */
+  /** Latest end of a node's maintenance in wall milliseconds; undefined without one. */
   maintenanceUntil(nodeId: string): number | undefined {
     const wanted = this.maintenance.of(nodeId);
     const ofActions = this.#windows.until(nodeId);
     return wanted === undefined ? ofActions : Math.max(ofActions ?? 0, wanted.ends_at * 1_000);
   }
 
-  /** Everything that operators may want to know of it (GET /api/notices). */
+  /** The state for operators (GET /api/notices). */
   view(): NoticesReply {
     const seconds = (ms: number): number => Math.trunc(ms / 1_000);
     const tries = (seq: number): number => Math.max(0, ...this.#deliveries.map((each) => each.triesOf(seq)));
@@ -225,7 +225,7 @@ export class Notifier {
     };
   }
 
-  /** Ends all delivery; what waits stays on disk. */
+  /** Ends all delivery; queued messages stay on disk. */
   async close(): Promise<void> {
     this.#stopTicks();
     await Promise.all(this.#deliveries.map((delivery) => delivery.close()));
@@ -238,7 +238,7 @@ export class Notifier {
     if (notices.length > 0 || this.#isDirty) this.#keep(notices);
   }
 
-  /** Messages first, then the state in which they are told, and only then may they leave. */
+  /** Writes first the messages, then the state that counts them as sent, and only then releases them. */
   #keep(notices: readonly Notice[]): void {
     this.#isDirty = false;
     const state = this.#state();
@@ -248,7 +248,7 @@ export class Notifier {
       const { dropped } = await this.#queue.add(messages.map((each) => ({ ...each, createdWallMs })));
       for (const queued of dropped) this.#finished({ queued, state: "dropped", tries: 0 });
       const saved = { ...state, lastSeq: this.#queue.lastSeq, counts: { ...this.#counts } };
-      // Without a disk they are told all the same: it may be what they are about.
+      // Messages are sent even if the disk fails, because they may report that.
       await this.#file.save(saved).catch((error: unknown) => this.#cannotKeep(error));
       this.#release();
     });
@@ -292,7 +292,7 @@ export class Notifier {
   }
 }
 
-/** Takes out what never belonged to a written state, and what nobody receives any more. */
+/** Removes messages of an unwritten state, and those to removed receivers. */
 async function tidy(
   queue: NotificationQueue,
   deps: NotifierDeps,
@@ -301,7 +301,7 @@ async function tidy(
   const names = new Set(deps.settings?.receivers.map(({ name }) => name));
   for (const { seq, receiver } of queue.waiting()) {
     const isUnborn = lastSeq !== undefined && seq > lastSeq;
-    // With no settings at all the queue waits for them to come back.
+    // Without any settings the queue waits for their return.
     const isOrphan = deps.settings !== undefined && !names.has(receiver);
     if (!isUnborn && !isOrphan) continue;
     if (isOrphan) deps.log.warn("notice_without_receiver", { receiver, notice: seq });

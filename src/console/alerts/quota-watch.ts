@@ -1,4 +1,4 @@
-// The rule about quotas: conditions for users near the edge only, so that 100,000 users cost no more than a look each (T1, spec 3.1 rule 3).
+// The rule for quotas: conditions only near the limit, so that 100,000 users are cheap (T1, spec 3.1 rule 3).
 import { toJson64 } from "#base/json64.ts";
 import { ALERT_THRESHOLDS, METRICS_USERS_LISTED_MAX, QUOTA_ALERT_WARNING_PERCENT } from "#base/limits.ts";
 import { quotaPercent } from "#base/quota-share.ts";
@@ -6,48 +6,48 @@ import { alertKey } from "./alert-kinds.ts";
 import type { Condition } from "./condition.ts";
 import type { NodeName } from "./node-rules.ts";
 
-/** What a node tells of its users. */
+/** A node's data about its users. */
 export interface UserReadings {
   /** Bytes that each user occupies. */
   readonly perUserStorage: ReadonlyMap<string, bigint>;
   readonly perUserQuota: ReadonlyMap<string, bigint>;
   readonly perUserDetail: ReadonlyMap<string, { readonly trashBytes: bigint | null }>;
-  /** The users at 95 % of their quota or above, all of them whichever the maps list; null of a node that does not tell. */
+  /** All users at 95 % of their quota or above, beyond the maps' limit; null from nodes without the list. */
   readonly nearQuota: {
     readonly storage: ReadonlyMap<string, bigint>;
     readonly limit: ReadonlyMap<string, bigint>;
   } | null;
   /** True when the node has more users than its maps list. */
   readonly usersTruncated: boolean | null;
-  /** True when the node tells of no single user. */
+  /** True when the node lists no users. */
   readonly usersWithheld: boolean;
 }
 
 const WARNING = QUOTA_ALERT_WARNING_PERCENT;
 const CRITICAL = ALERT_THRESHOLDS.quotaPercent.critical;
 const [WARNING_PARTS, CRITICAL_PARTS] = [BigInt(WARNING), BigInt(CRITICAL)];
-/** Below this share no exact look is needed. */
+/** Below this share no exact comparison is needed. */
 const FAR_SHARE = (WARNING - 1) / 100;
 
-/** Where a user's usage stands: warning above 95 %, critical from 100 %, unchanged at exactly 95 %. Exact to the byte. */
+/** A user's level: warning above 95 %, critical from 100 %, unchanged at 95 %. Exact to the byte. */
 export function quotaLevel(usedBytes: bigint, quotaBytes: bigint): "clear" | "hold" | "warning" | "critical" {
   if (usedBytes * 100n >= quotaBytes * CRITICAL_PARTS) return "critical";
   const [used, edge] = [usedBytes * 100n, quotaBytes * WARNING_PARTS];
   return used > edge ? "warning" : used === edge ? "hold" : "clear";
 }
 
-/** The node where the metadata store says that a user's root is; undefined when it does not say. */
+/** The home node of a user's root by the metadata store; undefined when unknown. */
 export type HomeOf = (username: string) => string | undefined;
 
-/** Remembers who was near the edge, so that who no longer is can be told. */
+/** Remembers users near their limit, to report when they no longer are. */
 export class QuotaWatch {
   readonly #homeOf: HomeOf;
-  /** Users at 95 % or above at the last look, by node. */
+  /** Users at 95 % or above in the last evaluation, by node. */
   readonly #near = new Map<string, Set<string>>();
-  /** The node that a near user is counted on: the home, and where that is not known the first of those that claim the user (M-05). */
+  /** The node that counts a near user: the home, or while that is unknown the first to report it (M-05). */
   readonly #nodeOf = new Map<string, string>();
 
-  /** Users whose alert was open or muted when the console stopped count as near: they are told of when they no longer are. */
+  /** Users with an open or muted alert from before a restart count as near, so that its end is reported. */
   constructor(
     known: Iterable<{ readonly username: string; readonly nodeId: string }>,
     homeOf: HomeOf = () => undefined,
@@ -56,13 +56,13 @@ export class QuotaWatch {
     for (const { username, nodeId } of known) this.#claim(nodeId, username);
   }
 
-  /** The conditions of those users of a node who are near the edge, or were at the last look. */
+  /** The conditions of a node's users who are near their limit, or were in the last evaluation. */
   conditions(node: NodeName, readings: UserReadings): Condition[] {
     const found = this.#letGo(node);
     if (readings.usersWithheld) return found;
     const seen = new Set<string>();
     const { storage, limit, hasAll } = lookedAt(readings);
-    // Not entry by entry: each would be an object, and almost nobody is near.
+    // Not entry by entry: each would be an object, and few users are near.
     storage.forEach((usedBytes, username) => {
       const quotaBytes = limit.get(username);
       if (quotaBytes === undefined || quotaBytes === 0n) return;
@@ -80,7 +80,7 @@ export class QuotaWatch {
       if (usedBytes !== undefined && quotaBytes !== undefined && quotaBytes > 0n) {
         found.push(condition(node, username, "clear", usedBytes, quotaBytes, readings));
       } else if (usedBytes === undefined && hasAll) {
-        // Nobody by that name is near any more, or has a root there.
+        // No user of that name is near, or the user's root is gone.
         found.push({ ...about(node, username), level: "clear" });
       } else continue;
       this.#release(node.id, username);
@@ -88,19 +88,19 @@ export class QuotaWatch {
     return found;
   }
 
-  /** Forgets a node that is gone. */
+  /** Forgets a removed node. */
   forget(nodeId: string): void {
     for (const username of this.#near.get(nodeId) ?? []) this.#release(nodeId, username);
   }
 
-  /** Users whose home is another node do not count here any more, whatever this one says of them. */
+  /** Drops users whose home is another node, whatever this one reports of them. */
   #letGo(node: NodeName): Condition[] {
     const strangers = [...(this.#near.get(node.id) ?? [])].filter((name) => !this.#maySpeak(node.id, name));
     for (const username of strangers) this.#release(node.id, username);
     return strangers.map((username) => ({ ...about(node, username), level: "clear" }));
   }
 
-  /** A near user who is counted elsewhere is counted at home from now on. */
+  /** Moves a near user who is counted elsewhere to the home node. */
   #takeOver(nodeId: string, username: string): void {
     const claimed = this.#nodeOf.get(username);
     if (claimed === undefined || claimed === nodeId || this.#homeOf(username) !== nodeId) return;
@@ -132,7 +132,10 @@ export class QuotaWatch {
   }
 }
 
-/** Who is looked at: those whom the node calls near, else all whom it lists; and whether whoever is not there is surely not near. */
+/**
+ * Selects the users to compare: the node's near users, else all listed ones; `hasAll` means that users not
+ * listed are not near.
+ */
 function lookedAt({ nearQuota, perUserStorage, perUserQuota, usersTruncated }: UserReadings): {
   readonly storage: ReadonlyMap<string, bigint>;
   readonly limit: ReadonlyMap<string, bigint>;

@@ -1,4 +1,4 @@
-// Real receivers for tests: an HTTP server that answers as it is told, and a small SMTP server with STARTTLS and sign-in.
+// Real receivers for tests: an HTTP server with set answers, and an SMTP server with STARTTLS and sign-in.
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, rmSync } from "node:fs";
@@ -10,13 +10,13 @@ import { createSecureContext, TLSSocket } from "node:tls";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { WebhookPayload } from "./notification-payload.ts";
 
-/** A certificate for 127.0.0.1 and localhost that has signed itself. */
+/** A self-signed certificate for 127.0.0.1 and localhost. */
 export interface TestCertificate {
   readonly key: string;
   readonly cert: string;
 }
 
-/** Makes one, with the system's openssl. */
+/** Makes a certificate with the system's openssl. */
 export function makeTestCertificate(): TestCertificate {
   const folder = scratchFolder("grove-notice-tls-");
   try {
@@ -32,7 +32,7 @@ export function makeTestCertificate(): TestCertificate {
   }
 }
 
-/** One call of a webhook as it came. */
+/** One received call of a webhook. */
 export interface WebhookCall {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
@@ -40,13 +40,13 @@ export interface WebhookCall {
   readonly payload: WebhookPayload;
 }
 
-/** How the receiver answers: a status, a redirect to a path, silence, a cut, or an answer without an end. */
+/** The receiver's answer: a status, a redirect to a path, silence, a cut, or an answer without an end. */
 export type WebhookAnswer = number | { readonly redirectTo: string } | "hang" | "cut" | "endless";
 
 /** An HTTP server that takes webhooks. */
 export class WebhookReceiver {
   readonly calls: WebhookCall[] = [];
-  /** Asked for each call; default 200. */
+  /** Called for each request; default 200. */
   answer: (call: WebhookCall) => WebhookAnswer = () => 200;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -81,7 +81,7 @@ export class WebhookReceiver {
     });
   }
 
-  /** Listens on 127.0.0.1; answers the port. */
+  /** Listens on 127.0.0.1; returns the port. */
   async listen(port = 0): Promise<number> {
     this.#server.listen(port, "127.0.0.1");
     await once(this.#server, "listening");
@@ -96,7 +96,7 @@ export class WebhookReceiver {
   }
 }
 
-/** A mail as it came. */
+/** A received mail. */
 export interface ReceivedMail {
   readonly from: string;
   readonly to: readonly string[];
@@ -105,10 +105,10 @@ export interface ReceivedMail {
   readonly signedInAs: string | undefined;
 }
 
-/** A server of SMTP (RFC 5321) as far as tests need it. */
+/** The parts of an SMTP server (RFC 5321) that tests need. */
 export class MailServer {
   readonly mails: ReceivedMail[] = [];
-  /** Takes the place of the usual answer to a command such as "RCPT" or "DATA". */
+  /** Replaces the usual answer to a command such as "RCPT" or "DATA". */
   answers: Partial<Record<string, string>> = {};
   readonly #server: Server;
   readonly #tls: TestCertificate | undefined;

@@ -1,4 +1,4 @@
-// Shows both sides of every limit of what is left above a disk's reserve, and that refused uploads are critical whatever the percentages say.
+// Tests both sides of every limit of the space above a disk's reserve, and refused uploads as critical.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type NodeGauges, nodeConditions } from "./node-rules.ts";

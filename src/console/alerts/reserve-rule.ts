@@ -1,20 +1,20 @@
-// The rule about what is left above a disk's reserve: the percentages of spec 3.1 say nothing of it, and uploads end there (spec 4.6.3).
+// The rule for free space above a disk's reserve, where uploads end (spec 4.6.3), unlike spec 3.1.
 import { toJson64 } from "#base/json64.ts";
 import type { Condition } from "./condition.ts";
 
 /**
- * What is left above a disk's reserve when there is an alert: bytes, but no more than a share of all that the disk has above it; and days
- * at the present pace. Crossed when there is less.
+ * Free space above the reserve below which an alert is raised: bytes, limited to a share of the disk above
+ * its reserve, and days at the recent pace.
  */
 const RESERVE_ALERT = {
   bytes: { warning: 10_737_418_240, critical: 1_073_741_824 },
   sharePercent: { warning: 10, critical: 1 },
   days: { warning: 7, critical: 1 },
 } as const;
-/** What is left must be so many times the limit before such an alert is over: what hovers there would come and go with every poll. */
+/** Factor above the limit at which the alert is over, so that a value at the limit does not flap. */
 const RESERVE_ALERT_SLACK = 1.25;
 
-/** What a node reports of its disk. Null is unknown. */
+/** A node's reported disk. Null is unknown. */
 export interface ReserveGauges {
   readonly diskFreeBytes: bigint | null;
   readonly diskTotalBytes: bigint | null;
@@ -23,12 +23,12 @@ export interface ReserveGauges {
 
 type Grade = Pick<Condition, "level" | "keepsCritical">;
 
-/** From what is well to what is worst. */
+/** From best to worst. */
 const GRADES = ["clear", "hold", "warning", "keeps", "critical"] as const;
 
 /**
- * Where a disk stands by what is left above its reserve: by bytes, by days at the present pace, and critical when nothing is left, since
- * uploads are refused from then on. What has come back hardly above a limit changes nothing.
+ * The level of a disk by the free space above its reserve: by bytes, by days at the recent pace, and critical
+ * at zero, where uploads are refused. A value only slightly above a limit changes nothing.
  */
 export function reserveLevel(
   { diskFreeBytes: free, diskTotalBytes: total, reserveBytes: reserve }: ReserveGauges,
@@ -52,7 +52,7 @@ export function reserveLevel(
   };
 }
 
-/** On a small disk, or one that keeps most of itself free, a share of what is above the reserve takes the place of the bytes. */
+/** On a small disk, or with a large reserve, a share of the space above it replaces the bytes. */
 function limitsOf(aboveBytes: number | undefined): { warning: number; critical: number } {
   const { bytes, sharePercent } = RESERVE_ALERT;
   const capped = (level: "warning" | "critical"): number =>

@@ -1,4 +1,4 @@
-// Which resolved alerts are kept: the newest, in whatever order they came, and hidden ones do not crowd out those that are shown (D11, W-09).
+// Which resolved alerts are kept: the newest, and hidden ones do not displace visible ones (D11, W-09).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

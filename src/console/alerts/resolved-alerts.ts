@@ -1,26 +1,29 @@
-// The resolved alerts that are kept: the newest of those that visitors may see and of the others, none for longer than 30 days (D11).
+// Keeps the newest resolved alerts, visible and hidden ones apart, for at most 30 days (D11).
 import type { Alert } from "./alert.ts";
 import { isPublic } from "./alert-record.ts";
 
-/** Resolved alerts that are kept of those that visitors may see, and as many of the others: what one sees must not tell of the other (D11). */
+/**
+ * Resolved alerts that are kept of those that visitors see, and as many of the hidden ones, so that neither
+ * affects the other (D11).
+ */
 export const ALERTS_RESOLVED_KEPT = 1_000;
-/** How long a resolved alert is kept at most (D11): 30 days. */
+/** Longest time that a resolved alert is kept (D11): 30 days. */
 export const ALERT_KEPT_MS: number = 30 * 86_400_000;
 
 /**
- * Two queues, so that how many alerts there are that visitors may not know of does not decide which others they see (W-09). The newest
- * 1,000 of all are among those kept.
+ * Two queues, so that the number of hidden alerts does not decide which others visitors see (W-09). The
+ * newest 1,000 of all are among those kept.
  */
 export class ResolvedAlerts {
   readonly #queues: { readonly shown: Alert[]; readonly hidden: Alert[] } = { shown: [], hidden: [] };
   readonly #onForgotten: (alert: Alert) => void;
 
-  /** Tells of each alert that is no longer kept. */
+  /** Calls `onForgotten` for each alert that is no longer kept. */
   constructor(onForgotten: (alert: Alert) => void) {
     this.#onForgotten = onForgotten;
   }
 
-  /** Adds one that was just resolved. */
+  /** Adds an alert that was just resolved. */
   add(alert: Alert): void {
     const queue = isPublic(alert) ? this.#queues.shown : this.#queues.hidden;
     // After a restart they come in no order.
@@ -29,7 +32,7 @@ export class ResolvedAlerts {
     if (queue.length > ALERTS_RESOLVED_KEPT) this.#dropOldest(queue);
   }
 
-  /** Forgets what was resolved more than 30 days ago. */
+  /** Removes alerts that were resolved more than 30 days ago. */
   expire(wallMs: number): void {
     for (const queue of [this.#queues.shown, this.#queues.hidden]) {
       while (queue.length > 0 && wallMs - resolvedAtMs(queue[0]) > ALERT_KEPT_MS) this.#dropOldest(queue);

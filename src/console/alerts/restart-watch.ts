@@ -1,4 +1,4 @@
-// Sees restarts that nobody asked for: another start time or another boot, and no action or maintenance just before (D24, spec 3.3).
+// Detects unplanned restarts: another start or boot without an action or maintenance (D24, spec 3.3).
 import { alertKey } from "./alert-kinds.ts";
 import type { Moment, Occurrence } from "./condition.ts";
 import type { NodeName } from "./node-rules.ts";
@@ -6,23 +6,23 @@ import type { NodeName } from "./node-rules.ts";
 /** An action or a maintenance that ended less than this ago explains a restart (D24). */
 const RESTART_EXPLAINED_MS: number = 5 * 60_000;
 
-/** What tells one life of a node from another. Null is unknown. */
+/** Identifies one run of a node. Null is unknown. */
 export interface NodeLife {
   readonly lastRestartUnix: number | null;
   readonly bootId: string | null;
 }
 
-/** Remembers each node's last known life, and when somebody last worked on it. */
+/** Remembers each node's last known run, and the last work on it. */
 export class RestartWatch {
   readonly #lives = new Map<string, NodeLife>();
   readonly #touchedAtMs = new Map<string, number>();
 
-  /** Notes that an action holds a node, or that it is in maintenance. */
+  /** Records that an action holds a node, or that it is in maintenance. */
   touched(nodeId: string, at: Moment): void {
     this.#touchedAtMs.set(nodeId, at.steadyMs);
   }
 
-  /** Takes what a node says of its life; a restart that nothing explains is an occurrence. */
+  /** Takes a node's run; an unexplained restart is an occurrence. */
   observe(node: NodeName, life: NodeLife, at: Moment): Occurrence | undefined {
     const before = this.#lives.get(node.id);
     this.#lives.set(node.id, {
@@ -44,7 +44,7 @@ export class RestartWatch {
     };
   }
 
-  /** Forgets a node that is gone. */
+  /** Forgets a removed node. */
   forget(nodeId: string): void {
     this.#lives.delete(nodeId);
     this.#touchedAtMs.delete(nodeId);

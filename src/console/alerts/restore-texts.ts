@@ -1,4 +1,4 @@
-// What is said of a node that was restored from a backup: of what moment, and what was lost as far as it is known.
+// The texts about a node restored from a backup: its moment, and what was lost as far as known.
 import type { Part } from "./text-parts.ts";
 
 interface Facts {

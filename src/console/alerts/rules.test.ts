@@ -1,4 +1,4 @@
-// Shows both sides of every threshold of the rules, and that what is not known changes nothing (spec 3.1, 3.3, 8; D11, D24).
+// Tests both sides of the rules' thresholds, and unknown values (spec 3.1, 3.3, 8; D11, D24).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -261,7 +261,7 @@ test("a user is counted at home: no other node raises, keeps or ends the alert o
   const liar = { id: "n2", name: "fs-2" };
   homes.set("far", "n1");
   assert.deepEqual(watch.conditions(NODE, users({ far: 10n })), [], "home or not, who is far is no news");
-  // As long as nobody knows the home, the first who claims the user counts.
+  // While the home is unknown, the first node that reports the user counts.
   assert.deepEqual(said(watch.conditions(liar, users({ bob: 1_000n }))), ["bob critical"]);
   homes.set("bob", "n1");
   assert.deepEqual(said(watch.conditions(NODE, users({ bob: 960n }))), ["bob warning"]);
@@ -441,7 +441,7 @@ test("whoever a node calls near is looked at, whichever users its maps list (spe
     over.map(({ detail }) => detail),
     [undefined, { used_bytes: 10, quota_bytes: 1_000 }],
   );
-  // A list that is full may leave somebody out.
+  // A full list may lack users.
   const many = Object.fromEntries(
     Array.from({ length: METRICS_USERS_LISTED_MAX }, (_, at) => [`u${at}`, 950n]),
   );

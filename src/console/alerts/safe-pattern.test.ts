@@ -1,4 +1,4 @@
-// Patterns of silences: the same answers as JavaScript's own expressions, and no text that takes long.
+// Patterns of silences: the same results as JavaScript's own expressions, and no text that takes long.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

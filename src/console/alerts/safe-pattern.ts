@@ -1,29 +1,33 @@
-// Regular expressions that cost at most their length times that of the text, whoever wrote them: RE2's, which never backtrack.
+// Regular expressions that cost at most their length times that of the text: RE2's, which never backtrack.
 import { RE2JS, RE2JSException } from "re2js";
 import { SILENCE_VALUE_MAX_LENGTH } from "#base/limits.ts";
 
-/** Steps that a pattern of a silence may compile to; matching costs at most that times the length of the text. */
+/**
+ * Steps that a pattern of a silence may compile to; matching costs at most that times the length of the text.
+ */
 const PATTERN_STEPS_MAX = 500;
 
 /** Decides whether a whole text matches. */
 export type SafePattern = (text: string) => boolean;
 
-/** RE2 makes up to four steps of one that is counted here, such as a group that captures. */
+/** RE2 makes up to four steps of one counted here, such as a capturing group. */
 const PROGRAM_STEPS_MAX: number = 4 * PATTERN_STEPS_MAX;
 
-/** What is counted: an escape, a set, a number of repetitions, a group that captures nothing, any other character. */
+/**
+ * The counted tokens: an escape, a set, a number of repetitions, a non-capturing group, any other character.
+ */
 const TOKEN = /\\x\{[\dA-Fa-f]+\}|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\{\d+(?:,\d*)?\}|\(\?:|./gsu;
 
 /**
- * Compiles a pattern that must match the whole text, as Alertmanager's do, in RE2's syntax. Answers what is wrong with it instead, also for
- * what RE2 has not, such as a look-ahead or a back-reference.
+ * Compiles a pattern in RE2's syntax that must match the whole text, like Alertmanager's. Returns the error
+ * instead for an invalid one, also for a look-ahead or a back-reference, which RE2 lacks.
  */
 export function compilePattern(source: string): SafePattern | { readonly problem: string } {
   if (source.length > SILENCE_VALUE_MAX_LENGTH) {
     return { problem: `a pattern has at most ${SILENCE_VALUE_MAX_LENGTH} characters` };
   }
   const tooMuch = { problem: "it repeats too much" };
-  // Looked at before it is compiled: RE2 would first make hundreds of thousands of steps of 256 characters.
+  // Checked before it is compiled: RE2 would first make hundreds of thousands of steps of 256 characters.
   if (stepsOf(source) > PATTERN_STEPS_MAX) return tooMuch;
   try {
     const pattern = RE2JS.compile(source);
@@ -34,7 +38,10 @@ export function compilePattern(source: string): SafePattern | { readonly problem
   }
 }
 
-/** About how many steps a pattern has, with all that it repeats. Quoted text could hide a group's end, so that it counts as too much. */
+/**
+ * The approximate number of a pattern's steps with all repetitions. Quoted text could hide a group's end, so
+ * it counts as too much.
+ */
 function stepsOf(source: string): number {
   const groups: number[] = [];
   let total = 0;

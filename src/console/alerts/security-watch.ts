@@ -1,16 +1,16 @@
-// From what nodes report of attempts to occurrences: each attempt once, also over restarts of the console (D22, W-03).
+// Turns nodes' reports of attempts into occurrences, each once, also over restarts (D22, W-03).
 import { SECURITY_EVENTS_KEPT } from "#base/limits.ts";
 import type { SecurityEventType } from "#base/security-event.ts";
 import { alertKey } from "./alert-kinds.ts";
 import type { Moment, Occurrence } from "./condition.ts";
 import type { NodeName } from "./node-rules.ts";
 
-/** Failed sign-ins to the console within the window below from which there is an alert (W-03). */
+/** Failed sign-ins to the console within the window below that raise an alert (W-03). */
 const LOGIN_FAILURES_ALERT = 10;
 /** The window in which failed sign-ins are counted together. */
 const LOGIN_FAILURES_WINDOW_MS: number = 15 * 60_000;
 
-/** An event as a node reports it; its count grows while it goes on. */
+/** An event in a node's report; its count grows while it repeats. */
 export interface ReportedEvent {
   /** Time-ordered. */
   readonly id: string;
@@ -21,10 +21,10 @@ export interface ReportedEvent {
   readonly count: number;
 }
 
-/** Where attempts were made: at a node, or at a MetaServer, which is none. */
+/** Where attempts were made: at a node, or at a MetaServer. */
 export type AttemptPlace = NodeName & { readonly isMetaServer?: true };
 
-/** Before the address of a MetaServer; no node's id has a colon. */
+/** Prefix of a MetaServer's address; no node's id has a colon. */
 const METASERVER = "metaserver:";
 
 /** The place of a MetaServer at an address. */
@@ -32,19 +32,22 @@ export function metaServerAt(address: string): AttemptPlace {
   return { id: METASERVER + address, name: `the MetaServer ${address}`, isMetaServer: true };
 }
 
-/** Remembers what was told of. */
+/** Remembers the reported attempts. */
 export class SecurityWatch {
   readonly #seen = new Map<string, Map<string, number>>();
-  /** Newest event of each node of which alerts were raised, kept with the alerts: after a restart older ones are no news. */
+  /**
+   * Newest event of each node for which alerts were raised, kept with the alerts: after a restart older ones
+   * are not reported again.
+   */
   readonly #marks: Map<string, string>;
   readonly #passwords = new Map<string, FailureWindow>();
 
-  /** Takes the map that is kept with the alerts, and goes on writing to it. */
+  /** Uses and updates the map that is kept with the alerts. */
   constructor(marks: Map<string, string>) {
     this.#marks = marks;
   }
 
-  /** What of the events at a place is news. */
+  /** The new events at a place. */
   occurrences(node: AttemptPlace, events: readonly ReportedEvent[], at: Moment): Occurrence[] {
     const found: Occurrence[] = [];
     const mark = this.#marks.get(node.id) ?? "";
@@ -68,14 +71,14 @@ export class SecurityWatch {
       if (id.startsWith(METASERVER) && !addresses.has(id.slice(METASERVER.length))) this.forget(id);
   }
 
-  /** Forgets a node that is gone. */
+  /** Forgets a removed node. */
   forget(nodeId: string): void {
     this.#seen.delete(nodeId);
     this.#marks.delete(nodeId);
     this.#passwords.delete(nodeId);
   }
 
-  /** How many attempts of an event are news. */
+  /** Number of new attempts in an event. */
   #fresh(nodeId: string, event: ReportedEvent, mark: string): number {
     let seen = this.#seen.get(nodeId);
     if (seen === undefined) {
@@ -100,13 +103,13 @@ export class SecurityWatch {
   }
 }
 
-/** What came of a look at a window. */
+/** The failures in a window. */
 export interface Failures {
   readonly count: number;
   readonly lastAddress: string | undefined;
 }
 
-/** Failed sign-ins of the last 15 minutes; news from the tenth on. */
+/** Failed sign-ins of the last 15 minutes; reported from the tenth on. */
 export class FailureWindow {
   #attempts: { readonly atMs: number; count: number }[] = [];
   #hasNews = false;
@@ -157,7 +160,8 @@ function occurrenceOf(node: AttemptPlace, event: ReportedEvent, count: number): 
     const user = username === undefined ? {} : { username };
     return [{ key: alertKey(type, username ?? node.id), type, level: "warning", ...rest, ...user }];
   }
-  // Of an unknown certificate the line in the node's audit log is enough: it was refused, and whoever scans ports causes it.
+  // A refused unknown certificate raises no alert, because every port scan causes one; the node's audit log
+  // has a line.
   return [];
 }
 

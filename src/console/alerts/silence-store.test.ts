@@ -1,4 +1,4 @@
-// Silences: when they hold, what they match, what is refused, and that a restart keeps them (decision D11).
+// Silences: when they are active, what they match, what is refused, and restarts (decision D11).
 import assert from "node:assert/strict";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Silences: what operators do not want to be told for a while, in Alertmanager's shape (decision D11).
+// Silences, by which operators mute notifications for a while, in Alertmanager's form (decision D11).
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
@@ -17,18 +17,18 @@ import { JsonStateFile } from "./json-state-file.ts";
 import { compilePattern } from "./safe-pattern.ts";
 import { timesOf } from "./silence-times.ts";
 
-/** Silences kept, those that have ended included; ended ones give way to new ones. */
+/** Silences kept, ended ones included; ended ones are removed for new ones. */
 const SILENCES_MAX = 1_000;
-/** How long a silence that has ended is listed: five days, as Alertmanager keeps them. */
+/** Time for which an ended silence is listed: five days, as in Alertmanager. */
 export const SILENCE_KEPT_MS: number = 120 * 3_600_000;
 
 /** Name of the file in the console's data folder. */
 export const SILENCES_FILE = "silences.json";
 
-/** What silences look at; what an alert does not have is empty, as in Alertmanager. */
+/** The labels that silences match; a missing label is empty, as in Alertmanager. */
 export type SilenceLabels = Readonly<Partial<Record<SilenceMatcher["name"], string>>>;
 
-/** What the book is opened with. */
+/** What the store needs. */
 export interface SilenceStoreDeps {
   readonly dataFolder: string;
   readonly clock: Clock;
@@ -43,9 +43,11 @@ interface Entry {
 
 const FILE_SHAPE = z.object({ silences: z.array(keptSilence) });
 
-/** All silences. They begin and end by the wall clock, as they were asked for; changes are on stable storage before they count. */
+/**
+ * All silences. They begin and end by the wall clock; changes are on stable storage before they take effect.
+ */
 export class SilenceStore {
-  /** Where a damaged file was put at the start; undefined when there was none. */
+  /** New path of a damaged file at the start; undefined without damage. */
   readonly setAsideAs: string | undefined;
   readonly #deps: SilenceStoreDeps;
   readonly #file: JsonStateFile<z.infer<typeof FILE_SHAPE>>;
@@ -65,7 +67,7 @@ export class SilenceStore {
     this.#entries = entries;
   }
 
-  /** Reads the book, an absent one as empty. A damaged file is set aside: an alert too many is better than one too few. */
+  /** Reads the file, a missing one as empty. Sets a damaged one aside, because too many alerts are safer. */
   static async open(deps: SilenceStoreDeps): Promise<SilenceStore> {
     const { file, content, setAsideAs } = await JsonStateFile.open({
       path: join(deps.dataFolder, SILENCES_FILE),
@@ -93,7 +95,7 @@ export class SilenceStore {
     return false;
   }
 
-  /** All of them: active, pending, ended; the newest of each first. */
+  /** All silences: active, pending, ended; the newest of each first. */
   list(): Silence[] {
     const now = this.#nowSeconds();
     const order = { active: 0, pending: 1, expired: 2 };
@@ -103,8 +105,9 @@ export class SilenceStore {
   }
 
   /**
-   * Adds a silence; resolves when it is on stable storage and in force. Throws BAD_ARGUMENT with metadata `pointer` for one that has
-   * ended already, is longer than a year, or would match everything; OVERLOADED when there are too many that have not ended.
+   * Adds a silence; resolves when it is on stable storage and in force. Throws BAD_ARGUMENT with metadata
+   * `pointer` for one that has ended, is longer than a year, or would match everything. Throws OVERLOADED
+   * when too many have not ended.
    */
   add(request: SilenceRequest, createdBy: string): Promise<Silence> {
     return this.#change(() => {
@@ -133,8 +136,8 @@ export class SilenceStore {
   }
 
   /**
-   * Ends a silence now, or takes one back that has not begun; resolves with what it has become when that is on stable storage. Undefined
-   * when there is none of that id.
+   * Ends a silence now, or cancels a pending one; resolves with the changed silence when it is on stable
+   * storage. Undefined for an unknown id.
    */
   end(id: string): Promise<Silence | undefined> {
     return this.#change(() => {
@@ -162,7 +165,7 @@ export class SilenceStore {
     return mine;
   }
 
-  /** A copy with room for one more: what ended long ago goes, and the oldest ended ones when it is full. */
+  /** A copy with room for one more; old ended silences are left out, and when full the oldest ended ones. */
   #withRoom(now: number): Map<string, Entry> {
     const entries = new Map(this.#entries);
     for (const [id, { kept }] of this.#entries) {

@@ -1,23 +1,23 @@
-// When a silence or a maintenance begins and ends, from what was asked for: a moment, or a span or moment in words (decision D11).
+// Begin and end of a silence or a maintenance, from a moment, or from a duration in words (decision D11).
 import { GroveError } from "#base/errors.ts";
 import { untilSeconds } from "#base/until-text.ts";
 
 /** Longest silence: a year. */
 export const SILENCE_LONGEST_MS: number = 366 * 86_400_000;
 
-/** What was asked for. */
+/** The requested times. */
 export interface TimesAsked {
-  /** Unix seconds; from now on without it. */
+  /** Unix seconds; default now. */
   readonly starts_at?: number | undefined;
   /** Unix seconds. Either this or a duration. */
   readonly ends_at?: number | undefined;
   /** "2h", "until tomorrow 08:00". */
   readonly duration?: string | undefined;
-  /** Whose clock a duration means; default that of this machine. */
+  /** Time zone of a duration; default that of this machine. */
   readonly time_zone?: string | undefined;
 }
 
-/** Both in unix seconds. Throws BAD_ARGUMENT with metadata `pointer` for one that has ended already, or is longer than a year. */
+/** Both in unix seconds. Throws BAD_ARGUMENT with metadata `pointer` for a past end or over a year. */
 export function timesOf(
   asked: TimesAsked,
   nowSeconds: number,

@@ -1,36 +1,36 @@
-// Everything that the notification layer knows about one key, and the form in which it goes into messages.
+// The notification state of one key, and its form in messages.
 import { z } from "zod";
 import { ALERT_TYPES, type AlertType } from "#wire/webapi/alert.ts";
 import type { Condition, Occurrence } from "./condition.ts";
 import type { Notice, NotificationAlert } from "./notification.ts";
 import { CALM, type Flaps, type NotificationLevel, STEADY, type Watch } from "./notification-state.ts";
 
-/** Notices: alerts in one message; what is new beyond them goes out in further messages. */
+/** Alerts in one message; further news go out in further messages. */
 export const NOTIFICATION_ALERTS_MAX = 50;
 
 const LEVEL = z.enum(["warning", "critical"]);
 
-/** What has been told of an alert that stands. */
+/** What was sent about an open alert. */
 const told = z.object({ level: LEVEL, worst: LEVEL, atWallMs: z.number(), isFlapping: z.boolean() });
 
-/** What has been told of an alert that stands. */
+/** What was sent about an open alert. */
 export type Told = z.infer<typeof told>;
 
-/** What an alert is about, as its last bad reading gave it. */
+/** The subject of an alert, from its last bad reading. */
 export type Subject = {
   readonly [Name in "nodeId" | "nodeName" | "username" | "value" | "threshold" | "detail"]?:
     | Condition[Name]
     | undefined;
 };
 
-/** Everything about one key. */
+/** The notification state of one key. */
 export interface TrackedAlert {
   readonly key: string;
   readonly type: AlertType;
-  /** It came as an occurrence: the rounds without one are its good readings. */
+  /** True for an event: rounds without one are its good readings. */
   readonly isHappening: boolean;
   subject: Subject;
-  /** Of its group, as long as the subject stays the same. */
+  /** Name of its group, cached while the subject stays the same. */
   groupName: string | undefined;
   watch: Watch;
   flaps: Flaps;
@@ -40,7 +40,7 @@ export interface TrackedAlert {
   isAcked: boolean;
 }
 
-/** What must outlive a restart, in the form of a file: what has been told, and when each group was heard of last. */
+/** The state that survives a restart, in a file: what was sent, and when each group was last sent. */
 export const keptService = z.object({
   alerts: z.array(
     z.object({
@@ -61,13 +61,13 @@ export const keptService = z.object({
   groups: z.array(z.object({ labels: z.record(z.string(), z.string()), lastSentWallMs: z.number() })),
 });
 
-/** What must outlive a restart. */
+/** The state that survives a restart. */
 export type KeptService = z.infer<typeof keptService>;
 
-/** One alert that must. */
+/** One alert of that state. */
 export type KeptAlert = KeptService["alerts"][number];
 
-/** A key that is seen for the first time. */
+/** The state of a new key. */
 export function newcomer({ key, type }: Condition | Occurrence, isHappening: boolean): TrackedAlert {
   const nothing = { told: undefined, isAcked: false, startsAtMs: 0, endsAtMs: 0 };
   return {
@@ -82,7 +82,7 @@ export function newcomer({ key, type }: Condition | Occurrence, isHappening: boo
   };
 }
 
-/** What a condition says about its subject, without what it leaves out. */
+/** The subject of a condition, without undefined fields. */
 export function subjectOf(fact: Subject): Subject {
   const { nodeId, nodeName, username, value, threshold, detail } = fact;
   return defined({ nodeId, nodeName, username, value, threshold, detail });
@@ -94,7 +94,7 @@ export function defined<T extends object>(members: T): { [Name in keyof T]: Excl
   return Object.fromEntries(entries) as { [Name in keyof T]: Exclude<T[Name], undefined> };
 }
 
-/** The worse of two levels; where neither is bad, a warning. */
+/** The worse of two levels; a warning where neither is bad. */
 export function worseOf(a: NotificationLevel, b: NotificationLevel | undefined): "warning" | "critical" {
   return a === "critical" || b === "critical" ? "critical" : "warning";
 }
@@ -121,7 +121,7 @@ export function notificationAlertOf(
   };
 }
 
-/** Puts a group's news into as many messages as they need, and what stands besides where there is room. */
+/** Splits a group's news into messages, and adds open alerts as context where there is room. */
 export function noticesOf(
   group: Readonly<Record<string, string>>,
   news: readonly NotificationAlert[],

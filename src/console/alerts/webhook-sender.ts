@@ -1,4 +1,4 @@
-// Delivers messages to a webhook: signed, with a time limit, and never to where a redirect points (decision D11).
+// Delivers messages to a webhook: signed, with a time limit, and without following redirects (decision D11).
 import { createHmac } from "node:crypto";
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
@@ -7,18 +7,18 @@ import type { QueuedNotification } from "./notification-queue.ts";
 import type { NotificationSender, TryResult } from "./notification-sender.ts";
 import type { WebhookSettings } from "./notification-settings.ts";
 
-/** Notices: bytes of a receiver's answer that are read at most; nobody looks at them. */
+/** Bytes of a receiver's answer that are read at most; the content is ignored. */
 const NOTIFICATION_ANSWER_MAX_BYTES = 65_536;
 
-/** Answers with which a receiver says that this very message is wrong; all others are troubles of its own. */
+/** Statuses with which a receiver refuses this message; all others are temporary. */
 const REFUSED: readonly number[] = [400, 413, 415, 422];
 
-/** The signature that a receiver checks: HMAC-SHA-256 over the body as it came. */
+/** The signature that a receiver checks: HMAC-SHA-256 over the body as received. */
 export function signatureOf(body: string, secret: string): string {
   return `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
 }
 
-/** Makes the sender of a webhook. consoleUrl goes into the payload; empty when it is not known. */
+/** Makes the sender of a webhook. consoleUrl appears in the payload; empty when unknown. */
 export function createWebhookSender(settings: WebhookSettings, consoleUrl: string): NotificationSender {
   return {
     async send(queued, signal) {
@@ -49,13 +49,13 @@ async function post(
   const options = {
     method: "POST",
     signal,
-    // A connection of its own for every try: they are rare, and an old one may be dead.
+    // A new connection for every try: tries are rare, and a kept one may be dead.
     agent: false as const,
     headers: {
       "content-type": "application/json",
       "content-length": Buffer.byteLength(body),
       "user-agent": "grove",
-      // The same for every try, so that a receiver can tell a repetition.
+      // The same for every try, so that a receiver recognises a repetition.
       "x-svc-notice": `${queued.createdWallMs}-${queued.seq}`,
       ...(signingSecret === undefined ? {} : { "x-svc-signature": signatureOf(body, signingSecret) }),
       ...(bearerToken === undefined ? {} : { authorization: `Bearer ${bearerToken}` }),
@@ -68,7 +68,7 @@ async function post(
   return await answerOf(outgoing, body);
 }
 
-/** The status, once the whole answer is there: a receiver that breaks off in the middle may have taken nothing. */
+/** The status, once the whole answer has arrived: a receiver that breaks off may have accepted nothing. */
 function answerOf(outgoing: ClientRequest, body: string): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   outgoing.once("error", reject);
@@ -87,7 +87,7 @@ function answerOf(outgoing: ClientRequest, body: string): Promise<number> {
   return promise;
 }
 
-/** Names of the system and of TLS; never the address, which may hold a secret in its path. */
+/** Error codes of the system and of TLS; never the address, whose path may hold a secret. */
 function networkText(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? "it cannot be reached";
 }

@@ -1,4 +1,4 @@
-// Actions through the console's front door, on real sshds: what is run, told, kept, refused, stopped (spec 4.1, 4.7, D7, D8, T13).
+// Tests actions through the API on real sshds: runs, output, history, cancels (spec 4.1, 4.7, D7, D8, T13).
 import assert from "node:assert/strict";
 import { appendFileSync, chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ after(async () => {
 });
 
 interface Desk extends ConsoleUnderTest {
-  /** An operator asks; a body makes it a POST. */
+  /** A request as an operator; a body makes it a POST. */
   act(path: string, body?: object): Promise<Answer>;
   readonly token: string;
 }

@@ -1,4 +1,4 @@
-// Shows the routes below /api/alerts to operators and to visitors: filters, pages, acts, and nothing of users (spec 4.1, 5.8.4, D11).
+// Tests the routes below /api/alerts: filters, pages, acts, visitors (spec 4.1, 5.8.4, D11).
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { AlertEvent } from "#console/alerts/alert-state-machine.ts";
@@ -181,7 +181,7 @@ test("answers to visitors are the same bytes whatever users, quotas and attempts
           cpuTempCelsius: 60 + ((i * 5) % 30),
           authMock: i % 4 === 0,
         };
-        // The same faults, of other files.
+        // The same failures of other files.
         const calm = {
           quotaDriftBytes: i % 5 === 0 ? 1n : 0n,
           damagedFileCount: i > 12 ? 1 : 0,

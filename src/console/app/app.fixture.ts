@@ -1,4 +1,4 @@
-// A real application on a real listener for tests of routes: requests by node:http, as a visitor or as an operator.
+// A real application on a real listener for tests of routes: requests by node:http, as visitor or operator.
 import { type Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ManualClock } from "#base/clock.ts";
@@ -12,10 +12,10 @@ import type { Problem } from "#wire/webapi/problem.ts";
 import { type AppDeps, makeApp } from "./app.ts";
 import { API_OPERATOR_RATE, API_VISITOR_RATE } from "./console.ts";
 
-/** The password that operators of the fixture sign in with. */
+/** The fixture's operator password. */
 export const FIXTURE_PASSWORD = "a password of the tests";
 
-/** An answer as it came. */
+/** An answer as received. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -26,13 +26,13 @@ export interface Answer {
   readonly problem: Problem | undefined;
 }
 
-/** What a test sends. */
+/** A request of a test. */
 export interface Ask {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON, unless it is text or bytes already. */
+  /** Sent as JSON, unless it is text or bytes. */
   readonly body?: unknown;
-  /** Keeps connections; default: one for each request. */
+  /** A pooling agent; default: a connection per request. */
   readonly agent?: Agent;
 }
 
@@ -42,16 +42,16 @@ export interface AppUnderTest {
   readonly url: string;
   readonly clock: ManualClock;
   readonly sessions: OperatorSessions;
-  /** A visitor asks. */
+  /** A request as a visitor. */
   ask(path: string, ask?: Ask): Promise<Answer>;
-  /** An operator asks, with the bearer token of `token`. */
+  /** A request as an operator, with the bearer token of `token`. */
   askAsOperator(path: string, ask?: Ask): Promise<Answer>;
   readonly token: string;
   readonly session: OperatorSession;
   close(): Promise<void>;
 }
 
-/** Starts an application with the routes that `plug` registers, every answer checked against its schema, without limits of rate. */
+/** Starts an application with the routes of `plug`, reply checks on and rate limits off. */
 export async function startApp(
   plug: (app: App, parts: { clock: ManualClock; sessions: OperatorSessions }) => void | Promise<void>,
   options: Partial<AppDeps> = {},
@@ -96,7 +96,7 @@ export async function startApp(
   };
 }
 
-/** One request on a connection of its own; the URL's path is sent as it is written. */
+/** Sends one request on its own connection; the URL's path is sent unchanged. */
 export function askHttp(url: string, ask: Ask = {}): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const [, origin = "", path = ""] = /^(https?:\/\/[^/]+)(.*)$/.exec(url) ?? [];

@@ -1,4 +1,4 @@
-// The application that all routes plug into: what is answered before and around every handler.
+// Tests the application around the routes: the answers before and beside every handler.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";

@@ -1,4 +1,4 @@
-// Makes the console's Fastify application: JSON in 64 bits, problem documents, the gate, headers, limits; route modules plug in (D2, D17).
+// Builds the console's Fastify application: 64-bit JSON, problem documents, gate, headers, limits (D2, D17).
 import { createServer as createHttpServer, type RequestListener, type Server } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { isDeepStrictEqual } from "node:util";
@@ -28,34 +28,37 @@ import { type Answered, ResponseCache } from "#console/http/response-cache.ts";
 import { type App, ProblemError } from "#console/http/route.ts";
 import { isLiveUpgrade, LIVE_SERVER } from "#console/routes/live-routes.ts";
 
-/** Body of a request to the console (D17). */
+/** Body size of a request (D17). */
 const CONSOLE_BODY_MAX_BYTES = 65_536;
-/** Head of a request to the console: all headers and the path (D17). */
+/** Header size of a request: all headers and the path (D17). */
 const CONSOLE_HEADERS_MAX_BYTES = 16_384;
-/** Connections to the console: its 2,000 WebSockets and as many browsers again. */
+/** Connections to the console: 2,000 WebSockets and as many browsers again. */
 const CONSOLE_CONNECTIONS_MAX = 4_096;
-/** Connections to the console from one address that is neither this machine nor a trusted proxy: one holder cannot take them all. */
+/**
+ * Connections from one address, this machine and trusted proxies excepted, so that one client cannot hold
+ * them all.
+ */
 const CONSOLE_CONNECTIONS_PER_ADDRESS = 256;
-/** Time for a request's head and body to arrive at the console: whoever dawdles holds a connection. */
+/** Time limit for a request's head and body, against clients that hold connections by sending slowly. */
 const CONSOLE_REQUEST_TIMEOUT_MS = 30_000;
-/** How long the console keeps a connection on which nothing happens: longer than proxies do, so that they close first. */
+/** Idle time of a kept connection: longer than that of proxies, so that they close first. */
 const CONSOLE_KEEP_ALIVE_MS = 72_000;
 
-/** Longest value in a path: a user name of 254 characters, percent-encoded. */
+/** Longest value in a path: a percent-encoded user name of 254 characters. */
 const PATH_PARAMETER_MAX_LENGTH = 1_024;
 
-/** What the application needs. */
+/** Dependencies of the application. */
 export interface AppDeps extends Omit<GuardDeps, "isTls"> {
   readonly log: Logger;
   /** Certificate chain and key, PEM; undefined for plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
-  /** Also checks every answer against its schema, field by field; for tests, since it costs more than most answers. */
+  /** Also checks every answer against its schema; for tests, since that costs more than most answers. */
   readonly checkReplies?: boolean;
-  /** Told of each answer's status. */
+  /** Called with each answer's status. */
   readonly onAnswered?: (status: number) => void;
 }
 
-/** Makes the application; route modules register their routes with it before it listens. */
+/** Builds the application; route modules register before it listens. */
 export async function makeApp(deps: AppDeps): Promise<App> {
   const { log } = deps;
   const answered = ({ route, status, ms, address }: Answered): void => {
@@ -75,7 +78,7 @@ export async function makeApp(deps: AppDeps): Promise<App> {
     return503OnClosing: false,
     forceCloseConnections: "idle",
     frameworkErrors: (error, request, reply) => {
-      // Hooks do not run for a path that cannot be decoded.
+      // Hooks do not run for an undecodable path.
       const problem = problemDocument(
         new ProblemError("BAD_REQUEST", "the path is not valid percent-encoding"),
         request.id,
@@ -96,16 +99,16 @@ export async function makeApp(deps: AppDeps): Promise<App> {
     },
   }) as unknown as App;
   app.setValidatorCompiler(validatorCompiler);
-  // Answers are not checked as they go out: the schemas' types are, and every answer of the tests.
+  // Answers are checked by their types and in tests, not at run time.
   app.setSerializerCompiler(() => stringify64);
   app.setReplySerializer((payload) => stringify64(payload));
   app.setErrorHandler((error, request, reply) => replyProblem(error, request, reply, log));
   readJson(app);
-  // Cookies are parsed where the gate looks for one, and only there.
+  // Only the gate parses cookies, on demand.
   await app.register(cookie, { hook: false });
   await app.register(websocket, LIVE_SERVER);
   app.websocketServer.on("wsClientError", ({ message }, socket) => {
-    // The versions that there are, as RFC 6455 wants it (4.4).
+    // The supported versions, as RFC 6455 requires (4.4).
     const headers = { "Sec-WebSocket-Version": "13, 8" };
     const text = rawProblem(
       "BAD_REQUEST",
@@ -127,7 +130,7 @@ export async function makeApp(deps: AppDeps): Promise<App> {
   return app;
 }
 
-/** Routes may say which of their answers lie ready. What is answered while the server closes tells so, which is the framework's to do. */
+/** Lets routes cache answers, until the server closes: then the framework marks each answer itself. */
 function plugKept(app: App, responseCache: ResponseCache): void {
   app.decorate("responseCache", responseCache);
   app.addHook("preClose", (done) => {
@@ -151,7 +154,7 @@ function makeServer(deps: AppDeps, handler: RequestListener): Server {
     requestTimeout: CONSOLE_REQUEST_TIMEOUT_MS,
     headersTimeout: CONSOLE_REQUEST_TIMEOUT_MS,
     shouldUpgradeCallback: isLiveUpgrade,
-    // The gate does, with an answer like every other.
+    // The gate checks the host, with a problem document.
     requireHostHeader: false,
   };
   const server =
@@ -167,7 +170,7 @@ function makeServer(deps: AppDeps, handler: RequestListener): Server {
   return server;
 }
 
-/** One holder of connections cannot take them all; a proxy that is trusted holds those of many. */
+/** Bounds connections per address; trusted proxies are exempt, since they carry many clients. */
 function limitAddresses(server: Server, { proxies }: AppDeps): void {
   const open = new Map<string, number>();
   server.on("connection", (socket) => {
@@ -188,7 +191,7 @@ function limitAddresses(server: Server, { proxies }: AppDeps): void {
   });
 }
 
-/** Bodies are JSON in UTF-8, and nothing else is read; integers keep all their digits (T17). */
+/** Reads bodies of UTF-8 JSON only, with all digits of integers (T17). */
 function readJson(app: App): void {
   const utf8 = new TextDecoder("utf-8", { fatal: true });
   app.removeAllContentTypeParsers();
@@ -213,13 +216,13 @@ function checkReplies(app: App): void {
     const result = safeParse(schema, plain);
     if (!result.success)
       throw new TypeError("an answer is not what its schema says", { cause: result.error });
-    // A field that no schema names is a field that nobody has decided to show.
+    // A field outside the schema was never meant to be sent.
     if (isDeepStrictEqual(result.data, plain)) return payload;
     throw new TypeError("an answer has a field that its schema does not name");
   });
 }
 
-/** 404 for a path without a route, 405 for one that has a route by another method. */
+/** 404 for a path without a route, 405 for a path with a route of another method. */
 function answerUnknownPaths(app: App): void {
   const known = new Map<string, { readonly form: RegExp; readonly methods: Set<string> }>();
   app.addHook("onRoute", ({ url, method }) => {
@@ -236,7 +239,7 @@ function answerUnknownPaths(app: App): void {
     const methods = new Set(
       [...known.values()].flatMap(({ form, methods }) => (form.test(path) ? [...methods] : [])),
     );
-    // A route of this very method has looked and found nothing.
+    // A route of this method has answered 404 itself.
     if (methods.size === 0 || methods.has(request.method))
       throw new ProblemError("NO_SUCH_ROUTE", "there is nothing here; /api/openapi.json lists what there is");
     reply.header("allow", [...methods].sort().join(", "));
@@ -246,7 +249,7 @@ function answerUnknownPaths(app: App): void {
       `${title.toLowerCase()} here; allowed: ${[...methods].sort().join(", ")}`,
     );
   };
-  // Before the body: of a method that nothing here knows nobody can say what a body means.
+  // Before the body, which has no meaning for an unknown method.
   app.addHook("onRequest", (request, reply, done) => {
     if (!request.is404) return done();
     try {

@@ -1,4 +1,4 @@
-// A console that gathers the audit logs of nodes in the hands of a test.
+// A console that gathers the audit logs of fake nodes.
 import assert from "node:assert/strict";
 import { cp } from "node:fs/promises";
 import type { AuditAct } from "#base/audit-act.ts";
@@ -17,10 +17,10 @@ import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { AuditEntry } from "#wire/webapi/audit.ts";
 import { type AppUnderTest, startApp } from "./app.fixture.ts";
 
-/** When the backup was taken that a restored log tells of. */
+/** Time of the restored backup. */
 export const TAKEN_MS: number = Date.UTC(2026, 10, 22, 20, 28);
 
-/** A node's log in the hands of a test; it answers as a FileServer's listener does. */
+/** A fake node's log that answers like a FileServer's listener. */
 export class FakeLog {
   lines: string[] = [];
   #head: ChainHead = CHAIN_START;
@@ -35,7 +35,7 @@ export class FakeLog {
     this.#head = line.head;
   }
 
-  /** What a backup of now would bring back, once it is restored. */
+  /** The log after the restore of a backup made now. */
   restored(by: { backup: string; upTo?: number }): FakeLog {
     const other = new FakeLog();
     other.lines = [...this.lines];
@@ -50,7 +50,7 @@ export class FakeLog {
     return other;
   }
 
-  /** Numbers that no line has, as after a power cut that took some. */
+  /** Skips line numbers, as a power cut may. */
   skip(count: number): number {
     this.#head = { ...this.#head, seq: this.#head.seq + count };
     return this.#head.seq;
@@ -65,26 +65,26 @@ export class FakeLog {
   }
 }
 
-/** Gathering under test, with the routes that show what it has. */
+/** Gathering under test, with its routes. */
 export interface GatheringUnderTest extends AppUnderTest {
   readonly dataFolder: string;
   readonly own: AuditLog;
   readonly copies: AuditCopies;
   readonly gathering: AuditGathering;
-  /** By node; another log may be put in its place. */
+  /** By node; tests may replace a log. */
   readonly logs: Map<string, FakeLog>;
   readonly raised: Occurrence[];
   readonly restored: FoundRestore[];
   readonly asked: string[];
-  /** Set by tests: what a node answers instead of its log. */
+  /** By node: an answer in place of its log. */
   readonly lies: Map<string, string | NoAnswer>;
   readonly book: ReturnType<typeof testCluster>["book"];
-  /** Polls every node, and waits until what it brought is on the disk. */
+  /** Polls every node and waits until the lines are on disk. */
   round(): Promise<void>;
   list(query?: string): Promise<{ entries: AuditEntry[]; next_cursor: string | null }>;
 }
 
-/** Starts it over nodes of these ids; `ends` takes what ends it. */
+/** Starts it over nodes of these ids; `ends` receives its cleanup. */
 export async function startGathering(
   ends: (() => Promise<unknown>)[],
   ...ids: readonly string[]
@@ -92,7 +92,7 @@ export async function startGathering(
   return await startGatheringIn(scratchFolder("grove-gather-"), ends, ...ids);
 }
 
-/** The next console, which has what one that was killed now would leave; the one before goes on with what is its own. */
+/** The next console, with the files that a kill now would leave; the previous one keeps its own. */
 export async function startAfterKill(
   { dataFolder, copies }: GatheringUnderTest,
   ends: (() => Promise<unknown>)[],
@@ -116,7 +116,7 @@ async function startGatheringIn(
   const raised: Occurrence[] = [];
   const restored: FoundRestore[] = [];
   const asked: string[] = [];
-  /** Set by tests: what a node answers instead of its log. */
+  /** By node: an answer in place of its log. */
   const lies = new Map<string, string | NoAnswer>();
   const gathering = new AuditGathering({
     copies,
@@ -159,7 +159,7 @@ async function startGatheringIn(
     lies,
     clock,
     book,
-    /** Polls every node, and waits until what it brought is on the disk. */
+    /** Polls every node and waits until the lines are on disk. */
     async round() {
       clock.advance(AUDIT_GATHER_INTERVAL_MS);
       for (const id of ids) book.answered(id, nodeReading());

@@ -1,4 +1,4 @@
-// Shows nodes' audit lines on their way to GET /api/audit: whole, once, in order of their chains, and every break told of (D24).
+// Tests nodes' audit lines in GET /api/audit: complete, once, in chain order, with all breaks (D24).
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { silentLogger } from "#base/log.ts";
@@ -115,7 +115,7 @@ test("a node that rewrites its past, cuts its log off or begins it anew is found
   ]);
   const verdicts = await verifyCopies(dataFolder);
   assert.equal(verdicts.find(({ source }) => source === "fs-a")?.broken.length, 2);
-  // What was there before it was rewritten is still there, beside what it says now.
+  // The lines before the rewrite are kept beside the rewritten ones.
   const told = subjects(await list("?node=fs-a&act=file.delete"));
   assert.ok(told.includes("fs-a /2") && told.includes("fs-a /harmless"));
 });

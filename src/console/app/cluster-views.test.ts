@@ -1,4 +1,4 @@
-// Both views over HTTP: what visitors get has no trace of users, what operators get has all of them (spec 5.8.4, D4, W-09).
+// Tests both views over HTTP: visitors' has no trace of users, operators' has all (spec 5.8.4, D4, W-09).
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import fc from "fast-check";
@@ -280,7 +280,7 @@ const map = fc
     maxLength: 5,
   })
   .map((entries) => new Map(entries));
-/** Everything in a reading that depends on users. */
+/** All fields of a reading that depend on users. */
 const usersOf: fc.Arbitrary<Partial<NodeReading>> = fc.record({
   perUserStorage: map,
   perUserQuota: map,

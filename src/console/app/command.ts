@@ -34,7 +34,7 @@ import { readPem } from "#security/authority/tls-material.ts";
 import { API_OPERATOR_RATE, API_VISITOR_RATE, startConsole } from "./console.ts";
 import { passwordCommand } from "./password-command.ts";
 
-/** Most records that -history_limit may ask for. */
+/** Upper limit of -history_limit. */
 const COMMAND_HISTORY_MAX_RECORDS = 10_000;
 
 interface AdminFlags extends PeopleFlags {
@@ -154,7 +154,7 @@ export function command(): Command {
     .action((flags: AdminFlags) => serve(flags));
 }
 
-/** How nodes are reached for actions, and which logs are read here. */
+/** Flags of SSH actions, and of logs that are read on this machine. */
 function withActionFlags(server: Command): Command {
   return server
     .option("--ssh-key <file>", "private key for actions, mode 0600 (default: ~/.ssh/id_ed25519)")
@@ -251,7 +251,7 @@ async function start(
   };
   process.on("SIGHUP", onHangup);
   return {
-    // A store that has failed for good recovers by a restart, which is whoever started us's affair.
+    // A store that failed for good needs a restart, which is up to the service manager.
     ended: directory.failed.then((error) => Promise.reject(error)),
     async stop() {
       process.off("SIGHUP", onHangup);

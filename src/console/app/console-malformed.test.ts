@@ -1,4 +1,4 @@
-// Whatever is wrong with a request, the answer is a problem document that says so, and never a fault of the console (W-13, decision D2).
+// Tests that every malformed request gets a problem document and never a 500 (W-13, decision D2).
 import assert from "node:assert/strict";
 import { Agent } from "node:http";
 import { createConnection } from "node:net";
@@ -13,7 +13,7 @@ interface Operation {
   readonly hasBody: boolean;
 }
 
-/** Values that are wrong nearly everywhere, as they stand in JSON. */
+/** Values that are invalid nearly everywhere, as JSON text. */
 const EVIL_JSON: readonly string[] = [
   "18446744073709551616",
   "-1",
@@ -33,7 +33,7 @@ const EVIL_JSON: readonly string[] = [
   '{"constructor":{"prototype":{}}}',
 ];
 
-/** The same for paths and queries, percent-encoded where that is needed. */
+/** The same for paths and queries, percent-encoded where needed. */
 const EVIL_TEXT: readonly string[] = [
   "",
   "18446744073709551616",
@@ -72,7 +72,7 @@ async function operationsOf(console: ConsoleUnderTest): Promise<Operation[]> {
 }
 
 function checkAnswer(answer: Answer, what: string): void {
-  // A node that cannot be asked is not the console's fault.
+  // An unreachable node is no fault of the console.
   const isFault =
     answer.status >= 500 &&
     !["NODE_OFFLINE", "NODE_ERROR", "NODE_TIMEOUT"].includes(answer.problem?.code ?? "");

@@ -1,4 +1,4 @@
-// The description of the interface: sound by other people's rules, and enough for a client that is made from it (OpenAPI 3.1).
+// Tests the OpenAPI 3.1 document: valid for other tools, and sufficient for a generated client.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
@@ -25,7 +25,7 @@ test("the description passes a linter that is not ours", async (t) => {
   );
 });
 
-/** Routes of something that a fresh console does not have. */
+/** Routes of resources that a fresh console lacks. */
 const NEEDS_AN_ACTION: ReadonlySet<string> = new Set([
   "getAction",
   "getActionOutput",

@@ -1,4 +1,4 @@
-// The parts of the console that go on by themselves, whether or not somebody asks: polls, history, alerts, the live stream, the audit log.
+// The console's background parts: polls, history, alerts, the live stream, the audit log.
 import { join } from "node:path";
 import { Notifier } from "#console/alerts/notifier.ts";
 import { ClusterUsers } from "#console/cluster/cluster-users.ts";
@@ -30,11 +30,11 @@ import { AuditCopies } from "#security/audit/audit-copies.ts";
 import { AuditLog } from "#security/audit/audit-log.ts";
 import type { OperatorGate } from "./operator-gate.ts";
 
-/** The parts that routes ask. */
+/** The parts that routes use. */
 export interface ConsoleParts {
   /** The console's own log. */
   readonly audit: AuditLog;
-  /** Everybody's, as far as it was gathered. */
+  /** The gathered lines of all nodes and of the console. */
   readonly auditCopies: AuditCopies;
   readonly gathering: AuditGathering;
   readonly history: History;
@@ -49,14 +49,14 @@ export interface ConsoleParts {
   readonly userTrash: TrashService;
   readonly views: ClusterViews;
   readonly actions: ActionService;
-  /** Ends before the listener does, so that browsers hear why. */
+  /** Closed before the listener, so that browsers get the reason. */
   readonly hub: Hub;
 }
 
-/** Locked by the console that has the folder. */
+/** Locked by the console that uses the folder. */
 const LOCK_FILE = "grove.lock";
 
-/** Opens every part; what ends with it is deferred on `ends` as soon as it is there. */
+/** Opens every part; each is deferred on `ends` once it is open. */
 export async function openParts(
   options: ConsoleOptions,
   gate: OperatorGate,
@@ -101,7 +101,7 @@ export async function openParts(
     hub: live.hub,
   });
   ends.defer(() => desk.close());
-  // Polls begin when everybody listens. A store that does not answer yet keeps nobody from signing in.
+  // Polls start after all listeners. A store that does not answer yet does not delay sign-ins.
   void watch.start();
   return {
     audit,
@@ -120,7 +120,10 @@ export async function openParts(
   };
 }
 
-/** Two consoles would overwrite each other's files, and one would end what the other runs on nodes. Throws DATA_IN_USE. */
+/**
+ * Locks the folder: two consoles would overwrite each other's files and end each other's actions. Throws
+ * DATA_IN_USE.
+ */
 function holdFolder(folder: string): () => void {
   return holdAlone(
     join(folder, LOCK_FILE),

@@ -1,4 +1,4 @@
-// Every route of the specification's table, asked by everybody who may come (spec 4.1, 4.2, 5.8; decisions D2, D3, T12).
+// Tests every route of the specification's table for each kind of caller (spec 4.1, 4.2, 5.8; D2, D3, T12).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Ask } from "./app.fixture.ts";
@@ -8,7 +8,7 @@ interface Route {
   readonly method: string;
   readonly path: string;
   readonly body?: unknown;
-  /** What visitors get; 401 is followed by nothing. */
+  /** The status for visitors; 401 ends the row. */
   readonly visitor: number;
   readonly operator: number;
 }
@@ -91,7 +91,7 @@ type Place = (
   path: string,
 ) => { readonly path: string; readonly headers: Record<string, string> };
 
-/** The three places of a token, in the order in which they count. */
+/** The three places of a token, by precedence. */
 const PLACES: Readonly<Record<string, Place>> = {
   header: (token, path) => ({ path, headers: { authorization: `Bearer ${token}` } }),
   cookie: (token, path) => ({

@@ -1,4 +1,4 @@
-// A whole console for tests: a real store, real polls of fake nodes, a real listener, and a clock whose time can be moved.
+// A whole console for tests: a real store, polls of fake nodes, a listener, and a movable clock.
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,7 +14,7 @@ import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type Answer, type Ask, askHttp } from "./app.fixture.ts";
 import { type RunningConsole, startConsole } from "./console.ts";
 
-/** The operator's password in consoles under test. */
+/** The operator's password of test consoles. */
 export const PASSWORD = "a password of the tests";
 
 /** A user on the only node. */
@@ -25,14 +25,14 @@ export interface ConsoleUnderTest {
   readonly console: RunningConsole;
   readonly node: FakeNode;
   readonly dataFolder: string;
-  /** Moves what the console takes for the time; timers stay as they are. */
+  /** Moves the console's clocks; timers are unaffected. */
   readonly moveTime: (ms: number) => void;
   ask(path: string, ask?: Ask): Promise<Answer>;
-  /** Signs in and answers the token. */
+  /** Signs in and returns the token. */
   signIn(): Promise<string>;
 }
 
-/** Starts a console with one fake node, `n1`, on which Alice has a root; ready when it has been polled. */
+/** Starts a console with one fake node, `n1`, with Alice's root; resolves after its first poll. */
 export async function startTestConsole(
   t: TestContext,
   wish: Partial<ConsoleOptions> = {},
@@ -54,16 +54,16 @@ export async function startTestConsole(
   };
 }
 
-/** What is to be ended when a test ends; the last first. */
+/** Cleanup of a test, run in reverse order. */
 type Ends = (() => unknown)[];
 
-/** What such a console is started with, and the node that it will find; the store also lists `others`. What is started goes to `ends`. */
+/** Options of a test console and its node; the store also lists `others`. `ends` receives the cleanup. */
 export async function testConsoleOptions(
   t: TestContext,
   others: readonly Pick<FakeNode, "id" | "address">[] = [],
 ): Promise<{ options: ConsoleOptions; node: FakeNode; moveTime: (ms: number) => void; ends: Ends }> {
   const ends: Ends = [];
-  // The hooks of a test run in the order in which they were named: its folder would go while the console still writes there.
+  // Test hooks run in order of registration: the folder's removal would precede the console's last writes.
   t.after(async () => {
     for (const end of ends.toReversed()) await end();
   });
@@ -94,12 +94,12 @@ export async function testConsoleOptions(
   return { options, node, moveTime, ends };
 }
 
-/** The token that an answer sets as a cookie; empty when it sets none. */
+/** The token in an answer's cookie; empty without one. */
 export function tokenOf(answer: Answer): string {
   return /^svc_admin_token=([0-9a-f]{64});/.exec(answer.headers["set-cookie"]?.[0] ?? "")?.[1] ?? "";
 }
 
-/** As a MetaServer leaves it: nodes that have registered, and Alice's root on the first. */
+/** Fills the store as a MetaServer does: registered nodes, and Alice's root on the first. */
 async function fillStore(
   ends: Ends,
   url: string,

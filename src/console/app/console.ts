@@ -1,4 +1,4 @@
-// The console: builds its parts, joins them with their routes, listens, and stops everything in the opposite order.
+// The console: builds its parts, joins them with their routes, listens, and stops in reverse order.
 import type { Server as HttpsServer } from "node:https";
 import type { AuditAct } from "#base/audit-act.ts";
 import { errorText } from "#base/log.ts";
@@ -32,25 +32,31 @@ import { makeApp } from "./app.ts";
 import { type ConsoleParts, openParts } from "./console-parts.ts";
 import { type OperatorGate, openGate } from "./operator-gate.ts";
 
-/** Requests a second from one address that is not signed in, and how many it may save up (D17). */
+/** Requests a second from one address without a session, and its burst (D17). */
 export const API_VISITOR_RATE = { perSecond: 20, burst: 40 } as const;
-/** Requests a second in one operator's session, and how many it may save up (D17). */
+/** Requests a second in one operator's session, and its burst (D17). */
 export const API_OPERATOR_RATE = { perSecond: 50, burst: 100 } as const;
 
-/** A console that is up. */
+/** A running console. */
 export interface RunningConsole {
   readonly address: HostPort;
-  /** Where a browser finds it. */
+  /** Its address for browsers. */
   readonly url: string;
-  /** Shows the certificate from the next handshake on, and reads the password again: another one than before ends every session. */
+  /**
+   * Uses the certificate from the next handshake on, and reads the password again; a changed one ends every
+   * session.
+   */
   reload(tls?: { readonly cert: string; readonly key: string }): Promise<void>;
   /** Stops gracefully: no new requests, running ones end, files are saved. */
   stop(): Promise<void>;
 }
 
-/** Starts everything. Rejects with BAD_ARGUMENT when the port cannot be had, and when a newer Grove wrote the files; with DATA_IN_USE when another console has the folder. */
+/**
+ * Starts everything. Rejects with BAD_ARGUMENT for an unavailable port or files of a newer Grove; with
+ * DATA_IN_USE when another console uses the folder.
+ */
 export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
-  /** What ends with the console, the last that was made first, whatever of it fails. */
+  /** Cleanup in reverse order, each step whether or not others fail. */
   const ends = new AsyncDisposableStack();
   try {
     const { app, gate, parts } = await buildConsole(options, ends);
@@ -82,14 +88,17 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
   }
 }
 
-/** A console that is built and listens nowhere yet. */
+/** A console that is built and does not listen yet. */
 export interface BuiltConsole {
   readonly app: App;
   readonly gate: OperatorGate;
   readonly parts: ConsoleParts;
 }
 
-/** Builds a console with all its routes; what ends with it is deferred on `ends` as soon as it is there. Rejects as startConsole does. */
+/**
+ * Builds a console with all its routes; each part is deferred on `ends` once it is open. Rejects as
+ * startConsole does.
+ */
 export async function buildConsole(
   options: ConsoleOptions,
   ends: AsyncDisposableStack,

@@ -1,4 +1,4 @@
-// Shows what can be done about nodes that no key reaches: how they are enrolled, and logs of this machine (spec 4.1, 4.7).
+// Tests the console's answers about nodes without SSH: enrolment command, local logs (spec 4.1, 4.7).
 import assert from "node:assert/strict";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

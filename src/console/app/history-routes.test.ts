@@ -1,4 +1,4 @@
-// Tests of history, performance and export over HTTP, as visitors and as operators (spec 2.8, 4.1, decision D9, failures W-11, M-05).
+// Tests history, performance and export for visitors and operators (spec 2.8, 4.1, D9, W-11, M-05).
 import assert from "node:assert/strict";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { afterEach, beforeEach, describe, it } from "node:test";
@@ -43,7 +43,7 @@ afterEach(async () => {
   await history.close();
 });
 
-/** Lets all nodes be polled once; those without a reading do not answer. */
+/** Polls all nodes once; those without a reading do not answer. */
 function poll(readings: Readonly<Record<string, Partial<NodeReading> | undefined>>): void {
   console.clock.advance(5_000);
   book.list(Object.keys(readings).map((id) => listedNode(id, { name: `name of ${id}` })));
@@ -237,7 +237,7 @@ describe("GET /api/performance/export", () => {
       startAndPause(`2001:db8::${index}`),
     );
     await Promise.all(slow.map(({ begun }) => begun));
-    // All of an IPv6 network are one.
+    // One IPv6 network counts as one address.
     const refused = await console.ask("/api/performance/export", from("2001:db8::9"));
     assert.deepEqual([refused.status, refused.problem?.code], [429, "RATE_LIMITED"]);
     assert.equal(refused.headers["retry-after"], "5");
@@ -249,15 +249,15 @@ describe("GET /api/performance/export", () => {
   });
 });
 
-/** Of an address, as the proxy says that these tests speak through. */
+/** Sets the client's address as a trusted proxy does. */
 const from = (address: string): { headers: Record<string, string> } => ({
   headers: { "x-forwarded-for": address },
 });
 
 interface SlowReader {
-  /** Resolves when the answer has begun, of which no more is read. */
+  /** Resolves when the answer has begun; its rest stays unread. */
   readonly begun: Promise<void>;
-  /** Reads the rest, and says whether it was all of it. */
+  /** Reads the rest; false when it is truncated. */
   isComplete(): Promise<boolean>;
 }
 

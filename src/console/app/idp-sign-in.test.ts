@@ -1,4 +1,4 @@
-// Operators who sign in by name: who is one, what the browser must bring back, and what the log calls them.
+// Tests operators' sign-in by name: who is an operator, what the browser must bring back, names in the log.
 import assert from "node:assert/strict";
 import { readFile, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -28,14 +28,14 @@ const key = makeKey("ES256", "k");
 interface Bench {
   readonly console: ConsoleUnderTest;
   readonly list: string;
-  /** Claims of the next token, beside those that make it good. */
+  /** Additional claims of the next token. */
   claims: Record<string, unknown>;
-  /** Goes to the provider and comes back, with what a browser would bring. */
+  /** Goes to the provider and back, as a browser does. */
   goThere(): Promise<{ readonly cookie: string; readonly back: string }>;
   comeBack(way: { readonly cookie: string; readonly back: string }): Promise<Answer>;
 }
 
-/** A console whose operators are those of a rule; the list of subjects is in a file of the test. */
+/** A console with a rule for operators; the list of subjects is in a file of the test. */
 async function bench(t: TestContext, rule?: PeopleRule): Promise<Bench> {
   const provider = await startProvider();
   t.after(() => provider.stop());
@@ -50,7 +50,7 @@ async function bench(t: TestContext, rule?: PeopleRule): Promise<Bench> {
       id_token_signing_alg_values_supported: [key.alg],
     }),
   );
-  /** By code: what the consent address said. */
+  /** Parameters of the consent address, by code. */
   const grants = new Map<string, URLSearchParams>();
   provider.answers.set("/token", (request, response) => {
     let body = "";
@@ -111,7 +111,7 @@ async function bench(t: TestContext, rule?: PeopleRule): Promise<Bench> {
   return made;
 }
 
-/** The token of the session that an answer opens, whatever other cookies it sets. */
+/** The session token that an answer sets; other cookies are ignored. */
 function sessionOf(answer: Answer): string {
   const cookies = answer.headers["set-cookie"] ?? [];
   const own = cookies.filter((cookie) => cookie.startsWith("svc_admin_token="));

@@ -1,4 +1,4 @@
-// Who gets a WebSocket and for how long: origins, sessions that end, caps, silence, a stop of the console (D8, D17, W-07).
+// Tests access to WebSockets and their end: origins, sessions, caps, silence, shutdown (D8, D17, W-07).
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request as httpRequest, type IncomingMessage } from "node:http";
@@ -13,9 +13,9 @@ async function start(t: TestContext, wish: Partial<HubDeps> = {}): Promise<LiveU
   return live;
 }
 
-/** Lets frames travel. */
+/** Lets frames arrive. */
 async function travel(): Promise<void> {
-  // Many turns, and not one long wait: a process that had to stand still would find that over before it has looked at its sockets.
+  // Many short turns: after one long wait a stalled process would see its deadline before its sockets.
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
@@ -41,7 +41,7 @@ test("a page of another site is closed with 4403 whatever it shows, and its tick
     }
   }
   assert.ok(live.tickets.has(ticket));
-  // Programs send no origin, and no page can leave it out.
+  // Programs send no origin; a page cannot omit it.
   for (const headers of [
     {},
     { origin: `http://${host}` },
@@ -121,7 +121,7 @@ test("a session is told five minutes before its end, and its sockets are closed 
       await travel();
     }
   };
-  // A jump of the wall clock neither lengthens nor shortens a session.
+  // A jump of the wall clock changes no session's end.
   live.clock.jumpWall(86_400_000);
   await pass(59);
   assert.ok(!six.received.some(({ type }) => type === "session.expiring"));
@@ -130,7 +130,7 @@ test("a session is told five minutes before its end, and its sockets are closed 
   await pass(239);
   assert.deepEqual([six.socket.readyState, five.socket.readyState], [1, 1]);
   await pass(1);
-  // Who came in the last five minutes was told by hello.
+  // A client that connects in the last five minutes has read the end in its hello.
   assert.deepEqual(
     [await five.closed, five.received.some(({ type }) => type === "session.expiring")],
     [4401, false],
@@ -186,7 +186,7 @@ test("one address has 20 sockets of visitors; operators come in beside them, and
   const live = await start(t);
   const visitors = await Promise.all(Array.from({ length: 20 }, () => live.open("/ws/cluster")));
   await assert.rejects(live.open("/ws/cluster"), /status 429/);
-  // A made-up ticket makes nobody an operator.
+  // An invented ticket grants no session.
   await assert.rejects(
     live.open("/ws/cluster", { protocols: ["svc.v1", `ticket.${"0".repeat(64)}`] }),
     /status 429/,
@@ -239,7 +239,7 @@ test("whoever comes without an upgrade gets a problem document", async (t) => {
     assert.deepEqual([status, problem?.code], [expected, code]);
   await assert.rejects(live.open("/ws/other"), /status 404/);
   await assert.rejects(live.open("/api/none"), /status 404/);
-  // Some clients offer HTTP/2 with every request: the offer is passed over.
+  // Some clients offer HTTP/2 with every request: the offer is ignored.
   const offer = { connection: "upgrade, http2-settings", upgrade: "h2c", "http2-settings": "AAMAAABk" };
   assert.equal((await live.ask("/api/users", { headers: offer })).problem?.code, "AUTH_REQUIRED");
   assert.equal((await live.ask("/ws/cluster", { headers: offer })).problem?.code, "BAD_REQUEST");

@@ -1,4 +1,4 @@
-// What clients send that they should not, and readers that do not read: none of it hurts the others (D8, D17, W-07).
+// Tests hostile clients and readers that do not read: other sockets are unaffected (D8, D17, W-07).
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
@@ -18,7 +18,7 @@ async function start(t: TestContext, wish: Partial<HubDeps> = {}): Promise<LiveU
 }
 
 async function travel(): Promise<void> {
-  // Many turns, and not one long wait: a process that had to stand still would find that over before it has looked at its sockets.
+  // Many short turns: after one long wait a stalled process would see its deadline before its sockets.
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
@@ -93,7 +93,7 @@ test("a message above 4 KiB, a binary one, bytes that are no text and a flood en
   assert.equal(bystander.socket.readyState, 1);
 });
 
-/** Lets seconds pass until something is so. */
+/** Advances the clock by seconds until a condition holds. */
 async function until(live: LiveUnderTest, isSo: () => boolean): Promise<void> {
   for (let i = 0; i < 50 && !isSo(); i++) {
     live.clock.advance(1_000);
@@ -113,7 +113,7 @@ test("as many messages as are allowed in ten seconds are allowed in each ten sec
   assert.equal(talker.socket.readyState, 1);
 });
 
-/** Opens a socket by hand that reads nothing behind the answer to its upgrade. */
+/** Opens a raw socket that reads nothing after the answer to its upgrade. */
 async function openDeaf(live: LiveUnderTest, path = "/ws/cluster"): Promise<Socket> {
   const { hostname, port } = new URL(live.url);
   const socket = connect({
@@ -181,7 +181,7 @@ test("the outbox keeps order, drops a snapshot before an event, and is full one 
   box.setSnapshot(first);
   assert.ok(box.addEvent(half));
   box.setSnapshot(second);
-  // The newer snapshot stands in its own place, behind the event.
+  // The newer snapshot replaces the older one, behind the event.
   const event = box.next();
   assert.equal(event?.message, half);
   assert.equal(box.next()?.message, second);

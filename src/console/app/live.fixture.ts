@@ -1,4 +1,4 @@
-// A console with nothing but its WebSockets for tests, and clients that remember what they were sent.
+// A console with only its WebSockets for tests, and clients that record their messages.
 import { once } from "node:events";
 import { type ClientOptions, WebSocket } from "ws";
 import type { Audience } from "#base/audience.ts";
@@ -10,7 +10,7 @@ import { liveRoutes } from "#console/routes/live-routes.ts";
 import { type AppUnderTest, startApp } from "./app.fixture.ts";
 import type { AppDeps } from "./app.ts";
 
-/** A message of the console as it came. */
+/** A message as received. */
 export interface Received {
   readonly v: 1;
   readonly type: string;
@@ -19,15 +19,15 @@ export interface Received {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** A socket of a test. */
+/** A test's socket. */
 export interface TestSocket {
   readonly socket: WebSocket;
   readonly received: Received[];
-  /** The frames as they came. */
+  /** The frames as received. */
   readonly raw: string[];
-  /** Resolves to the first message, of those not asked for before, of this type. */
+  /** Resolves to the first unconsumed message of this type. */
   next(type: string): Promise<Received>;
-  /** Resolves to the code that the socket was closed with. */
+  /** Resolves to the close code. */
   readonly closed: Promise<number>;
   say(message: unknown): void;
 }
@@ -35,13 +35,13 @@ export interface TestSocket {
 /** A hub with its routes. */
 export interface LiveUnderTest extends AppUnderTest {
   readonly hub: Hub;
-  /** What snapshots say; tests put other things in. */
+  /** Content of snapshots; tests may change it. */
   readonly cluster: Record<Audience, object>;
-  /** Times that a snapshot was serialised. */
+  /** Number of serialised snapshots. */
   readonly serialised: { count: number };
-  /** Tickets that are good. */
+  /** Valid tickets. */
   readonly tickets: Map<string, OperatorSession>;
-  /** Opens a socket; resolves when it is open. Rejects with the status when there was no upgrade. */
+  /** Opens a socket. Rejects with the status of a refused upgrade. */
   open(
     path: string,
     options?: { headers?: Record<string, string>; protocols?: string[] } & ClientOptions,

@@ -1,4 +1,4 @@
-// The WebSockets over real connections: who is let in, what they are told, in what order, and what those who come back get (D8).
+// Tests the WebSockets over real connections: access, messages, order, and replay after a reconnect (D8).
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { VERSION } from "#base/version.ts";
@@ -88,7 +88,7 @@ test("alerts come to operators in full and to visitors as they may see them, num
     ].slice(0, last.operator - 2),
   );
   await visitor.next("alert.raised");
-  // A gap in the numbers would tell that something was hidden.
+  // A gap in the numbers would reveal a hidden message.
   assert.deepEqual(
     visitor.received
       .slice(2)

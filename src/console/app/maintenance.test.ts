@@ -1,4 +1,4 @@
-// Maintenance in one step: nobody is told of the node, the store is told, everybody sees the line, and it ends by itself or by a step (D11).
+// Tests maintenance: muted alerts, the store's pause, the line for all viewers, both ways to end it (D11).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { until } from "#testing/until.ts";
@@ -47,7 +47,7 @@ test("a node is put into maintenance in one step, shown at once, and taken out o
   const ended = await under.ask("/api/maintenance/n1", { method: "DELETE", ...bearer(token) });
   assert.equal(ended.status, 200);
   assert.deepEqual(told.at(-1), ["n1", undefined]);
-  // A view that was made a moment ago is shown for a moment.
+  // A cached view may be shown briefly.
   await until(async () => {
     const { maintenance, maintenance_until: end } = await nodeSeenBy(under, token);
     return maintenance === undefined && end === undefined;

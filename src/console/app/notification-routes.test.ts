@@ -1,4 +1,4 @@
-// The routes of the notification layer: operators only, exact answers, and a problem document for everything that cannot be (D11, D2).
+// Tests the routes of the notification layer: operators only, exact answers, problem documents (D11, D2).
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { AuditAct } from "#base/audit-act.ts";
@@ -14,7 +14,7 @@ let folder = "";
 let under: AppUnderTest;
 let notifier: Notifier;
 const acts: AuditAct[] = [];
-/** Acts that were on stable storage by the last answer. */
+/** Acts on stable storage by the last answer. */
 let flushed = 0;
 
 before(async () => {

@@ -1,4 +1,4 @@
-// Everything that decides who is an operator: the password, the sessions, the tickets, and how often one may guess (spec 5.8).
+// Authentication of operators: the password, the sessions, the tickets and the limit of attempts (spec 5.8).
 
 import type { ConsoleMetrics } from "#console/http/console-metrics.ts";
 import { LoginLimiter } from "#console/operators/login-limiter.ts";
@@ -7,7 +7,7 @@ import { OperatorSessions } from "#console/operators/operator-sessions.ts";
 import { Tickets } from "#console/operators/tickets.ts";
 import type { ConsoleOptions } from "#console/services/console-options.ts";
 
-/** The parts that decide who is an operator. */
+/** The parts that authenticate operators. */
 export interface OperatorGate {
   readonly sessions: OperatorSessions;
   readonly tickets: Tickets;
@@ -15,7 +15,7 @@ export interface OperatorGate {
   readonly password: OperatorPassword;
 }
 
-/** Makes them. */
+/** Builds the parts. */
 export function openGate(
   options: ConsoleOptions,
   metrics: ConsoleMetrics,

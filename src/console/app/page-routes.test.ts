@@ -1,4 +1,4 @@
-// The pages as browsers get them, and what is no page (W-12, W-14).
+// Tests the pages as browsers get them, and addresses that are no pages (W-12, W-14).
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// `grove admin password` as people type it, against FileServers that have the password, the one before, and another one.
+// Tests `grove admin password` against FileServers with the current, the previous and a different password.
 import assert from "node:assert/strict";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,12 +19,12 @@ const NEXT = "the password from now on";
 
 interface Bench {
   readonly file: string;
-  /** Wrong passwords that nodes were shown. */
+  /** Wrong passwords that nodes received. */
   readonly wrong: string[];
   password(verb: string, lines: readonly string[], ...words: string[]): Promise<Outcome>;
 }
 
-/** A store with a node for each password, which answers SetQuota as a FileServer does. */
+/** A store with a node per password; each answers SetQuota like a FileServer. */
 async function bench(t: TestContext, passwords: Readonly<Record<string, string>>): Promise<Bench> {
   const folder = scratchFolder("console-password-");
   const url = `sqlite:${join(folder, "metadata.db")}`;

@@ -1,4 +1,4 @@
-// `grove admin password check|rotate`: another operator's password in the console's file, and which nodes have it (T11, W-04).
+// `grove admin password check|rotate`: changes the console's password, and lists the nodes' (T11, W-04).
 import { stat } from "node:fs/promises";
 import { Command } from "commander";
 import { systemClock } from "#base/clock.ts";
@@ -56,11 +56,11 @@ function withFlags(command: Command): Command {
     .option("--json", "print JSON", false);
 }
 
-/** They take the password for `grove user` where they were given it, and cannot be asked whether they were. */
+/** MetaServers take the password only for `grove user`, and cannot be asked for it. */
 const METASERVERS =
   "A MetaServer that has ADMIN_PASSWORD_HASH takes the password before until it is started with the new line too.";
 
-/** The console has flags of the same names, and the parser takes them for its own wherever they stand. */
+/** Flags with the names of the console's own: the parser assigns them to the console wherever they stand. */
 function flagsOf(command: Command): PasswordFlags {
   const { passwordFile, ...flags } = command.optsWithGlobals<Partial<PasswordFlags>>();
   if (passwordFile === undefined)
@@ -87,7 +87,7 @@ async function rotate(flags: PasswordFlags): Promise<void> {
     throw new GroveError("BAD_ARGUMENT", "those were two different passwords; nothing was changed");
   if (next === present)
     throw new GroveError("BAD_ARGUMENT", "that is the present password; nothing was changed");
-  // Whatever is wrong with the flags is found before anything is changed.
+  // Validates all flags before any change.
   const asked = await askable(flags);
   const { sha256, argon2 } = passwordHashes(next);
   const isArgon2 = (await readPrivateFile(passwordFile))?.startsWith("$") === true;
@@ -99,7 +99,10 @@ async function rotate(flags: PasswordFlags): Promise<void> {
   await tell(flags, { asked, hashes: [sha256, adminPasswordHash(present)], isRotation: true });
 }
 
-/** Who replaces the file makes it one's own, and the console must be able to read it then. */
+/**
+ * The file's owner must be this user: a replaced file is owned by its writer, and the console must be able to
+ * read it.
+ */
 async function requireOwnFile(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found === undefined || found.uid === process.getuid?.()) return;
@@ -126,7 +129,7 @@ async function askable(flags: PasswordFlags): Promise<Askable> {
   return { nodes: await nodesOf(flags), setQuota: quotaDialer(ca) };
 }
 
-/** Asks every node for the first of the passwords, and where it has another one, for the second. */
+/** Asks every node for the first of the passwords, then for the second, and prints the answers. */
 async function tell(
   flags: PasswordFlags,
   how: { readonly asked: Askable; readonly hashes: readonly string[]; readonly isRotation: boolean },

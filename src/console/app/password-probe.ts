@@ -1,35 +1,35 @@
-// Which operator's password a node has, asked in a way that changes nothing there: a quota for nobody.
+// Finds out which operator's password a node has, by a quota for a user that cannot exist.
 import { NOT_ADMIN_TEXT } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
 import type { SetQuotaOnNode } from "#console/services/node-dial.ts";
 import { QUOTA_CHANGE_TIMEOUT_MS } from "#console/services/quota-service.ts";
 
-/** A node as the store knows it. */
+/** A node of the store. */
 export interface NodeToAsk {
   readonly id: string;
   readonly address: string;
 }
 
-/** What a node has: the first of the passwords that were tried, the second, another one; or what kept it from saying. */
+/** Outcome for a node: the first tried password, the second, another one; or the error. */
 export interface NodeAnswer {
   readonly id: string;
   readonly state: "same" | "previous" | "another" | "unknown";
-  /** Why it is not known. */
+  /** The error. */
   readonly problem: string;
 }
 
-/** What nodes are asked with. */
+/** Dependencies of the probe. */
 export interface ProbeDeps {
-  /** SHA-256 hex: the password that is to be in force, and the one before it. */
+  /** SHA-256 hex: the intended password, and the previous one. */
   readonly hashes: readonly string[];
   readonly setQuota: SetQuotaOnNode;
 }
 
-/** No user can have this name: it is no e-mail address that anybody gives out. */
+/** A name that no user has: the address is in a reserved domain. */
 const NOBODY = "nobody@password.check.invalid";
 const NODES_AT_ONCE = 8;
 
-/** Asks all nodes; a wrong password is tried once at most, since nodes count them. */
+/** Asks all nodes, each with at most one wrong password, since nodes count them. */
 export async function askNodes(nodes: readonly NodeToAsk[], deps: ProbeDeps): Promise<NodeAnswer[]> {
   const answers: NodeAnswer[] = [];
   for (let at = 0; at < nodes.length; at += NODES_AT_ONCE) {
@@ -42,7 +42,7 @@ export async function askNodes(nodes: readonly NodeToAsk[], deps: ProbeDeps): Pr
 async function askOne({ id, address }: NodeToAsk, { hashes, setQuota }: ProbeDeps): Promise<NodeAnswer> {
   const [wanted = "", before] = hashes;
   try {
-    // The one before comes first: right after a change most nodes have it, and none of them counts a wrong one.
+    // The previous password first: right after a change most nodes have it, and count no wrong one.
     if (before !== undefined && (await takes(before))) return { id, state: "previous", problem: "" };
     return { id, state: (await takes(wanted)) ? "same" : "another", problem: "" };
   } catch (error) {
@@ -57,7 +57,7 @@ async function askOne({ id, address }: NodeToAsk, { hashes, setQuota }: ProbeDep
   }
 }
 
-/** The answer as people read it. */
+/** The outcome as a sentence. */
 export function wordsFor({ state, problem }: NodeAnswer): string {
   switch (state) {
     case "same":

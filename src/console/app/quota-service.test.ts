@@ -1,4 +1,4 @@
-// PUT and POST of a quota, from HTTP to a node that says what the test wants: answers, refusals, audit lines, order (4.3, D6, T9, T17).
+// Tests changes of a quota against a scripted node: answers, refusals, audit, order (4.3, D6, T9, T17).
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { after, before, beforeEach, test } from "node:test";
@@ -97,7 +97,7 @@ function reports(users: Record<string, readonly [bigint, bigint]>): void {
     perUserStorage: new Map(entries.map(([name, [used]]) => [name, used])),
     perUserQuota: new Map(entries.map(([name, [, quota]]) => [name, quota])),
   });
-  // Two polls, far enough apart that nothing set before is still shown.
+  // Two polls, far enough apart that earlier values have expired.
   book.answered("a", reading);
   app?.clock.advance(3 * POLL_INTERVAL_MS);
   book.answered("a", reading);
@@ -117,7 +117,7 @@ test("PUT and POST set the quota on the home node with the operator's password h
       quota_limit: 34_359_738_368,
       quota_source: "explicit",
       previous_limit: 100,
-      // A node of before inode limits does not name one.
+      // An older node reports no inode limit.
       inode_limit: null,
       home_node_id: "a",
       over_quota: false,
@@ -362,7 +362,7 @@ test("changes of one user's quota are made in the order in which they came", asy
   const second = put({ quota_bytes: 2 });
   await new Promise((resolve) => setTimeout(resolve, 50));
   assert.equal(asked.length, 1);
-  // Others do not wait.
+  // Other users' changes do not wait.
   assert.equal((await put({ quota_bytes: 3 }, "eve@x")).status, 200);
   held.resolve({ success: true, error: "" });
   assert.deepEqual([(await first).status, (await second).status], [200, 200]);

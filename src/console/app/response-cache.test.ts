@@ -1,4 +1,4 @@
-// Answers that lie ready: whoever asks for one cannot tell by which way it came, nor get past the gate on it.
+// Tests that a cached answer equals an uncached one, and that the gate applies to both.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { Agent } from "node:http";
@@ -18,10 +18,10 @@ import { type App, sendJson } from "#console/http/route.ts";
 import { type Answer, type AppUnderTest, type Ask, startApp } from "./app.fixture.ts";
 import type { AppDeps } from "./app.ts";
 
-/** What the two routes of this file do. */
+/** Handlers of the two routes of this file. */
 interface Desk {
   readonly server: AppUnderTest;
-  /** Requests that came the long way. */
+  /** Requests that reached the handler. */
   handled: number;
   find: (kind: string, q: string) => KeptAnswer | undefined;
 }
@@ -58,7 +58,7 @@ async function startService(
   return Object.assign(service, { server });
 }
 
-/** What must be the same: all but what differs between any two answers, which is the id that a refusal names too. */
+/** The parts of two answers that must be equal: all but the request id. */
 function comparable({ status, headers, text }: Answer): unknown {
   const { "x-request-id": id, date, "content-length": length, ...rest } = headers;
   const isWhole = length === undefined || text === "" || Number(length) === Buffer.byteLength(text);
@@ -86,7 +86,7 @@ test("an answer that lies ready has the bytes and the whole head of one that cam
   }
 });
 
-/** The head of an answer line by line as it came, and its body. */
+/** The header lines of an answer, and its body. */
 async function headLines(service: Desk, path: string): Promise<string[]> {
   const socket = connect((service.server.app.server.address() as AddressInfo).port, "127.0.0.1");
   socket.write(`GET ${path} HTTP/1.1\r\nHost: console\r\nConnection: close\r\n\r\n`);
@@ -102,7 +102,7 @@ async function headLines(service: Desk, path: string): Promise<string[]> {
 }
 
 test("whatever a request carries, it is judged alike on both ways (spec 4.2, 5.8.3, D17, W-06)", async (t) => {
-  // The same routes where nothing goes the short way, since every answer is checked.
+  // A second console with the same routes, whose reply checks disable the cache.
   const [service, slow] = [await startService(t), await startService(t, { checkReplies: true })];
   const credential = fc.constantFrom("right", "wrong", "", undefined);
   const asked = fc.record({
@@ -171,7 +171,7 @@ test("a session that has ended gets nothing more of what lies ready (spec 5.8.3)
 test("each request counts once against the rate, whichever way it goes (D17)", async (t) => {
   const rate = { perSecond: 1, burst: 6 };
   const service = await startService(t, { rates: { visitor: rate, operator: rate } });
-  // By turns ready and not: then the short way has judged before the long one does.
+  // Alternates between cached and not: the cache lookup runs before the handler.
   service.find = (kind, q) => (service.handled % 2 === 0 ? undefined : greeting(kind, q));
   for (let time = 0; time < rate.burst; time++) {
     assert.equal((await service.server.ask("/api/kept")).status, 200, `request ${time}`);

@@ -1,4 +1,4 @@
-// A node's log that goes on from an earlier line, since the node was restored: it is told what was lost, and nobody is accused (D24).
+// Tests a restored node's log that goes back to an earlier line: a report of the losses, and no break (D24).
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { NoAnswer } from "#console/cluster/no-answer.ts";
@@ -53,7 +53,7 @@ test("a restored node is not accused: its log says from which backup, and what i
     entries.map(({ subject }) => subject),
     ["fs-a"],
   );
-  // It goes on as any other, and what it wrote anew up to the old number is no break.
+  // It continues normally; its new lines up to the old number are no break.
   for (let i = 0; i < 9; i++) back.add("file.delete", "/again");
   for (let i = 0; i < 4; i++) await round();
   assert.deepEqual([raised.length, restored.length], [0, 1]);
@@ -98,7 +98,7 @@ test("a backup of just now, restored, is told too; one that an older console has
   );
 });
 
-/** A log that goes back, and is too long to be read to its end at once. */
+/** A log that goes back and needs several polls to be read. */
 async function goneBack(isRestore: boolean): Promise<{ before: GatheringUnderTest; log: FakeLog }> {
   const before = await startGathering(ends, "fs-a");
   const log = before.logs.get("fs-a") ?? assert.fail();

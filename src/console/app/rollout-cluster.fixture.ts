@@ -1,4 +1,4 @@
-// Three nodes for rollouts in tests: real sshds, each with a clone of one real git repository, a Makefile, and a service that it builds.
+// Three nodes for rollouts: real sshds, each with a clone of one git repository, a Makefile and a service.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import { askHttp } from "./app.fixture.ts";
 import { PASSWORD, testConsoleOptions, tokenOf } from "./console.fixture.ts";
 import { type RunningConsole, startConsole } from "./console.ts";
 
-/** A service in the repository's care: how it behaves is what `make build` made of behaviour.json. */
+/** The repository's service; `make build` sets its behaviour from behaviour.json. */
 const SERVICE = `import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 const { health, errorsPerSecond } = JSON.parse(readFileSync("built.json", "utf8"));
@@ -38,14 +38,14 @@ createServer((request, response) => {
 `;
 const MAKEFILE = `build:\n\tcp behaviour.json built.json\nbroken:\n\t@echo no compiler >&2; exit 3\nslow:\n\ttouch begun.log; sleep 300\n`;
 
-/** How the service behaves from a commit on. */
+/** Behaviour of the service from a commit on. */
 export interface Behaviour {
   /** Status of /health; default 200. */
   readonly health?: number;
   readonly errorsPerSecond?: number;
 }
 
-/** One node of it. */
+/** One node of the cluster. */
 export interface RolloutTestNode {
   readonly id: string;
   readonly ssh: SshServer;
@@ -53,35 +53,35 @@ export interface RolloutTestNode {
   readonly pidFile: string;
 }
 
-/** The nodes r1, r2 and r3, and the repository that they pull from. */
+/** The nodes r1, r2 and r3, and their repository. */
 export interface RolloutCluster {
   readonly nodes: readonly RolloutTestNode[];
-  /** Commits what the service is to do on main, and answers the commit. */
+  /** Commits a behaviour to main and returns the commit. */
   commit(behaviour: Behaviour): string;
-  /** What a node has checked out. */
+  /** A node's checked out commit. */
   commitOf(node: RolloutTestNode): string;
-  /** Undoes changes of a node's working copy. */
+  /** Reverts local changes of a node's working copy. */
   restore(node: RolloutTestNode): void;
-  /** A console that knows the nodes; ready when all were polled. */
+  /** Starts a console with these nodes; resolves when all were polled. */
   startConsole(t: TestContext, wish?: Partial<ConsoleOptions>): Promise<RolloutService>;
   stop(): Promise<void>;
 }
 
-/** A console, as an operator uses it. */
+/** A console for an operator's requests. */
 export interface RolloutService {
   readonly console: RunningConsole;
   readonly token: string;
-  /** Stops the console, and starts another with its files. */
+  /** Restarts the console with the same files. */
   restart(): Promise<void>;
   /** A body makes it a POST. */
   act(path: string, body?: object): Promise<Answer>;
-  /** Starts a rollout to all three nodes in mode binary and answers its record at once. */
+  /** Starts a rollout to all three nodes in mode binary and returns its first record. */
   begin(more?: object): Promise<RolloutRecord>;
-  /** The record when it is over. */
+  /** Resolves to the final record. */
   end(id: string): Promise<RolloutRecord>;
 }
 
-/** Starts the servers; services run after the first rollout. */
+/** Starts the sshds; services start with the first rollout. */
 export async function startRolloutCluster(): Promise<RolloutCluster> {
   const servers = new SshServers();
   const origin = join(servers.folder, "origin");
@@ -122,7 +122,7 @@ export async function startRolloutCluster(): Promise<RolloutCluster> {
         try {
           process.kill(Number(readFileSync(pidFile, "utf8").split("\n")[0]));
         } catch {
-          // It does not run.
+          // No such process.
         }
       }
       await servers.stop();
@@ -198,7 +198,7 @@ async function startService(
   };
 }
 
-/** As a MetaServer and `grove node add` leave them in the store. */
+/** Enrols the nodes in the store as a MetaServer and `grove node add` do. */
 async function enrol(
   ends: (() => unknown)[],
   dataFolder: string,

@@ -1,4 +1,4 @@
-// Rollouts through the console's front door: three real sshds, a real repository, a real Makefile, a service that is restarted (spec 4.7, D7).
+// Tests rollouts through the API: three real sshds, a git repository, a built service (spec 4.7, D7).
 import assert from "node:assert/strict";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Signing in under attack and from wrong places, at the real listener (D17, W-02, W-03, T10, T11, C-04).
+// Tests signing in under attack, and from wrong origins (D17, W-02, W-03, T10, T11, C-04).
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { Agent } from "node:http";
@@ -28,7 +28,7 @@ function signIn(
   return console.ask("/api/auth/login", { body: { password }, headers });
 }
 
-/** A password whose looks are counted. */
+/** A password that counts its checks. */
 async function countedPassword(hash: string): Promise<{ password: OperatorPassword; looks: () => number }> {
   const password = await OperatorPassword.open({ env: { ADMIN_PASSWORD_HASH: hash }, file: undefined });
   const matches = password.matches.bind(password);
@@ -43,7 +43,7 @@ async function countedPassword(hash: string): Promise<{ password: OperatorPasswo
 test("thousands of guesses from three addresses: fifteen are looked at, and the operator gets in throughout (W-03)", async (t) => {
   const { password, looks } = await countedPassword(passwordHashes(PASSWORD).argon2);
   const console = await startTestConsole(t, { password, trustedProxies: ["127.0.0.1"] });
-  // What is shown is how many are looked at: connections may be kept.
+  // Measures checks, so connections may be reused.
   const agent = new Agent({ keepAlive: true });
   t.after(() => agent.destroy());
   const from = (address: string): Record<string, string> => ({ "x-forwarded-for": address });
@@ -93,7 +93,7 @@ test("the built-in password is good on this machine alone, asked by a name of th
   assert.equal(await code({}), 200);
   assert.equal(await code({ host: "localhost:8080" }), 200);
   assert.equal(await code({ host: "[::1]:8080" }), 200);
-  // A name of somebody else's that leads here, as a page in the operator's own browser may use it.
+  // A foreign host name that resolves to this machine, as in a DNS rebinding attack.
   assert.equal(
     await code({ host: "rebound.evil.example:8080", origin: "http://rebound.evil.example:8080" }),
     "DEFAULT_PASSWORD_REMOTE",
@@ -158,7 +158,7 @@ test("who signs in, who fails and who signs out stands in the audit log, without
     assert.equal(text.includes(secret), false);
 });
 
-/** An authority, and certificates of it as the console is given them. */
+/** An authority with certificates for the console. */
 async function httpsPairs(): Promise<{
   readonly authority: Authority;
   readonly of: (id: string) => Promise<{ cert: string; key: string }>;

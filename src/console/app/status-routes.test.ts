@@ -1,4 +1,4 @@
-// Shows what the console tells of itself, and to whom (decisions D12, D18).
+// Tests the console's status routes, and their access rules (decisions D12, D18).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
@@ -6,7 +6,7 @@ import { ConsoleMetrics } from "#console/http/console-metrics.ts";
 import { type Obstacle, statusRoutes } from "#console/routes/status-routes.ts";
 import { startApp } from "./app.fixture.ts";
 
-/** A request that somebody handed on does not count as one of this machine. */
+/** A proxied request does not count as one of this machine. */
 const REMOTE = { via: "1.1 proxy" };
 
 test("/ready is 503 with reasons; what the system says of them is not for visitors (D12)", async (t) => {

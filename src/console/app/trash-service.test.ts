@@ -1,4 +1,4 @@
-// A user's trash by the console, from HTTP to a node that says what the test wants: names for a reason, one item back, each in the audit log.
+// Tests a user's trash from HTTP to a scripted node: names for a reason, restores, audit lines.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { AuditAct } from "#base/audit-act.ts";
@@ -24,7 +24,7 @@ const ITEM = {
   size: 2n ** 53n + 1n,
   inodeCount: 1n,
   trashedAtMs: 1_790_000_000_500n,
-  // More than a date can be: a node may say anything.
+  // Beyond the range of Date, as a node may send.
   expiresAtMs: 2n ** 62n,
   trashedBy: "dave@x",
   parentExists: true,

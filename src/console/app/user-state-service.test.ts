@@ -1,4 +1,4 @@
-// Locking out by the console, from HTTP to nodes that say what the test wants: each answers for itself, and the higher version stays.
+// Tests locking users out, from HTTP to scripted nodes: an answer per node, and the higher version wins.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { AuditAct } from "#base/audit-act.ts";
@@ -20,7 +20,7 @@ import { type Answer, type AppUnderTest, FIXTURE_PASSWORD, startApp } from "./ap
 
 const acts: AuditAct[] = [];
 let told: { state: UserState; hash: string | undefined }[] = [];
-/** What the node knows; it takes what is newer. */
+/** The node's state; a newer one replaces it. */
 let known: UserState | undefined;
 let stored: () => Promise<UserState[]>;
 let node: GrpcServer;

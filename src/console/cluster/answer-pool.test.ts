@@ -1,4 +1,4 @@
-// The room for answers under way: small ones need none, the largest gives way, and nothing is held for ever (M-05).
+// The memory pool for answers in transit: small ones bypass it, a full pool aborts the largest (M-05).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

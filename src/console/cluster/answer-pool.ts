@@ -1,13 +1,13 @@
-// Room for the answers of nodes that are under way, so that however many of them lie at once, memory stays flat (M-05, M-08).
+// Bounds the memory of nodes' answers in transit, however many arrive at once (M-05, M-08).
 
 /** Bytes of a node's answer that need no room from the pool: a few hundred users. */
 const POLL_ANSWER_FREE_BYTES = 131_072;
-/** Bytes that all answers under way may hold beyond that; when it is full the largest gives way. */
+/** Bytes that all answers in transit may hold beyond that; a full pool aborts the largest answer. */
 const POLL_POOL_BYTES = 100_663_296;
 
-/** An answer under way. */
+/** An answer in transit. */
 export interface HeldAnswer {
-  /** Asks for room for more bytes; false when the answer has had to give way. */
+  /** Asks for room for more bytes; false when the answer was aborted. */
   grow(bytes: number): boolean;
   /** Gives the room back. */
   release(): void;
@@ -19,7 +19,7 @@ interface Holder {
   readonly giveWay: () => void;
 }
 
-/** The room that all answers share. Small ones need none of it; when it is full, the largest gives way. */
+/** The pool that all answers share. Small ones bypass it; when it is full, the largest is aborted. */
 export class AnswerPool {
   readonly #freeBytes: number;
   readonly #maxBytes: number;
@@ -36,7 +36,9 @@ export class AnswerPool {
     return this.#heldBytes;
   }
 
-  /** Begins an answer; `giveWay` is called at most once, when it must end for the others' sake. */
+  /**
+   * Begins an answer. `giveWay` is called at most once, when this answer must end to make room for others.
+   */
   hold(giveWay: () => void): HeldAnswer {
     const holder: Holder = { bytes: -this.#freeBytes, isEnded: false, giveWay };
     return {

@@ -1,4 +1,4 @@
-// Statuses over time: stale at once, offline after 30 s on the steady clock, the grace at the start, nodes that vanish (T5, D19, D24).
+// Node status over time: stale, offline after 30 s, start-up grace, removed nodes (T5, D19, D24).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NODE_OFFLINE_AFTER_MS } from "#base/limits.ts";

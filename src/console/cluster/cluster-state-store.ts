@@ -1,4 +1,4 @@
-// Keeps the state of the cluster: what the store lists and what polls came to go in, nodes with their status come out (spec 3.2, T5, D24).
+// Keeps the cluster's state: listed nodes and polls in, nodes with their status out (spec 3.2, T5, D24).
 import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
 import { POLL_INTERVAL_MS } from "#base/limits.ts";
@@ -14,9 +14,9 @@ import {
 import { isOfflineAfter } from "./node-offline.ts";
 import { gradeOf } from "./node-status.ts";
 
-/** How often the console looks whether a node has been silent for too long (M-08: offline at 30 to 35 s). */
+/** Interval of the check for silent nodes (M-08: offline at 30 to 35 s). */
 const STATUS_CHECK_INTERVAL_MS = 1_000;
-/** Nodes that vanished from the metadata store are shown as offline for this long (decision D19). */
+/** Time for which nodes that left the metadata store are shown as offline (decision D19). */
 export const VANISHED_NODE_KEPT_MS: number = 24 * 3_600_000;
 
 /** A node as the metadata store lists it. */
@@ -25,29 +25,29 @@ export interface ListedNode {
   readonly name: string;
   /** gRPC address, host:port. */
   readonly address: string;
-  /** Base of its metrics listener (spec 4.4). */
+  /** Base URL of its metrics listener (spec 4.4). */
   readonly metricsUrl: string;
-  /** Version as it registered. */
+  /** Version from its registration. */
   readonly softwareVersion: string;
 }
 
-/** What others know of a node that its state shows. */
+/** Notes of other parts that a node's state shows. */
 export type NodeNotes = Pick<NodeState, "maintenanceUntilWallMs" | "maintenance" | "lockedBy">;
 
-/** Where the book takes its time from, and what else it is told. */
+/** Clock of the store and its source of notes. */
 export interface ClusterStateStoreDeps {
   readonly clock: Clock;
-  /** Asked after each poll of a node. */
+  /** Called after each poll of a node. */
   readonly notesOn?: (nodeId: string) => NodeNotes;
 }
 
 interface Entry {
   listed: ListedNode;
   state: NodeState;
-  /** On the book's own clock: the last good poll, before the first the moment when the node appeared. */
+  /** On the store's own clock: the last good poll; before the first, the moment when the node appeared. */
   answeredMs: number;
   isPolled: boolean;
-  /** Steady time at which the store no longer listed it. */
+  /** Steady time at which the metadata store no longer listed it. */
   vanishedMs: number | undefined;
 }
 
@@ -60,10 +60,10 @@ function tell<News>({ first, second }: Turns<News>, news: News): void {
   for (const listener of second) listener(news);
 }
 
-/** The one place where the state of nodes is changed. Its timers run until it is closed. */
+/** The one place that changes the state of nodes. Its timers run until it is closed. */
 export class ClusterStateStore implements ClusterState {
   readonly #clock: Clock;
-  /** That the console itself did not run is no silence of the nodes. */
+  /** Time in which the console itself did not run does not count as silence of the nodes. */
   readonly #awake: AwakeClock;
   readonly #notesOn: (nodeId: string) => NodeNotes;
   readonly #entries = new Map<string, Entry>();
@@ -114,15 +114,15 @@ export class ClusterStateStore implements ClusterState {
     return () => this.#roundListeners[turn].delete(listener);
   }
 
-  /** Called after any change of a node's state, its appearance and its end included, before those who wait for the poll. */
+  /** Calls the listener at each change, first and last state included, before poll listeners. */
   onChange(listener: (nodeId: string) => void): () => void {
     this.#changeListeners.add(listener);
     return () => this.#changeListeners.delete(listener);
   }
 
   /**
-   * Takes what the store lists now. Nodes that it lists no more stay as they are, grow silent and are forgotten after 24 h (D19); those that an
-   * operator has removed or given up are forgotten at once.
+   * Takes the nodes that the metadata store lists now. Others keep their state, become offline and are
+   * forgotten after 24 h (D19). Those that an operator removed or gave up are forgotten at once.
    */
   list(nodes: readonly ListedNode[], givenUp: readonly string[] = []): void {
     this.#isListed = true;
@@ -144,7 +144,7 @@ export class ClusterStateStore implements ClusterState {
     this.#forgetBeyondLimit();
   }
 
-  /** A poll of the node got a valid answer. Nodes that the book does not know are passed over. */
+  /** Records a valid answer to a poll. Unknown nodes are ignored. */
   answered(id: string, reading: NodeReading, securityEvents: readonly SecurityEvent[] = []): void {
     const entry = this.#entries.get(id);
     if (entry === undefined || entry.vanishedMs !== undefined) return;
@@ -161,7 +161,7 @@ export class ClusterStateStore implements ClusterState {
     this.#tell(entry, reading, securityEvents);
   }
 
-  /** A poll of the node counts as no answer: the node is stale at once, and offline when that lasts (D24). */
+  /** Records a failed poll: the node is stale at once, and offline when that lasts (D24). */
   failed(id: string, reason: string): void {
     const entry = this.#entries.get(id);
     if (entry === undefined || entry.vanishedMs !== undefined) return;
@@ -176,7 +176,7 @@ export class ClusterStateStore implements ClusterState {
     this.#tell(entry, undefined, []);
   }
 
-  /** What others know of the node has changed: it shows at once, and not with the next poll. */
+  /** Shows changed notes of a node at once, without waiting for the next poll. */
   noted(id: string): void {
     const entry = this.#entries.get(id);
     if (entry === undefined) return;
@@ -228,7 +228,7 @@ export class ClusterStateStore implements ClusterState {
     }
   }
 
-  /** What others know of the node takes the place of what they knew before. */
+  /** Replaces the node's notes. */
   #noteAfresh(entry: Entry): void {
     const { maintenanceUntilWallMs: _until, maintenance: _why, lockedBy: _by, ...bare } = entry.state;
     entry.state = { ...bare, ...this.#notesOn(entry.state.id) };

@@ -1,4 +1,4 @@
-// Readings of nodes and a cluster in the hands of a test: it says what each poll came to, and the real book does the rest.
+// Readings of nodes, and a cluster state store to which a test hands the outcome of each poll.
 import { ManualClock } from "#base/clock.ts";
 import type { NodeReading } from "./cluster-state.ts";
 import { ClusterStateStore, type ListedNode } from "./cluster-state-store.ts";
@@ -10,7 +10,7 @@ export function nodeReading(wish: Partial<NodeReading> = {}): NodeReading {
   return { ...HEALTHY, ...wish };
 }
 
-/** A node as the store lists it, named after its id. */
+/** A node as the metadata store lists it, named after its id. */
 export function listedNode(id: string, wish: Partial<ListedNode> = {}): ListedNode {
   return {
     id,
@@ -22,7 +22,7 @@ export function listedNode(id: string, wish: Partial<ListedNode> = {}): ListedNo
   };
 }
 
-/** A book with these nodes, on a clock that the test moves. Nobody is polled: the test calls `answered` and `failed`. */
+/** A store with these nodes on a manual clock. Nothing polls: the test calls `answered` and `failed`. */
 export function testCluster(...ids: readonly string[]): {
   readonly book: ClusterStateStore;
   readonly clock: ManualClock;

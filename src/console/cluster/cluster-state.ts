@@ -1,32 +1,35 @@
-// What the console knows of the cluster: each node's last reading, its state, and who is told after a poll (spec 3.2, 4.4, 6).
+// The console's view of the cluster: each node's last reading and state, and poll events (spec 3.2, 4.4, 6).
 import type { SecurityEventType } from "#base/security-event.ts";
 import type { NodeStatus } from "#wire/webapi/cluster.ts";
 import type { NodeMaintenance } from "#wire/webapi/maintenance.ts";
 
-/** Nodes that the console shows, those that vanished included; beyond them the one that vanished first is forgotten. */
+/** Nodes that the console shows; beyond the limit the node that was removed first is forgotten. */
 export const CONSOLE_NODES_MAX = 2_000;
-/** Users that the console keeps of all nodes together; a node that says it has more than is left counts as if it had told of none. */
+/**
+ * Users that the console keeps of all nodes together. A node with more users than room is left counts as one
+ * that lists none.
+ */
 export const CONSOLE_USERS_MAX = 300_000;
 
-/** One user on a node, from `per_user_detail` (decision D12). What the node did not say validly is null. */
+/** One user on a node, from `per_user_detail` (decision D12). Missing or invalid values are null. */
 export interface UserDetail {
   readonly liveBytes: bigint | null;
   readonly trashBytes: bigint | null;
   readonly stagingBytes: bigint | null;
   readonly fileCount: number | null;
-  /** Files and directories, those in the trash included; null from nodes of before inode limits, as are both below. */
+  /** Files and directories, also in the trash; null without inode limits, as are both below. */
   readonly inodeCount: number | null;
   readonly inodeLimit: number | null;
   readonly inodeLimitExplicit: boolean | null;
-  /** Unix seconds; null for a user who has not been seen. */
+  /** Unix seconds; null for a user without activity. */
   readonly lastActiveUnix: number | null;
-  /** True when the quota was set for this user, false for the default. */
+  /** True for a quota set for this user, false for the default. */
   readonly quotaExplicit: boolean | null;
 }
 
 /**
- * A node's document after the check (spec 2.7, decision D12): what the node did not know, or said in no valid form, is null. All of it
- * was said by the node and may be a lie within these types.
+ * A node's document after the check (spec 2.7, decision D12). Missing, unknown and invalid values are null. A
+ * node may report any value of these types, also a false one.
  */
 export interface NodeReading {
   readonly diskTotalBytes: bigint | null;
@@ -54,7 +57,7 @@ export interface NodeReading {
   readonly writeOpsTotal: bigint | null;
   readonly readOpsTotal: bigint | null;
   readonly errorsTotal: bigint | null;
-  /** What may end as an error: reads, writes and calls that are neither; null from Grove 0.1.0. */
+  /** Operations that may end as an error: reads, writes and other calls; null from Grove 0.1.0. */
   readonly attemptsTotal: bigint | null;
   readonly failedWritesTotal: bigint | null;
   readonly failedReadsTotal: bigint | null;
@@ -71,7 +74,7 @@ export interface NodeReading {
   readonly gitCommit: string | null;
   readonly bootId: string | null;
   readonly inodeFree: bigint | null;
-  /** 0 of a filesystem that makes inodes as they are needed; null from nodes of before. */
+  /** 0 on a filesystem that makes inodes as they are needed; null from older nodes. */
   readonly inodeTotal: bigint | null;
   readonly reserveBytes: bigint | null;
   readonly trashBytes: bigint | null;
@@ -86,28 +89,34 @@ export interface NodeReading {
   readonly storageFailed: boolean | null;
   readonly damagedFileCount: number | null;
   readonly damageFoundTotal: number | null;
-  /** Grows whenever the node's list of security events does; null from nodes that do not count them, and without the right token (T8). */
+  /**
+   * Grows with the node's list of security events; null from nodes that do not count them, and without the
+   * right token (T8).
+   */
   readonly securityEventsTotal: number | null;
   /** True when the node has more users than its maps list. */
   readonly usersTruncated: boolean | null;
   /** True when the document has no maps of users, as without the right SVC_METRICS_TOKEN (decision T8). */
   readonly usersWithheld: boolean;
-  /** Bytes that each user occupies, trash and unfinished uploads included. The same object as before while nothing has changed. */
+  /** Bytes that each user occupies, with trash and unfinished uploads. The same object while unchanged. */
   readonly perUserStorage: ReadonlyMap<string, bigint>;
-  /** Quota in effect of each user. The same object as before while nothing has changed. */
+  /** Quota in effect of each user. The same object as before while unchanged. */
   readonly perUserQuota: ReadonlyMap<string, bigint>;
-  /** The same object as before while nothing has changed. */
+  /** The same object as before while unchanged. */
   readonly perUserDetail: ReadonlyMap<string, UserDetail>;
-  /** Used and allowed bytes of the users at 95 % of their quota or above, whichever the maps list; null of a node that does not tell. */
+  /**
+   * Used and allowed bytes of all users at 95 % of their quota or above, also those the maps leave out; null
+   * from nodes without the list.
+   */
   readonly nearQuota: {
     readonly storage: ReadonlyMap<string, bigint>;
     readonly limit: ReadonlyMap<string, bigint>;
   } | null;
-  /** Names of the document's fields that were missing or invalid, without those that may be missing (M-05). */
+  /** Fields of the document that were missing or invalid, optional ones aside (M-05). */
   readonly invalidFields: readonly string[];
 }
 
-/** One security event of a node (decision D22). Everything in it was said by the node. */
+/** One security event of a node (decision D22). All values come from the node. */
 export interface SecurityEvent {
   readonly id: string;
   /** Unix seconds on the node's clock. */
@@ -117,66 +126,71 @@ export interface SecurityEvent {
   readonly username: string | undefined;
   readonly ipBound: string | undefined;
   readonly ipSeen: string | undefined;
-  /** Attempts that it stands for; grows while the same id comes again. */
+  /** Attempts that the event stands for; grows while the same id repeats. */
   readonly count: number;
 }
 
-/** The states of spec 3.2, and the one before them: of a node that has not answered yet nothing is known, for 30 s at most. */
+/** The states of spec 3.2, and "unknown" for a node before its first answer, for 30 s at most. */
 export type KnownStatus = NodeStatus | "unknown";
 
 /**
- * A node as the console sees it now. A new object whenever anything in it has changed. Before its first good poll it is unknown and
- * stale, and after 30 s without one offline (decision D24): what nobody has heard of is not healthy.
+ * A node as the console sees it now, a new object after every change. Before its first good poll it is
+ * unknown and stale, and after 30 s without one offline (decision D24).
  */
 export interface NodeState {
   readonly id: string;
   readonly name: string;
   /** gRPC address, host:port. */
   readonly address: string;
-  /** Base of the node's metrics listener (spec 4.4). */
+  /** Base URL of the node's metrics listener (spec 4.4). */
   readonly metricsUrl: string;
-  /** Version as it registered; what runs is `lastGood.version`. */
+  /** Version from its registration; the running version is `lastGood.version`. */
   readonly softwareVersion: string;
   readonly status: KnownStatus;
-  /** True while the last poll got no valid answer, and before the first. */
+  /** True before the first valid answer, and after a poll without one. */
   readonly stale: boolean;
-  /** What the node said last; undefined before its first good poll. */
+  /** The node's last valid answer; undefined before its first good poll. */
   readonly lastGood: NodeReading | undefined;
   /** Wall time of the last good poll; 0 before the first. */
   readonly lastGoodWallMs: number;
-  /** Why the last poll counts as none, for operators; undefined while all is well. */
+  /** Why the last poll failed, for operators; undefined after a good one. */
   readonly pollError: string | undefined;
   readonly maintenanceUntilWallMs?: number;
-  /** What an operator has put it into. */
+  /** The maintenance that an operator began. */
   readonly maintenance?: NodeMaintenance;
   /** Id of the action that holds the node. */
   readonly lockedBy?: string;
 }
 
-/** What one poll of one node came to. */
+/** The outcome of one poll of one node. */
 export interface PollOutcome {
   /** The node's state after this poll. */
   readonly node: NodeState;
-  /** What the node said; undefined when it counts as no answer. */
+  /** The node's answer; undefined when the poll failed. */
   readonly reading: NodeReading | undefined;
   readonly wallMs: number;
   readonly steadyMs: number;
-  /** Events that the node has not shown before, or with a lower count. */
+  /** Events that are new, or have a higher count than before. */
   readonly securityEvents: readonly SecurityEvent[];
 }
 
-/** When a listener is called: the first turn is for those who keep what the others then ask them. Within a turn there is no order. */
+/**
+ * When a listener is called. Listeners that keep what others read take the first turn; within a turn the
+ * order is undefined.
+ */
 export type ListenerTurn = "first" | "second";
 
-/** The cluster as everybody in the console reads it. */
+/** Read access to the cluster's state. */
 export interface ClusterState {
-  /** All nodes by id, those that vanished from the store within the last 24 h included (decision D19). */
+  /** All nodes by id, including those that left the metadata store within the last 24 h (decision D19). */
   nodes(): readonly NodeState[];
   node(id: string): NodeState | undefined;
   /** True until every node has been polled once, at most for the first 30 s (decision D24). */
   isStarting(): boolean;
-  /** Called after each node's poll, all of the first turn before all others; the returned function ends that. Listeners must not throw. */
+  /** Calls the listener, which must not throw, after each node's poll; returns the unsubscription. */
   onPoll(listener: (outcome: PollOutcome) => void, turn?: ListenerTurn): () => void;
-  /** Called every 5 s, in the same turns; the returned function ends that. Listeners must not throw. */
+  /**
+   * Calls the listener every 5 s, in its turn; the returned function unsubscribes. Listeners must not throw.
+   */
   onRound(listener: (atWallMs: number) => void, turn?: ListenerTurn): () => void;
 }

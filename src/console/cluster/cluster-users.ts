@@ -1,4 +1,4 @@
-// The `users` of GET /api/cluster for operators: everybody in the list of users, as JSON that is made in turns (decision D4).
+// The `users` of GET /api/cluster for operators: the list of users as JSON, made in slices (decision D4).
 import { quotaPercent } from "#base/quota-share.ts";
 import { json64Text } from "./node-view-cache.ts";
 import { inTurns } from "./turns.ts";
@@ -12,10 +12,10 @@ export interface UsersJson {
   readonly total: number;
 }
 
-/** Users whose JSON is written between two looks at the time. */
+/** Users whose JSON is written between two looks at the clock. */
 const STEP = 256;
 
-/** Writes the users when somebody asks and the list has changed since. */
+/** Writes the users' JSON on request, when the list has changed. */
 export class ClusterUsers {
   readonly #list: Pick<UserList, "everybody">;
   #written: { readonly merge: number; readonly json: Promise<UsersJson> } | undefined;

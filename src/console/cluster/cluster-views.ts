@@ -1,4 +1,4 @@
-// The cluster as visitors and as operators see it, as bytes that are kept until something has changed (spec 5.8.4, 6, decision D4).
+// The cluster as visitors and operators see it, as bytes cached until a change (spec 5.8.4, 6, decision D4).
 import { hash } from "node:crypto";
 import { AUDIENCES, type Audience } from "#base/audience.ts";
 import type { Clock } from "#base/clock.ts";
@@ -11,9 +11,9 @@ import { isOnline } from "./node-status.ts";
 import type { NodeFigures } from "./node-view.ts";
 import { NodeViewCache } from "./node-view-cache.ts";
 
-/** How long an answer of GET /api/cluster is given again although a node has changed: a thousand nodes change 200 times a second. */
+/** Time for which an answer of GET /api/cluster is reused: 1,000 nodes change 200 times a second. */
 const CLUSTER_VIEW_KEPT_MS = 200;
-/** How long after a look at the cluster the views are kept ready for the next. */
+/** Time after a request for which the views are kept ready for the next. */
 const CLUSTER_VIEW_LOOKED_AT_MS = 30_000;
 
 /** What the views are made from. */
@@ -25,7 +25,7 @@ export interface ClusterViewsDeps {
   readonly clock: Clock;
 }
 
-/** An answer with the tag by which whoever has it already knows it again. */
+/** An answer with its entity tag. */
 export interface View {
   readonly body: Buffer;
   readonly etag: string;
@@ -34,13 +34,13 @@ export interface View {
 interface KeptView extends View {
   readonly revision: number;
   readonly madeMs: number;
-  /** What the users' part was made from; undefined in the public view. */
+  /** The users' part that the view holds; undefined in the public view. */
   readonly users?: unknown;
 }
 
 const COMMA = Buffer.from(",");
 const FRAME_END = Buffer.from("]}");
-/** What visitors get in place of users (spec 5.8.4). */
+/** The users' part for visitors (spec 5.8.4). */
 const NO_USERS = Buffer.from('],"users":{},"total_users":0}');
 
 /** Both views. */
@@ -51,7 +51,7 @@ export class ClusterViews {
   readonly #ends: readonly (() => void)[];
   #revision = 0;
   #isWriting = false;
-  /** Steady time of the last look of each audience. */
+  /** Steady time of each audience's last request. */
   readonly #askedMs = { visitor: Number.NEGATIVE_INFINITY, operator: Number.NEGATIVE_INFINITY };
   #public: KeptView | undefined;
   #operator: KeptView | undefined;
@@ -64,13 +64,13 @@ export class ClusterViews {
     this.#pieces = new NodeViewCache(deps.figuresOf);
     this.#ends = [
       deps.cluster.onChange((id) => this.#hasChanged(id)),
-      // Rates are known only after the first turn of the poll.
+      // In the second turn, because rates are known only after the first.
       deps.cluster.onPoll(({ node }) => this.#hasChanged(node.id)),
     ];
     for (const { id } of deps.cluster.nodes()) this.#hasChanged(id);
   }
 
-  /** What GET /api/cluster answers visitors. Nothing in it depends on users: not its length, its order or its tag either. */
+  /** The answer of GET /api/cluster for visitors. Nothing in it depends on users, nor do length and tag. */
   public(): View {
     const nowMs = this.#asked("visitor");
     if (this.#public !== undefined && this.#isFresh(this.#public, nowMs)) return this.#public;
@@ -80,7 +80,7 @@ export class ClusterViews {
     return this.#public;
   }
 
-  /** What it answers operators. */
+  /** The answer of GET /api/cluster for operators. */
   async operator(): Promise<View> {
     const users = await this.#deps.users.json();
     const nowMs = this.#asked("operator");
@@ -93,7 +93,7 @@ export class ClusterViews {
       ...users.pieces,
       Buffer.from(`,"total_users":${users.total}}`),
     ]);
-    // The digest of tens of megabytes would take its time.
+    // A counter, because a digest of tens of megabytes takes too long.
     const etag = `"${this.#startedMs.toString(36)}-${++this.#operatorViews}"`;
     this.#operator = { body, etag, revision: this.#revision, madeMs: nowMs, users };
     return this.#operator;
@@ -110,12 +110,12 @@ export class ClusterViews {
     ]);
   }
 
-  /** Listens no more. */
+  /** Unsubscribes from the cluster. */
   close(): void {
     for (const end of this.#ends) end();
   }
 
-  /** True for what nothing has changed since, and for what was made a moment ago: many nodes change many times a second. */
+  /** True for an unchanged view and for a recent one, because nodes change many times a second. */
   #isFresh(view: KeptView, nowMs: number): boolean {
     return view.revision === this.#revision || nowMs - view.madeMs < CLUSTER_VIEW_KEPT_MS;
   }
@@ -155,8 +155,8 @@ export class ClusterViews {
   }
 
   /**
-   * While somebody looks, writes what has changed soon after the poll, node by node, so that whoever asks next does not wait for a
-   * thousand of them. Nobody looks at most consoles most of the time.
+   * While requests come, writes changed nodes soon after their polls, so that the next request does not wait
+   * for a thousand of them. Without recent requests nothing is written.
    */
   #writeChanged(): void {
     const { cluster, clock } = this.#deps;

@@ -1,4 +1,4 @@
-// Joins what the console knows the cluster by: addresses from the store, polls of the nodes, and the book that both write in.
+// Joins the parts that watch the cluster: node addresses, polls, and the state store that they write.
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
@@ -17,24 +17,27 @@ export interface ClusterWatchDeps {
   readonly metricsToken: string | undefined;
   /** `-allow_nodes` (M-04). */
   readonly allowNodes: readonly string[];
-  /** Maintenance and locks, asked after each poll of a node. */
+  /** Maintenance and locks, read after each poll of a node. */
   readonly notesOn?: (nodeId: string) => NodeNotes;
-  /** Default: the system's. */
+  /** Default: the system's resolver. */
   readonly lookup?: Lookup;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** A cluster that is being watched. */
+/** A watched cluster. */
 export interface ClusterWatch {
   readonly book: ClusterStateStore;
   readonly poller: Poller;
   readonly addresses: NodeAddresses;
-  /** For others who ask nodes, by the same rules as polls. */
+  /** HTTP client for other requests to nodes, under the same rules as polls. */
   readonly http: Pick<NodeHttp, "get">;
-  /** Asks a node's service for its health now. True for a node without a FileServer, which has nothing that could be asked. */
+  /** Asks a node's service for its health now. True for a node without a FileServer. */
   isHealthy(nodeId: string): Promise<boolean>;
-  /** Reads the store for the first time; polls begin with that. Resolves when it was read or did not answer, and never rejects. */
+  /**
+   * Reads the metadata store for the first time and starts the polls. Resolves after the read or its failure,
+   * and never rejects.
+   */
   start(): Promise<void>;
   close(): void;
 }
@@ -42,7 +45,7 @@ export interface ClusterWatch {
 const HEALTH_TIMEOUT_MS = 2_000;
 const HEALTH_MAX_BYTES = 65_536;
 
-/** Makes the parts. Whoever wants to hear of every poll listens before `start`. Throws BAD_ARGUMENT for what -allow_nodes cannot be. */
+/** Makes the parts; listeners subscribe before `start`. Throws BAD_ARGUMENT for an invalid -allow_nodes. */
 export function watchCluster(deps: ClusterWatchDeps): ClusterWatch {
   const { clock, log } = deps;
   const networks = new NodeNetworks(deps.allowNodes);

@@ -1,4 +1,4 @@
-// Who is locked out, in the list of users: what is decided here at once, what another console decides at the next look.
+// Locked users in the list: own decisions show at once, those of another console at the next read.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ADDRESS_REREAD_INTERVAL_MS } from "#base/limits.ts";
@@ -24,7 +24,7 @@ const lock = (username: string, disabled: boolean, version: number): UserState =
   subject: "",
 });
 
-/** A list of three users, and what the store says of decisions. */
+/** A list of three users, and the store's answers about decisions. */
 function startList() {
   const { book, clock } = testCluster("a");
   const told = { states: (): Promise<UserState[]> => Promise.resolve([]) };

@@ -1,4 +1,4 @@
-// What is decided about users, as the metadata store says and as this console has decided since: fresh for one, a few seconds old for lists.
+// Decisions about users, by the store and this console: current for one user, seconds old for lists.
 import type { Clock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { ADDRESS_REREAD_INTERVAL_MS } from "#base/limits.ts";
@@ -7,17 +7,17 @@ import { laterState, type UserState } from "#base/user-state.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import { type Inheritance, UserStates } from "#security/identity/user-states.ts";
 
-/** What is asked of the store. */
+/** The metadata store's calls and what else is needed. */
 export interface DecidedUsersDeps {
   readonly clock: Pick<Clock, "steadyMs">;
   readonly log: Logger;
   readonly directory: Pick<Directory, "userStates">;
 }
 
-/** The decisions. One for each console. */
+/** The decisions. One per console. */
 export class DecidedUsers {
   readonly #deps: DecidedUsersDeps;
-  /** What was decided here, for while the store does not answer; no more than the store keeps. */
+  /** This console's decisions, for times when the store does not answer; no more than the store keeps. */
   readonly #decided = new Map<string, UserState>();
   #locked: ReadonlySet<string> = new Set();
   #readAtMs: number | undefined;
@@ -28,7 +28,7 @@ export class DecidedUsers {
     this.#deps = deps;
   }
 
-  /** What counts about one user now. Throws what the store throws where nothing was decided here either. */
+  /** The decision about one user. Throws the store's error unless this console has a decision of its own. */
   async latest(username: string): Promise<UserState | undefined> {
     const own = this.#decided.get(username);
     try {
@@ -40,7 +40,7 @@ export class DecidedUsers {
     }
   }
 
-  /** Whose roots are handed over to a user; where the store is away, as far as that was decided here. */
+  /** The roots handed over to a user. Without the store's answer, those that this console handed over. */
   async inheritedBy(username: string, nowMs: number): Promise<readonly Inheritance[]> {
     const stored = await this.#deps.directory.userStates().catch(() => []);
     const states = new UserStates(stored);
@@ -48,7 +48,7 @@ export class DecidedUsers {
     return states.inheritedBy(username, nowMs);
   }
 
-  /** Remembers what was decided here: lists show it from now on. */
+  /** Remembers a decision of this console; lists show it from now on. */
   decide(state: UserState): void {
     this.#decided.set(state.username, state);
     if (state.disabled === this.#locked.has(state.username)) return;
@@ -58,17 +58,17 @@ export class DecidedUsers {
     this.#show(locked);
   }
 
-  /** Those who are locked out, as of the last reading; the same set while nobody is locked out or let in. */
+  /** Locked users as of the last read; the same set until one is locked or unlocked. */
   get locked(): ReadonlySet<string> {
     return this.#locked;
   }
 
-  /** Another number whenever `locked` is another set. */
+  /** A number that changes with each new set in `locked`. */
   get version(): number {
     return this.#version;
   }
 
-  /** Reads again when that is due. Waits for the first reading alone: later ones show at the next call. A store that fails is logged. */
+  /** Reads again when due, and waits for the first read only. A store's error is logged. */
   async refresh(): Promise<void> {
     const isFirst = this.#readAtMs === undefined;
     if (isFirst || this.#deps.clock.steadyMs() - (this.#readAtMs ?? 0) >= ADDRESS_REREAD_INTERVAL_MS) {
@@ -95,7 +95,7 @@ export class DecidedUsers {
     } catch (error) {
       log.warn("user_states_unread", { error: errorText(error) });
     }
-    // A store that has failed is asked again after the same time.
+    // After an error the store is read again at the same interval.
     this.#readAtMs = startedAtMs;
   }
 

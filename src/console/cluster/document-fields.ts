@@ -1,4 +1,4 @@
-// The single fields of a node's document and what each may be; what is outside its range is no data (spec 2.7, D12, T17, M-05).
+// Fields of a node's document and their ranges; values outside are no data (spec 2.7, D12, T17, M-05).
 import { parseU64 } from "#base/json64.ts";
 import { NODE_LABEL_MAX_LENGTH } from "#base/limits.ts";
 import type { NodeReading } from "./cluster-state.ts";
@@ -9,27 +9,27 @@ export type SingleField = Exclude<
   "perUserStorage" | "perUserQuota" | "perUserDetail" | "nearQuota" | "usersWithheld" | "invalidFields"
 >;
 
-/** Gives the value of a field; undefined for what it cannot be. Null, "unknown", never comes here. */
+/** Returns the value of a field; undefined for an invalid one. Null, "unknown", is handled before. */
 type Reader<T> = (value: unknown) => T | undefined;
 
 interface Field<T> {
   readonly name: string;
   readonly read: Reader<T>;
-  /** True for the fields of spec 2.7: a document without one is incomplete. The others came later, and older nodes lack them. */
+  /** True for the fields of spec 2.7, without which a document is incomplete. Older nodes lack the others. */
   readonly isOfSpecification: boolean;
 }
 
 type FieldTable = { readonly [K in SingleField]: Field<NonNullable<NodeReading[K]>> };
 
-/** What a document's single fields came to. */
+/** The result of a document's single fields. */
 export interface SingleFields {
   readonly values: Readonly<Pick<NodeReading, SingleField>>;
   readonly invalid: readonly string[];
-  /** True when at least one field of spec 2.7 has a value: else it is no document of a node. */
+  /** True when at least one field of spec 2.7 has a value; otherwise it is no document of a node. */
   readonly isMetrics: boolean;
 }
 
-/** Reads the single fields of a parsed document. An absent prototype key, a getter or the like cannot be in it: it comes from JSON. */
+/** Reads the single fields of a document parsed from JSON, which has no getters or inherited keys. */
 export function readSingleFields(document: Readonly<Record<string, unknown>>): SingleFields {
   const values: Record<string, unknown> = {};
   const invalid: string[] = [];
@@ -51,7 +51,7 @@ export function readSingleFields(document: Readonly<Record<string, unknown>>): S
 /** Reads a count of 64 bits (T17). */
 export const count: Reader<bigint> = parseU64;
 
-/** Reads a count that no machine brings beyond 2^53. */
+/** Reads a count that stays below 2^53 on any machine. */
 export const smallCount: Reader<number> = (value) =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 
@@ -59,7 +59,8 @@ export const smallCount: Reader<number> = (value) =>
 export const flag: Reader<boolean> = (value) => (typeof value === "boolean" ? value : undefined);
 
 function between(min: number, max: number): Reader<number> {
-  // Adding zero makes a negative zero a plain one. NaN and infinities are no JSON, but 1e999 becomes one.
+  // Adding zero turns a negative zero into a plain one. NaN and infinities are no JSON, but 1e999 becomes
+  // one.
   return (value) => (typeof value === "number" && value >= min && value <= max ? value + 0 : undefined);
 }
 
@@ -83,9 +84,9 @@ const signedCount: Reader<bigint> = (value) => {
 };
 
 const percent = between(0, 100);
-/** Below and above it, no processor works. */
+/** A processor works only within this range. */
 const celsius = between(-100, 250);
-/** Milliseconds; a long transfer's are hours. */
+/** Milliseconds; a long transfer takes hours. */
 const latency = between(0, 1e10);
 const load = between(0, 1e6);
 const label = text(new RegExp(`^[\\u0021-\\u007e]{1,${NODE_LABEL_MAX_LENGTH}}$`));

@@ -1,4 +1,4 @@
-// Shows what of a poll the history is given (spec 2.10, M-05).
+// Which data of a poll reaches the history (spec 2.10, M-05).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { UserUsage } from "#console/history/node-sample.ts";

@@ -1,21 +1,21 @@
-// Gives the history what polls bring: samples, gaps, and the users for their forecasts (spec 2.8, 2.10).
+// Feeds polls into the history: samples, gaps, and users for their forecasts (spec 2.8, 2.10).
 import type { NodeSample, UserUsage } from "#console/history/node-sample.ts";
 import type { ClusterState, NodeReading, PollOutcome } from "./cluster-state.ts";
 import type { HomeNodes } from "./home-nodes.ts";
 
-/** As much of the history as it is fed. */
+/** The part of the history that takes data. */
 interface Fed {
   record(sample: NodeSample): unknown;
   recordGap(nodeId: string, wallMs: number): void;
   recordUsers(nodeId: string, wallMs: number, users: Iterable<UserUsage>): void;
 }
 
-/** How old the homes may be by which users' figures are taken; milliseconds. */
+/** Maximum age of the homes by which users' data is accepted; milliseconds. */
 const HOMES_AGE_MS = 300_000;
 
 /**
- * Feeds the history from now on; the returned function ends that. Of a user only the home node is heard, as far as the store has told of
- * homes (M-05).
+ * Feeds the history from now on; the returned function ends that. Only a user's home node is accepted as a
+ * source, as far as homes are known (M-05).
  */
 export function feedHistory(
   cluster: Pick<ClusterState, "onPoll">,

@@ -1,14 +1,14 @@
-// Where each user's root lives, as the metadata store says: read again when somebody asks and the last look is 10 s old (spec 4.4, D5).
+// Each user's home node from the store, read again on request when 10 s old (spec 4.4, D5).
 import type { Clock } from "#base/clock.ts";
 import { ADDRESS_REREAD_INTERVAL_MS, ROOTS_LISTED_MAX } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import { CONSOLE_USERS_MAX } from "./cluster-state.ts";
 
-/** How old the list of users' homes may be by which alerts are judged: it is read again at every round that has somebody near a quota. */
+/** Maximum age of the homes that alerts use; they are read again in each round with a user near a quota. */
 const HOMES_OF_ALERTS_AGE_MS = 60_000;
 
-/** What is asked of the store. */
+/** The metadata store's calls and what else is needed. */
 export interface HomeNodesDeps {
   readonly clock: Clock;
   readonly log: Logger;
@@ -26,18 +26,18 @@ export class HomeNodes {
     this.#deps = deps;
   }
 
-  /** Node ids by username; the same map as before while nobody has read again. */
+  /** Node ids by username; the same map until the next read. */
   get current(): ReadonlyMap<string, string> {
     return this.#homes;
   }
 
-  /** The node of one user as far as it is known now, for those who ask all the time: it is at most about a minute behind. */
+  /** The home of one user from the last read, at most about a minute old, for frequent callers. */
   ofUser(username: string): string | undefined {
     void this.refresh(HOMES_OF_ALERTS_AGE_MS);
     return this.#homes.get(username);
   }
 
-  /** Reads again when that is due. Waits for the first reading alone: later ones show at the next call. A store that fails is logged. */
+  /** Reads again when due, and waits for the first read only. A store's error is logged. */
   async refresh(maxAgeMs: number = ADDRESS_REREAD_INTERVAL_MS): Promise<void> {
     const { clock } = this.#deps;
     const isFirst = this.#readAtMs === undefined;
@@ -69,7 +69,7 @@ export class HomeNodes {
     } catch (error) {
       log.warn("roots_unread", { error: errorText(error) });
     }
-    // A store that has failed is asked again after the same time.
+    // After an error the store is read again at the same interval.
     this.#readAtMs = startedAtMs;
   }
 }

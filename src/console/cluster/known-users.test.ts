@@ -1,4 +1,4 @@
-// Maps of users that list the same ones again: read without a parser they are what a parser makes of them, and what has not changed stays (D12, M-05).
+// Rereading maps of the same users: it agrees with the parser and keeps unchanged objects (D12, M-05).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -32,7 +32,7 @@ const isSet = fc.oneof(
   { weight: 9, arbitrary: fc.constantFrom("true", "false") },
   { weight: 1, arbitrary: fc.constantFrom("null", "1", "tru", "falsee") },
 );
-/** What nodes of before inode limits leave out. */
+/** The fields that nodes without inode limits leave out. */
 const inodes = fc.oneof(
   { weight: 1, arbitrary: fc.constant("") },
   {

@@ -1,19 +1,19 @@
-// A map of users that lists whom it listed before, read without parsing: of most users nothing has changed, so that nothing need be made.
+// Rereads a map that lists the same users without parsing it, because most users have not changed.
 import type { UserDetail } from "./cluster-state.ts";
 import type { UserValues } from "./user-values.ts";
 
-/** Reads one user's value at the scan's place; the same as before when nothing has changed, undefined for what is laid out otherwise. */
+/** Reads one user's value at the scan's position: `before` if unchanged, undefined for another layout. */
 export type ValueScan<V extends object | bigint> = (scan: Scan, before: V) => V | undefined;
 
 const [QUOTE, COMMA, COLON, CLOSING_BRACE] = [0x22, 0x2c, 0x3a, 0x7d];
 const [ZERO, NINE] = [0x30, 0x39];
 const [BACKSLASH, TILDE] = [0x5c, 0x7e];
-/** All numbers of so many digits are exact. */
+/** All numbers with up to this many digits are exact. */
 const DIGITS_MAX = 15;
 
 /**
- * The users of a map whose bytes begin behind its opening brace and end with its closing one: the same object as before when nothing has
- * changed. Undefined for all that is not laid out as our nodes do, or lists others or in another order: a parser must see to it.
+ * Reads a map from after its opening brace through its closing one; the same object as before while
+ * unchanged. Undefined for another layout, other users or another order, which need a parser.
  */
 export function rereadUsers<V extends object | bigint>(
   bytes: Buffer,
@@ -40,7 +40,7 @@ export function rereadUsers<V extends object | bigint>(
   return changed === undefined ? before : before.with(changed);
 }
 
-/** A place in the bytes of a document. What it is asked for and does not find ends the reading. */
+/** A position in the bytes of a document. A mismatch ends the reading. */
 export class Scan {
   readonly #bytes: Buffer;
   #at: number;
@@ -50,19 +50,19 @@ export class Scan {
     this.#at = at;
   }
 
-  /** True behind the last byte. */
+  /** True after the last byte. */
   get isAtEnd(): boolean {
     return this.#at === this.#bytes.length;
   }
 
-  /** Steps over one byte; false when another stands here. */
+  /** Steps over one byte; false at a mismatch. */
   byte(expected: number): boolean {
     if (this.#bytes[this.#at] !== expected) return false;
     this.#at++;
     return true;
   }
 
-  /** Steps over these bytes; false when others stand here. */
+  /** Steps over these bytes; false at a mismatch. */
   literal(expected: Uint8Array): boolean {
     const bytes = this.#bytes;
     const at = this.#at;
@@ -74,7 +74,9 @@ export class Scan {
     return true;
   }
 
-  /** Steps over a name; false when another stands here, and for names that JSON may write in several ways or in several bytes. */
+  /**
+   * Steps over a name; false at a mismatch, and for names that need escapes or several bytes per character.
+   */
   name(expected: string): boolean {
     const bytes = this.#bytes;
     const at = this.#at;
@@ -88,7 +90,7 @@ export class Scan {
     return true;
   }
 
-  /** Steps over a whole number from 0 up and gives it; NaN when none stands here, or one of more than 15 digits. What follows is not looked at. */
+  /** Steps over a whole number from 0 up and returns it; NaN for none, or for more than 15 digits. */
   count(): number {
     const bytes = this.#bytes;
     const start = this.#at;
@@ -127,7 +129,7 @@ const [LIVE, TRASH, STAGING, FILES, INODES, INODE_LIMIT, LIMIT_EXPLICIT, ACTIVE,
 ] as const;
 const [NULL, TRUE, FALSE] = [Buffer.from("null"), Buffer.from("true"), Buffer.from("false")];
 
-/** A user's detail, its fields in the order in which nodes write them; those of before inode limits leave three out. */
+/** A user's detail with its fields in the nodes' order; nodes without inode limits leave three out. */
 export const detailAt: ValueScan<UserDetail> = (scan, before) => {
   const liveBytes = bytesBehind(scan, LIVE, before.liveBytes);
   const trashBytes = bytesBehind(scan, TRASH, before.trashBytes);
@@ -176,5 +178,5 @@ function bytesBehind(scan: Scan, key: Uint8Array, before: bigint | null): bigint
   return scan.literal(key) ? countAt(scan, before ?? UNKNOWN) : undefined;
 }
 
-/** No count is it. */
+/** A value that no count has. */
 const UNKNOWN = -1n;

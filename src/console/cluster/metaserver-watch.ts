@@ -1,4 +1,4 @@
-// Asks the MetaServers for /health every 5 s, as nodes are asked for their metrics: the store says nothing of whether they run.
+// Polls the MetaServers' /health every 5 s, because the store does not list their state.
 
 import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
@@ -15,7 +15,7 @@ import { POLL_TIMEOUT_MS } from "./poller.ts";
 
 /** What watching needs. */
 export interface MetaServerWatchDeps {
-  /** Where their gRPC is; /health is asked for at the port minus 41000. */
+  /** Their gRPC addresses; the port of /health is lower by 41000. */
   readonly addresses: readonly HostPort[];
   readonly clock: Clock;
   readonly log: Logger;
@@ -23,7 +23,7 @@ export interface MetaServerWatchDeps {
 
 interface Watched {
   readonly address: HostPort;
-  /** On the watch's own clock: the last answer, before the first the moment when the watch began. */
+  /** On the watch's own clock: the last answer; before the first, the moment when the watch began. */
   answeredMs: number;
   lastSeenWallMs: number;
   reason: string | undefined;
@@ -33,10 +33,10 @@ interface Watched {
 const HEALTH_MAX_BYTES = 4_096;
 const UNASKED = "it has not been asked yet";
 
-/** Watches every MetaServer that the console was told of, until it is closed. */
+/** Watches the configured MetaServers until it is closed. */
 export class MetaServerWatch {
   readonly #deps: MetaServerWatchDeps;
-  /** That the console itself did not run is no silence of theirs. */
+  /** Time in which the console itself did not run does not count as silence of the MetaServers. */
   readonly #awake: AwakeClock;
   readonly #http: NodeHttp;
   readonly #watched: readonly Watched[];
@@ -47,7 +47,7 @@ export class MetaServerWatch {
     const { addresses, clock } = deps;
     this.#deps = deps;
     this.#awake = new AwakeClock(clock, POLL_INTERVAL_MS);
-    // They need no token, so none is sent.
+    // /health needs no token, so none is sent.
     this.#http = new NodeHttp({ clock, pool: new AnswerPool(), token: undefined });
     this.#watched = addresses.map((address) => ({
       address,
@@ -60,7 +60,7 @@ export class MetaServerWatch {
     this.ask();
   }
 
-  /** How each of them does now, in the order of the addresses. */
+  /** The state of each, in the order of the addresses. */
   readings(): MetaServerReading[] {
     const nowMs = this.#awake.steadyMs();
     return this.#watched.map(({ address, answeredMs, lastSeenWallMs, reason }) => ({
@@ -72,17 +72,17 @@ export class MetaServerWatch {
     }));
   }
 
-  /** Asks all now that are not being asked. */
+  /** Polls those without a poll in progress. */
   ask(): void {
     for (const each of this.#watched) if (!each.isUnderWay) void this.#askOne(each);
   }
 
-  /** True while any is being asked. */
+  /** True while any poll is in progress. */
   get isAsking(): boolean {
     return this.#watched.some(({ isUnderWay }) => isUnderWay);
   }
 
-  /** Asks no more and closes every connection. */
+  /** Ends the polls and closes every connection. */
   close(): void {
     this.#isClosed = true;
     this.#cancel();

@@ -1,4 +1,4 @@
-// Users near their quota in a node's document: alerts need them, whoever else is listed and however many (spec 2.7, M-05).
+// Users near their quota in a node's document, which alerts need beside truncated lists (spec 2.7, M-05).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { documentText, fakeUsers } from "#base/fake-nodes.fixture.ts";
@@ -17,7 +17,7 @@ test("users near their quota are read whichever users are listed, and whatever r
   const { nearQuota, invalidFields } = await fresh().read(all);
   assert.deepEqual([nearQuota?.storage.get(full.name), nearQuota?.limit.get(full.name)], [99n, 100n]);
   assert.deepEqual(invalidFields, []);
-  // No room for the lists of all users, and of those near two at most.
+  // No room for the lists of all users, and for two near users at most.
   const allowance = new UserAllowance(0, 2);
   const [one, two] = [new NodeDocument("n1", allowance), new NodeDocument("n2", allowance)];
   const body = (near: number): Buffer => textOf({ users: fakeUsers(300), near: fakeUsers(near) });

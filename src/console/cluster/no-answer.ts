@@ -1,6 +1,6 @@
-// Why a poll of a node counts as no answer, in words for operators.
+// The error of a failed poll, in words for operators.
 
-/** What a node sent, or did not send, is no answer. The message never quotes what the node sent. */
+/** A failed poll. The message never quotes what the node sent. */
 export class NoAnswer extends Error {
   override readonly name = "NoAnswer";
 }

@@ -1,4 +1,4 @@
-// Which nodes are polled, where, and when: the store's list, the addresses that are refused, the spread over time (spec 4.4, M-04, D19).
+// Which nodes are polled, where and when: list, refused addresses, spread over time (spec 4.4, M-04, D19).
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

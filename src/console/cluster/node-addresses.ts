@@ -1,4 +1,4 @@
-// Reads from the metadata store which nodes there are and where, every 10 s (spec 4.4, decision D19).
+// Reads the nodes and their addresses from the metadata store every 10 s (spec 4.4, decision D19).
 
 import type { Clock } from "#base/clock.ts";
 import { ADDRESS_REREAD_INTERVAL_MS, NODES_MAX } from "#base/limits.ts";
@@ -11,17 +11,17 @@ import { NoAnswer } from "./no-answer.ts";
 import type { NodeTarget } from "./node-http.ts";
 import type { NodeNames } from "./node-names.ts";
 
-/** What the addresses are read with. */
+/** What reading the addresses needs. */
 export interface NodeAddressesDeps {
   readonly directory: Pick<Directory, "nodes"> & Partial<Pick<Directory, "missingLists">>;
   readonly names: NodeNames;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Called with all nodes that the store lists, and the ids of those that an operator has given up, whenever it was read. */
+  /** Called after each read with all listed nodes and the ids of those that an operator has given up. */
   readonly onList: (nodes: readonly ListedNode[], givenUp: readonly string[]) => void;
 }
 
-/** Where the nodes are, as the store says. */
+/** The nodes' addresses. */
 export class NodeAddresses {
   readonly #deps: NodeAddressesDeps;
   /** Host and metrics port by node, or why the node has none. */
@@ -37,7 +37,7 @@ export class NodeAddresses {
     this.#cancel = deps.clock.every(ADDRESS_REREAD_INTERVAL_MS, () => void this.read());
   }
 
-  /** How the last look at the store went, and the wall time of the last good one. */
+  /** Outcome of the last read of the store, and the wall time of the last good one. */
   get store(): {
     readonly state: "unread" | "answering" | "failing";
     readonly readAtWallMs: number | undefined;
@@ -49,7 +49,7 @@ export class NodeAddresses {
     };
   }
 
-  /** Reads the store now, unless that is under way. A store that does not answer changes nothing. */
+  /** Reads the store now, unless a read is in progress. An error changes nothing. */
   async read(): Promise<void> {
     if (this.#isReading || this.#isClosed) return;
     this.#isReading = true;
@@ -68,7 +68,7 @@ export class NodeAddresses {
     }
   }
 
-  /** Where to ask a node for its metrics, now. Throws NoAnswer when there is no such place, or it may not be a node's (M-04). */
+  /** The address for polls of a node's metrics. Throws NoAnswer for a missing or forbidden one (M-04). */
   target(nodeId: string): NodeTarget {
     const place = this.#places.get(nodeId);
     if (place === undefined) throw new NoAnswer("the metadata store does not list this node");
@@ -76,7 +76,7 @@ export class NodeAddresses {
     return { ip: this.#deps.names.addressOf(place.host), port: place.port, host: place.host };
   }
 
-  /** Reads no more. */
+  /** Ends the reads. */
   close(): void {
     this.#isClosed = true;
     this.#cancel();
@@ -95,7 +95,7 @@ export class NodeAddresses {
       if (typeof place === "object") hosts.add(place.host);
     }
     this.#deps.names.keepOnly(hosts);
-    // A name that is new is looked up before its node is polled for the first time.
+    // New names are looked up before the node's first poll.
     for (const { id } of listed) this.#prepare(id);
     this.#deps.onList(listed, givenUp);
   }
@@ -125,7 +125,7 @@ export class NodeAddresses {
     try {
       this.target(nodeId);
     } catch {
-      // The poll tells why.
+      // The poll reports the error.
     }
   }
 }

@@ -1,4 +1,4 @@
-// The check of a node's document: honest ones keep every value, liars lose the field or the whole (M-05, D12, T8, T17).
+// The check of a node's document: honest ones keep all values, false ones lose some (M-05, D12, T8, T17).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -346,7 +346,7 @@ test("random bytes in an honest document never do worse than cost the answer or 
 });
 
 test(`the piece of a document that is read in one go is about ${POLL_PIECE_BYTES} bytes`, async () => {
-  // Names of this length make a map that is exactly a piece, and one that is a little more.
+  // Names of this length make a map of exactly one piece, and of slightly more.
   for (const extra of [0, 1]) {
     const users = fakeUsers(800);
     const text = documentText({ users });

@@ -1,4 +1,4 @@
-// One node's answer to GET /metrics, checked field by field; a node may lie, so nothing in it is believed to be what it should be (M-05).
+// Checks a node's answer to GET /metrics field by field, because a node may send anything (M-05).
 import { isUtf8 } from "node:buffer";
 import { parse64 } from "#base/json64.ts";
 import { CONSOLE_USERS_MAX, type NodeReading } from "./cluster-state.ts";
@@ -13,15 +13,18 @@ import {
   UserPart,
 } from "./user-part.ts";
 
-/** Users near their quota that the console keeps beside CONSOLE_USERS_MAX: alerts do not depend on who is listed (spec 2.7). */
+/**
+ * Users near their quota that the console keeps beside CONSOLE_USERS_MAX, because alerts do not depend on the
+ * lists (spec 2.7).
+ */
 const CONSOLE_NEAR_USERS_MAX = 100_000;
-/** Users that every node may tell of however many the others have. */
+/** Users that every node may list, however many the others have. */
 export const CONSOLE_USERS_PER_NODE_FREE = 200;
 
-/** What has no maps of users where nodes write them is parsed in one go up to this size: some milliseconds, whatever is in it. */
+/** Bytes outside the maps of users that are parsed at once, which takes some milliseconds. */
 const PARSED_AT_ONCE_MAX_BYTES = 131_072;
 const CLOSING_BRACE = 0x7d;
-/** Where each map begins in the bytes; our nodes write no blanks. */
+/** The first bytes of each map; nodes write no blanks. */
 const MARKS: Readonly<Record<UserMapName, Buffer>> = {
   per_user_storage: Buffer.from(',"per_user_storage":{'),
   per_user_quota: Buffer.from(',"per_user_quota":{'),
@@ -32,9 +35,12 @@ const MARKS: Readonly<Record<UserMapName, Buffer>> = {
 
 type Document = Readonly<Record<string, unknown>>;
 
-/** How many users all nodes together may tell of, so that liars cannot fill the memory; those near their quota are counted apart. */
+/**
+ * Limits the users of all nodes together, so that a malicious node cannot fill the memory. Users near their
+ * quota count apart.
+ */
 export class UserAllowance {
-  /** For users near their quota: what the lists of all users take leaves alerts alone. */
+  /** For users near their quota, so that the lists of all users leave room for alerts. */
   readonly near: UserAllowance | undefined;
   readonly #max: number;
   readonly #claims = new Map<string, number>();
@@ -45,7 +51,7 @@ export class UserAllowance {
     this.near = nearMax === null ? undefined : new UserAllowance(nearMax, null);
   }
 
-  /** Takes room for the users of a node in place of what it had; false when there is not enough, and then it has none. */
+  /** Claims room for a node's users in place of its earlier claim; false, and no claim, without room. */
   claim(nodeId: string, users: number): boolean {
     const before = this.#claims.get(nodeId) ?? 0;
     const fits = users <= CONSOLE_USERS_PER_NODE_FREE || this.#total - before + users <= this.#max;
@@ -55,7 +61,7 @@ export class UserAllowance {
     return fits;
   }
 
-  /** Gives back what a node had. */
+  /** Releases a node's room. */
   release(nodeId: string): void {
     this.#total -= this.#claims.get(nodeId) ?? 0;
     this.#claims.delete(nodeId);
@@ -63,7 +69,7 @@ export class UserAllowance {
   }
 }
 
-/** One node's documents, from poll to poll. Reads one at a time. */
+/** Reads one node's documents, one at a time, poll after poll. */
 export class NodeDocument {
   readonly #nodeId: string;
   readonly #allowance: UserAllowance;
@@ -82,7 +88,7 @@ export class NodeDocument {
     this.#turn = turn;
   }
 
-  /** Reads a document. Rejects with NoAnswer when it is none: no UTF-8, no JSON, no object, not one valid metric, too many users. */
+  /** Reads a document. Rejects with NoAnswer for invalid JSON, no valid metric, or too many users. */
   async read(body: Buffer): Promise<NodeReading> {
     if (!isUtf8(body)) throw new NoAnswer("the document is not valid UTF-8");
     const { fields, maps } = (await this.#readByParts(body)) ?? this.#readWhole(body);
@@ -91,8 +97,8 @@ export class NodeDocument {
   }
 
   /**
-   * Reads the single fields, and each map of users on its own. That the bytes are cut in the right places shows in the parts: one that
-   * was cut inside a text or an object is no JSON. Resolves to undefined when they cannot be cut so.
+   * Reads the single fields, and each map of users on its own. A wrong cut shows, because its parts are no
+   * JSON. Resolves to undefined when the bytes have another layout.
    */
   async #readByParts(body: Buffer): Promise<Content | undefined> {
     const end = body.lastIndexOf(CLOSING_BRACE);
@@ -164,7 +170,7 @@ export class NodeDocument {
     };
   }
 
-  /** Undefined of a node that does not tell who is near, as of one that tells of more than there is room for. */
+  /** Undefined for a node without the list of near users, and for one with more than there is room for. */
   #near({ near_quota_storage: storage, near_quota_limit: limit }: Partial<Maps>): NodeReading["nearQuota"] {
     const users = Math.max(storage?.users.size ?? 0, limit?.users.size ?? 0);
     const fits = this.#allowance.near?.claim(this.#nodeId, users) === true;
@@ -185,7 +191,7 @@ interface Content {
 /** The lists of all users. */
 const LIST_NAMES = USER_MAP_NAMES.filter((name) => !NEAR_MAP_NAMES.some((near) => near === name));
 
-/** The two maps of spec 2.7 come together or, where a token guards them, not at all (T8); the third is an addition. */
+/** The two maps of spec 2.7 come together or, guarded by a token, not at all (T8). The third is optional. */
 function isMissing(name: UserMapName, maps: Partial<Maps>): boolean {
   if (maps[name] !== undefined || name === "per_user_detail") return false;
   return USER_MAP_NAMES.some((other) => maps[other] !== undefined);
@@ -199,7 +205,7 @@ function parseObject(text: string): Document {
   return parsed as Document;
 }
 
-/** The same, in a third of the time where no integer lost digits: looking at the text of every value takes the rest. */
+/** Parses with JSON.parse; only a rounded integer needs `parseObject`, which takes three times as long. */
 function parseHead(text: string): Record<string, unknown> {
   const parsed: unknown = JSON.parse(text);
   if (parsed === null || typeof parsed !== "object" || Array.isArray(parsed)) {

@@ -1,4 +1,4 @@
-// One GET to a node's metrics listener: plain HTTP to an address that was checked before, bounded in bytes and time, no redirects (M-04).
+// One GET to a node's metrics listener: plain HTTP, checked address, bounded size and time (M-04).
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import type { Clock } from "#base/clock.ts";
 import { formatHostPort } from "#base/node-id.ts";
@@ -9,9 +9,9 @@ import { NoAnswer } from "./no-answer.ts";
 /** Bytes of the head of a node's answer. */
 const NODE_ANSWER_HEAD_MAX_BYTES = 16_384;
 
-/** Where a node's metrics listener is. */
+/** The address of a node's metrics listener. */
 export interface NodeTarget {
-  /** An IP address; nothing is looked up any more. */
+  /** An IP address, so that no name is looked up. */
   readonly ip: string;
   /** The metrics port. */
   readonly port: number;
@@ -19,7 +19,7 @@ export interface NodeTarget {
   readonly host: string;
 }
 
-/** What is asked. */
+/** A request to a node. */
 export interface NodeRequest {
   /** Path with query, from "/" on. */
   readonly path: string;
@@ -31,22 +31,24 @@ export interface NodeRequest {
 export interface NodeHttpDeps {
   readonly clock: Clock;
   readonly pool: AnswerPool;
-  /** SVC_METRICS_TOKEN: sent with every request (T8). Undefined: none is sent. */
+  /** SVC_METRICS_TOKEN, sent with every request (T8). Undefined: none is sent. */
   readonly token: string | undefined;
 }
 
-/** Connections that were not used for so long are closed. */
+/** Connections that are idle for this long are closed. */
 const IDLE_TIMEOUT_MS = 30_000;
-/** Answers of the kind 1xx before the one that counts. */
+/** 1xx responses before the final one. */
 const ANNOUNCEMENTS_MAX = 8;
-/** An answer may come in so many pieces, and in one more for each so many bytes: every piece costs time and memory of its own. */
+/**
+ * Pieces that any answer may have, beside one per fixed number of bytes: every piece costs time and memory.
+ */
 const PIECES_FREE = 1_000;
 const PIECE_BYTES_MEAN = 256;
 const PIECE_COST_BYTES = 128;
-/** What an answer must be to be read on. */
+/** Content type of an acceptable answer. */
 const JSON_TYPE = /^application\/json(?:\s*;|$)/i;
 
-/** Asks nodes. Keeps a connection to each while they do. */
+/** HTTP client for nodes. Keeps one connection to each while requests come. */
 export class NodeHttp {
   readonly #deps: NodeHttpDeps;
   readonly #agent = new Agent({
@@ -61,15 +63,15 @@ export class NodeHttp {
   }
 
   /**
-   * The body of a 200 in JSON. Rejects with NoAnswer for any other status, also a redirect, for another or a compressed form, more bytes
-   * than asked for, and when the time is over, however many bytes have come by then.
+   * The body of a 200 in JSON. Rejects with NoAnswer for other statuses, redirects, other or compressed
+   * content, and too many bytes. Also rejects at the end of the time, however many bytes have come.
    */
   async get(target: NodeTarget, ask: NodeRequest): Promise<Buffer> {
     const endMs = this.#deps.clock.steadyMs() + ask.timeoutMs;
     try {
       return await this.#getOnce(target, ask, endMs);
     } catch (error) {
-      // A node may close a connection that it kept in the moment in which it is used again.
+      // A node may close a kept connection in the moment in which it is reused.
       if (error instanceof StaleConnection) return this.#getOnce(target, ask, endMs);
       throw error;
     }
@@ -124,13 +126,13 @@ export class NodeHttp {
   }
 }
 
-/** The connection was kept from an earlier request and turned out to be closed: nothing was answered on it. */
+/** A kept connection turned out to be closed before any answer. */
 class StaleConnection extends NoAnswer {}
 
 function connectionError(error: NodeJS.ErrnoException, request: ClientRequest): NoAnswer {
   const isReset = error.code === "ECONNRESET" || error.code === "EPIPE";
   if (request.reusedSocket && isReset) return new StaleConnection("the connection was closed");
-  // The code alone: a parser's message quotes what the node sent.
+  // The code alone, because a parser's message quotes what the node sent.
   return new NoAnswer(
     CONNECTION_ERRORS[error.code ?? ""] ?? `the connection failed (${error.code ?? "unknown"})`,
   );
@@ -160,7 +162,7 @@ function readBody(
     if (length > maxBytes) return end(new NoAnswer(`the answer has more than ${maxBytes} bytes`));
     if (pieces.length > PIECES_FREE + length / PIECE_BYTES_MEAN)
       return end(new NoAnswer("the answer is in crumbs"));
-    // What had to give way has been ended.
+    // The pool refuses a piece only after it has aborted the answer.
     if (held.grow(piece.length + PIECE_COST_BYTES)) pieces.push(keepable(piece));
   });
   response.on("end", () => {
@@ -171,7 +173,7 @@ function readBody(
   response.on("error", () => end(new NoAnswer("the answer broke off")));
 }
 
-/** A piece that does not hold much more memory than it has bytes: it may be a few bytes of what was read in one go. */
+/** Copies a small piece of a larger buffer, so that it does not keep the whole in memory. */
 function keepable(piece: Buffer): Buffer {
   return piece.length * 4 < piece.buffer.byteLength ? Buffer.from(piece) : piece;
 }

@@ -1,4 +1,4 @@
-// Names of nodes: one look-up, one address that was checked, and no thread of the process for those who hang (M-04).
+// Names of nodes: one look-up, one checked address, and few threads for look-ups that hang (M-04).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
@@ -10,7 +10,7 @@ import {
 } from "./node-names.ts";
 import { NodeNetworks } from "./node-networks.ts";
 
-/** A resolver in the hands of a test. */
+/** A resolver that the test controls. */
 function resolver() {
   const asked: string[] = [];
   const answers = new Map<string, readonly string[] | Error>();

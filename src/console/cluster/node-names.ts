@@ -1,4 +1,4 @@
-// Leads a node's host to one IP address: looked up once, checked, and then used as it is, so that no later look-up leads elsewhere (M-04).
+// Resolves a node's host to one checked IP address, which no later look-up can change (M-04).
 import { lookup as systemLookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
@@ -6,20 +6,20 @@ import { CONSOLE_NODES_MAX } from "./cluster-state.ts";
 import { NoAnswer } from "./no-answer.ts";
 import type { NodeNetworks } from "./node-networks.ts";
 
-/** How long an address that a node's name led to is used before the name is looked up again. */
+/** Time for which a looked-up address is used before the next look-up. */
 export const NODE_NAME_LIFETIME_MS = 30_000;
-/** Names of nodes that are looked up at once; each may hold a thread that files need too. */
+/** Look-ups of node names at once; each may hold a thread that file I/O needs too. */
 export const NODE_LOOKUPS_AT_ONCE = 2;
-/** Time for one look-up of a node's name before others have its turn. */
+/** Time for one look-up of a node's name before others may start. */
 export const NODE_LOOKUP_TIMEOUT_MS = 5_000;
-/** Threads of the four that look-ups may hold in all, those included that have taken longer than that and hang: files need one. */
+/** Threads of the four that look-ups may hold in all, hanging ones included: file I/O needs one. */
 const NODE_LOOKUP_THREADS = 3;
 
 /** Looks a name up; rejects with the system's error. */
 export type Lookup = (name: string) => Promise<readonly string[]>;
 
 interface Name {
-  /** What it led to last; undefined before the first look-up and when it leads nowhere. */
+  /** The last address found; undefined before the first look-up and for a name without an address. */
   ip: string | undefined;
   problem: string | undefined;
   readAtMs: number | undefined;
@@ -32,10 +32,10 @@ export class NodeNames {
   readonly #networks: NodeNetworks;
   readonly #lookup: Lookup;
   readonly #names = new Map<string, Name>();
-  /** What is wrong with hosts that are addresses; checking one takes its time, and they are asked for at every poll. */
+  /** Results of the check of literal addresses, cached because every poll asks for them. */
   readonly #problems = new Map<string, string | undefined>();
   readonly #waiting: string[] = [];
-  /** Look-ups that have time left, and those that have taken too long and have not ended. */
+  /** Look-ups within their time, and those that hang beyond it. */
   #running = 0;
   #hanging = 0;
 
@@ -46,8 +46,8 @@ export class NodeNames {
   }
 
   /**
-   * The address of a host as it is known now; a name that is new or was looked up 30 s ago is looked up meanwhile, for the next time.
-   * Throws NoAnswer when it leads to no address that may be a node's, or is not known yet.
+   * The known address of a host. A name that is new or was looked up 30 s ago is looked up in the background.
+   * Throws NoAnswer while the name has no permitted address.
    */
   addressOf(host: string): string {
     if (isIP(host) !== 0) {
@@ -90,7 +90,7 @@ export class NodeNames {
     return name;
   }
 
-  /** A look-up that hangs holds a thread of the process until the system gives up, so there are never more than a few. */
+  /** A hanging look-up holds a thread of the process until the system gives up, so few may run. */
   #next(): void {
     while (this.#running < NODE_LOOKUPS_AT_ONCE && this.#running + this.#hanging < NODE_LOOKUP_THREADS) {
       const host = this.#waiting.shift();
@@ -100,7 +100,7 @@ export class NodeNames {
     }
   }
 
-  /** Lets others have their turn when a look-up takes too long; what it finds in the end still counts. */
+  /** Lets others start when a look-up takes too long; its late result still counts. */
   #begin(host: string, name: Name): void {
     let isLate = false;
     this.#running++;
@@ -126,7 +126,7 @@ export class NodeNames {
       name.problem = name.ip !== undefined ? undefined : this.#problemOf(ips[0]);
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? "unknown";
-      // While the system's resolver is away, names lead where they led.
+      // While the system's resolver fails, names keep their addresses.
       if (code === "ENOTFOUND" || name.ip === undefined) {
         name.ip = undefined;
         name.problem = `its name leads to no address (${code})`;

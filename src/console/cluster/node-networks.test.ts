@@ -1,4 +1,4 @@
-// The addresses that may be a node's, and those that never are (M-04).
+// Which addresses may belong to nodes, and which never do (M-04).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

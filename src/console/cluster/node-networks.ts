@@ -1,14 +1,17 @@
-// Which addresses may be a node's: the console connects to what the metadata store says, and must not be led anywhere else (M-04).
+// Limits nodes' addresses, so that the metadata store cannot lead connections elsewhere (M-04).
 import { BlockList, isIP } from "node:net";
 import { GroveError } from "#base/errors.ts";
 
 /** Blocks of addresses that -allow_nodes takes. */
 export const ALLOWED_NETWORKS_MAX = 64;
 
-/** A block of addresses: what CIDR writes as address/length. */
+/** A block of addresses, in CIDR address/length. */
 type Network = readonly [address: string, length: number];
 
-/** Where no node lives, whatever an operator allows: other machines' services answer there, or nobody, or everybody. */
+/**
+ * Blocks that are never a node's, whatever operators allow: cloud metadata services, link-local, multicast,
+ * reserved and translated addresses.
+ */
 const NEVER: Readonly<Record<string, readonly Network[]>> = {
   "an address of a metadata service": [
     ["169.254.169.254", 32],
@@ -45,7 +48,7 @@ const LOOPBACK: readonly Network[] = [
   ["::1", 128],
 ];
 
-/** The addresses that may be a node's. */
+/** The addresses that nodes may have. */
 export class NodeNetworks {
   readonly #never = Object.entries(NEVER).map(([what, networks]) => ({ what, list: blockList(networks) }));
   readonly #loopback = blockList(LOOPBACK);
@@ -53,8 +56,9 @@ export class NodeNetworks {
   readonly #allowedLoopback: BlockList;
 
   /**
-   * Takes blocks such as `10.0.0.0/8`, `fd12::/16` or a single address, at most 64; none allow every address that may be one at all.
-   * The machine's own loopback is allowed only by a block that lies in it. Throws BAD_ARGUMENT for what is no block.
+   * Takes at most 64 blocks such as `10.0.0.0/8`, `fd12::/16` or a single address; without any, every
+   * possible node address is allowed. The machine's own loopback needs a block inside it. Throws BAD_ARGUMENT
+   * for an invalid block.
    */
   constructor(allowed: readonly string[] = []) {
     if (allowed.length > ALLOWED_NETWORKS_MAX) {
@@ -70,7 +74,7 @@ export class NodeNetworks {
       networks.length === 0 ? undefined : blockList(networks.filter((network) => !isOwn(network)));
   }
 
-  /** Says in words why an IP address is no node's; undefined when it may be one. */
+  /** Says why an IP address cannot be a node's; undefined when it can. */
   problemOf(ip: string): string | undefined {
     if (isIP(ip) === 0 || ip.includes("%")) return "it is no IP address";
     for (const { what, list } of this.#never)
@@ -85,7 +89,7 @@ export class NodeNetworks {
 }
 
 function has(list: BlockList, ip: string): boolean {
-  // IPv4 addresses in their IPv6 form are found among the rules for IPv4.
+  // IPv4 addresses in IPv6 form are checked by the rules for IPv4.
   return list.check(ip, isIP(ip) === 6 ? "ipv6" : "ipv4");
 }
 

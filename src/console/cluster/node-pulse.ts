@@ -1,17 +1,17 @@
-// What rollouts see of nodes: the last good poll, measured on the steady clock, and the failed operations (spec 3.2, decision D7).
+// Nodes as rollouts see them: last good poll on the steady clock, failed operations (spec 3.2, decision D7).
 import type { History } from "#console/history/history.ts";
 import type { TargetRunner } from "#console/orchestration/action-run.ts";
 import type { NodeLook, NodePulse } from "#console/orchestration/rollout-gate.ts";
 import type { ClusterState, NodeReading } from "./cluster-state.ts";
 
-/** What looking needs. */
+/** What the pulse needs. */
 export interface NodePulseDeps {
   readonly cluster: Pick<ClusterState, "node" | "onPoll">;
   readonly history: Pick<History, "errorsPerSecond">;
   readonly runner: Pick<TargetRunner, "isHealthy">;
 }
 
-/** Listens to polls from now on; `end` ends that. */
+/** Listens to polls until `end` is called. */
 export function openPulse({
   cluster,
   history,

@@ -1,4 +1,4 @@
-// The grade of a node that answers, from its disk and its temperature, and how a status is told (spec 3.2, decisions T5, D24).
+// Grades a node by disk and temperature, and maps statuses to those of the API (spec 3.2, decisions T5, D24).
 import { NODE_STATUS_THRESHOLDS } from "#base/limits.ts";
 import type { NodeStatus } from "#wire/webapi/cluster.ts";
 import type { KnownStatus, NodeReading } from "./cluster-state.ts";
@@ -6,8 +6,8 @@ import type { KnownStatus, NodeReading } from "./cluster-state.ts";
 const WORST_FIRST = ["critical", "degraded", "warning"] as const;
 
 /**
- * The status of a node that answers: the worst whose threshold either value exceeds. Exactly at a threshold it is not yet exceeded
- * (D24), and a value that is not known exceeds none.
+ * The status of a node that answers: the worst whose threshold either value exceeds. A value exactly at a
+ * threshold does not exceed it (D24), nor does an unknown one.
  */
 export function gradeOf(
   reading: Pick<NodeReading, "diskUsagePercent" | "cpuTempCelsius">,
@@ -22,14 +22,14 @@ export function gradeOf(
 }
 
 /**
- * A status as the interface tells it: one of the five of spec 3.2, which clients may have been made from, and beside it that nothing is
- * known yet. Whoever reads the status alone does not take such a node for one that works.
+ * The API's form of a status: one of the five of spec 3.2, which existing clients know, and a flag for
+ * "unknown". Clients that ignore the flag do not take such a node for a healthy one.
  */
 export function toldStatus(status: KnownStatus): { readonly status: NodeStatus; readonly unknown?: true } {
   return status === "unknown" ? { status: "offline", unknown: true } : { status };
 }
 
-/** True for a node that has answered, lately enough. */
+/** True for a node that answered recently enough. */
 export function isOnline({ status }: { readonly status: KnownStatus }): boolean {
   return status !== "offline" && status !== "unknown";
 }

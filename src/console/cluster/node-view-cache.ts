@@ -1,9 +1,9 @@
-// Each node's part of the views as JSON that is ready to be sent, written anew only when the node has changed.
+// Caches each node's part of the views as JSON, rewritten only after a change.
 import type { Audience } from "#base/audience.ts";
 import type { NodeState } from "./cluster-state.ts";
 import { type NodeFigures, operatorPartOf, publicNodeOf } from "./node-view.ts";
 
-/** The pieces of all nodes. */
+/** The JSON of all nodes. */
 export class NodeViewCache {
   readonly #figuresOf: (nodeId: string) => NodeFigures;
   readonly #kept: Readonly<Record<Audience, Map<string, Buffer>>> = {
@@ -15,7 +15,7 @@ export class NodeViewCache {
     this.#figuresOf = figuresOf;
   }
 
-  /** The piece of a node, written now if something has changed. */
+  /** The JSON of a node, written now after a change. */
   of(node: NodeState, audience: Audience): Buffer {
     const pieces = this.#kept[audience];
     const kept = pieces.get(node.id);
@@ -25,7 +25,7 @@ export class NodeViewCache {
     return json;
   }
 
-  /** Something of the node has changed: its pieces are no good any more. */
+  /** Invalidates the JSON of a changed node. */
   hasChanged(nodeId: string): void {
     for (const pieces of Object.values(this.#kept)) pieces.delete(nodeId);
   }

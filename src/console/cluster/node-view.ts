@@ -1,4 +1,4 @@
-// One node as visitors and as operators see it. The public form is put together field by field, never by taking fields away (W-09, D4).
+// One node as visitors and operators see it; the public form is built field by field (W-09, D4).
 import { toJson64 } from "#base/json64.ts";
 import type { NodeRates } from "#console/history/node-sample.ts";
 import type { OperatorNode, PublicNode } from "#wire/webapi/cluster.ts";
@@ -10,14 +10,14 @@ export interface NodeFigures {
   /** Undefined before the first answer. */
   readonly rates: NodeRates | undefined;
   readonly diskFullInDays: number | undefined;
-  /** True when it is known whether the disk is filling. */
+  /** True when the data suffices to tell whether the disk fills. */
   readonly isDiskForecastKnown: boolean;
 }
 
-/** What only operators see, without the two maps of users. */
+/** The fields for operators only, without the two maps of users. */
 export type OperatorPart = Omit<OperatorNode, keyof PublicNode | "per_user_storage" | "per_user_quota">;
 
-/** A node as everybody may see it: nothing in it depends on users (spec 5.8.4). */
+/** A node as visitors see it; nothing in it depends on users (spec 5.8.4). */
 export function publicNodeOf(node: NodeState, { rates, ...disk }: NodeFigures): PublicNode {
   const reading = node.lastGood;
   return {
@@ -49,7 +49,7 @@ export function publicNodeOf(node: NodeState, { rates, ...disk }: NodeFigures): 
   };
 }
 
-/** What an operator sees beyond that. */
+/** The additional fields for operators. */
 export function operatorPartOf(node: NodeState): OperatorPart {
   const reading = node.lastGood;
   const problem = node.pollError ?? (reading?.usersWithheld === true ? USERS_WITHHELD : undefined);
@@ -121,7 +121,7 @@ function operationFields(reading: NodeReading | undefined): Pick<PublicNode, Ope
 
 type LatencyField = Extract<keyof PublicNode, `op_latency_${string}`>;
 
-/** Percentiles of a node's last operations; null for what it did not say. */
+/** Percentiles of a node's last operations; null where unknown. */
 export function latencyFields(reading: NodeReading | undefined): Pick<PublicNode, LatencyField> {
   return {
     op_latency_write_ms_p50: reading?.opLatencyWriteMsP50 ?? null,

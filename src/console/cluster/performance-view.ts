@@ -1,4 +1,4 @@
-// What GET /api/performance says: the rates of the last minute of every node and of the cluster (spec 2.8, decision D9).
+// The answer of GET /api/performance: rates of nodes and cluster over a minute (spec 2.8, decision D9).
 import type { History } from "#console/history/history.ts";
 import { errorRatePct } from "#console/history/node-counters.ts";
 import type { PerformanceReply } from "#wire/webapi/performance.ts";
@@ -8,7 +8,7 @@ import { latencyFields } from "./node-view.ts";
 
 type NodePerformance = PerformanceReply["nodes"][number];
 
-/** Rates are sums over the nodes that answer; the cluster's error rate is that of all their operations together. */
+/** Rates are sums over answering nodes; the cluster's error rate is that of all their operations. */
 export function performanceReply(
   nodes: ReturnType<ClusterState["nodes"]>,
   history: Pick<History, "windowRates" | "errorWindow">,
@@ -39,7 +39,7 @@ export function performanceReply(
   };
 }
 
-/** Of a node that does not answer only its name and state: figures of half an hour ago are no performance. */
+/** For a node that does not answer only name and state, because rates of half an hour ago mislead. */
 function nodePerformance(node: NodeState, history: Pick<History, "windowRates">): NodePerformance {
   const isAnswering = isOnline(node);
   const rates = isAnswering ? history.windowRates(node.id) : undefined;

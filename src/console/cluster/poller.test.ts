@@ -1,4 +1,4 @@
-// Polls against nodes of every kind over real sockets: liars cost themselves, the others are graded on time (M-05, M-08, D24).
+// Polls of good and malicious nodes over real sockets: a bad node harms only itself (M-05, M-08, D24).
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { after, test } from "node:test";
@@ -142,7 +142,7 @@ test("a node is polled one poll at a time: what comes due meanwhile is left out 
   await until(() => open !== undefined);
   assert.equal(slow.requests.length, 1);
   const steadyMs = cluster.clock.steadyMs.bind(cluster.clock);
-  // The steady clock leaps as if the process had been stopped: the timers that were due fire once.
+  // The steady clock leaps as if the process had been stopped: due timers fire once.
   let leapMs = 0;
   cluster.clock.steadyMs = () => steadyMs() + leapMs;
   leapMs = 21_000;

@@ -1,4 +1,4 @@
-// Asks every node for its metrics each 5 s: one poll of a node at a time, and none waits for another's (spec 4.4, 8, D24, M-08).
+// Polls every node's metrics each 5 s, independent of others and one at a time (spec 4.4, 8, D24, M-08).
 
 import type { Clock } from "#base/clock.ts";
 import { POLL_INTERVAL_MS } from "#base/limits.ts";
@@ -12,18 +12,20 @@ import { NodeDocument, UserAllowance } from "./node-document.ts";
 import type { NodeHttp, NodeTarget } from "./node-http.ts";
 import { SecurityEventFeed } from "./security-event-feed.ts";
 
-/** Share of a poll's interval by which a node's polls start apart from where they were (decision D24: jittered). */
+/** Largest delay of a poll after its due time (decision D24: jittered). */
 const POLL_JITTER_MS = 100;
-/** Time in which a node must have answered a poll in full (decision D24, M-04). */
+/** Time within which a node must have answered a poll in full (decision D24, M-04). */
 export const POLL_TIMEOUT_MS = 3_000;
-/** Time for the security events that are asked for after a good poll; with the poll's own it stays below the interval. */
+/**
+ * Time for the security events after a good poll; together with the poll's own it stays below the interval.
+ */
 const POLL_EVENTS_TIMEOUT_MS = 1_500;
-/** Bytes of a node's document: as many users as a node lists, with long names. */
+/** Bytes of a node's document: the most users that a node lists, with long names. */
 export const POLL_ANSWER_MAX_BYTES = 33_554_432;
 /** Bytes of a node's list of security events: 100 of them with long names. */
 const POLL_EVENTS_MAX_BYTES = 131_072;
 
-/** What polls are made with. */
+/** What polls need. */
 export interface PollerDeps {
   readonly book: ClusterStateStore;
   readonly addresses: Pick<NodeAddresses, "target">;
@@ -32,7 +34,7 @@ export interface PollerDeps {
   readonly log: Logger;
 }
 
-/** What the polls came to since the start. */
+/** Counts of the polls' outcomes since the start. */
 export interface PollCounts {
   readonly answered: number;
   readonly failed: number;
@@ -44,7 +46,7 @@ interface PolledNode {
   readonly id: string;
   readonly document: NodeDocument;
   readonly feed: SecurityEventFeed;
-  /** The life of the node and its count of security events when they were read last; undefined when they must be read. */
+  /** The node's start and its count of security events at the last read; undefined when they must be read. */
   eventsRead: string | undefined;
   /** Steady time of the next poll without its jitter. */
   dueMs: number;
@@ -52,10 +54,10 @@ interface PolledNode {
   cancel: () => void;
 }
 
-/** The golden ratio's fraction: whatever number of nodes it is taken for in turn, their polls lie evenly apart. */
+/** The golden ratio's fraction: its multiples spread the polls of any number of nodes evenly. */
 const EVENLY = 0.618_033_988_749_895;
 
-/** Polls all nodes that the book is told of. */
+/** Polls all nodes that it is given. */
 export class Poller {
   readonly #deps: PollerDeps;
   readonly #allowance = new UserAllowance();
@@ -72,12 +74,12 @@ export class Poller {
     });
   }
 
-  /** What polls came to. */
+  /** Counts of the polls' outcomes. */
   get counts(): PollCounts {
     return { ...this.#counts };
   }
 
-  /** Ids of the nodes whose poll has begun and not ended. */
+  /** Ids of the nodes with a poll in progress. */
   underWay(): readonly string[] {
     return [...this.#nodes.values()].filter((node) => node.isUnderWay).map((node) => node.id);
   }
@@ -95,7 +97,7 @@ export class Poller {
     }
   }
 
-  /** Polls no more. What is under way then ends by itself, or with its connection. */
+  /** Starts no more polls. Those in progress end by themselves, or with their connection. */
   close(): void {
     this.#isClosed = true;
     this.#endChanges();
@@ -123,7 +125,7 @@ export class Poller {
     const waitMs = Math.max(0, node.dueMs - clock.steadyMs()) + systemFraction() * POLL_JITTER_MS;
     node.cancel = clock.after(waitMs, () => {
       const lateMs = clock.steadyMs() - node.dueMs;
-      // What was slept through is not made up for.
+      // Polls missed during sleep are not made up for.
       const skipped = Math.floor(Math.max(0, lateMs) / POLL_INTERVAL_MS);
       node.dueMs += (skipped + 1) * POLL_INTERVAL_MS;
       this.#counts.missed += skipped;
@@ -158,8 +160,8 @@ export class Poller {
   }
 
   /**
-   * The node's new security events; it is asked only when its count says that there are some. It answered for its metrics, so that it does
-   * not answer here costs nothing but them.
+   * Returns the node's new security events; asks only when its count has grown. A failure here loses only the
+   * events, because the poll itself succeeded.
    */
   async #events(
     node: PolledNode,

@@ -1,4 +1,4 @@
-// What is new in a node's list of security events (decision D22); like everything of a node's, it may be a lie.
+// Finds what is new in a node's list of security events, which may contain false data (decision D22).
 import { isIP } from "node:net";
 import { parse64 } from "#base/json64.ts";
 import { SECURITY_EVENTS_KEPT } from "#base/limits.ts";
@@ -9,14 +9,14 @@ import { NoAnswer } from "./no-answer.ts";
 
 const EVENT_ID = /^[0-9A-Za-z-]{1,64}$/;
 
-/** One node's events, from poll to poll. */
+/** One node's events, poll after poll. */
 export class SecurityEventFeed {
-  /** Counts by id, of the events that the node showed last. */
+  /** Counts by id, from the node's last list. */
   #shown: ReadonlyMap<string, number> = new Map();
 
   /**
-   * The events that were not shown before, or not so often, oldest first. What is no event is passed over. Throws NoAnswer or SyntaxError
-   * when the body is no list of at most 100 events.
+   * The events that are new or have a higher count, oldest first. Invalid entries are skipped. Throws
+   * NoAnswer or SyntaxError when the body is no list of at most 100 events.
    */
   take(body: Buffer): readonly SecurityEvent[] {
     const list = (parse64(body.toString("utf8")) as { events?: unknown } | null)?.events;

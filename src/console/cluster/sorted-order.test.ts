@@ -1,4 +1,4 @@
-// The order of items over random changes is always that of a fresh sort, and what is asked of it costs few comparisons.
+// The order after random changes equals a fresh sort and costs few comparisons.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,9 +1,9 @@
-// Items in an order that is kept over changes: what has not moved is not sorted again. In steps, so that others get their turns.
+// A sorted list that is updated in steps, without sorting unmoved items again.
 
-/** Items that are sorted or merged between two steps. */
+/** Items that are sorted or merged in one step. */
 const STEP = 2_048;
 
-/** An order by a comparison that never calls two items equal. */
+/** An order by a comparison under which no two items are equal. */
 export class SortedOrder<Item> {
   readonly #compare: (a: Item, b: Item) => number;
   #items: readonly Item[] = [];
@@ -12,14 +12,14 @@ export class SortedOrder<Item> {
     this.#compare = compare;
   }
 
-  /** The items in their order. */
+  /** The items in order. */
   get items(): readonly Item[] {
     return this.#items;
   }
 
   /**
-   * Brings the order up to date: `moved` are those that are new or compare otherwise than before, `gone` those that are no more. The items
-   * change at the end, all at once.
+   * Brings the order up to date: `moved` items are new or compare differently than before, `gone` ones are
+   * removed. `items` changes at the end, all at once.
    */
   *update(moved: ReadonlySet<Item>, gone: ReadonlySet<Item>): Generator<void, void> {
     if (moved.size === 0 && gone.size === 0) return;
@@ -33,7 +33,7 @@ export class SortedOrder<Item> {
     this.#items = yield* this.#merged(stayed, fresh);
   }
 
-  /** Index of the first item that is not before the place that `isBefore` tells of. */
+  /** Index of the first item for which `isBefore` is false. */
   firstFrom(isBefore: (item: Item) => boolean): number {
     let low = 0;
     let high = this.#items.length;

@@ -1,7 +1,7 @@
-// Long work in short turns: between them the event loop does what else there is to do.
+// Runs long work in time slices, with other work of the event loop in between.
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/** Runs the work to its end, which pauses wherever it yields; a turn takes `turnMs` and what lies between two yields. */
+/** Runs the work to its end, with pauses at its yields; one slice takes about `turnMs`. */
 export async function inTurns<Result>(work: Generator<void, Result>, turnMs: number): Promise<Result> {
   for (;;) {
     const endMs = performance.now() + turnMs;

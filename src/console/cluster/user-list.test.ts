@@ -1,4 +1,4 @@
-// The list of users: merged over nodes, in both orders, page by page, with defaults for whom nobody has reported yet (D5, spec 5.9).
+// The list of users: merge, both orders, pages, and defaults for unreported users (D5, spec 5.9).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stringify64 } from "#base/json64.ts";
@@ -60,7 +60,7 @@ function startList(nodes: readonly string[], roots: RootPlace[] = []) {
   });
   const page = async (query: object = {}) => {
     const answer: unknown = JSON.parse(String(await users.page(usersQuery.parse(query))));
-    // Nothing beside what the schema names.
+    // No fields beside the schema's.
     assert.equal(stringify64(userList.strict().parse(answer)), stringify64(answer));
     return userList.parse(answer);
   };
@@ -171,7 +171,7 @@ test("a user whose home node has not reported is pending with the default quota,
     ],
     ["pending", 17_179_869_184, 0, "a", null],
   );
-  // The first word of a node shows at once, without waiting for a round.
+  // A node's first report shows at once, without waiting for a round.
   book.answered("a", readingOf({ "new@x": { used: 9n, quota: 10n } }));
   assert.deepEqual([(await row("new@x"))?.quota_source, (await row("new@x"))?.used_bytes], ["explicit", 9]);
   book.failed("a", "silent");
@@ -268,13 +268,13 @@ test("node leaves the users of one node, in pages of their own and together with
   );
   assert.deepEqual(await names({ node: "b", q: "BOB" }), ["bobby@x"]);
   assert.deepEqual(await page({ node: "nobody" }), { users: [], total_users: 0, next_cursor: null });
-  // A page of one node is not kept as that of another or of all.
+  // Cached pages of one node are not used for another or for all.
   assert.equal((await page({})).total_users, 5);
   assert.notEqual(
     await users.page(usersQuery.parse({ node: "a" })),
     await users.page(usersQuery.parse({ node: "b" })),
   );
-  // Who moves is in the list of the new node alone.
+  // A user who moved is only in the list of the new node.
   book.answered("a", readingOf({ "alice@x": { used: 3n, quota: 10n } }));
   book.answered("b", readingOf({ "bob@x": { used: 1n, quota: 10n } }));
   round();
@@ -291,12 +291,12 @@ test("a quota that was set shows at once and stays until a poll that began later
   assert.equal((await row("bob@x"))?.quota_limit, 100);
   users.quotaWasSet("bob@x", { nodeId: "a", quotaBytes: U64_MAX, source: "explicit" });
   assert.equal((await row("bob@x"))?.quota_limit, "18446744073709551615");
-  // A poll that was under way during the change still tells of the old one.
+  // A poll that was in progress during the change still reports the old quota.
   clock.advance(1_000);
   book.answered("a", old);
   round();
   assert.equal((await row("bob@x"))?.quota_limit, "18446744073709551615");
-  // While the node is silent there is no newer word than the change.
+  // While the node is silent, no newer report replaces the change.
   for (let i = 0; i < 5; i++) round();
   assert.equal((await row("bob@x"))?.quota_limit, "18446744073709551615");
   book.answered("a", readingOf({ "bob@x": { used: 50n, quota: 200n } }));

@@ -1,4 +1,4 @@
-// All users of the cluster: merged from what the nodes report and the store assigns, once per round and only when asked (decision D5).
+// All users of the cluster, merged from nodes and store once per round and on request (decision D5).
 import { LRUCache } from "lru-cache";
 import type { Clock } from "#base/clock.ts";
 import { stringify64 } from "#base/json64.ts";
@@ -18,14 +18,14 @@ import { inTurns } from "./turns.ts";
 import { compareNames, compareUsage, cursorBehind, parseCursor, type UsersQuery } from "./user-query.ts";
 import { type MergedUser, quotaInEffect, userRowOf } from "./user-row.ts";
 
-/** Bytes of finished pages of the list of users that are kept until something in it changes. */
+/** Bytes of finished pages that are cached until the list of users changes. */
 const USERS_PAGES_KEPT_BYTES = 16_777_216;
-/** Time in one turn of the event loop that goes into bringing the list of users up to date. */
+/** Time that one turn of the event loop spends on updating the list of users. */
 export const USERS_SLICE_MS = 4;
 /** Quotas that were set here and that their nodes' metrics do not show yet. */
 const QUOTAS_AHEAD_MAX = 10_000;
 
-/** Users that a merge takes between two looks at the time. */
+/** Users that a merge takes between two looks at the clock. */
 const STEP = 256;
 
 /** What the list is made from. */
@@ -34,7 +34,7 @@ export interface UserListDeps {
   readonly cluster: ClusterState;
   readonly homes: HomeNodes;
   readonly decided: Pick<DecidedUsers, "locked" | "refresh" | "version">;
-  /** Forecast of the day on which a user's quota is full. */
+  /** Forecast of the days until a user's quota is full. */
   readonly fullInDays: (username: string) => number | undefined;
 }
 
@@ -43,15 +43,15 @@ interface QuotaAhead {
   readonly nodeId: string;
   readonly quotaBytes: bigint;
   readonly source: "explicit" | "default";
-  /** The inode limit, where the change named one. */
+  /** The inode limit, where the change set one. */
   readonly inodes?: Pick<UserDetail, "inodeLimit" | "inodeLimitExplicit">;
   readonly setAtMs: number;
 }
 
-/** What a merge found of one user. */
+/** The result of a merge for one user. */
 type Finding = Pick<MergedUser, "nodeId" | "usedBytes" | "quotaBytes" | "source" | "detail">;
 
-/** The list. Nothing is computed while nobody asks. */
+/** The list. It computes only on request. */
 export class UserList {
   readonly #deps: UserListDeps;
   readonly #users = new Map<string, MergedUser>();
@@ -86,7 +86,7 @@ export class UserList {
     return this.#pageNow(query).body;
   }
 
-  /** The same at once; undefined while something has to be merged first. */
+  /** The same at once; undefined when a merge must come first. */
   kept(query: UsersQuery): { readonly body: Buffer } | undefined {
     if (this.#merges === 0 || this.#isStale || this.#merging !== undefined) return undefined;
     void this.#deps.homes.refresh();
@@ -112,19 +112,19 @@ export class UserList {
     return page;
   }
 
-  /** All users by name, and the number of the merge that found them: while it stays nothing has changed. */
+  /** All users by name, and the number of their merge; the same number means no change. */
   async everybody(): Promise<{ readonly users: readonly Readonly<MergedUser>[]; readonly merge: number }> {
     await this.#bringUpToDate();
     return { users: this.#orders.name.items, merge: this.#merges };
   }
 
-  /** What is known of one user now; undefined when nobody knows one. */
+  /** The current data of one user; undefined for an unknown one. */
   async find(username: string): Promise<Readonly<MergedUser> | undefined> {
     await this.#bringUpToDate();
     return this.#users.get(username);
   }
 
-  /** Shows a quota that a node has just set, from now on: its metrics are up to one poll behind. */
+  /** Shows a quota that a node has just set, because its metrics are up to one poll behind. */
   quotaWasSet(username: string, quota: Omit<QuotaAhead, "setAtMs">): void {
     const oldest = this.#ahead.keys().next();
     if (this.#ahead.size >= QUOTAS_AHEAD_MAX && oldest.done !== true) this.#ahead.delete(oldest.value);
@@ -133,18 +133,19 @@ export class UserList {
     this.#isStale = true;
   }
 
-  /** Listens no more. */
+  /** Unsubscribes from the cluster. */
   close(): void {
     for (const end of this.#ends) end();
   }
 
   #polled({ node, reading, steadyMs }: PollOutcome): void {
     if (reading === undefined) return;
-    // Whoever starts the console does not have to wait a round to see users.
+    // The first report of a node shows at once, so that a started console shows users without waiting a
+    // round.
     if (!this.#heardNodes.has(node.id)) this.#isStale = true;
     this.#heardNodes.add(node.id);
     for (const [username, { nodeId, setAtMs }] of this.#ahead) {
-      // A poll that ended so long after began after the change.
+      // A poll that ended this much later also began after the change.
       if (nodeId === node.id && steadyMs - setAtMs > 2 * POLL_INTERVAL_MS) this.#ahead.delete(username);
     }
   }
@@ -188,7 +189,9 @@ export class UserList {
     this.#pages.clear();
   }
 
-  /** Every user once: as the home node reports, and those of whom it has said nothing with the default quota (spec 5.9). */
+  /**
+   * Every user once: as the home node reports, and with the default quota before it has reported (spec 5.9).
+   */
   *#findings(put: (username: string, finding: Finding) => void): Generator<void, void> {
     const homes = this.#deps.homes.current;
     let steps = 0;
@@ -197,7 +200,7 @@ export class UserList {
       for (const [username, usedBytes] of lastGood.perUserStorage) {
         if (++steps % STEP === 0) yield;
         const home = homes.get(username);
-        // The store's word stands: a node cannot speak for users of another (M-05).
+        // The store's home decides, because a node cannot speak for users of another (M-05).
         if (home === undefined || home === id)
           put(username, this.#reported(username, usedBytes, id, lastGood));
       }

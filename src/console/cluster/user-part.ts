@@ -1,4 +1,4 @@
-// One map of users in a node's document: read again only when its bytes have changed, and in pieces where it is large (D12, M-05).
+// One map of users in a node's document: read only after changes, and in pieces when large (D12, M-05).
 import { hash } from "node:crypto";
 import { parse64 } from "#base/json64.ts";
 import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
@@ -9,7 +9,7 @@ import { countAt, detailAt, rereadUsers, type ValueScan } from "./known-users.ts
 import { NoAnswer } from "./no-answer.ts";
 import { UserValues } from "./user-values.ts";
 
-/** Bytes of a node's document that are read in one go; larger ones in pieces, so that the event loop turns between them. */
+/** Bytes of a node's document that are read at once, so that the event loop runs between pieces. */
 export const POLL_PIECE_BYTES = 65_536;
 
 /** The maps of users by their names in the document. */
@@ -24,7 +24,7 @@ export interface UserMapValues {
 /** Name of a map of users. */
 export type UserMapName = keyof UserMapValues;
 
-/** Maps of users near their quota alone, whichever users the others list. */
+/** Maps of users near their quota only, independent of the other lists. */
 export const NEAR_MAP_NAMES = ["near_quota_storage", "near_quota_limit"] as const;
 
 /** The maps' names in the order in which nodes write them. */
@@ -42,7 +42,7 @@ type Readers = {
   ) => UserMapValues[N] | undefined;
 };
 
-/** How a value of each map is read; undefined for what it cannot be. */
+/** Reads a value of each map; undefined for an invalid one. */
 const READERS: Readers = {
   per_user_storage: count,
   per_user_quota: count,
@@ -51,7 +51,7 @@ const READERS: Readers = {
   near_quota_limit: count,
 };
 
-/** What is taken of a value that is not valid. */
+/** Keeps the valid part of an invalid value. */
 const REMAINS: Readers = {
   per_user_storage: () => undefined,
   per_user_quota: () => undefined,
@@ -62,7 +62,7 @@ const REMAINS: Readers = {
 
 type Rereaders = { readonly [N in UserMapName]: ValueScan<UserMapValues[N]> };
 
-/** How a value is read where the same users are listed as before. */
+/** Rereads a value where the same users are listed as before. */
 const REREADERS: Rereaders = {
   per_user_storage: countAt,
   per_user_quota: countAt,
@@ -71,25 +71,25 @@ const REREADERS: Rereaders = {
   near_quota_limit: countAt,
 };
 
-/** A map of users as the node said it last. */
+/** A map of users from the node's last document. */
 export interface ReadMap<N extends UserMapName> {
   readonly users: UserValues<UserMapValues[N]>;
-  /** False when something in it was no username or no valid value; such entries are left out. */
+  /** False when an entry had no valid username or value; such entries are left out. */
   readonly isValid: boolean;
 }
 
-/** What is read in one go, byte by byte: a millisecond. */
+/** Bytes that are reread at once, which takes a millisecond. */
 const REREAD_MAX_BYTES = 524_288;
 
 /** Lets the event loop turn. */
 export type Turn = () => Promise<void>;
 
-/** One map of one node, from poll to poll. */
+/** One map of one node, poll after poll. */
 export class UserPart<N extends UserMapName> {
   readonly #name: N;
   #read: ReadMap<N> = nobody();
   #digest = "";
-  /** Fields that stood behind the map in its bytes. */
+  /** Fields after the map in its bytes. */
   #behind: Readonly<Record<string, unknown>> = {};
 
   constructor(name: N) {
@@ -97,9 +97,9 @@ export class UserPart<N extends UserMapName> {
   }
 
   /**
-   * Takes the bytes of the map, which begin with a comma and its name: `,"per_user_quota":{…}`, and may go on with other fields. Returns it
-   * and those fields. Names that `listed` has were checked there, and are shared with it. Throws SyntaxError for what is no JSON, and
-   * NoAnswer for a large one that cannot be read in pieces.
+   * Reads the bytes of the map, which begin with `,"per_user_quota":{…}`, and the fields after it. Names in
+   * `listed` are valid already and are shared with it. Throws SyntaxError for invalid JSON, and NoAnswer for
+   * a large map that cannot be read in pieces.
    */
   async take(
     bytes: Buffer,
@@ -121,7 +121,7 @@ export class UserPart<N extends UserMapName> {
     return { read: this.#read, behind: this.#behind };
   }
 
-  /** Takes the map if it lists the same users as before, laid out as our nodes do, with nothing behind it; false when it does not. */
+  /** Rereads a map with the same users in the nodes' layout and nothing after it; false for any other. */
   #reread(bytes: Buffer): boolean {
     const { users: before, isValid } = this.#read;
     if (!isValid || before.size === 0 || bytes.length > REREAD_MAX_BYTES) return false;
@@ -142,7 +142,7 @@ export class UserPart<N extends UserMapName> {
     return this.#read;
   }
 
-  /** Forgets what the node said. */
+  /** Forgets the node's map. */
   clear(): ReadMap<N> {
     if (this.#read.users.size > 0 || !this.#read.isValid) this.#read = nobody();
     this.#digest = "";
@@ -154,7 +154,7 @@ function nobody<N extends UserMapName>(): ReadMap<N> {
   return { users: UserValues.of(new Map()), isValid: true };
 }
 
-/** Entries that are read one by one; what is as it was before keeps its object. */
+/** Collects entries one by one; unchanged values keep their objects. */
 class Gathering<N extends UserMapName> {
   readonly #name: N;
   readonly #before: UserValues<UserMapValues[N]>;
@@ -169,7 +169,7 @@ class Gathering<N extends UserMapName> {
     this.#listed = listed;
   }
 
-  /** Adds a piece of the map. `exact` parses it again for whoever writes integers that a number would round (T17). */
+  /** Adds a piece of the map. `exact` parses it again where a number would round an integer (T17). */
   addAll(piece: unknown, exact: () => unknown): void {
     if (piece === null || typeof piece !== "object" || Array.isArray(piece)) {
       this.#isValid = false;
@@ -201,7 +201,7 @@ class Gathering<N extends UserMapName> {
     return REMAINS[this.#name](value, before);
   }
 
-  /** The whole; the one before when nothing has changed. */
+  /** The whole map; the one before when it is unchanged. */
   result(before: ReadMap<N>): ReadMap<N> {
     const isSame =
       !this.#hasChanged && this.#users.size === this.#before.size && this.#isValid === before.isValid;
@@ -271,7 +271,7 @@ function isUsername(name: string): boolean {
   }
 }
 
-/** Parses an object. Throws SyntaxError, also for JSON that is none. */
+/** Parses an object. Throws SyntaxError, also for JSON of another type. */
 function parse(text: string, parser: (text: string) => unknown): Readonly<Record<string, unknown>> {
   const parsed = parser(text);
   if (parsed === null || typeof parsed !== "object" || Array.isArray(parsed)) {
@@ -299,12 +299,12 @@ async function digestOf(bytes: Buffer, turn: Turn): Promise<string> {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
-/** Set in braces and not in brackets; without it, one is the other: `[` or `{`, `]` or `}`. */
+/** Set in braces and not in brackets; without it `[` equals `{`, and `]` equals `}`. */
 const BRACE_BIT = 0x20;
 const OPENING = 0x5b;
 const CLOSING = 0x5d;
 
-/** Reads a large map some tens of kilobytes at a time; returns the fields behind it. */
+/** Reads a large map some tens of kilobytes at a time; returns the fields after it. */
 async function readInPieces<N extends UserMapName>(
   bytes: Buffer,
   name: N,
@@ -319,17 +319,17 @@ async function readInPieces<N extends UserMapName>(
     if (isLast) {
       const rest = bytes.toString("utf8", end + 1);
       if (rest.length > POLL_PIECE_BYTES) throw new NoAnswer("the document cannot be read in pieces");
-      // What is behind a map is nothing, or a comma and further fields.
+      // After a map comes nothing, or a comma and further fields.
       return rest === "" ? {} : parse(`{"":0${rest}}`, parsePlain);
     }
-    // A comma that nothing follows would not be noticed in pieces that are parsed one by one.
+    // Pieces parsed one by one would hide a trailing comma.
     if (bytes[end + 1] !== QUOTE) throw new SyntaxError("an entry begins with its name");
     start = end + 1;
     await turn();
   }
 }
 
-/** Finds the comma or brace behind an entry, from some way behind `start` on. */
+/** Finds the comma or brace after an entry, beginning some way after `start`. */
 function endOfPiece(bytes: Buffer, start: number): { end: number; isLast: boolean } {
   const enough = start + POLL_PIECE_BYTES;
   const tooMuch = Math.min(bytes.length, start + 4 * POLL_PIECE_BYTES);

@@ -1,11 +1,11 @@
-// What GET /api/users may be asked, and the place in the order where a page ends and the next begins (decision D5).
+// The query of GET /api/users, and the cursor between two pages (decision D5).
 import { z } from "zod";
 import { USERNAME_MAX_LENGTH } from "#base/limits.ts";
 import type { MergedUser } from "./user-row.ts";
 
 /** Users on one page of the list (decision D5). */
 const USERS_PAGE_MAX = 500;
-/** Users on one page unless told otherwise. */
+/** Default number of users on one page. */
 const USERS_PAGE_DEFAULT = 100;
 
 /** The query of GET /api/users. */
@@ -13,9 +13,9 @@ export const usersQuery = z
   .object({
     /** Part of a username, in any case. */
     q: z.string().max(USERNAME_MAX_LENGTH).optional(),
-    /** Id of a node: only those whose root lives there. */
+    /** Id of a node; limits the list to users whose root lives there. */
     node: z.string().min(1).max(63).optional(),
-    /** true: only those who are locked out. */
+    /** true: locked users only. */
     locked: z.literal("true").optional(),
     sort: z.enum(["usage", "name"]).default("name"),
     limit: z.coerce.number().int().min(1).max(USERS_PAGE_MAX).default(USERS_PAGE_DEFAULT),
@@ -30,7 +30,7 @@ export const usersQuery = z
 /** A checked query. */
 export type UsersQuery = z.infer<typeof usersQuery>;
 
-/** Behind which user a page begins. Users may come and go meanwhile: nobody is skipped or told twice who has not moved in the order. */
+/** The user after whom a page begins; changes neither skip nor repeat users that keep their place. */
 export interface UserPlace {
   readonly username: string;
   readonly usedShare: number;
@@ -46,12 +46,12 @@ export function compareUsage(a: UserPlace, b: UserPlace): number {
   return b.usedShare - a.usedShare || compareNames(a, b);
 }
 
-/** The cursor behind a user. */
+/** The cursor after a user. */
 export function cursorBehind({ username, usedShare }: MergedUser): string {
   return Buffer.from(JSON.stringify([usedShare, username])).toString("base64url");
 }
 
-/** The place that a cursor tells of; undefined for what is no cursor. */
+/** The place in a cursor; undefined for an invalid one. */
 export function parseCursor(cursor: string): UserPlace | undefined {
   try {
     const place: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));

@@ -1,4 +1,4 @@
-// One user in the list: what is known of the root, and how that is shown (decision D5, spec 5.9).
+// One row of the user list: what is known of a root and how it is shown (decision D5, spec 5.9).
 
 import { toJson64 } from "#base/json64.ts";
 import { DEFAULT_QUOTA_BYTES } from "#base/limits.ts";
@@ -7,7 +7,7 @@ import { usageLevel } from "#base/usage-level.ts";
 import type { UserRow } from "#wire/webapi/user.ts";
 import type { UserDetail } from "./cluster-state.ts";
 
-/** A user, merged from what the home node says and what was set here since. Changed in place. */
+/** A user, merged from the home node's report and from changes made here since. Changed in place. */
 export interface MergedUser {
   readonly username: string;
   nodeId: string;
@@ -17,13 +17,13 @@ export interface MergedUser {
   /** "pending": the home node has not reported (spec 5.9). */
   source: UserRow["quota_source"];
   detail: UserDetail | undefined;
-  /** What the order by usage goes by: the used part of the quota. */
+  /** The used share of the quota, by which the order by usage sorts. */
   usedShare: number;
-  /** The last merge that has met this user. */
+  /** The last merge that contained this user. */
   metInMerge: number;
 }
 
-/** The row of a user. `fullInDays` is the forecast, where there is one. */
+/** The row of a user. `fullInDays` is the forecast, if any. */
 export function userRowOf(
   user: MergedUser,
   beside: { readonly nodeName: string; readonly fullInDays: number | undefined; readonly isLocked: boolean },
@@ -59,7 +59,7 @@ function limitSource(isExplicit: boolean | null | undefined): UserRow["inode_lim
   return isExplicit ? "explicit" : "default";
 }
 
-/** The quota in effect for what a node reports: nothing and zero are the default (spec 2.1). */
+/** The quota in effect for a node's report: none and zero mean the default (spec 2.1). */
 export function quotaInEffect(reported: bigint | undefined): bigint {
   return reported === undefined || reported === 0n ? DEFAULT_QUOTA_BYTES : reported;
 }

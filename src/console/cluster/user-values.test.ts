@@ -1,4 +1,4 @@
-// Values of users by name: a map like any other for whoever reads it, and names that are there once.
+// Values of users by name: readers see an ordinary map, and names are stored once.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

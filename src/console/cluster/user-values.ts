@@ -1,12 +1,12 @@
-// A node's users by name with a value for each: maps that list the same users share their names, so that a value that changes makes no new map.
+// A node's users with one value each, where maps of the same users share their names.
 
-/** Names in the order in which a node lists them, and where in it each is. */
+/** Names in the node's order, and the position of each. */
 interface Roster {
   readonly names: readonly string[];
   readonly places: ReadonlyMap<string, number>;
 }
 
-/** Such a map. It never changes. */
+/** An immutable map of users to values. */
 export class UserValues<V> implements ReadonlyMap<string, V> {
   readonly #roster: Roster;
   readonly #values: readonly V[];
@@ -16,7 +16,7 @@ export class UserValues<V> implements ReadonlyMap<string, V> {
     this.#values = values;
   }
 
-  /** Makes one of entries; it shares its names with the first of `others` that lists the same ones in the same order. */
+  /** Makes a map; it shares names with the first of `others` that lists the same ones in order. */
   static of<V>(
     entries: ReadonlyMap<string, V>,
     others: readonly (UserValues<unknown> | undefined)[] = [],
@@ -45,17 +45,17 @@ export class UserValues<V> implements ReadonlyMap<string, V> {
     return place === undefined ? undefined : this.#values[place];
   }
 
-  /** The value at a place in the order of names. */
+  /** The value at a position in the order of names. */
   at(place: number): V | undefined {
     return this.#values[place];
   }
 
-  /** The same users with other values, given in the order of their names. */
+  /** The same users with other values, in the order of their names. */
   with(values: readonly V[]): UserValues<V> {
     return new UserValues(this.#roster, values);
   }
 
-  /** A copy of all values in the order of names, to be changed. */
+  /** A copy of all values in the order of names, for changes. */
   copy(): V[] {
     return this.#values.slice();
   }

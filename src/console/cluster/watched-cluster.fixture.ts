@@ -1,4 +1,4 @@
-// A watched cluster of fake nodes on a clock that the test moves, in steps so small that polls have their time.
+// A watched cluster of fake nodes on a clock that the test moves in steps small enough for polls to finish.
 
 import { ManualClock } from "#base/clock.ts";
 import { type FakeNode, fakeUsers, startFakeNode } from "#base/fake-nodes.fixture.ts";
@@ -18,12 +18,12 @@ export async function closeAll(): Promise<void> {
   for (const close of closers.splice(0).toReversed()) await close();
 }
 
-/** Has something closed with the rest. */
+/** Registers a function for `closeAll`. */
 export function atEnd(close: () => Promise<void> | void): void {
   closers.push(close);
 }
 
-/** A cluster of fake nodes, and a clock by which their polls come due. */
+/** A cluster of fake nodes, and the clock of their polls. */
 export async function watched(
   nodes: readonly Pick<FakeNode, "id" | "address">[],
   wish: { metricsToken?: string; allowNodes?: readonly string[]; lookup?: Lookup } = {},
@@ -53,7 +53,7 @@ export async function watched(
   return { ...watch, clock, records, outcomes, directory };
 }
 
-/** The node as the store lists it. */
+/** The node as the metadata store lists it. */
 export function recordOf(node: Pick<FakeNode, "id" | "address">): NodeRecord {
   return {
     fsId: node.id,
@@ -80,7 +80,7 @@ export async function fake(id: string, users = fakeUsers(3)): Promise<FakeNode> 
 
 type Watched = Awaited<ReturnType<typeof watched>>;
 
-/** Lets an interval pass in small steps; after each, all polls but those that hang have their time to end. */
+/** Lets an interval pass in small steps; after each, all polls but hanging ones have time to end. */
 export async function round(
   cluster: Pick<Watched, "clock" | "poller">,
   wish: { hanging?: string; ms?: number } = {},

@@ -1,8 +1,11 @@
-// How rows of several moments become one (decision D9).
+// Aggregates rows of several moments into one (decision D9).
 import { OPS_COLUMN, type RING_COLUMNS } from "./columns.ts";
 import type { RowRange } from "./recent-hour.ts";
 
-/** A column's figure over slots, first and last included: a mean over what is known, the largest, or a mean by operations; NaN for nothing. */
+/**
+ * A column's value over slots, first and last included: mean of known values, maximum, or mean by operations;
+ * NaN without any.
+ */
 export function acrossTime(
   range: Pick<RowRange, "at">,
   column: number,

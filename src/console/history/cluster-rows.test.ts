@@ -1,4 +1,4 @@
-// Tests of the cluster's rows against the plainest way to work them out: sums, means by weight, the worst node (decision D9).
+// Tests of the cluster's rows against a plain model: sums, weighted means, the worst node (decision D9).
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -21,7 +21,7 @@ function node(rows: readonly (readonly (number | null)[] | undefined)[], diskByt
   return { ring, diskBytes };
 }
 
-/** What D9 says, column by column and slot by slot. */
+/** The expected values of D9, column by column and slot by slot. */
 function expected(nodes: readonly NodeRows[], column: number, slot: number): number {
   const known = nodes
     .map(({ ring, diskBytes }) => ({

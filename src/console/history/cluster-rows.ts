@@ -1,29 +1,29 @@
-// The cluster's rows: those of all nodes in a slot made one, worked out once for each slot and again when a row comes late (D9).
+// The cluster's rows: nodes' rows of a slot aggregated once, and again after a late row (D9).
 import { HISTORY_SNAPSHOTS_PER_NODE } from "#base/limits.ts";
 import { OPS_COLUMN, RING_COLUMNS, rounded } from "./columns.ts";
 import type { SlotRing } from "./slot-ring.ts";
 
 const SLOTS: number = HISTORY_SNAPSHOTS_PER_NODE;
 const NO_SLOT = -1;
-/** Figures that are looked at before other work gets its turn: about a millisecond. */
+/** Values that are read before other work runs: about a millisecond. */
 const FIGURES_PER_TURN = 100_000;
-/** What a node costs however few slots are looked at, in figures. */
+/** The fixed cost of a node in a range of any length, counted in values. */
 const FIGURES_OF_A_NODE = 8;
 
-/** A node, as far as its part in the cluster goes. */
+/** A node's contribution to the cluster's rows. */
 export interface NodeRows {
   readonly ring: SlotRing;
-  /** Size of its disk in bytes; undefined while it is not known. */
+  /** Size of its disk in bytes; undefined while unknown. */
   readonly diskBytes: number | undefined;
 }
 
-/** Rows of the cluster by slot. A node with a gap counts as nothing; a slot in which all have one is a gap. */
+/** Rows of the cluster by slot. Nodes with a gap are left out; a slot without any node is a gap. */
 export class ClusterRows {
   readonly #nodes: () => Iterable<NodeRows>;
   readonly #values = new Float64Array(RING_COLUMNS.length * SLOTS).fill(Number.NaN);
-  /** For each place the slot that it holds, or NO_SLOT. */
+  /** The slot that each place holds, or NO_SLOT. */
   readonly #slots = new Float64Array(SLOTS).fill(NO_SLOT);
-  /** Slots whose rows changed while they were being worked out. */
+  /** Slots whose rows changed during their computation. */
   readonly #changed = new Set<number>();
   #preparing: Promise<void> = Promise.resolve();
 
@@ -31,7 +31,7 @@ export class ClusterRows {
     this.#nodes = nodes;
   }
 
-  /** Forgets what was worked out for slots, since a row in them has changed. */
+  /** Discards the results of slots whose rows have changed. */
   invalidate(firstSlot: number, lastSlot: number): void {
     for (let slot = Math.max(firstSlot, lastSlot - SLOTS + 1); slot <= lastSlot; slot++) {
       this.#slots[slot % SLOTS] = NO_SLOT;
@@ -39,7 +39,10 @@ export class ClusterRows {
     }
   }
 
-  /** Works out what is missing of a range of at most 720 slots, other work in between; who asks meanwhile waits for the same. */
+  /**
+   * Computes the missing slots of a range of at most 720, with pauses for other work. Concurrent callers
+   * share one computation.
+   */
   prepare(firstSlot: number, lastSlot: number): Promise<void> {
     this.#preparing = this.#preparing.then(async () => {
       let from = lastSlot + 1;
@@ -54,7 +57,7 @@ export class ClusterRows {
     return this.#preparing;
   }
 
-  /** A figure; NaN where there is none, and in slots that were not prepared. */
+  /** A value; NaN for a gap, and for slots that were not prepared. */
   at(column: number, slot: number): number {
     return this.#values[column * SLOTS + (slot % SLOTS)] ?? Number.NaN;
   }
@@ -82,13 +85,13 @@ export class ClusterRows {
   }
 }
 
-/** Rows of nodes on their way to be one, for a range of slots. */
+/** Aggregates rows of nodes over a range of slots. */
 class Sums {
   readonly #length: number;
-  /** By column: sums, or the largest. NaN before the first figure. */
+  /** By column: sums, or maxima. NaN before the first value. */
   readonly #totals: Float64Array;
   readonly #weights: Float64Array;
-  /** The mean in which all count alike, for disks of which not all have said how large they are. */
+  /** The unweighted mean, used where not all disks have a known size. */
   readonly #plain: Float64Array;
   readonly #counts: Float64Array;
   readonly #unweighed: Uint8Array;
@@ -122,7 +125,7 @@ class Sums {
     }
   }
 
-  /** A figure of all nodes that were added. */
+  /** A value over all added nodes. */
   result(column: number, index: number): number {
     const place = column * this.#length + index;
     const total = this.#totals[place] ?? Number.NaN;

@@ -1,4 +1,4 @@
-// The columns of the kept hour: what each holds, how exactly, and how rows of several nodes or moments become one (decision D9).
+// The columns of the last hour: content, precision, and aggregation over nodes and moments (decision D9).
 import type { HistoryColumn } from "#wire/webapi/performance.ts";
 
 /** How rows of several nodes become one. */
@@ -10,15 +10,16 @@ type AcrossTime = "mean" | "max" | "mean_by_ops";
 /** A column of a ring. */
 interface RingColumn {
   readonly name: Exclude<HistoryColumn, "ts"> | "ops";
-  /** Decimals that are kept, so that files stay short and every figure reads back as it was written. */
+  /** Decimals that are kept, so that files stay short and every value reads back as written. */
   readonly decimals: number;
   readonly acrossNodes: AcrossNodes;
   readonly acrossTime: AcrossTime;
 }
 
 /**
- * The columns in their order: those of the answers, then `ops`, the operations of the last 60 s, by which error rates weigh. Of
- * percentiles the cluster shows the worst node's, since percentiles cannot be averaged, and of temperatures the hottest.
+ * The columns in order: those of the answers, then `ops`, the operations of the last 60 s, which weigh error
+ * rates. For percentiles the cluster shows the worst node's, because they cannot be averaged, and for
+ * temperatures the hottest.
  */
 export const RING_COLUMNS: readonly RingColumn[] = [
   { name: "write_mbps", decimals: 3, acrossNodes: "sum", acrossTime: "mean" },
@@ -46,11 +47,11 @@ export const SHOWN_COLUMNS: number = RING_COLUMNS.length - 1;
 /** Index of the weight of error rates. */
 export const OPS_COLUMN: number = RING_COLUMNS.findIndex(({ name }) => name === "ops");
 
-/** Rounds to so many decimals; what is no finite number comes back as it is. */
+/** Rounds to this many decimals; values that are not finite stay as they are. */
 export function rounded(value: number, decimals: number): number {
   const factor = SCALES[decimals] ?? 1;
   const scaled = Math.round(value * factor) / factor;
-  // The largest figures lose themselves in the product, and have no decimals to round.
+  // The product of the largest values overflows, and they have no decimals to round.
   return Number.isFinite(scaled) ? scaled : value;
 }
 

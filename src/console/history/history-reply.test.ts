@@ -1,4 +1,4 @@
-// Tests of the points of a range: gaps as rows of nulls, steps against the plainest way to work them out (decision D9).
+// Tests of the points of a range: gaps as rows of nulls, steps against a plain model (decision D9).
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";

@@ -7,19 +7,20 @@ import type { RowRange } from "./recent-hour.ts";
 
 const SLOT_SECONDS: number = POLL_INTERVAL_MS / 1_000;
 
-/** What of the last hour is asked for. Unix seconds; what lies outside the hour is left out. */
+/** The requested part of the last hour. Unix seconds; times outside the hour are left out. */
 export interface HistoryQuery {
-  /** The first second; default the oldest that is kept. */
+  /** The first second; default the oldest kept. */
   readonly from?: number;
   /** The last second; default the newest. */
   readonly to?: number;
-  /** Seconds of one point, a multiple of 5: points begin at its multiples; default 5. */
+  /** Seconds per point, a multiple of 5; points begin at its multiples; default 5. */
   readonly step?: number;
 }
 
 /**
- * The points of a range, whose slots are those of polls unless another length is named. With a step above 5 rates and gauges are means over what is known within it, percentiles their maximum, and
- * error rates weigh by operations. A point about which nothing is known is a row of nulls behind its time.
+ * The points of a range, whose slots have the poll interval's length unless another is named. With a step
+ * above 5, rates and gauges are means of known values, percentiles maxima, and error rates weigh by
+ * operations. A point without any known value is a row of nulls after its time.
  */
 export function historyReply(
   nodeId: string,

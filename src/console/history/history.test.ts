@@ -1,4 +1,4 @@
-// Tests of the history as a whole: an hour of rows, gaps, what a kill leaves, what is written in a day (spec 2.10, 8, T18, D24, W-15).
+// Tests of the history: an hour of rows, gaps, kills, bytes written in a day (spec 2.10, 8, T18, D24, W-15).
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -49,7 +49,7 @@ function pollAll(history: History, nodeIds: readonly string[], polls: number, st
   }
 }
 
-/** Figures with as many digits as a busy node's have. */
+/** Values with as many digits as a busy node's. */
 function busy(index: number): Partial<NodeSample> {
   const noise = (): number => 90 + Math.random() * 9;
   return {
@@ -157,7 +157,7 @@ describe("what is on disk", () => {
       const names = ids(nodes);
       pollAll(history, names, 40);
       const killedAtMs = clock.wallMs();
-      // No close: what is on disk is all that is left. The save that came due has ended when the next one has.
+      // Without close, only the files remain. The save that came due has ended when the next one has.
       while (readNewestTs() < Math.floor(killedAtMs / 1_000) - 60)
         await new Promise((done) => setTimeout(done, 20));
       const after = await open();
@@ -222,7 +222,7 @@ describe("what is on disk", () => {
       pollAll(history, names, HISTORY_SNAPSHOTS_PER_NODE);
       await history.save();
       const wholeBytes = history.writtenBytes;
-      // What one minute writes, and the whole file of each hour, as often as they come in a day.
+      // The bytes of one minute, and the whole file of each hour, as often as they come in a day.
       pollAll(history, names, POLLS_PER_SAVE, HISTORY_SNAPSHOTS_PER_NODE);
       await history.save();
       const minuteBytes = history.writtenBytes - wholeBytes;
@@ -333,7 +333,7 @@ describe("forecasts", () => {
   });
 });
 
-/** The newest moment that the files know of, in unix seconds. */
+/** The newest moment in the files, in unix seconds. */
 function readNewestTs(): number {
   try {
     const snapshot = JSON.parse(readFileSync(join(folder, SNAPSHOT_FILE), "utf8")) as Saved;

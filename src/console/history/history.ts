@@ -1,4 +1,4 @@
-// The history of the cluster: rates, the last hour of every node, what is kept for forecasts (spec 2.8, 2.10, decision D9).
+// The history of the cluster: rates, nodes' last hour, data for forecasts (spec 2.8, 2.10, decision D9).
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { HISTORY_SNAPSHOTS_PER_NODE, SNAPSHOT_SAVE_INTERVAL_MS } from "#base/limits.ts";
@@ -17,33 +17,33 @@ import { isClockSet } from "./slots.ts";
 import { TREND_COLUMNS } from "./trend.ts";
 import { TREND_POINTS, Trends } from "./trends.ts";
 
-/** How often the rows of minutes and of quarters of an hour are written down; until then they are in the last hour. */
+/** Interval of saving the rows of minutes and quarters of an hour; the last hour holds them until then. */
 const LONG_HISTORY_SAVE_INTERVAL_MS: number = 5 * 60_000;
-/** Up to so many nodes the metrics snapshot is written as a whole every time (T18). */
+/** Up to this many nodes the metrics snapshot is always written as a whole (T18). */
 const SNAPSHOT_WHOLE_NODES_MAX = 10;
-/** Up to so many bytes too: at one a minute they are 0.6 GB a day. Beyond, a journal is appended to (T18). */
+/** The same in bytes: one such file a minute is 0.6 GB a day. Larger ones get a journal (T18). */
 const SNAPSHOT_WHOLE_MAX_BYTES = 400_000;
-/** How often the journal of the metrics snapshot is put together into a whole file (T18). */
+/** Interval at which the journal of the metrics snapshot is merged into a whole file (T18). */
 const SNAPSHOT_COMPACTION_INTERVAL_MS = 3_600_000;
-/** The same for what is kept of 90 days, which changes little: once a day. */
+/** The same for the 90 days of trends, which change little: once a day. */
 const TREND_COMPACTION_INTERVAL_MS: number = 24 * 3_600_000;
 
 /** The last hour of every node (spec 2.10). */
 export const SNAPSHOT_FILE = "admin_metrics_snapshot.json";
-/** What is kept for forecasts. */
+/** Data for forecasts. */
 export const TRENDS_FILE = "admin_metrics_trends.json";
-/** Instead of a node's id: the cluster as a whole (spec 4.1). */
+/** Takes the place of a node's id for the cluster as a whole (spec 4.1). */
 export const CLUSTER = "cluster";
 
-/** What the history is opened with. */
+/** What the history needs. */
 export interface HistoryDeps {
-  /** The console's data folder; it must be there. */
+  /** The console's data folder, which exists. */
   readonly folder: string;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Everything that the console remembers of figures. One for each console. */
+/** All metrics that the console keeps. One per console. */
 export class History {
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -84,7 +84,7 @@ export class History {
     });
   }
 
-  /** Loads what is kept; what is damaged is set aside. Throws BAD_ARGUMENT when a newer version wrote the files (D18). */
+  /** Loads the data and sets damaged files aside. Throws BAD_ARGUMENT for a newer version's files (D18). */
   static async open(deps: HistoryDeps): Promise<History> {
     const history = new History(deps);
     try {
@@ -110,7 +110,7 @@ export class History {
     return this.#damaged.length > 0;
   }
 
-  /** What was damaged, one sentence for each file. */
+  /** The damage found, one sentence per file. */
   get damaged(): readonly string[] {
     return this.#damaged;
   }
@@ -120,12 +120,12 @@ export class History {
     return this.#failures.values().next().value;
   }
 
-  /** Bytes that were written to disk since the start. */
+  /** Bytes written to disk since the start. */
   get writtenBytes(): number {
     return this.#hourFile.writtenBytes + this.#trendFile.writtenBytes;
   }
 
-  /** Takes an answer of a node and returns its rates since the one before. */
+  /** Records a node's answer and returns its rates since the one before. */
   record(sample: NodeSample): NodeRates {
     let counters = this.#counters.get(sample.nodeId);
     if (counters === undefined) {
@@ -146,12 +146,12 @@ export class History {
     return rates;
   }
 
-  /** Takes note of a poll without a good answer: a row of nulls. */
+  /** Records a failed poll as a row of nulls. */
   recordGap(nodeId: string, wallMs: number): void {
     if (isClockSet(wallMs)) this.#hour.recordGap(nodeId, wallMs);
   }
 
-  /** True when anything is known of a node. */
+  /** True when the history has data of a node. */
   has(nodeId: string): boolean {
     return this.#hour.has(nodeId) || this.#long?.has(nodeId) === true;
   }
@@ -161,7 +161,7 @@ export class History {
     return this.#counters.get(nodeId)?.rates;
   }
 
-  /** Mean rates of a node over the last 60 s, as far as they are known; undefined before its first answer. */
+  /** Mean rates of a node over the last 60 s, where known; undefined before its first answer. */
   windowRates(nodeId: string): NodeRates | undefined {
     return this.#counters.get(nodeId)?.windowRates(this.#clock.steadyMs());
   }
@@ -172,39 +172,39 @@ export class History {
     return this.#counters.get(nodeId)?.errorWindow(this.#clock.steadyMs()) ?? none;
   }
 
-  /** Failed operations a second of a node over the last 60 s; null while that is not known. */
+  /** Failed operations per second of a node over the last 60 s; null while unknown. */
   errorsPerSecond(nodeId: string): number | null {
     return this.#counters.get(nodeId)?.errorsPerSecond(this.#clock.steadyMs()) ?? null;
   }
 
-  /** Days until a node's disk has no room above its reserve, at the pace of the last days; undefined when it is not known or not filling. */
+  /** Days until a node's disk is full up to its reserve; undefined when unknown or not filling. */
   forecastDiskFullDays(nodeId: string): number | undefined {
     return this.#trends.diskFullDays(nodeId);
   }
 
-  /** True when it is known whether a node's disk fills: from six hours of answers on, while it answers. */
+  /** True when six hours of answers suffice to tell whether a node's disk fills, while it answers. */
   isDiskForecastKnown(nodeId: string): boolean {
     return this.#trends.isDiskTrendKnown(nodeId);
   }
 
-  /** Takes the users of a node. Cheap to call after every poll: it looks at them once in a while only. */
+  /** Records the users of a node. Cheap after every poll, because it reads them only at intervals. */
   recordUsers(nodeId: string, wallMs: number, users: Iterable<UserUsage>): void {
     if (isClockSet(wallMs)) this.#trends.recordUsers(nodeId, wallMs, users);
   }
 
-  /** Days until a user's quota is full, at the pace of the last days; undefined when it is not known or not filling. */
+  /** Days until a user's quota is full, at the recent pace; undefined when unknown or not filling. */
   forecastUserFullDays(username: string): number | undefined {
     return this.#trends.userFullDays(username);
   }
 
-  /** The rows of a node's last hour; undefined for a node of which nothing is known. */
+  /** The rows of a node's last hour; undefined for an unknown node. */
   range(nodeId: string): RowRange | undefined {
     return this.#hour.range(nodeId);
   }
 
   /**
-   * What GET /api/history answers for a node, or for CLUSTER; without points for a node of which nothing is known. A question about more
-   * than the last hour is answered with what is kept for long, and with since when that is.
+   * The answer of GET /api/history for a node, or for CLUSTER; without points for an unknown node. Ranges
+   * beyond the last hour are answered from the long history, with its beginning.
    */
   async reply(nodeId: string, query: HistoryQuery): Promise<HistoryReply> {
     if (this.#long?.isBeyondHour(query) === true) return await this.#long.reply(nodeId, query);
@@ -212,7 +212,7 @@ export class History {
     return historyReply(nodeId, range, query, Math.floor(this.#clock.wallMs() / 1_000));
   }
 
-  /** The rows of a node, or of CLUSTER, between two moments, Unix seconds, in slots of that length where one is named. */
+  /** The rows of a node, or of CLUSTER, between two Unix seconds, in slots of the named length if any. */
   async longRange(
     nodeId: string,
     from: number,
@@ -222,7 +222,7 @@ export class History {
     return await this.#long?.range(nodeId, from, to, seconds);
   }
 
-  /** Writes down what is kept for long; it happens every five minutes by itself. Never rejects, as `save`. */
+  /** Saves the long history, which also happens every five minutes. Never rejects, as `save`. */
   saveLong(): Promise<void> {
     this.#saving = this.#saving.then(() =>
       this.#try("long", async () => {
@@ -233,12 +233,12 @@ export class History {
     return this.#saving;
   }
 
-  /** Writes down what is new; it happens every 60 s by itself. Never rejects: a failure is logged, and told by saveFailure. */
+  /** Saves new rows, which also happens every 60 s. Never rejects: errors are logged and in saveFailure. */
   save(): Promise<void> {
     return this.#queueSave({});
   }
 
-  /** Writes everything down and ends. */
+  /** Saves everything and ends. */
   async close(): Promise<void> {
     this.#stopSaving();
     await this.saveLong();
@@ -246,7 +246,7 @@ export class History {
     await this.#thread.close();
   }
 
-  /** One save after another: what is new for both is written once. */
+  /** Runs one save after another; new rows of several requests are written once. */
   #queueSave(options: { readonly whole?: boolean }): Promise<void> {
     this.#saving = this.#saving.then(async () => {
       this.#forget();

@@ -1,34 +1,34 @@
-// Rows of one length of slot that are kept for long: a file for each node, in which every slot has its place, so that none ever grows.
+// Rows of one slot length in files of fixed size, one per node, with a fixed place for each slot.
 import { constants, type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32 } from "#os/crc32.ts";
 import { RING_COLUMNS } from "./columns.ts";
 
-/** Nodes of which rows beyond the last hour are kept, the cluster as one; the longest silent gives way. 1 GB in all. */
+/** Nodes and cluster with rows beyond the last hour; one more replaces the longest silent. 1 GB in all. */
 export const LONG_HISTORY_NODES_MAX = 257;
 
-/** Slots of one length, and how many of them are kept. */
+/** Length of slots, and how many of them are kept. */
 export interface KeptForm {
   /** Length of a slot. */
   readonly seconds: number;
   readonly slots: number;
 }
 
-/** Rows of a node as they lie in its file. */
+/** Rows of a node as its file holds them. */
 export interface KeptRange {
-  /** The oldest slot that is kept; undefined when none is. */
+  /** The oldest slot that is kept; undefined without any. */
   readonly oldest: number | undefined;
   readonly newest: number | undefined;
-  /** A figure; NaN for a gap. */
+  /** A value; NaN for a gap. */
   readonly at: (column: number, slot: number) => number;
 }
 
-/** A slot's number, its figures, and the CRC-32 of both. */
+/** A slot's number, its values, and the CRC-32 of both. */
 const RECORD_BYTES = 4 + 4 * RING_COLUMNS.length + 4;
 const FIGURES_AT = 4;
 const CRC_AT: number = RECORD_BYTES - 4;
 
-/** Ids of nodes, and of the cluster, are such names. */
+/** Ids of nodes, and of the cluster, have this form. */
 const FILE_NAME = /^[a-z0-9-]{1,63}$/;
 
 interface Extent {
@@ -36,7 +36,7 @@ interface Extent {
   newest: number | undefined;
 }
 
-/** The files of one length of slot. What a power cut tore is a gap, and so is what was overwritten. */
+/** The files of one slot length. Records that a power cut tore, and overwritten ones, are gaps. */
 export class KeptRows {
   readonly form: KeptForm;
   readonly #folder: string;
@@ -47,7 +47,7 @@ export class KeptRows {
     this.#folder = folder;
   }
 
-  /** Opens the files of a folder, which is made when it is not there. */
+  /** Opens the files of a folder, and creates the folder if missing. */
   static async open(folder: string, form: KeptForm, nowSlot: number): Promise<KeptRows> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const rows = new KeptRows(folder, form);
@@ -63,12 +63,12 @@ export class KeptRows {
     return this.#extents.get(id)?.newest !== undefined;
   }
 
-  /** The newest slot of a node that is kept; undefined when none is. */
+  /** The newest kept slot of a node; undefined without any. */
   newest(id: string): number | undefined {
     return this.#extents.get(id)?.newest;
   }
 
-  /** Takes rows of one node: figures by slot, in ascending order. Makes room by what has been silent for longest. */
+  /** Writes a node's rows by slot, in ascending order; at the limit it replaces the longest silent node. */
   async write(id: string, rows: ReadonlyMap<number, Float32Array>): Promise<void> {
     if (rows.size === 0 || !FILE_NAME.test(id)) return;
     if (!this.#extents.has(id) && this.#extents.size >= LONG_HISTORY_NODES_MAX) await this.#makeRoom();
@@ -122,7 +122,7 @@ export class KeptRows {
     await file.write(record, 0, RECORD_BYTES, (slot % this.form.slots) * RECORD_BYTES);
   }
 
-  /** Fills a buffer with the records of slots that follow each other; the ring's end may lie between them. */
+  /** Fills a buffer with the records of consecutive slots; the ring's end may lie between them. */
   async #fill(id: string, first: number, bytes: Buffer): Promise<void> {
     const file = await this.#open(id);
     if (file === undefined) return;
@@ -145,7 +145,7 @@ export class KeptRows {
     }
   }
 
-  /** Finds out what a file holds; what lies in a time to come does not count. */
+  /** Finds the slots that a file holds; slots in the future do not count. */
   async #look(id: string, nowSlot: number): Promise<void> {
     const bytes = Buffer.alloc(this.form.slots * RECORD_BYTES);
     await this.#fill(id, 0, bytes);

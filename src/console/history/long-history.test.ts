@@ -1,4 +1,4 @@
-// Tests of what is kept beyond the last hour: minutes and quarters of an hour, honest answers where nothing is kept, bounded files.
+// Tests of the long history: minutes, quarters of an hour, times without rows, bounded files.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ beforeEach(() => {
   poll = (slot) => slot % 12;
 });
 
-/** The last hour of "a", in which every column has the figure of its poll. */
+/** The last hour of "a", in which every column has the value of its poll. */
 function hourOf(id: string): Promise<RowRange | undefined> {
   if (id !== "a") return Promise.resolve(undefined);
   const lastSlot = Math.floor(clock.wallMs() / 5_000);
@@ -36,7 +36,7 @@ function hourOf(id: string): Promise<RowRange | undefined> {
 const open = (): Promise<LongHistory> => LongHistory.open(folder, { clock, hourOf });
 const now = (): number => Math.floor(clock.wallMs() / 1_000);
 
-/** Lets time go by as the console does, which writes every five minutes. */
+/** Lets time pass with a save every five minutes, as in the console. */
 async function goOn(history: LongHistory, hours: number): Promise<void> {
   for (let past = 0; past < hours * 12; past++) {
     clock.advance(300_000);

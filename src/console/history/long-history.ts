@@ -1,4 +1,4 @@
-// What is kept beyond the last hour: a row a minute for a week and a row a quarter of an hour for 400 days, of every node and of the cluster.
+// The long history of nodes and cluster: a row per minute for a week, one per quarter hour for 400 days.
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { POLL_INTERVAL_MS, QUARTER_ROWS_KEPT } from "#base/limits.ts";
@@ -12,7 +12,7 @@ import { isClockSet } from "./slots.ts";
 
 /** Rows of one minute of a node that are kept: 7 days, 0.8 MB. */
 export const MINUTE_ROWS_KEPT: number = 7 * 24 * 60;
-/** Points of one answer about more than the last hour. */
+/** Points of one answer beyond the last hour. */
 const LONG_HISTORY_POINTS_MAX = 3_000;
 
 /** Folder in the console's data folder. */
@@ -23,18 +23,18 @@ const QUARTER = { seconds: 900, slots: QUARTER_ROWS_KEPT };
 const POLL_SECONDS: number = POLL_INTERVAL_MS / 1_000;
 const HOUR_SECONDS = 3_600;
 
-/** The rows of the last hour, of a node or of the cluster, of which those that are kept for long are made. */
+/** Reads the last hour of a node or of the cluster, from which the kept rows are made. */
 export type HourOf = (id: string) => Promise<RowRange | undefined>;
 
-/** Rows of a range of time, and since when there are any. */
+/** Rows of a range of time, and the beginning of the kept ones. */
 export interface LongRange extends RowRange {
   /** Length of a slot. */
   readonly seconds: number;
-  /** Unix seconds of the oldest row that is kept with slots of this length; undefined when none is. */
+  /** Unix seconds of the oldest kept row with slots of this length; undefined without any. */
   readonly keptFrom: number | undefined;
 }
 
-/** The rows of both lengths. One for each console. */
+/** The rows of both lengths. One per console. */
 export class LongHistory {
   readonly #clock: Clock;
   readonly #hourOf: HourOf;
@@ -48,7 +48,7 @@ export class LongHistory {
     this.#quarters = quarters;
   }
 
-  /** Opens what is kept in the console's data folder. */
+  /** Opens the long history in the console's data folder. */
   static async open(folder: string, deps: { clock: Clock; hourOf: HourOf }): Promise<LongHistory> {
     const path = join(folder, LONG_HISTORY_FOLDER);
     const nowSeconds = deps.clock.wallMs() / 1_000;
@@ -62,7 +62,7 @@ export class LongHistory {
     return this.#minutes.has(id) || this.#quarters.has(id);
   }
 
-  /** Writes down what has come to its end since the last time. Throws the system's error. */
+  /** Saves the slots that have ended since the last save. Throws the system's error. */
   async save(ids: Iterable<string>): Promise<void> {
     if (!isClockSet(this.#clock.wallMs())) return;
     for (const id of ids) {
@@ -72,13 +72,16 @@ export class LongHistory {
     }
   }
 
-  /** True for a question about a time that the last hour does not reach. */
+  /** True for a query beyond the last hour. */
   isBeyondHour({ from, to }: HistoryQuery): boolean {
     const hourAgo = this.#clock.wallMs() / 1_000 - HOUR_SECONDS;
     return (from ?? to ?? Number.POSITIVE_INFINITY) < hourAgo;
   }
 
-  /** What GET /api/history answers for such a question: by minutes as far as they go, else by quarters of an hour; never more than 3,000 points. */
+  /**
+   * The answer of GET /api/history to such a query: minutes as far as they reach, else quarters of an hour;
+   * at most 3,000 points.
+   */
   async reply(id: string, query: HistoryQuery): Promise<HistoryReply> {
     const nowUnix = Math.floor(this.#clock.wallMs() / 1_000);
     const to = Math.min(query.to ?? nowUnix, nowUnix);
@@ -90,7 +93,7 @@ export class LongHistory {
     return { ...reply, from, to, kept_from: range.keptFrom ?? null };
   }
 
-  /** The rows between two moments, Unix seconds, in the shortest slots that reach so far back, or in those that are named. */
+  /** The rows between two Unix seconds, in slots of the named length or the shortest that reach back. */
   async range(id: string, from: number, to: number, length?: number): Promise<LongRange> {
     const nowUnix = Math.floor(this.#clock.wallMs() / 1_000);
     const isRecent =
@@ -100,7 +103,7 @@ export class LongHistory {
     const first = Math.ceil(from / seconds);
     const last = Math.floor(Math.min(to, nowUnix) / seconds);
     const stored = await kept.read(id, first, last);
-    // What has not been written yet lies in the last hour.
+    // Rows that are not saved yet come from the last hour.
     const unsaved = newRows(kept, id, await this.#hourOf(id));
     const oldest = stored.oldest ?? unsaved.keys().next().value;
     const newest = [...unsaved.keys()].at(-1) ?? stored.newest ?? Number.NEGATIVE_INFINITY;
@@ -114,13 +117,13 @@ export class LongHistory {
   }
 }
 
-/** Rows of slots that have ended and are not kept yet. A slot without any figure has no row. */
+/** Rows of ended slots that are not kept yet. A slot without any value has no row. */
 function newRows(kept: KeptRows, id: string, hour: RowRange | undefined): Map<number, Float32Array> {
   const rows = new Map<number, Float32Array>();
   if (hour === undefined || hour.lastSlot < hour.firstSlot) return rows;
   const polls = kept.form.seconds / POLL_SECONDS;
   const end = Math.floor((hour.lastSlot + 1) / polls) - 1;
-  // A clock that went back has rows written anew from where it stands.
+  // After the clock went back, rows are written again from the new time on.
   const newest = Math.min(kept.newest(id) ?? Number.NEGATIVE_INFINITY, end - 1);
   for (let slot = Math.max(newest + 1, Math.floor(hour.firstSlot / polls)); slot <= end; slot++) {
     const polled = { first: Math.max(slot * polls, hour.firstSlot), last: (slot + 1) * polls - 1 };

@@ -1,4 +1,4 @@
-// Tests of rates: growth over time on the steady clock, restarts, the window of 60 s (decision D9, T4, failures M-05, M-06).
+// Tests of rates: growth, restarts, the window of 60 s (decision D9, T4, failures M-05, M-06).
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -6,7 +6,7 @@ import { NodeCounters } from "./node-counters.ts";
 import type { NodeSample } from "./node-sample.ts";
 import { nodeSample } from "./sample.fixture.ts";
 
-/** A node that is polled every 5 s; each call is one poll later than the one before. */
+/** A node with a poll every 5 s; each call is one poll later. */
 function polled(): (wish: Partial<NodeSample>) => ReturnType<NodeCounters["record"]> {
   const counters = new NodeCounters();
   let steadyMs = 0;
@@ -119,7 +119,7 @@ describe("error rate (T4)", () => {
     poll({});
     assert.equal(poll({ writeOps: 100, errors: 100 }).errorRatePct, 100);
     for (let polls = 1; polls <= 11; polls++) {
-      // The failures are up to 60 s old until here.
+      // Until here the failures are up to 60 s old.
       assert.ok((poll({ writeOps: 100 + polls * 20, errors: 100 }).errorRatePct ?? 0) > 0);
     }
     assert.equal(poll({ writeOps: 100 + 12 * 20, errors: 100 }).errorRatePct, 0);

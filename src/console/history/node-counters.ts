@@ -1,16 +1,16 @@
-// Turns a node's counters into rates that survive restarts, and into what happened within the last 60 s (decision D9, T4).
+// Turns a node's counters into rates that survive restarts and totals of the last 60 s (decision D9, T4).
 import { ERROR_RATE_MIN_OPERATIONS, POLL_INTERVAL_MS } from "#base/limits.ts";
 import { type ErrorWindow, NO_RATES, type NodeRates, type NodeSample } from "./node-sample.ts";
 
-/** Time over which rates of errors and of `/api/performance` are taken (T4, decision D9). */
+/** Window of error rates and of the rates of `/api/performance` (T4, decision D9). */
 const RATE_WINDOW_MS = 60_000;
-/** Intervals between answers of a node that may lie in that time: twice what the poll interval makes. */
+/** Intervals between answers that are kept in the window: twice what the poll interval makes. */
 const RATE_INTERVALS_KEPT = 24;
-/** Failures with nothing that went well between them from which a node counts as failing at everything, however few they are (T4). */
+/** Consecutive failures from which a node counts as failing at everything (T4). */
 const FAILING_RUN_MIN_ERRORS = 5;
-/** How long such failures have gone on at least. */
+/** Shortest duration of such a run of failures. */
 const FAILING_RUN_MIN_MS = 60_000;
-/** A node that was asked for nothing for longer than this counts as failing no more. */
+/** A node without operations for longer than this no longer counts as failing. */
 const FAILING_RUN_QUIET_MS: number = 5 * 60_000;
 
 const COUNTERS = ["bytesWritten", "bytesRead", "writeOps", "readOps", "errors", "attempts"] as const;
@@ -20,17 +20,17 @@ const BYTES_PER_MB = 1_000_000;
 const MS_PER_SECOND = 1_000;
 /** Counters have 64 bits. */
 const COUNTER_MAX: number = 2 ** 64;
-/** Polls are not on the dot: an interval that began this much before the window still belongs to it. */
+/** Polls are not exactly regular: an interval that began this much before the window still belongs to it. */
 const WINDOW_SLACK_MS: number = POLL_INTERVAL_MS / 2;
 
-/** What one counter grew by between two answers. */
+/** A counter's growth between two answers. */
 interface Interval {
   readonly startMs: number;
   readonly endMs: number;
   readonly growth: number;
 }
 
-/** One counter: its last valid value, and its growth of late. */
+/** One counter: its last valid value and its recent growth. */
 interface Track {
   value: number | undefined;
   atMs: number;
@@ -47,7 +47,7 @@ export class NodeCounters {
     errors: newTrack(),
     attempts: newTrack(),
   };
-  /** Failures since anything went well, with the moments of the first and the last; undefined while there are none. */
+  /** Failures since the last success, with the times of the first and the last; undefined without any. */
   #run: { errors: number; readonly sinceMs: number; lastMs: number } | undefined;
   #lastRestartUnix: number | null = null;
   #bootId: string | null = null;
@@ -58,7 +58,7 @@ export class NodeCounters {
     return this.#rates;
   }
 
-  /** Takes an answer and returns the rates since the one before; those of a first answer are null. */
+  /** Records an answer and returns the rates since the one before; null for a first answer. */
   record(sample: NodeSample): NodeRates {
     const nowMs = sample.steadyMs;
     if (this.#isRestart(sample)) this.#restart(sample);
@@ -84,8 +84,8 @@ export class NodeCounters {
   }
 
   /**
-   * What was attempted and has failed in the last 60 s; none while one of the counters is not known. Of a node that tells only of reads and
-   * writes these are what it attempted, as they were of Grove 0.1.0.
+   * Attempts and failures of the last 60 s; none while one of the counters is unknown. For a node that
+   * reports only reads and writes, as Grove 0.1.0 does, their sum counts as attempts.
    */
   errorWindow(nowMs: number): ErrorWindow {
     const failingRun = this.#failingRun(nowMs);
@@ -102,7 +102,7 @@ export class NodeCounters {
     return { errors: errors.growth, ops: writes.growth + reads.growth, failingRun };
   }
 
-  /** Failed operations a second over the last 60 s; null while that is not known. */
+  /** Failed operations per second over the last 60 s; null while unknown. */
   errorsPerSecond(nowMs: number): number | null {
     return this.#mean("errors", nowMs);
   }
@@ -124,7 +124,7 @@ export class NodeCounters {
     return durationMs > 0 ? (growth * MS_PER_SECOND) / durationMs : null;
   }
 
-  /** A run goes on while every attempt fails, and nothing is attempted for a while; what goes well ends it. */
+  /** A run continues while every attempt fails, and for a while without attempts; a success ends it. */
   #followRun(nowMs: number): void {
     const errors = lastGrowth(this.#tracks.errors, nowMs);
     const attempts = lastGrowth(this.#tracks.attempts, nowMs);
@@ -162,7 +162,7 @@ export class NodeCounters {
     );
   }
 
-  /** All counters began at zero, when the node says or else right after its answer before. */
+  /** After a restart all counters began at zero, at the node's start or right after its last answer. */
   #restart(sample: NodeSample): void {
     const uptimeMs = valid(sample.uptimeSeconds);
     this.#run = undefined;
@@ -170,7 +170,7 @@ export class NodeCounters {
       const track = this.#tracks[name];
       if (track.value === undefined) continue;
       track.value = 0;
-      // Uptimes are whole seconds: of the first nobody knows how much of it has passed.
+      // Uptimes are whole seconds, so the elapsed part of the first is unknown.
       if (uptimeMs !== null) {
         track.atMs = Math.max(track.atMs, sample.steadyMs - Math.max(1, uptimeMs) * MS_PER_SECOND);
       }
@@ -178,7 +178,7 @@ export class NodeCounters {
   }
 }
 
-/** Failed share in percent; null under 20 attempts, unless all fails (T4). Failures beyond the attempts count as all of them. */
+/** Failed share in percent, at most 100; null under 20 attempts, unless all fail (T4). */
 export function errorRatePct({ errors, ops, failingRun }: ErrorWindow): number | null {
   if (ops >= ERROR_RATE_MIN_OPERATIONS) return Math.min(100, (errors / ops) * 100);
   return failingRun > 0 ? 100 : null;
@@ -188,11 +188,11 @@ function newTrack(): Track {
   return { value: undefined, atMs: 0, intervals: [] };
 }
 
-/** Takes a counter's new value and returns its growth per second. */
+/** Records a counter's new value and returns its growth per second. */
 function grow(track: Track, value: number | null, nowMs: number): number | null {
   if (value === null) return null;
   const { value: before, atMs: startMs } = track;
-  // A second answer at the same moment says nothing of a rate; its growth counts with the next.
+  // A second answer at the same moment gives no rate; its growth counts with the next.
   if (before !== undefined && nowMs <= startMs) return null;
   track.value = value;
   track.atMs = nowMs;
@@ -203,7 +203,7 @@ function grow(track: Track, value: number | null, nowMs: number): number | null 
   return (growth * MS_PER_SECOND) / (nowMs - startMs);
 }
 
-/** What a counter did in the last 60 s; an interval that began before is left out as a whole. */
+/** A counter's growth in the last 60 s; an interval that began before is left out as a whole. */
 function within(track: Track, nowMs: number): { growth: number; durationMs: number } {
   const fromMs = nowMs - RATE_WINDOW_MS - WINDOW_SLACK_MS;
   let growth = 0;
@@ -216,7 +216,7 @@ function within(track: Track, nowMs: number): { growth: number; durationMs: numb
   return { growth, durationMs };
 }
 
-/** What a counter grew by with this answer; undefined where that is not known. */
+/** A counter's growth with this answer; undefined where unknown. */
 function lastGrowth({ intervals }: Track, nowMs: number): number | undefined {
   const last = intervals.at(-1);
   return last?.endMs === nowMs ? last.growth : undefined;

@@ -1,9 +1,9 @@
-// A row of the kept hour, made of what a node said and the rates that came of it.
+// Makes a row of the last hour from a node's answer and its rates.
 
 import { RING_COLUMNS, rounded } from "./columns.ts";
 import type { ErrorWindow, NodeRates, NodeSample } from "./node-sample.ts";
 
-/** The row of one answer, in the order of RING_COLUMNS; NaN is null. The array belongs to the caller until the next call. */
+/** The row of one answer, in the order of RING_COLUMNS; NaN is null. The array is reused by the next call. */
 export function rowOf(sample: NodeSample, rates: NodeRates, window: ErrorWindow): Readonly<Float64Array> {
   const figures = [
     rates.writeMbps,

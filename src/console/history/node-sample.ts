@@ -1,11 +1,11 @@
-// What one good poll of a node gives the history, and the rates that come of it (spec 2.8, decision D9).
+// The data of one good poll for the history, and the resulting rates (spec 2.8, decision D9).
 
-/** One answer of a node. What it did not say, or said in no valid form, is null; no figure here is trusted to be sane. */
+/** One answer of a node. Missing and invalid values are null; no value here is trusted to be plausible. */
 export interface NodeSample {
   readonly nodeId: string;
-  /** Console's wall time of the answer: it decides the place in the history. */
+  /** Console's wall time of the answer, which decides its place in the history. */
   readonly wallMs: number;
-  /** Console's steady time of the answer: rates are measured with it. */
+  /** Console's steady time of the answer, with which rates are measured. */
   readonly steadyMs: number;
   /** The counters: totals since the node's process started. */
   readonly bytesWritten: number | null;
@@ -13,9 +13,11 @@ export interface NodeSample {
   readonly writeOps: number | null;
   readonly readOps: number | null;
   readonly errors: number | null;
-  /** All that may end as one of these errors; null from nodes that tell of reads and writes alone. */
+  /**
+   * All operations that may end as one of these errors; null from nodes that report reads and writes only.
+   */
   readonly attempts: number | null;
-  /** How one tells that the counters began anew. */
+  /** Time of the node's start, which shows that the counters began anew. */
   readonly lastRestartUnix: number | null;
   readonly bootId: string | null;
   readonly uptimeSeconds: number | null;
@@ -37,17 +39,17 @@ export interface NodeSample {
   readonly readMsP99: number | null;
 }
 
-/** What a node moves. MB are 10^6 bytes; null is what is not known yet. Never negative. */
+/** A node's throughput. MB are 10^6 bytes; null is unknown. Never negative. */
 export interface NodeRates {
   readonly writeMbps: number | null;
   readonly readMbps: number | null;
   readonly writeIops: number | null;
   readonly readIops: number | null;
-  /** Failed share of what was attempted in the last 60 s in percent; null under 20 attempts, unless all has failed for a while (T4). */
+  /** Failed share in the last 60 s in percent; null under 20 attempts, unless all fail for a while (T4). */
   readonly errorRatePct: number | null;
 }
 
-/** No rate is known. */
+/** All rates unknown. */
 export const NO_RATES: NodeRates = {
   writeMbps: null,
   readMbps: null,
@@ -56,13 +58,13 @@ export const NO_RATES: NodeRates = {
   errorRatePct: null,
 };
 
-/** What a node attempted and failed at within the last 60 s (T4). */
+/** Attempts and failures of a node within the last 60 s (T4). */
 export interface ErrorWindow {
   readonly errors: number;
   readonly ops: number;
-  /** Failures of late, when there were at least 5 over at least a minute and nothing went well since the first of them; else 0. */
+  /** Failures of the current run, when at least 5 over at least a minute came without a success; else 0. */
   readonly failingRun: number;
 }
 
-/** One user of a node: name, occupied bytes, quota in force. */
+/** One user of a node: name, occupied bytes, quota in effect. */
 export type UserUsage = readonly [username: string, usedBytes: bigint, quotaBytes: bigint];

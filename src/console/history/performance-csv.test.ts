@@ -1,4 +1,4 @@
-// Tests of the CSV: RFC 4180 as another reader sees it, formulas defused, gaps left out, the oldest first (decision D9, W-11).
+// Tests of the CSV: RFC 4180 by an independent reader, escaped formulas, gaps, order (decision D9, W-11).
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -40,7 +40,7 @@ function node(id: string, name: string, slots: readonly number[], row = ROW): Ex
 const text = (...nodes: readonly ExportedNode[]): string =>
   [...performanceCsv(nodes, () => "online")].join("");
 
-/** A reader of RFC 4180 that knows nothing of the writer. */
+/** A reader of RFC 4180, independent of the writer. */
 function parse(csv: string): string[][] {
   const rows: string[][] = [];
   let cells: string[] = [];

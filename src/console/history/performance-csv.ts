@@ -1,10 +1,10 @@
-// The CSV of kept rows: RFC 4180, one row for each node and kept snapshot, the oldest first, no cell a formula (decision D9, W-11).
+// The CSV of kept rows: RFC 4180, oldest first, gaps left out, no cell a formula (decision D9, W-11).
 import { stringify } from "csv-stringify/sync";
 import { POLL_INTERVAL_MS } from "#base/limits.ts";
 import { RING_COLUMNS, rounded, SHOWN_COLUMNS } from "./columns.ts";
 import type { RowRange } from "./recent-hour.ts";
 
-/** Rows of an export that are made before other work gets its turn: about a millisecond. */
+/** Rows of an export that are made before other work runs: about a millisecond. */
 const CSV_ROWS_PER_PIECE = 200;
 
 /** A node whose rows are exported. */
@@ -14,10 +14,10 @@ export interface ExportedNode {
   readonly range: RowRange;
 }
 
-/** A node's grade by what a row says of its disk in percent and its temperature in degrees Celsius (spec 3.2). */
+/** A node's grade by a row's disk usage in percent and temperature in degrees Celsius (spec 3.2). */
 export type GradeOf = (diskUsagePercent: number | null, cpuTempCelsius: number | null) => string;
 
-/** The columns in their order (decision D9). */
+/** The columns in order (decision D9). */
 export const CSV_COLUMNS = [
   "timestamp_iso",
   "timestamp_unix",
@@ -40,7 +40,7 @@ export const CSV_COLUMNS = [
   "cpu_temp_celsius",
 ] as const;
 
-/** Columns of the ring in the order of the CSV, behind its five own. */
+/** Columns of the ring in the order of the CSV, after its own five. */
 const FIGURES = [
   "write_mbps",
   "read_mbps",
@@ -58,7 +58,7 @@ const FIGURES = [
   "cpu_temp_celsius",
 ].map((name) => RING_COLUMNS.findIndex((column) => column.name === name));
 
-/** What a text may not begin with, or a spreadsheet takes it for a formula. */
+/** First characters that make a spreadsheet read a text as a formula. */
 const FORMULA_START = /^[=+\-@\t\r\0]/;
 const SLOT_SECONDS: number = POLL_INTERVAL_MS / 1_000;
 
@@ -72,7 +72,9 @@ export function textCell(text: string): string {
   return FORMULA_START.test(text) ? `'${text}` : text;
 }
 
-/** The file in pieces of at most 200 rows. Rows that are gone by the time their turn comes are left out, as gaps are. */
+/**
+ * The file in pieces of at most 200 rows. Gaps are left out, and rows that were dropped during the export.
+ */
 export function* performanceCsv(nodes: readonly ExportedNode[], gradeOf: GradeOf): Generator<string, void> {
   yield csvHead();
   yield* csvRows(nodes, gradeOf, SLOT_SECONDS);
@@ -115,11 +117,11 @@ export function* csvRows(
   if (rows.length > 0) yield lines(rows);
 }
 
-/** Places of these two, from the end. */
+/** Positions of these two columns, from the end. */
 const DISK = -2;
 const TEMPERATURE = -1;
 
-/** The figures of a row in the order of the CSV; undefined for a gap. */
+/** The values of a row in the order of the CSV; undefined for a gap. */
 function figuresOf(range: RowRange, slot: number): (number | null)[] | undefined {
   let isGap = true;
   for (let column = 0; column < SHOWN_COLUMNS && isGap; column++)

@@ -1,4 +1,4 @@
-// The last hour of every node in memory: 720 rows each, gaps as rows of nulls, and the cluster's rows over them (spec 8, D9, W-15).
+// The last hour of every node and the cluster in memory: 720 rows each, gaps as nulls (spec 8, D9, W-15).
 import type { Clock } from "#base/clock.ts";
 import { HISTORY_SNAPSHOTS_PER_NODE, POLL_INTERVAL_MS } from "#base/limits.ts";
 import { ClusterRows } from "./cluster-rows.ts";
@@ -7,18 +7,18 @@ import type { SeriesRows } from "./series-format.ts";
 import { SlotRing } from "./slot-ring.ts";
 import { isClockSet, slotAfter, slotOf } from "./slots.ts";
 
-/** Nodes whose last hour is kept, 50 kB each; one more takes the place of the one that is silent longest. */
+/** Nodes whose last hour is kept, 50 kB each; one more replaces the node silent longest. */
 export const HISTORY_NODES_MAX = 2_048;
 
-/** Slots that a poll may be behind before its slot counts as missed. */
+/** Slots that a poll may be late before its slot counts as missed. */
 const LATE_SLOTS = 2;
 
-/** A range of rows that can be read: of a node, or of the cluster. */
+/** A readable range of rows, of a node or of the cluster. */
 export interface RowRange {
   readonly firstSlot: number;
-  /** Below firstSlot when there is no row. */
+  /** Below firstSlot without any row. */
   readonly lastSlot: number;
-  /** A figure by the index of its column; NaN is null. */
+  /** A value by the index of its column; NaN is null. */
   readonly at: (column: number, slot: number) => number;
 }
 
@@ -45,7 +45,7 @@ export class RecentHour {
     return this.#nodes.has(nodeId);
   }
 
-  /** Takes the row of a good poll. */
+  /** Records the row of a good poll. */
   record(nodeId: string, wallMs: number, row: ArrayLike<number>, diskBytes: number | undefined): void {
     const node = this.#node(nodeId);
     const slot = slotAfter(node.last, wallMs, POLL_INTERVAL_MS);
@@ -55,13 +55,13 @@ export class RecentHour {
     node.diskBytes = diskBytes ?? node.diskBytes;
   }
 
-  /** Takes note of a poll without a good answer. A node that has never answered stays unknown. */
+  /** Records a failed poll. A node that has never answered stays unknown. */
   recordGap(nodeId: string, wallMs: number): void {
     const node = this.#nodes.get(nodeId);
     if (node !== undefined) node.last = { slot: slotAfter(node.last, wallMs, POLL_INTERVAL_MS), wallMs };
   }
 
-  /** The rows of a node's last hour; undefined for a node that is not known. */
+  /** The rows of a node's last hour; undefined for an unknown node. */
   range(nodeId: string): RowRange | undefined {
     const node = this.#nodes.get(nodeId);
     if (node === undefined) return undefined;
@@ -74,7 +74,7 @@ export class RecentHour {
     };
   }
 
-  /** The rows of the cluster's last hour, up to the newest slot in which all nodes that are polled have been. */
+  /** The rows of the cluster's last hour, up to the newest slot in which every polled node has its row. */
   async clusterRange(): Promise<RowRange> {
     const nowSlot = slotOf(this.#clock.wallMs(), POLL_INTERVAL_MS);
     let first = Number.POSITIVE_INFINITY;
@@ -89,7 +89,7 @@ export class RecentHour {
     return { firstSlot, lastSlot, at: (column, slot) => this.#cluster.at(column, slot) };
   }
 
-  /** Puts rows that were read back; those of a time to come are dropped. */
+  /** Adds rows that were read from disk; rows in the future are dropped. */
   take(rows: SeriesRows): void {
     const nowMs = this.#clock.wallMs();
     const { ring } = this.#node(rows.id);
@@ -97,18 +97,18 @@ export class RecentHour {
     if (isClockSet(nowMs)) ring.cut(slotOf(nowMs, POLL_INTERVAL_MS) + LATE_SLOTS);
   }
 
-  /** Forgets everything. */
+  /** Removes all rows. */
   reset(): void {
     this.#nodes.clear();
   }
 
-  /** Forgets nodes without an answer in the last hour. */
+  /** Removes nodes without an answer in the last hour. */
   forgetSilent(): void {
     const oldest = slotOf(this.#clock.wallMs(), POLL_INTERVAL_MS) - HISTORY_SNAPSHOTS_PER_NODE;
     for (const [nodeId, { ring }] of this.#nodes) if (ring.newestSlot < oldest) this.#nodes.delete(nodeId);
   }
 
-  /** The rings by node, to be written down. */
+  /** The rings by node, for saving. */
   *rings(): Generator<readonly [nodeId: string, ring: SlotRing]> {
     for (const [nodeId, { ring }] of this.#nodes) yield [nodeId, ring];
   }

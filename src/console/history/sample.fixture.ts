@@ -1,4 +1,4 @@
-// Samples of a node for tests: one that works, with what a test wishes otherwise.
+// Samples of a healthy node for tests, with changes as requested.
 import type { NodeSample } from "./node-sample.ts";
 
 /** A sample; counters stand at zero. */

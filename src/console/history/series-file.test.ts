@@ -1,4 +1,4 @@
-// Tests of files of kept figures: cut at every byte, damaged anywhere, of a newer version, killed between two steps (A-10, D24, T18).
+// Tests of series files: cut, damaged, of a newer version, killed between two steps (A-10, D24, T18).
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

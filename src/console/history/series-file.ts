@@ -1,4 +1,4 @@
-// One file of kept figures with its journal: when what is written, never twice at once, and nothing when nothing has changed (T18).
+// One series file with its journal: writes only when rows are new, and one write at a time (T18).
 import type { Clock } from "#base/clock.ts";
 import { SERIES_BATCH, SERIES_BATCH_BYTES, type SeriesForm, type SeriesRows } from "./series-format.ts";
 import type { RowsTaker, SeriesThread } from "./series-thread.ts";
@@ -11,11 +11,11 @@ export interface SeriesFileOptions {
   readonly form: SeriesForm;
   readonly clock: Clock;
   readonly thread: SeriesThread;
-  /** All series by name, as they are now. */
+  /** All series by name, in their current state. */
   readonly series: () => Iterable<readonly [id: string, ring: SlotRing]>;
-  /** How often the journal is put together into a whole file. */
+  /** Interval at which the journal is merged into a whole file. */
   readonly compactionIntervalMs: number;
-  /** Up to so many series and bytes the file is written as a whole every time. */
+  /** Up to this many series and bytes the file is always written as a whole. */
   readonly wholeUpTo?: { readonly series: number; readonly bytes: number };
 }
 
@@ -23,7 +23,7 @@ export interface SeriesFileOptions {
 export class SeriesFile {
   readonly #options: SeriesFileOptions;
   #generation = 0;
-  /** True until a whole file was written, since the journal's end may be torn, and after a write that failed. */
+  /** True until the first whole file, because the journal's end may be torn, and after a failed write. */
   #needsWhole = true;
   #wholeAtMs = 0;
   #wholeBytes = 0;
@@ -35,12 +35,12 @@ export class SeriesFile {
     this.#options = options;
   }
 
-  /** Bytes that were written since the start. */
+  /** Bytes written since the start. */
   get writtenBytes(): number {
     return this.#writtenBytes;
   }
 
-  /** Reads what is there. Returns what was damaged and is set aside. Throws BAD_ARGUMENT when a newer version wrote it. */
+  /** Reads the file and returns its damage, if any. Throws BAD_ARGUMENT for a newer version's file. */
   async load(taker: RowsTaker): Promise<readonly string[]> {
     const { path, form, clock, thread } = this.#options;
     const loaded = await thread.load({ kind: "load", path, form, nowMs: clock.wallMs() }, taker);
@@ -49,8 +49,8 @@ export class SeriesFile {
   }
 
   /**
-   * Writes what is new, at the end of the journal or as a whole file; nothing when nothing is new. Resolves when it is on stable
-   * storage. Throws the system's error as text; the next save then writes all.
+   * Writes new rows to the end of the journal or into a whole file; nothing without new rows. Resolves when
+   * they are on stable storage. Throws the system's error as text; the next save then writes all.
    */
   async save(options: { readonly whole?: boolean } = {}): Promise<void> {
     const isAsked = options.whole === true;
@@ -59,7 +59,7 @@ export class SeriesFile {
     const { path, form, clock, thread } = this.#options;
     const generation = isWhole ? this.#generation + 1 : this.#generation;
     const write = ++this.#writes;
-    // Rows count as saved when they are taken: should it fail, all of them are written again.
+    // Rows count as saved when they are taken, so after a failure all of them are written again.
     this.#needsWhole = true;
     await thread.write({
       kind: "begin",
@@ -99,7 +99,7 @@ export class SeriesFile {
     return false;
   }
 
-  /** Copies of the rows, a batch at a time; what comes in between belongs to the next save. */
+  /** Copies of the rows, one batch at a time; later rows belong to the next save. */
   *#batches(isWhole: boolean): Generator<SeriesRows[]> {
     let batch: SeriesRows[] = [];
     let bytes = 0;

@@ -1,21 +1,21 @@
-// The text of files of kept figures: a head, then one line for each series, so that neither writing nor reading needs it all at once.
+// The text of series files: a head, then one line per series, written and read line by line.
 import { rounded } from "./columns.ts";
 import type { Rows } from "./slot-ring.ts";
 
-/** Bytes of figures handed to the thread that writes them in one go: copied in about a millisecond. */
+/** Bytes of values handed to the writing thread at once: copied in about a millisecond. */
 export const SERIES_BATCH_BYTES = 1_048_576;
-/** Series handed over in one go. */
+/** Series handed over at once. */
 export const SERIES_BATCH = 512;
 
 /** The schema that this version writes; a newer one is refused rather than overwritten (D18). */
 export const SERIES_SCHEMA = 1;
 
-/** What the series of a file have in common. */
+/** The properties that all series of a file share. */
 export interface SeriesForm {
   /** Name of the list in the file. */
   readonly list: "nodes" | "series";
   readonly columns: readonly { readonly name: string; readonly decimals: number }[];
-  /** Rows that one series may have. */
+  /** Maximum of rows of one series. */
   readonly rowsMax: number;
 }
 
@@ -24,18 +24,18 @@ export interface SeriesRows extends Rows {
   readonly id: string;
 }
 
-/** What stands at the beginning of a file. */
+/** The head of a file. */
 export interface SeriesHead {
   /** Counts whole files; a journal belongs to the whole file with the same number. */
   readonly generation: number;
   readonly savedAtUnix: number;
 }
 
-/** Longest name of a series: a user's, with what stands before it. */
+/** Longest name of a series: a username with its prefix. */
 const ID_MAX_LENGTH = 300;
 const CLOSING = "]}";
 
-/** First line of a whole file, with its end. Together with the lines and the closing one it is one JSON document. */
+/** First line of a whole file, with its line end. The whole file is one JSON document. */
 export function wholeHead(form: SeriesForm, head: SeriesHead): string {
   return `${JSON.stringify(headFields(form, head)).slice(0, -1)},"${form.list}":[\n`;
 }
@@ -43,12 +43,12 @@ export function wholeHead(form: SeriesForm, head: SeriesHead): string {
 /** Last line of a whole file. */
 export const WHOLE_END = `${CLOSING}\n`;
 
-/** First line of a journal, with its end. */
+/** First line of a journal, with its line end. */
 export function journalHead(form: SeriesForm, head: SeriesHead): string {
   return `${JSON.stringify(headFields(form, head))}\n`;
 }
 
-/** One series as JSON without an end of line. Null is what is not known. */
+/** One series as JSON without a line end. Null is unknown. */
 export function seriesText(form: SeriesForm, { id, firstSlot, values }: SeriesRows): string {
   const length = values.length / form.columns.length;
   const columns = form.columns.map(({ decimals }, column) => {
@@ -62,13 +62,13 @@ export function seriesText(form: SeriesForm, { id, firstSlot, values }: SeriesRo
   return `{"id":${JSON.stringify(id)},"first_slot":${firstSlot},"values":[${columns.join(",")}]}`;
 }
 
-/** Number of the schema that a file says it has; undefined when it says none. */
+/** Schema number of a file; undefined without one. */
 export function schemaOf(start: string): number | undefined {
   const digits = /^\s*\{\s*"schema"\s*:\s*(\d{1,9})\b/.exec(start)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** Reads the head of a whole file or of a journal. Throws an Error that says what is wrong. */
+/** Reads the head of a whole file or of a journal. Throws an Error with the reason. */
 export function parseHead(form: SeriesForm, line: string, kind: "whole" | "journal"): SeriesHead {
   const head = parseObject(kind === "whole" ? line + CLOSING : line);
   const expected = JSON.stringify(form.columns.map(({ name }) => name));
@@ -80,12 +80,12 @@ export function parseHead(form: SeriesForm, line: string, kind: "whole" | "journ
   return { generation, savedAtUnix };
 }
 
-/** True for the last line of a whole file, without its end. */
+/** True for the last line of a whole file, without its line end. */
 export function isClosing(line: string): boolean {
   return line === CLOSING;
 }
 
-/** Reads one series. Throws an Error that says what is wrong. */
+/** Reads one series. Throws an Error with the reason. */
 export function parseSeries(form: SeriesForm, line: string): SeriesRows {
   const { id, first_slot: firstSlot, values: columns } = parseObject(line);
   if (typeof id !== "string" || id.length === 0 || id.length > ID_MAX_LENGTH)

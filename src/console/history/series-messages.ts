@@ -1,4 +1,4 @@
-// What is said between the console and the thread that reads and writes files of kept figures.
+// The messages between the console and the thread that reads and writes series files.
 import type { SeriesForm, SeriesHead, SeriesRows } from "./series-format.ts";
 
 /** To the thread; each request has one answer with its number. */
@@ -13,7 +13,7 @@ export type SeriesRequest =
   | {
       readonly kind: "begin";
       readonly request: number;
-      /** Names the write in the requests that follow. */
+      /** Identifies the write in the requests that follow. */
       readonly write: number;
       readonly path: string;
       readonly form: SeriesForm;
@@ -28,11 +28,11 @@ export type SeriesRequest =
     }
   | { readonly kind: "end"; readonly request: number; readonly write: number };
 
-/** What a load came to. */
+/** The result of a load. */
 export interface SeriesLoaded {
-  /** Of the whole file; 0 when there is none. */
+  /** Of the whole file; 0 without one. */
   readonly generation: number;
-  /** Files that were damaged, and what was wrong with them. */
+  /** Damaged files and what was wrong with them. */
   readonly damaged: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-// Reads files of kept figures: the whole file, then its journal; what is damaged is set aside and never fatal (A-10, D24).
+// Reads series files, whole file and journal; damaged ones are set aside and never fatal (A-10, D24).
 import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { errorText } from "#base/log.ts";
@@ -14,11 +14,11 @@ import {
 } from "./series-format.ts";
 import type { SeriesLoaded } from "./series-messages.ts";
 
-/** Largest file of kept figures that is read; four times what the limits of the series make. */
+/** Largest series file that is read; four times what the limits of the series make. */
 const SERIES_FILE_MAX_BYTES: number = 512 * 1_048_576;
-/** One line of such a file: one series, some ten times as long as it can be. */
+/** Longest line of such a file: one series, with about ten times its largest size. */
 const SERIES_LINE_MAX_BYTES = 2_097_152;
-/** Damaged files of one name that are kept set aside; the oldest goes first. */
+/** Damaged files of one name that are kept; the oldest is removed first. */
 const CORRUPT_FILES_KEPT = 3;
 
 const NEWLINE = 0x0a;
@@ -40,16 +40,16 @@ export function journalPath(path: string): string {
   return path.replace(/\.json$/, ".journal");
 }
 
-/** Who takes what is read. */
+/** Receiver of the rows that are read. */
 export interface SeriesTaker {
   take(rows: SeriesRows): void;
-  /** What was taken so far is of a damaged file and does not count. */
+  /** Drops the rows so far, because their file is damaged. */
   reset(): void;
 }
 
 /**
- * Reads both files and gives their series one after another, those of the journal later. A torn end of the journal is what a crash
- * leaves, no damage. Throws NewerSchema before anything was changed.
+ * Reads both files and returns their series in order, the journal's last. A torn end of the journal is the
+ * trace of a crash and no damage. Throws NewerSchema before any change.
  */
 export async function loadSeries(
   path: string,
@@ -70,7 +70,7 @@ export async function loadSeries(
     const isThere = await withLines(path, async (lines) => {
       generation = await readWhole(lines, form, taker);
     });
-    // A journal alone says nothing without the whole that it continues.
+    // A journal is useless without the whole file that it continues.
     if (!isThere) return { generation, damaged };
   } catch (error) {
     taker.reset();
@@ -86,7 +86,7 @@ export async function loadSeries(
   return { generation, damaged };
 }
 
-/** The lines of a file, and at last what stands behind the last end of line, if anything. */
+/** The lines of a file, and last an incomplete line, if any. */
 type Lines = AsyncGenerator<{ readonly text: string; readonly isWhole: boolean }, void>;
 
 async function readWhole(lines: Lines, form: SeriesForm, taker: SeriesTaker): Promise<number> {
@@ -104,7 +104,7 @@ async function readWhole(lines: Lines, form: SeriesForm, taker: SeriesTaker): Pr
   throw new Error("the end is missing");
 }
 
-/** A journal of an older whole file says nothing new. */
+/** A journal of an older whole file has no new rows. */
 async function readJournal(
   lines: Lines,
   form: SeriesForm,
@@ -112,7 +112,7 @@ async function readJournal(
   taker: SeriesTaker,
 ): Promise<void> {
   const first = await lines.next();
-  // Torn while it was begun: nothing stands in it yet.
+  // Torn at its beginning: the journal is empty.
   if (first.done === true || !first.value.isWhole) return;
   if (parseHead(form, first.value.text, "journal").generation !== generation) return;
   let torn: Error | undefined;
@@ -128,7 +128,7 @@ async function readJournal(
   }
 }
 
-/** Lets a file be read line by line; false when there is none. */
+/** Reads a file line by line; false without a file. */
 async function withLines(path: string, read: (lines: Lines) => Promise<void>): Promise<boolean> {
   let handle: FileHandle;
   try {
@@ -175,14 +175,17 @@ async function refuseNewer(path: string): Promise<void> {
       await handle.close();
     }
   } catch {
-    // What cannot be read is looked at again below, and set aside.
+    // An unreadable file is checked below, and set aside.
     return;
   }
   const schema = schemaOf(start.toString("latin1"));
   if (schema !== undefined && schema > SERIES_SCHEMA) throw new NewerSchema(schema);
 }
 
-/** Renames a file to `.corrupt-<time>`; few of them are kept. What cannot be renamed stays until the next whole file replaces it. */
+/**
+ * Renames a file to `.corrupt-<time>` and keeps the newest few. A file that cannot be renamed stays until the
+ * next whole file replaces it.
+ */
 async function moveAside(path: string, nowMs: number): Promise<void> {
   try {
     await rename(path, `${path}.corrupt-${Math.floor(nowMs / 1_000)}`);
@@ -192,6 +195,6 @@ async function moveAside(path: string, nowMs: number): Promise<void> {
       await rm(join(folder, name), { force: true, recursive: true });
     }
   } catch {
-    // Not there, or a folder that cannot be written to: then saving fails too, and says so.
+    // The file is missing, or the folder is not writable, in which case saving fails too and reports it.
   }
 }

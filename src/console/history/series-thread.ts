@@ -1,4 +1,4 @@
-// The console's side of the thread that reads and writes files of kept figures: one request after another, each with its answer.
+// The console's side of the thread for series files: one request after another, each with its answer.
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { errorText } from "#base/log.ts";
@@ -7,7 +7,7 @@ import type { SeriesRows } from "./series-format.ts";
 import { SERIES_SCHEMA } from "./series-format.ts";
 import type { SeriesAnswer, SeriesLoaded, SeriesRequest } from "./series-messages.ts";
 
-/** What it makes is short-lived text; room for more of it is memory that nobody gives back. */
+/** The thread makes short-lived text; a larger young generation would keep memory for good. */
 const YOUNG_MEBIBYTES = 2;
 const OLD_MEBIBYTES = 48;
 
@@ -19,10 +19,10 @@ interface Waiting {
   readonly taker: RowsTaker;
 }
 
-/** Who takes what is loaded. */
+/** Receiver of loaded rows. */
 export interface RowsTaker {
   take(rows: SeriesRows): void;
-  /** What was taken so far is of a damaged file and does not count. */
+  /** Drops the rows so far, because their file is damaged. */
   reset(): void;
 }
 
@@ -47,7 +47,7 @@ export class SeriesThread {
     return answer.loaded;
   }
 
-  /** A step of a write; returns the bytes that were written. The rows' figures are moved, not copied: they are gone from here. */
+  /** Runs one step of a write and returns the written bytes. The rows' values are moved, not copied. */
   async write(request: Unnumbered<Exclude<SeriesRequest, { kind: "load" }>>): Promise<number> {
     const moved = request.kind === "rows" ? request.series.map(({ values }) => values.buffer) : [];
     const answer = await this.#ask(request, moved, NOBODY);
@@ -66,7 +66,7 @@ export class SeriesThread {
     const worker = this.#start();
     return new Promise((resolve, reject) => {
       this.#waiting.set(number, { resolve, reject, taker });
-      // The process does not end while something is being written.
+      // The process stays alive during a write.
       worker.ref();
       worker.postMessage({ ...request, request: number }, moved);
     });
@@ -74,7 +74,7 @@ export class SeriesThread {
 
   #start(): Worker {
     if (this.#worker !== undefined) return this.#worker;
-    // Beside this file in the sources, and beside the bundle that holds it.
+    // Lies beside this file in the sources, and beside the bundle that holds it.
     const worker = new Worker(new URL(`./series-worker${extname(import.meta.url)}`, import.meta.url), {
       name: "grove-console-history",
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEBIBYTES, maxOldGenerationSizeMb: OLD_MEBIBYTES },

@@ -1,4 +1,4 @@
-// The thread that reads and writes files of kept figures: megabytes of JSON, off the event loop (T18).
+// The thread that reads and writes series files: megabytes of JSON, off the event loop (T18).
 import { getPriority, setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
 import { errorText } from "#base/log.ts";
@@ -7,13 +7,13 @@ import type { SeriesAnswer, SeriesRequest } from "./series-messages.ts";
 import { loadSeries, NewerSchema } from "./series-reader.ts";
 import { appendJournal, type SeriesWrite, writeWhole } from "./series-writer.ts";
 
-/** The console's polls and answers go first. */
+/** Polls and answers of the console have priority. */
 const NICENESS = 10;
 
 const writes = new Map<number, SeriesWrite>();
 
-// On Linux this is the priority of one thread; elsewhere it would be that of the whole process.
-// A process that was started with a lower one may not go back to this.
+// On Linux this sets one thread's priority, elsewhere that of the whole process. A process that started with
+// a lower priority cannot raise it.
 if (process.platform === "linux") setPriority(0, Math.max(NICENESS, getPriority(0)));
 parentPort?.on("message", (request: SeriesRequest) => {
   void answer(request);

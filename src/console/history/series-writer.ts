@@ -1,4 +1,4 @@
-// Writes files of kept figures: a whole file atomically and piece by piece, or more lines of its journal, flushed before they count.
+// Writes series files: a whole file atomically, or lines appended to its journal and flushed.
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { PassThrough } from "node:stream";
@@ -14,22 +14,22 @@ import {
 } from "./series-format.ts";
 import { journalPath } from "./series-reader.ts";
 
-/** A write under way. */
+/** A write in progress. */
 export interface SeriesWrite {
-  /** Takes more series; resolves when they are handed to the system. */
+  /** Writes more series; resolves when they are handed to the system. */
   add(series: readonly SeriesRows[]): Promise<void>;
-  /** Resolves with the bytes that were written once they are on stable storage. */
+  /** Resolves with the number of bytes once they are on stable storage. */
   end(): Promise<number>;
 }
 
-/** Begins a whole file. The old one, and its journal, stay until the end. */
+/** Begins a whole file. The old one and its journal stay until the end. */
 export function writeWhole(path: string, form: SeriesForm, head: SeriesHead): SeriesWrite {
   const pieces = new PassThrough();
   const start = wholeHead(form, head);
   let bytes = Buffer.byteLength(start);
   let isFirst = true;
   const written = writeFileAtomic(path, pieces);
-  // Told to whoever adds or ends.
+  // `add` and `end` report the error.
   written.catch(() => pieces.destroy());
   pieces.on("error", () => undefined);
   pieces.write(start);
@@ -49,14 +49,14 @@ export function writeWhole(path: string, form: SeriesForm, head: SeriesHead): Se
       await push(isFirst ? WHOLE_END : `\n${WHOLE_END}`);
       pieces.end();
       await written;
-      // All that it says is in the whole file, and its number is no longer the current one.
+      // The new whole file has all rows of the journal, whose number is outdated.
       await rm(journalPath(path), { force: true });
       return bytes;
     },
   };
 }
 
-/** Begins to append to the journal, which is made when there is none. */
+/** Begins to append to the journal, which is created if missing. */
 export async function appendJournal(path: string, form: SeriesForm, head: SeriesHead): Promise<SeriesWrite> {
   const journal = journalPath(path);
   const handle = await open(journal, "a", 0o600);

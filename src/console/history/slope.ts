@@ -1,6 +1,6 @@
-// How fast something fills: the median of the slopes between all its points, which no single jump or outlier moves.
+// The rate of growth as the median of the slopes between all points, which resists single jumps and outliers.
 
-/** Time that forecasts need at least: slopes of minutes say nothing of days. */
+/** Shortest time that forecasts need: slopes of minutes do not predict days. */
 const FORECAST_MIN_SPAN_MS: number = 6 * 3_600_000;
 
 /** An amount at a moment of wall time. */
@@ -9,16 +9,16 @@ export interface Point {
   readonly amount: number;
 }
 
-/** Fewer points tell no pace. */
+/** Minimum of points for a pace. */
 const POINTS_MIN = 4;
-/** Slopes between points that are closer say more of noise than of a pace. */
+/** Slopes between closer points show noise rather than a pace. */
 const PAIR_MIN_MS = 3_600_000;
-/** How far rising pairs must outnumber falling ones, as a share of all: below, it wavers and goes nowhere. */
+/** Lead of rising pairs over falling ones, as a share of all; below it the amount counts as flat. */
 const RISING_LEAD_MIN = 0.2;
 
 /**
- * Growth in amount per millisecond; undefined when the points span less than six hours, and when the amount does not clearly rise.
- * Points are in order of time; at most so many of them are compared, each with each.
+ * Growth in amount per millisecond; undefined when the points span less than six hours, or the amount does
+ * not clearly rise. Points are in order of time; at most `pointsMax` of them are compared, each with each.
  */
 export function pace(points: readonly Point[], pointsMax: number): number | undefined {
   if (!spansEnough(points)) return undefined;
@@ -31,7 +31,7 @@ export function pace(points: readonly Point[], pointsMax: number): number | unde
   return lead / slopes.length >= RISING_LEAD_MIN ? median : undefined;
 }
 
-/** True when the points are enough, over at least six hours, to tell whether the amount rises. They are in order of time. */
+/** True when the points, in order of time, are enough and span at least six hours. */
 export function spansEnough(points: readonly Point[]): boolean {
   const [first, last] = [points[0], points.at(-1)];
   if (first === undefined || last === undefined || points.length < POINTS_MIN) return false;
@@ -53,7 +53,7 @@ function slopesOf(points: readonly Point[]): Float64Array {
   return slopes.subarray(0, count);
 }
 
-/** At most so many of the points, evenly, the first and the last among them. */
+/** At most so many of the points, evenly spaced, with the first and the last. */
 function thinned(points: readonly Point[], pointsMax: number): readonly Point[] {
   if (points.length <= pointsMax) return points;
   const stride = (points.length - 1) / (pointsMax - 1);

@@ -6,10 +6,10 @@ import { type Rows, SlotRing } from "./slot-ring.ts";
 import { slotAfter, slotOf } from "./slots.ts";
 
 const CAPACITY = 21;
-/** Rings have less room at first. */
+/** Initial room, smaller than the capacity. */
 const ROOM = 4;
 
-/** What the ring is to be: slots to figures, the newest of them. */
+/** A model of the ring: slots to values, and the newest slot. */
 class Model {
   readonly rows = new Map<number, number>();
   newest = -1;
@@ -67,7 +67,7 @@ describe("ring of slots", () => {
         const copyOver = (rows: Rows | undefined): void => {
           if (rows !== undefined) copy.restore(rows);
         };
-        // What was put and not put away by a later row; the ring forgets the oldest of it.
+        // Rows that no later row replaced; the ring drops the oldest of them.
         const written = new Map<number, number>();
         let slot = 100;
         for (const { move, value, takes } of steps) {
@@ -82,7 +82,8 @@ describe("ring of slots", () => {
         assert.equal(ring.takeUnsaved(), undefined);
         for (let look = ring.firstSlot; look <= slot + 40; look++)
           assert.deepEqual(copy.at(0, look), ring.at(0, look));
-        // A ring whose clock went ahead and came back has forgotten rows that the other still has room for: those are true as well.
+        // A ring whose clock went ahead and back has dropped rows that the other still has; those are correct
+        // too.
         for (let look = slot - 40; look < ring.firstSlot; look++)
           if (!Number.isNaN(copy.at(0, look))) assert.equal(copy.at(0, look), written.get(look));
       }),

@@ -1,6 +1,6 @@
-// A ring of rows, one for each slot of time, as columns of typed arrays: the newest rows stay, slots without a row read as NaN.
+// A ring of the newest rows, one per slot of time, as typed arrays; slots without a row read as NaN.
 
-/** Rows that are contiguous in time, as they are written to disk and read back. */
+/** Rows of consecutive slots, as written to disk and read back. */
 export interface Rows {
   readonly firstSlot: number;
   /** Column after column, all of one length. NaN is null. */
@@ -10,16 +10,16 @@ export interface Rows {
 /** The newest rows of one series. */
 export class SlotRing {
   readonly columns: number;
-  /** Rows that are kept at most. */
+  /** Maximum of rows. */
   readonly capacity: number;
-  /** Rows that there is room for; it grows with them. */
+  /** Rows for which memory is allocated; it grows with them. */
   #room: number;
   #values: Float32Array<ArrayBuffer>;
   #firstSlot = 0;
   #newestSlot = -1;
   #unsavedFrom = Number.POSITIVE_INFINITY;
 
-  /** Has room for all rows from the start, unless less is wished. */
+  /** Allocates memory for all rows, or for `room` rows. */
   constructor(columns: number, capacity: number, room: number = capacity) {
     this.columns = columns;
     this.capacity = capacity;
@@ -36,23 +36,23 @@ export class SlotRing {
     return this.#firstSlot;
   }
 
-  /** The newest slot that has a row; below firstSlot while there is none. */
+  /** The newest slot with a row; below firstSlot without any. */
   get newestSlot(): number {
     return this.#newestSlot;
   }
 
-  /** True when there are rows that takeUnsaved has not given yet. */
+  /** True when rows exist that takeUnsaved has not returned yet. */
   get hasUnsaved(): boolean {
     return this.#unsavedFrom <= this.#newestSlot;
   }
 
-  /** A figure; NaN where there is none. */
+  /** A value; NaN without one. */
   at(column: number, slot: number): number {
     if (slot < this.#firstSlot || slot > this.#newestSlot) return Number.NaN;
     return this.#values[this.#place(column, slot)] ?? Number.NaN;
   }
 
-  /** Copies the figures of a column from a slot on, as many as the target holds; NaN where there is none. */
+  /** Copies the values of a column from a slot on, as many as the target holds; NaN for missing ones. */
   read(column: number, fromSlot: number, target: Float64Array): void {
     const base = column * this.#room;
     const { length } = target;
@@ -66,7 +66,7 @@ export class SlotRing {
     }
   }
 
-  /** True when a slot has any figure; a slot without is a gap. */
+  /** True when a slot has any value; otherwise it is a gap. */
   hasRow(slot: number): boolean {
     for (let column = 0; column < this.columns; column++) {
       if (!Number.isNaN(this.at(column, slot))) return true;
@@ -75,8 +75,8 @@ export class SlotRing {
   }
 
   /**
-   * Puts a row. Slots between the newest one and it become gaps. A row that is not newer than the newest takes the place of all from
-   * its slot on: the clock went back, and what was written down of a time to come is not true.
+   * Puts a row. Slots between the newest one and it become gaps. A row that is not newer replaces all rows
+   * from its slot on: the clock went back, and rows of a time to come are wrong.
    */
   put(slot: number, row: ArrayLike<number>): void {
     this.#moveTo(slot);
@@ -98,7 +98,7 @@ export class SlotRing {
     }
   }
 
-  /** Forgets the rows from a slot on. */
+  /** Removes the rows from a slot on. */
   cut(fromSlot: number): void {
     if (fromSlot > this.#newestSlot) return;
     const first = Math.max(fromSlot, this.#firstSlot);
@@ -106,13 +106,13 @@ export class SlotRing {
     this.#newestSlot = first - 1;
   }
 
-  /** A copy of all rows, which count as saved from now on; undefined when there is none. */
+  /** A copy of all rows, which now count as saved; undefined without any. */
   takeAll(): Rows | undefined {
     this.#unsavedFrom = Number.POSITIVE_INFINITY;
     return this.isEmpty ? undefined : this.#copy(this.#firstSlot);
   }
 
-  /** A copy of the rows that were not taken before; undefined when there is none. */
+  /** A copy of the rows that were not taken before; undefined without any. */
   takeUnsaved(): Rows | undefined {
     const from = Math.max(this.#unsavedFrom, this.#firstSlot);
     this.#unsavedFrom = Number.POSITIVE_INFINITY;

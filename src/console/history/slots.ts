@@ -1,21 +1,21 @@
-// Slots of time: wall time cut into pieces of one length, and which of them an answer belongs to.
+// Slots of time: intervals of wall time of one length, and the slot of an answer.
 
-/** A wall clock before this was never set: it stands at the machine's making until the network tells it the time. */
+/** A wall clock before this was never set: a machine without network time starts at its build date. */
 const CLOCK_SET_FROM_MS: number = Date.UTC(2020, 0, 1);
 
-/** False for a clock that cannot be right yet. */
+/** False for a clock that was never set. */
 export function isClockSet(wallMs: number): boolean {
   return wallMs >= CLOCK_SET_FROM_MS;
 }
 
-/** The slot in which a moment of wall time lies. */
+/** The slot that contains a moment of wall time. */
 export function slotOf(wallMs: number, slotMs: number): number {
   return Math.floor(wallMs / slotMs);
 }
 
 /**
- * The slot of an answer, given that of the one before. Polls are not on the dot: two answers about one interval apart get neighbouring
- * slots, even where one of them came a little late, as long as the wall clock is no further than one slot away.
+ * The slot of an answer after one in the slot `before`. Polls are not exactly regular: two answers about one
+ * interval apart get neighbouring slots, even if one was late. The wall clock may be at most one slot away.
  */
 export function slotAfter(
   before: { readonly slot: number; readonly wallMs: number } | undefined,

@@ -1,4 +1,4 @@
-// Tests of forecasts: from six hours on, at the pace of the week, none when flat or falling, unmoved by jumps and noise.
+// Tests of forecasts: from six hours on, none when flat or falling, unmoved by jumps and noise.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -22,7 +22,7 @@ function diskTrend(): Trend {
   );
 }
 
-/** Records an amount every five minutes and returns what is forecast at the end. */
+/** Records an amount every five minutes and returns the forecast at the end. */
 function forecast(
   hours: number,
   bytesAt: (hour: number) => number,

@@ -1,15 +1,15 @@
-// What is kept of one amount beyond the last hour, thinned with age, and when it reaches its limit at the pace of late.
+// The long trend of one amount, coarser with age, and the forecast of when it reaches its limit.
 import { rounded } from "./columns.ts";
 import { type Point, pace, spansEnough } from "./slope.ts";
 import { SlotRing } from "./slot-ring.ts";
 import { slotOf } from "./slots.ts";
 
-/** Forecasts follow the pace of this long: a week. */
+/** Window of the pace that forecasts follow: a week. */
 const FORECAST_WINDOW_MS: number = 7 * 24 * 3_600_000;
-/** Forecasts of more days than this are none: ten years. */
+/** Longest forecast in days: ten years. */
 const FORECAST_DAYS_MAX = 3_650;
 
-/** Columns of a trend: the amount, and the time within the slot at which it was so. */
+/** Columns of a trend: the amount, and its time within the slot. */
 export const TREND_COLUMNS: readonly { readonly name: string; readonly decimals: number }[] = [
   { name: "used_mb", decimals: 3 },
   { name: "after_seconds", decimals: 0 },
@@ -17,16 +17,16 @@ export const TREND_COLUMNS: readonly { readonly name: string; readonly decimals:
 
 const BYTES_PER_MB = 1_000_000;
 const MS_PER_DAY = 86_400_000;
-/** Coarser points are enough from here on. */
+/** Number of coarser points that suffices for a forecast. */
 const COARSE_POINTS_MIN = 48;
-/** A clock that went back by less is waited for; beyond, what was kept of the time to come is given up. */
+/** A clock that went back by less is waited for; beyond, points of the time to come are dropped. */
 const CLOCK_BACK_MS: number = 2 * MS_PER_DAY;
-/** What was heard longer ago is no basis for a forecast. */
+/** Largest age of the latest amount for a forecast. */
 const LATEST_MAX_AGE_MS = 3_600_000;
-/** How soon one that had no pace is looked at again. */
+/** Interval of retries for a trend without a pace. */
 const NO_PACE_MS = 60_000;
 
-/** Most trends of a young console are short: room grows with the points. */
+/** Initial room of a trend; most are short in a young console, and room grows with the points. */
 const ROOM = 16;
 
 /** One resolution of a trend. */
@@ -35,13 +35,13 @@ export interface Tier {
   readonly ring: SlotRing;
 }
 
-/** The amount of one thing that has a limit: bytes of a disk, bytes of a user. */
+/** The amount of one thing with a limit: bytes of a disk, bytes of a user. */
 export class Trend {
   /** The finest first. */
   readonly tiers: readonly Tier[];
   readonly #comparedPoints: number;
   #latest: (Point & { readonly limit: number }) | undefined;
-  /** Bytes per millisecond, with the moment up to which points were looked at; undefined before they were. */
+  /** Bytes per millisecond, with the time of the newest point; undefined before it is computed. */
   #pace: { readonly value: number | undefined; readonly isKnown: boolean; readonly atMs: number } | undefined;
 
   constructor(
@@ -55,12 +55,12 @@ export class Trend {
     }));
   }
 
-  /** When it was heard of last, wall time; 0 before. */
+  /** Wall time of the last record; 0 before. */
   get heardAtMs(): number {
     return this.#latest?.wallMs ?? 0;
   }
 
-  /** Takes the amount and its limit at a moment; both in bytes. Returns true when that made a new point. */
+  /** Records the amount and its limit at a moment; both in bytes. Returns true when that made a new point. */
   record(wallMs: number, bytes: number, limitBytes: number): boolean {
     this.#latest = { wallMs, amount: bytes, limit: limitBytes };
     let isNew = false;
@@ -75,7 +75,7 @@ export class Trend {
     return isNew;
   }
 
-  /** Days until the limit is reached; undefined when that is not known, too far away, or when the amount does not rise. */
+  /** Days until the limit; undefined when unknown, too far away, or when the amount does not rise. */
   daysLeft(nowMs: number): number | undefined {
     const latest = this.#latestAt(nowMs);
     const perMs = latest === undefined ? undefined : this.#paceAt(latest).value;
@@ -84,7 +84,7 @@ export class Trend {
     return days <= FORECAST_DAYS_MAX ? rounded(days, days < 10 ? 2 : 1) : undefined;
   }
 
-  /** True when it is known whether the amount rises: there are points enough, and the last is fresh. */
+  /** True when the points suffice to tell whether the amount rises, and the last is fresh. */
   isKnown(nowMs: number): boolean {
     const latest = this.#latestAt(nowMs);
     return latest !== undefined && this.#paceAt(latest).isKnown;
@@ -95,7 +95,7 @@ export class Trend {
     return latest === undefined || nowMs - latest.wallMs > LATEST_MAX_AGE_MS ? undefined : latest;
   }
 
-  /** Worked out again with each new point, and each minute while there is none. */
+  /** Computed again with each new point, and each minute while there is none. */
   #paceAt(latest: Point): { readonly value: number | undefined; readonly isKnown: boolean } {
     const before = this.#pace;
     if (before !== undefined && (before.value !== undefined || latest.wallMs - before.atMs < NO_PACE_MS)) {

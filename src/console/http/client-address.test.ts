@@ -1,4 +1,4 @@
-// Where requests come from, with and without proxies that may be believed (C-04).
+// The client's address with and without trusted proxies (C-04).
 import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import { test } from "node:test";

@@ -1,32 +1,32 @@
-// Where a request comes from: the peer of the connection, or what a trusted proxy says of it (C-04), and whether it came over TLS.
+// Finds a request's client address, from the connection or a trusted proxy (C-04), and whether it used TLS.
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { GroveError } from "#base/errors.ts";
 import { isLoopbackAddress, networkOf } from "#base/network.ts";
 
-/** What the console makes of the connection that a request came on. */
+/** What the connection and its headers say about the client. */
 export interface ClientFacts {
   /** The client's address; an IPv4 address never in its IPv6 form. */
   readonly address: string;
-  /** True for a process of this machine, unless the request says that somebody has handed it on. */
+  /** True for a process of this machine, unless the request was forwarded. */
   readonly isLoopback: boolean;
-  /** True when nobody on the way could have read it. */
+  /** True when the client connected over TLS, to the console or to a trusted proxy. */
   readonly isSecure: boolean;
 }
 
-/** Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed. */
+/** Proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted. */
 export class TrustedProxies {
   readonly #list = new BlockList();
   readonly #isEmpty: boolean;
 
-  /** Takes addresses and networks (`10.0.0.1`, `10.0.0.0/8`, `fd00::/8`). Throws BAD_ARGUMENT for anything else. */
+  /** Takes addresses and networks (`10.0.0.1`, `10.0.0.0/8`, `fd00::/8`), else throws BAD_ARGUMENT. */
   constructor(places: readonly string[] = []) {
     this.#isEmpty = places.length === 0;
     for (const place of places) this.#add(place);
   }
 
-  /** True for an address that is one of them. */
+  /** True for the address of a trusted proxy. */
   has(address: string): boolean {
     if (this.#isEmpty) return false;
     const family = isIP(address);
@@ -48,7 +48,7 @@ export class TrustedProxies {
   }
 }
 
-/** Reads where a request comes from; of X-Forwarded-For the right-most address that is no trusted proxy counts. */
+/** Reads the client's address; in X-Forwarded-For the right-most address that is no trusted proxy counts. */
 export function clientFacts(request: IncomingMessage, proxies: TrustedProxies): ClientFacts {
   const peer = peerAddress(request.socket);
   const isTls = (request.socket as Partial<TLSSocket>).encrypted === true;
@@ -59,14 +59,14 @@ export function clientFacts(request: IncomingMessage, proxies: TrustedProxies): 
   return {
     address,
     isLoopback: isLoopbackAddress(address) && address !== peer,
-    // Behind a proxy that says nothing of it the outer connection is taken to be encrypted (decision D2).
+    // A trusted proxy without X-Forwarded-Proto is taken to have received the request over TLS (decision D2).
     isSecure: lastItem(request.headers["x-forwarded-proto"])?.toLowerCase() !== "http",
   };
 }
 
-/** The address at the other end of a connection. */
+/** The address of the connection's peer. */
 export function peerAddress(socket: KnownSocket): string {
-  // The same for as long as the connection lasts, and asked for with every request on it.
+  // Cached on the socket: it stays the same while the connection lasts, and every request asks for it.
   socket[PEER] ??= plainAddress(socket.remoteAddress ?? "");
   return socket[PEER];
 }
@@ -83,7 +83,7 @@ function forwardedFor(request: IncomingMessage, proxies: TrustedProxies, peer: s
   let address = peer;
   for (const hop of hops.toReversed()) {
     const candidate = plainAddress(hop.trim());
-    // Whatever is no address was written by somebody who is not trusted: the hop before it is all that is known.
+    // An entry that is no address comes from an untrusted sender, so the hop before it is the last one known.
     if (isIP(candidate) === 0) return address;
     address = candidate;
     if (!proxies.has(candidate)) return address;
@@ -91,7 +91,9 @@ function forwardedFor(request: IncomingMessage, proxies: TrustedProxies, peer: s
   return address;
 }
 
-/** A proxy on this machine that was not named as trusted makes the whole world look like this machine, unless one looks. */
+/**
+ * True for requests that a proxy forwarded: through a local untrusted proxy every client seems to be local.
+ */
 function isHandedOn(request: IncomingMessage): boolean {
   const { headers } = request;
   return ["forwarded", "x-forwarded-for", "x-real-ip", "via"].some((name) => headers[name] !== undefined);

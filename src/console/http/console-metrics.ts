@@ -1,23 +1,23 @@
-// What the console knows of itself: its event loop, memory and requests, and what each part adds, as JSON and in Prometheus' words.
+// Metrics of the console, as JSON and Prometheus text: event loop, memory, requests and those of its parts.
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Clock } from "#base/clock.ts";
 import { VERSION } from "#base/version.ts";
 import { gitCommit } from "#os/git-commit.ts";
 import { familyText, type MetricFamily, type PrometheusForm } from "#telemetry/prometheus-form.ts";
 
-/** One number that a part of the console shows. */
+/** One metric that a part of the console adds. */
 export interface ConsoleFigure {
-  /** Prometheus' name without `svc_console_` and `_total`, in base units: `polls_missed`, `sockets`, `snapshot_bytes`. */
+  /** Prometheus name without `svc_console_` and `_total`, in base units: `sockets`, `snapshot_bytes`. */
   readonly name: string;
   readonly type: "counter" | "gauge";
   readonly help: string;
-  /** The number now; null while nobody knows. Nothing in it depends on users. */
+  /** The current value; null while unknown. It never depends on users. */
   readonly read: () => number | null;
 }
 
-/** The sampler's own interval, which its readings contain. */
+/** The sampler's own interval, which its readings include. */
 const SAMPLE_MS = 10;
-/** Readings are of the last full minute and the one that runs. */
+/** Readings cover the last full minute and the current one. */
 const PERIOD_MS = 60_000;
 const NS_PER_S = 1e9;
 
@@ -29,7 +29,7 @@ interface LoopDelay {
   readonly max: number;
 }
 
-/** Figures of the running console. */
+/** Metrics of the running console. */
 export class ConsoleMetrics {
   readonly #clock: Clock;
   readonly #startedSteadyMs: number;
@@ -53,7 +53,7 @@ export class ConsoleMetrics {
     this.add(...this.#ownFigures());
   }
 
-  /** Shows more figures. Throws when a name is taken. */
+  /** Adds metrics. Throws when a name is taken. */
   add(...figures: readonly ConsoleFigure[]): void {
     for (const figure of figures) {
       if (this.#figures.some(({ name }) => name === figure.name))
@@ -68,7 +68,7 @@ export class ConsoleMetrics {
     if (status >= 500) this.#failures++;
   }
 
-  /** Everything as one flat JSON object; counters end in `_total`. */
+  /** All metrics as one flat JSON object; names of counters end in `_total`. */
   document(): Record<string, string | number | null> {
     const document: Record<string, string | number | null> = { version: VERSION, git_commit: gitCommit() };
     for (const { name, type, read } of this.#figures) {
@@ -77,7 +77,7 @@ export class ConsoleMetrics {
     return document;
   }
 
-  /** The same as Prometheus text; what nobody knows is left out. */
+  /** The same as Prometheus text, without unknown values. */
   prometheus(form: PrometheusForm): string {
     const families: MetricFamily[] = [
       {
@@ -102,13 +102,13 @@ export class ConsoleMetrics {
     );
   }
 
-  /** Stops looking. */
+  /** Stops the samplers. */
   close(): void {
     this.#stopTurning();
     this.#loop.disable();
   }
 
-  /** The longest that the event loop kept anybody waiting, over one to two minutes, in seconds. */
+  /** The longest delay of the event loop over the last one to two minutes, in seconds. */
   #delay(which: keyof LoopDelay): number {
     return Math.max(readLoop(this.#loop)[which], this.#lastMinute?.[which] ?? 0);
   }

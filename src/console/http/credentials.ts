@@ -1,4 +1,4 @@
-// Which token a request shows: the first of header, cookie and query that is there decides, even when it is wrong (spec 4.2, T12).
+// Finds a request's token: the first of header, cookie and query decides, even when wrong (spec 4.2, T12).
 import type { IncomingHttpHeaders } from "node:http";
 import { fastifyCookie as cookies } from "@fastify/cookie";
 
@@ -7,20 +7,22 @@ export const COOKIE_NAME = "svc_admin_token";
 /** Name of the query parameter (decision T12). */
 export const QUERY_NAME = "token";
 
-/** A token and the place that it was shown in. */
+/** A token and the place it came from. */
 export interface Credential {
   readonly token: string;
   readonly from: "header" | "cookie" | "query";
 }
 
-/** What stands in a query as the token, if anything does. Afterwards it has none any more, so that neither a schema nor a log meets it (W-08). */
+/** Removes the token from a query and returns it, so that no schema and no log sees it (W-08). */
 export function takeQueryToken(query: Record<string, unknown>): unknown {
   const token = query[QUERY_NAME];
   if (token !== undefined) delete query[QUERY_NAME];
   return token;
 }
 
-/** The token that a request shows; undefined when it shows none. `fromQuery` is undefined as well where none is read from there. */
+/**
+ * The token of a request; undefined without one. `fromQuery` is undefined where tokens in queries are off.
+ */
 export function shownCredential(headers: IncomingHttpHeaders, fromQuery: unknown): Credential | undefined {
   const { authorization, cookie } = headers;
   const bearer = authorization === undefined ? null : /^bearer(?:\s+(.*))?$/is.exec(authorization);
@@ -28,6 +30,6 @@ export function shownCredential(headers: IncomingHttpHeaders, fromQuery: unknown
   const kept = cookie === undefined ? undefined : cookies.parse(cookie)[COOKIE_NAME];
   if (kept !== undefined) return { token: kept, from: "cookie" };
   if (fromQuery === undefined) return undefined;
-  // Two of them are none that is right.
+  // A token given twice counts as a wrong one.
   return { token: typeof fromQuery === "string" ? fromQuery : "", from: "query" };
 }

@@ -1,4 +1,4 @@
-// The gate before every handler: request id, headers of every answer, who asks, how often, and whether they may (spec 5.8, D2, D17, W-14).
+// The guard before every handler: headers, authentication, rate limits and access (spec 5.8, D2, D17, W-14).
 import type { IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { Clock } from "#base/clock.ts";
@@ -12,26 +12,26 @@ import { changesState, senderOf } from "./own-origin.ts";
 import { type App, type OperatorSession, ProblemError, type RouteAuth, type Viewer } from "./route.ts";
 import { securityHeaders } from "./security-headers.ts";
 
-/** Knows the sessions of operators by their tokens. */
+/** Looks up operators' sessions by token. */
 export interface SessionLookup {
   /** Undefined for a token that is unknown, malformed or ended. */
   byToken(token: string): OperatorSession | undefined;
 }
 
-/** What the gate needs. */
+/** What the guard needs. */
 export interface GuardDeps {
   readonly sessions: SessionLookup;
   readonly proxies: TrustedProxies;
   readonly clock: Clock;
-  /** False switches the third place of spec 4.2 off (T12). */
+  /** False turns off tokens in queries, the third place of spec 4.2 (T12). */
   readonly allowQueryToken: boolean;
   readonly rates: { readonly visitor: BucketRate; readonly operator: BucketRate };
   readonly isTls: boolean;
-  /** Told of each request that carries its token in its query. */
+  /** Called for each request that carries its token in its query. */
   readonly onQueryToken: () => void;
 }
 
-/** Paths below which everything is for operators, whether or not there is a route yet (spec 4.1). */
+/** Path prefixes reserved for operators, with or without a route (spec 4.1). */
 const OPERATOR_PATHS: readonly string[] = [
   "/api/actions/",
   "/api/rollouts",
@@ -43,27 +43,27 @@ const OPERATOR_PATHS: readonly string[] = [
   "/api/notices",
 ];
 
-/** What the gate makes of a path, worked out once for each route. */
+/** The guard's rules for a path, computed once for each route. */
 export interface PathRules {
   readonly isForOperators: boolean;
-  /** Counts against the caller's rate. */
+  /** True when requests count against the caller's rate. */
   readonly isCounted: boolean;
-  /** What every answer carries. */
+  /** Headers of every response. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What the gate has found out about a request, as far as it looked. */
+/** What the guard found out about a request before it stopped. */
 export interface Verdict {
   client: ClientFacts | undefined;
-  /** True when there is a token in the query, whether or not it counts. */
+  /** True when the query has a token, valid or not. */
   hasQueryToken: boolean;
   credential: Credential | undefined;
   viewer: Viewer | undefined;
-  /** Why the request goes no further; undefined when it may. */
+  /** Why the request is refused; undefined when it is allowed. */
   refusal: Error | undefined;
 }
 
-/** A request to which the gate has noted what it knows of it. */
+/** A request with the guard's notes. */
 interface NotedRequest extends IncomingMessage {
   [ID]?: string;
   [VERDICT]?: Verdict;
@@ -74,7 +74,7 @@ const VERDICT = Symbol("verdict");
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Set by the gate when a route is registered. */
+    /** Set by the guard when a route is registered. */
     rules?: PathRules;
   }
   interface FastifyRequest {
@@ -84,25 +84,28 @@ declare module "fastify" {
   }
 }
 
-/** Where the request comes from. */
+/** The facts about the client's connection. */
 export function factsOf(request: FastifyRequest): ClientFacts {
   if (request.client === undefined) throw new TypeError("nobody has looked yet where the request comes from");
   return request.client;
 }
 
-/** True when the page behind the request is not ours, or, where `needsProof`, cannot be shown to be. For requests that a cookie speaks for. */
+/**
+ * True when the request's page is of another origin, or with `needsProof` has no proven origin. For requests
+ * that a cookie authenticates.
+ */
 export function isForeign(request: FastifyRequest, needsProof: boolean): boolean {
   return isForeignTo(factsOf(request), request.raw, needsProof);
 }
 
-/** The id under which a request is worked on: its own, where that may stand in a log. */
+/** The request's id: the client's own when it is safe for logs, else a new one. */
 export function requestIdOf(request: IncomingMessage): string {
   const noted: NotedRequest = request;
   noted[ID] ??= requestIdFrom(request.headers[REQUEST_ID_HEADER]);
   return noted[ID];
 }
 
-/** Decides over every request to the console, whichever way it is answered. */
+/** Allows or refuses every request to the console, HTTP and WebSocket alike. */
 export class Guard {
   readonly #deps: GuardDeps;
   readonly #buckets: Readonly<Record<Viewer["kind"], TokenBuckets>>;
@@ -115,17 +118,20 @@ export class Guard {
     };
   }
 
-  /** The rules for a path: the pattern of a route, or what was asked for where there is none. */
+  /** The rules for a route's pattern, or for the requested path where no route matches. */
   rulesOf(path: string, auth?: RouteAuth): PathRules {
     return {
       isForOperators: auth === "operator" || isOperatorPath(path),
-      // Whoever opens a WebSocket is sent the whole cluster: that counts like asking for it.
+      // A WebSocket receives the whole cluster when it opens, so it counts like a request for it.
       isCounted: /^\/(?:api|ws)\//.test(path),
       headers: headersOf(path, this.#deps.isTls),
     };
   }
 
-  /** Looks who asks and whether he may. Asked again about the same request it says the same, and nothing is counted twice. */
+  /**
+   * Authenticates a request and decides on access. A second call for the same request returns the same
+   * verdict and counts nothing.
+   */
   judge(request: IncomingMessage, rules: PathRules, query: Record<string, unknown>): Verdict {
     const noted: NotedRequest = request;
     if (noted[VERDICT] !== undefined) return noted[VERDICT];
@@ -160,7 +166,7 @@ export class Guard {
   }
 }
 
-/** Puts the gate before every route of the application, also before paths that have none. */
+/** Puts the guard before every route of the application, and before paths without one. */
 export function addGuard(app: App, guard: Guard): void {
   app.decorateRequest("viewer", undefined);
   app.decorateRequest("client", undefined);
@@ -177,7 +183,7 @@ export function addGuard(app: App, guard: Guard): void {
     }
     route.config = { ...route.config, auth, rules: guard.rulesOf(route.url, auth) };
   });
-  // Without a promise for each request: nothing is waited for.
+  // A callback, not a promise, because nothing is awaited.
   app.addHook("onRequest", (request, reply, done) => {
     const rules = request.routeOptions.config?.rules ?? guard.rulesOf(pathOf(request));
     reply.header(REQUEST_ID_HEADER, request.id);
@@ -188,14 +194,17 @@ export function addGuard(app: App, guard: Guard): void {
     request.viewer = verdict.viewer;
     withRequestId(request.id, () => done(verdict.refusal));
   });
-  // Events of a body that is still arriving do not belong to the scope above.
+  // Events of a body that is still arriving run outside the scope above.
   app.addHook("preValidation", (request, _reply, done) => {
     if (request.body === undefined) done();
     else withRequestId(request.id, done);
   });
 }
 
-/** Which host was asked decides what is a page of ours: two answers to that are none (RFC 9112, 3.2). HTTP/1.0 may leave it out. */
+/**
+ * Requires exactly one Host header, because the host decides which pages are our own (RFC 9112, 3.2).
+ * HTTP/1.0 may omit it.
+ */
 function requireOneHost({ rawHeaders, httpVersion }: IncomingMessage): void {
   let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -215,7 +224,7 @@ function isOperatorPath(path: string): boolean {
 
 function headersOf(path: string, isTls: boolean): Readonly<Record<string, string>> {
   const headers = { ...securityHeaders(path, isTls), "x-svc-version": VERSION };
-  // A kept copy of what an operator saw, shown to a visitor, is the classic leak (W-14).
+  // A cache must not show a visitor a response made for an operator (W-14).
   return path.startsWith("/api/")
     ? { ...headers, "cache-control": "no-store", vary: "Cookie, Authorization" }
     : headers;
@@ -248,7 +257,7 @@ function admit(
   if (isForOperators && !isOperator) {
     throw new ProblemError("AUTH_REQUIRED", "sign in as an operator first: POST /api/auth/login");
   }
-  // Only what a browser adds by itself can be used by other people's pages.
+  // Only a cookie, which browsers add by themselves, can be abused by other sites' pages.
   if (
     isOperator &&
     by.credential?.from === "cookie" &&
@@ -267,7 +276,9 @@ function isForeignTo({ isSecure }: ClientFacts, { headers }: IncomingMessage, ne
   return sender === "foreign" || (sender === "untold" && needsProof);
 }
 
-/** The pattern of the route, however its path was written (`/%61pi/…` is one of ours too); without one the path without its query. */
+/**
+ * The route's pattern however the path is encoded (`/%61pi/…`); without a route, the path without its query.
+ */
 function pathOf(request: FastifyRequest): string {
   return request.routeOptions.url ?? request.url.split("?", 1)[0] ?? "";
 }

@@ -1,4 +1,4 @@
-// The description of the console's HTTP interface, OpenAPI 3.1, made from the schemas that check requests and answers.
+// The OpenAPI 3.1 description of the console's HTTP interface, generated from the schemas of its routes.
 import swagger from "@fastify/swagger";
 import { jsonSchemaTransform } from "fastify-type-provider-zod";
 import { z } from "zod";
@@ -6,10 +6,10 @@ import { VERSION } from "#base/version.ts";
 import { problem } from "#wire/webapi/problem.ts";
 import type { App } from "./route.ts";
 
-/** The three places of a token in the order in which they count (spec 4.2). */
+/** The three places of a token in order of precedence (spec 4.2). */
 const OPERATOR = [{ bearer: [] }, { cookie: [] }, { query: [] }] as const;
 
-/** Collects what routes say of themselves; registered before them. */
+/** Collects the schemas of routes; must be registered before them. */
 export async function addOpenApi(app: App): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -59,7 +59,7 @@ export async function addOpenApi(app: App): Promise<void> {
   });
 }
 
-/** The whole description, once all routes are there. */
+/** The whole description, once all routes are registered. */
 export function openApiDocument(app: App): object {
   const document = app.swagger() as unknown as {
     paths: Record<string, Record<string, { responses: Record<string, unknown> }>>;

@@ -1,4 +1,4 @@
-// Which requests that change something come from a page of ours (D2, W-06).
+// Which requests that change state come from a page of our own (D2, W-06).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { senderOf } from "./own-origin.ts";

@@ -1,20 +1,20 @@
-// Whether a request that changes something was sent by a page of ours: what stands between a cookie and other people's pages (D2, W-06).
+// Checks that a page of our own sent a request, so that other sites cannot use its cookie (D2, W-06).
 import type { IncomingHttpHeaders } from "node:http";
 
-/** Methods that change nothing. */
+/** Methods that change no state. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** True for a method that may change something. */
+/** True for a method that may change state. */
 export function changesState(method: string): boolean {
   return !SAFE_METHODS.has(method);
 }
 
-/** What the headers say of the page behind a request: ours, somebody else's, or nothing at all, as from a program. */
+/** The origin of the page behind a request: our own, another site, or unknown, as for programs. */
 export type Sender = "own" | "foreign" | "untold";
 
 /**
- * Who sent a request, by `Sec-Fetch-Site`, which no page can forge, else by `Origin` against the host that was asked. The scheme counts too
- * where it is known: a page over plain HTTP is not a page of ours over HTTPS.
+ * The origin of a request, by `Sec-Fetch-Site`, which no page can forge, else by `Origin` against the
+ * requested host. Where the scheme is known it counts too: an HTTP page is foreign to HTTPS.
  */
 export function senderOf(headers: IncomingHttpHeaders, isSecure: boolean): Sender {
   const site = headers["sec-fetch-site"];

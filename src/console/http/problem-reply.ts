@@ -1,4 +1,4 @@
-// Turns whatever goes wrong into a problem document: exhaustive for our own codes, and never more than a sentence for the rest (D2).
+// Turns errors into problem documents: complete for our own codes, one general sentence for all others (D2).
 import { STATUS_CODES } from "node:http";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
@@ -9,16 +9,16 @@ import type { Problem, ProblemCode } from "#wire/webapi/problem.ts";
 import { PROBLEM_OF_REFUSAL, PROBLEMS } from "./problem-table.ts";
 import { ProblemError } from "./route.ts";
 
-/** Wrong places in a request that its problem document names; the rest is more of the same. */
+/** Invalid fields of a request that its problem document lists. */
 const PROBLEM_FIELDS_MAX = 20;
 
-/** Media type of every answer that is no success (RFC 9457). */
+/** Media type of every error response (RFC 9457). */
 export const PROBLEM_TYPE = "application/problem+json; charset=utf-8";
 
-/** What browsers and clients are told beside a 401 (decision D2). */
+/** WWW-Authenticate of every 401 (decision D2). */
 const CHALLENGE = 'Bearer realm="svc-admin"';
 
-/** The document of a problem for the request with this id. */
+/** The problem document for the request with this id. */
 export function problemDocument(error: ProblemError, requestId: string): Problem {
   const { status, title } = PROBLEMS[error.code];
   const { errors, locked, grpc_code, reason } = error.extra;
@@ -36,7 +36,7 @@ export function problemDocument(error: ProblemError, requestId: string): Problem
   };
 }
 
-/** Answers with the problem that an error is; what is a fault of ours is logged and not shown. */
+/** Replies with an error's problem document; internal errors are logged and not shown. */
 export function replyProblem(
   error: unknown,
   request: FastifyRequest,
@@ -61,12 +61,12 @@ export function replyProblem(
     .send(problemDocument(problem, request.id));
 }
 
-/** Method and pattern of the route, for logs: never the path itself, which may hold a name or a token. */
+/** Method and pattern of the route, for logs: the path itself may contain a name or a token. */
 export function routeOf(request: FastifyRequest): string {
   return `${request.method} ${request.routeOptions.url ?? "?"}`;
 }
 
-/** A whole answer for a connection whose request could not be read as HTTP. */
+/** A whole response for a connection whose request is no valid HTTP. */
 export function rawProblem(
   code: ProblemCode,
   detail: string,
@@ -105,7 +105,7 @@ function asProblem(error: unknown, request: FastifyRequest): ProblemError {
       return new ProblemError("BAD_REQUEST", "the path is not valid percent-encoding");
     default:
   }
-  // What else the framework refuses is the caller's; everything without such a status is ours.
+  // Other errors of the framework with a status below 500 are the caller's; all else is internal.
   const isCallers = typeof code === "string" && code.startsWith("FST_") && (statusCode ?? 500) < 500;
   return isCallers
     ? new ProblemError("BAD_REQUEST", "the request cannot be understood")

@@ -1,4 +1,4 @@
-// The one table from the codes of problems to HTTP statuses and titles, and from Grove's own refusals to those codes (decision D2).
+// The table from problem codes to HTTP statuses and titles, and from error codes to problems (decision D2).
 import type { ErrorCode } from "#base/errors.ts";
 import type { ProblemCode } from "#wire/webapi/problem.ts";
 
@@ -42,7 +42,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly status: number; r
   NODE_TIMEOUT: { status: 504, title: "The node did not answer in time" },
 };
 
-/** What a refusal of Grove's own rooms is to a caller of the console; a node's refusals are NODE_ERROR and made by whoever asked it. */
+/** The problem code of each error code. Errors of a node become NODE_ERROR where the node is called. */
 export const PROBLEM_OF_REFUSAL: Readonly<Record<ErrorCode, ProblemCode>> = {
   QUOTA_EXCEEDED: "NODE_ERROR",
   INODE_LIMIT: "NODE_ERROR",

@@ -1,4 +1,4 @@
-// Answers that lie ready as bytes go out by a short way: past the gate like all others, and from there with neither routing nor hooks.
+// Sends responses that are ready as bytes past the guard directly, without routing or hooks.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
@@ -9,21 +9,24 @@ import { type Guard, type PathRules, requestIdOf } from "./guard.ts";
 import { routeOf } from "./problem-reply.ts";
 import { JSON_TYPE, sendJson, type Viewer, viewerOf } from "./route.ts";
 
-/** Addresses of the console, each with its query, that are known to have answers which may lie ready; and the characters of one. */
+/** URLs, query included, that the cache remembers; and the characters of one. */
 export const KEPT_URLS_MAX = 1_000;
 export const KEPT_URL_MAX_LENGTH = 1_024;
 
-/** An answer that is there: 200 with JSON. */
+/** A response that is ready: 200 with JSON. */
 export interface KeptAnswer {
   readonly body: Buffer;
-  /** By which whoever has it already knows it again. */
+  /** Entity tag that clients send back in If-None-Match. */
   readonly etag?: string;
 }
 
-/** Finds the answer for whoever asks; undefined when something must be made or waited for first. Never rejects a viewer: the gate has. */
+/**
+ * Returns the ready response for an audience; undefined when it must be made first. Never refuses: the guard
+ * has decided before.
+ */
 export type FindKept = (viewer: Viewer) => KeptAnswer | undefined;
 
-/** An answered request, as logs and figures take it. */
+/** A finished request, for logs and metrics. */
 export interface Answered {
   /** Method and pattern of the route. */
   readonly route: string;
@@ -32,18 +35,18 @@ export interface Answered {
   readonly address: string | undefined;
 }
 
-/** What the short way needs. */
+/** What the cache needs. */
 export interface ResponseCacheDeps {
   readonly guard: Guard;
   readonly clock: Clock;
   readonly onAnswered: (answered: Answered) => void;
 }
 
-/** What is known of an address once a request for it has come the long way. */
+/** What the cache keeps of a URL after its first request through the router. */
 interface KnownUrl {
   readonly route: string;
   readonly rules: PathRules;
-  /** Names and values in turn. */
+  /** Names and values alternate. */
   readonly headers: readonly string[];
   readonly find: FindKept;
 }
@@ -56,7 +59,7 @@ declare module "fastify" {
 
 const NO_QUERY = Object.freeze({});
 
-/** The addresses whose answers may lie ready: each is routed, and its query checked, when it is asked for the first time. */
+/** URLs whose responses may be ready. The first request for each is routed and has its query checked. */
 export class ResponseCache {
   readonly #deps: ResponseCacheDeps;
   readonly #urls = new LRUCache<string, KnownUrl>(atMost(KEPT_URLS_MAX));
@@ -66,7 +69,7 @@ export class ResponseCache {
     this.#deps = deps;
   }
 
-  /** Answers a request if it can at once; false when the request has to go the long way, which alone tells of what went wrong. */
+  /** Answers a request if a response is ready; false sends it to the router, which also reports errors. */
   answer(request: IncomingMessage, response: ServerResponse): boolean {
     if (request.method !== "GET" || request.headers["if-none-match"] !== undefined) return false;
     const known = this.#urls.get(request.url ?? "");
@@ -91,7 +94,7 @@ export class ResponseCache {
     return true;
   }
 
-  /** From now on requests for this very address find their answer so. An address that holds a token is not kept. */
+  /** Remembers this URL, so that later requests are answered by `find`. A URL with a token is not kept. */
   remember(request: FastifyRequest, find: FindKept): void {
     const url = request.raw.url ?? "";
     const { rules } = request.routeOptions.config;
@@ -102,14 +105,14 @@ export class ResponseCache {
     this.#urls.set(url, { route: routeOf(request), rules, headers, find });
   }
 
-  /** Everything goes the long way from now on. */
+  /** Sends every later request through the router. */
   close(): void {
     this.#isClosed = true;
     this.#urls.clear();
   }
 }
 
-/** Sends what is there, now and by the short way from now on; false when there is nothing yet, and the handler must make it. */
+/** Sends a ready response and remembers the URL; false when the handler must make the response. */
 export function sendKept(request: FastifyRequest, reply: FastifyReply, find: FindKept): boolean {
   request.server.responseCache.remember(request, find);
   const kept = find(viewerOf(request));
@@ -118,7 +121,7 @@ export function sendKept(request: FastifyRequest, reply: FastifyReply, find: Fin
   return true;
 }
 
-/** Sends an answer, or nothing to whoever shows that he has it. */
+/** Sends a response, or 304 to a client that already has it. */
 export function sendAnswer(request: FastifyRequest, reply: FastifyReply, { body, etag }: KeptAnswer): void {
   if (etag !== undefined) reply.header("etag", etag);
   const known = request.headers["if-none-match"];
@@ -133,7 +136,7 @@ function hasTag(known: string, etag: string): boolean {
   return known.split(",").some((tag) => tag.trim() === "*" || tag.trim().replace(/^W\//, "") === etag);
 }
 
-/** What goes wrong here goes wrong on the long way too, and is told there. */
+/** An error here is ignored: the request goes through the router, which fails alike and reports it. */
 function foundBy(find: FindKept, viewer: Viewer): KeptAnswer | undefined {
   try {
     return find(viewer);

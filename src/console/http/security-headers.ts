@@ -1,6 +1,6 @@
-// The headers by which the console tells browsers what its pages may do: helmet's defaults, and a policy of content for these pages alone.
+// The security headers of the console's responses: helmet's defaults and a content policy for its pages.
 
-/** Only what the pages need. `upgrade-insecure-requests` is left out: it would break them over plain HTTP. */
+/** Allows only what the pages need. `upgrade-insecure-requests` would break them over plain HTTP. */
 const CONTENT_POLICY = [
   "default-src 'self'",
   "object-src 'none'",
@@ -17,7 +17,7 @@ const OF_EVERY_ANSWER: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 };
 
-/** They mean nothing for JSON, and would be a third of a short answer. */
+/** Headers for pages only: they mean nothing for JSON and would be a third of a short response. */
 const OF_PAGES: Readonly<Record<string, string>> = {
   "cross-origin-opener-policy": "same-origin",
   "origin-agent-cluster": "?1",
@@ -27,7 +27,7 @@ const OF_PAGES: Readonly<Record<string, string>> = {
   "x-xss-protection": "0",
 };
 
-/** The headers of answers at a path. HSTS is for this name alone: other services of the domain are not ours to speak for. */
+/** Headers of responses at a path. HSTS covers this host only: its subdomains may be other services. */
 export function securityHeaders(path: string, isTls: boolean): Readonly<Record<string, string>> {
   return {
     ...OF_EVERY_ANSWER,

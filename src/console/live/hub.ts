@@ -1,4 +1,4 @@
-// The live stream: every open WebSocket, what each audience is sent, and who may be there (decision D8, spec 6).
+// The live stream: open WebSockets, what each audience receives, and who may connect (decision D8, spec 6).
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import { AUDIENCES, type Audience } from "#base/audience.ts";
@@ -13,26 +13,26 @@ import { LIVE_CLOSE_GRACE_MS, LIVE_TICK_MS, LiveClient, type LiveVisit } from ".
 import { answerRequest, type TopicSource } from "./live-requests.ts";
 import { LiveStream, type TopicMessage } from "./live-stream.ts";
 
-/** WebSockets of the console in all (decision D17). */
+/** Limit of open WebSockets in all (decision D17). */
 const LIVE_SOCKETS_MAX = 2_000;
-/** Those of visitors from one address (decision D17). */
+/** Limit of visitors' sockets from one address (decision D17). */
 const LIVE_SOCKETS_PER_ADDRESS = 20;
-/** Of all sockets, those that visitors leave to operators, who must get in while a crowd looks on. */
+/** Sockets of the total that are reserved for operators, so that they get in while many visitors watch. */
 const LIVE_SOCKETS_FOR_OPERATORS = 100;
-/** Time in one turn of the event loop that goes into sending to sockets, before others get theirs. */
+/** Time that one turn of the event loop spends on sending to sockets. */
 const LIVE_SLICE_MS = 4;
-/** Sockets that get something in one turn, whatever the clock says. */
+/** Sockets that one turn serves, whatever the clock says. */
 const LIVE_SLICE_SOCKETS = 128;
 
-/** What became of an alert, in both forms. */
+/** A change of an alert, in both forms. */
 export interface LiveAlert {
   readonly kind: "raised" | "changed" | "resolved" | "recorded";
   readonly alert: AlertRecord;
-  /** As visitors may see it; undefined: not at all. */
+  /** The form for visitors; undefined when they may not see it. */
   readonly public: AlertRecord | undefined;
 }
 
-/** How many sockets there may be. */
+/** Limits on the number of sockets. */
 export interface HubLimits {
   readonly sockets: number;
   readonly socketsPerAddress: number;
@@ -46,11 +46,11 @@ export interface HubDeps {
   /** The `data` of a snapshot as JSON, made at most once per round and audience. */
   readonly snapshot: (audience: Audience) => Buffer;
   readonly isSessionLive: (session: OperatorSession) => boolean;
-  /** Other numbers than those of decision D17, for benchmarks. */
+  /** Replaces the numbers of decision D17, for benchmarks. */
   readonly limits?: Partial<HubLimits>;
 }
 
-/** What the console tells of its sockets in its own metrics. */
+/** What the console's own metrics show of its sockets. */
 export interface HubCounts {
   readonly visitors: number;
   readonly operators: number;
@@ -58,10 +58,10 @@ export interface HubCounts {
   readonly refused: number;
 }
 
-/** Which address a socket was opened on. */
+/** The path that a socket was opened on. */
 export type LiveEndpoint = "cluster" | "actions";
 
-/** Why there is no place for a socket. */
+/** Why no further socket is accepted. */
 export type LiveObstacle = "stopping" | "full" | "address";
 
 /** A socket that was just opened. */
@@ -69,27 +69,27 @@ export interface LiveArrival {
   readonly endpoint: LiveEndpoint;
   readonly address: string;
   readonly session: OperatorSession | undefined;
-  /** Opened by a page that is not ours. */
+  /** True when a page of another origin opened it. */
   readonly isForeign: boolean;
-  /** It showed a ticket that is unknown, used or too old. */
+  /** True when its ticket is unknown, used or expired. */
   readonly isTicketWrong: boolean;
   readonly connection: Socket;
 }
 
-/** All sockets. Nothing here throws because of what a socket does. */
+/** All sockets. No method throws because of what a socket does. */
 export class Hub {
   readonly #deps: HubDeps;
   readonly #limits: HubLimits;
   readonly #streams: Readonly<Record<Audience | "actions", LiveStream>>;
   readonly #clients = new Map<LiveStream, Set<LiveClient>>();
-  /** Connections that are there, those included whose closing is under way. */
+  /** Connections that exist, closing ones included. */
   readonly #open = new Set<LiveClient>();
   readonly #visitorsByAddress = new Map<string, number>();
   readonly #followers = new Map<string, Set<LiveClient>>();
   readonly #sources: TopicSource[] = [];
   readonly #snapshots = new Map<Audience, Buffer>();
   readonly #closedByCode = new Map<number, number>();
-  /** What sockets are judged by that do not answer. */
+  /** The clock by which silent sockets are closed: time in which the console ran. */
   readonly #awake: AwakeClock;
   readonly #stopTicking: () => void;
   #waiting: LiveClient[] = [];
@@ -118,7 +118,7 @@ export class Hub {
     this.#stopTicking = clock.every(LIVE_TICK_MS, () => this.#tick());
   }
 
-  /** What the metrics tell. */
+  /** Numbers for the metrics. */
   get counts(): HubCounts {
     const visitors = this.#visitors;
     return {
@@ -129,7 +129,10 @@ export class Hub {
     };
   }
 
-  /** Why one more socket of a visitor, or without an address of an operator, cannot be had now; to be asked before the upgrade. */
+  /**
+   * Why no further socket of a visitor, or without an address of an operator, is accepted now; asked before
+   * the upgrade.
+   */
   obstacle(visitorAddress: string | undefined): LiveObstacle | undefined {
     const obstacle = this.#obstacle(visitorAddress);
     if (obstacle !== undefined) this.#refused++;
@@ -137,8 +140,8 @@ export class Hub {
   }
 
   /**
-   * Takes a socket over, says hello, and sends what the address is for. A wrong ticket is closed at once with 4401 and another site's page
-   * with 4403: only an open socket can tell a browser why. On /ws/actions nobody else comes without a session.
+   * Takes a socket over, sends `hello` and then what its path offers. Closes a wrong ticket with 4401 and a
+   * foreign page with 4403: only an open socket can tell a browser why. /ws/actions requires a session.
    */
   accept(socket: WebSocket, visit: LiveArrival): void {
     const { endpoint, address, session, connection } = visit;
@@ -156,7 +159,7 @@ export class Hub {
     }
   }
 
-  /** Sends everybody on `/ws/cluster` what the cluster is like now, serialised once per audience (spec 6). */
+  /** Sends the current snapshot to every socket on `/ws/cluster`, serialised once per audience (spec 6). */
   broadcastSnapshot(): void {
     this.#snapshots.clear();
     for (const audience of AUDIENCES) {
@@ -170,20 +173,20 @@ export class Hub {
     }
   }
 
-  /** Tells of an alert: operators all, visitors what they may see. Whoever is away gets it by `resume`. */
+  /** Sends an alert's change to its audiences. Disconnected clients get it by `resume`. */
   alertEvent(event: LiveAlert): void {
-    // A record of a recovery is news too: it is a new row in the list.
+    // A record of a recovery is sent as raised, because it is a new row in the list.
     const type = `alert.${event.kind === "recorded" ? "raised" : event.kind}`;
     this.#tell(this.#streams.operator, type, event.alert);
     if (event.public !== undefined) this.#tell(this.#streams.visitor, type, event.public);
   }
 
-  /** Adds what operators may subscribe to on `/ws/actions`. */
+  /** Adds a source of topics that operators may follow on `/ws/actions`. */
   addSource(source: TopicSource): void {
     this.#sources.push(source);
   }
 
-  /** Sends a message to all who follow a topic. */
+  /** Sends a message to all sockets that follow a topic. */
   publish(topic: string, message: TopicMessage): void {
     const followers = this.#followers.get(topic);
     if (followers === undefined) return;
@@ -191,19 +194,19 @@ export class Hub {
     for (const client of followers) client.sendEvent(framed);
   }
 
-  /** True while somebody follows a topic. */
+  /** True while at least one socket follows a topic. */
   isFollowed(topic: string): boolean {
     return this.#followers.has(topic);
   }
 
-  /** Closes the sockets of a session that has ended (decision D3). */
+  /** Closes the sockets of an ended session (decision D3). */
   endSession(session: OperatorSession): void {
     for (const client of this.#open) {
       if (client.visit.session?.id === session.id) client.end(CLOSE_CODES.noSession, "the session is over");
     }
   }
 
-  /** Takes no more sockets and closes all with 1001; resolves when they are gone, after the grace time at the latest. */
+  /** Accepts no more sockets, closes all with 1001, and resolves after the grace time at the latest. */
   async close(): Promise<void> {
     this.#isStopped = true;
     this.#stopTicking();
@@ -266,7 +269,7 @@ export class Hub {
     for (const client of this.#clientsOf(stream)) client.sendEvent(message);
   }
 
-  /** The newest snapshot for somebody who has just come; made once per round however many come. */
+  /** The newest snapshot for a new socket; made once per round for all of them. */
   #snapshot(audience: Audience): Buffer | undefined {
     const kept = this.#snapshots.get(audience);
     const data = kept === undefined ? this.#serialised(audience) : undefined;
@@ -276,7 +279,7 @@ export class Hub {
     return message;
   }
 
-  /** A fault in what is shown must not end the stream of alerts. */
+  /** A fault in the snapshot must not end the stream of alerts. */
   #serialised(audience: Audience): Buffer | undefined {
     try {
       return this.#deps.snapshot(audience);
@@ -322,7 +325,7 @@ export class Hub {
     setImmediate(() => this.#pump());
   }
 
-  /** Sends to those who wait, some in each turn of the event loop: a crowd must not keep everything else waiting. */
+  /** Sends to some waiting sockets in each turn of the event loop, so that other work is not delayed. */
   #pump(): void {
     const endMs = performance.now() + LIVE_SLICE_MS;
     let sent = 0;

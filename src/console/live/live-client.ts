@@ -1,4 +1,4 @@
-// One WebSocket: what it is sent and when, whether it still lives, and whether it may still listen (decision D8, failure W-07).
+// One WebSocket: its outgoing messages, its liveness and its session (decision D8, failure W-07).
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import type { Clock } from "#base/clock.ts";
@@ -7,31 +7,35 @@ import { CLOSE_CODES } from "#wire/webapi/live.ts";
 import { LiveOutbox } from "./live-outbox.ts";
 import type { LiveStream } from "./live-stream.ts";
 
-/** Messages that a browser may send over a WebSocket within the window below; a person's clicks are far fewer. */
+/**
+ * Messages that a browser may send over a WebSocket within the window below; a person's clicks are far fewer.
+ */
 export const LIVE_REQUESTS_PER_WINDOW = 30;
-/** The window of the limit above. */
+/** Window of the limit above. */
 const LIVE_REQUEST_WINDOW_MS = 10_000;
-/** Bytes that a WebSocket's client may send in a second, pings and fragments included; more is a flood. */
+/**
+ * Bytes that a client may send over its WebSocket in a second, pings and fragments included; more is a flood.
+ */
 const LIVE_RECEIVED_BYTES_PER_SECOND = 65_536;
-/** How often a WebSocket is pinged (decision D8). */
+/** Interval of pings to a WebSocket (decision D8). */
 const LIVE_PING_INTERVAL_MS = 20_000;
-/** A WebSocket of which nothing was heard for this long is closed (decision D8). */
+/** A WebSocket from which nothing arrived for this long is closed (decision D8). */
 const LIVE_SILENCE_MAX_MS = 60_000;
-/** How often the session behind a WebSocket is looked up again (failure W-07). */
+/** Interval at which the session behind a WebSocket is looked up again (failure W-07). */
 const LIVE_SESSION_CHECK_MS = 30_000;
-/** How long before the end of a session its sockets are told (decision D8). */
+/** Time before the end of a session at which its sockets get a warning (decision D8). */
 const LIVE_SESSION_WARNING_MS: number = 5 * 60_000;
-/** Bytes handed to a socket at a time: what waits behind them can still be dropped. */
+/** Bytes handed to a socket at a time; messages behind them can still be dropped. */
 const LIVE_HANDED_BYTES = 65_536;
-/** How often sockets are looked after: silence, sessions, floods. */
+/** Interval at which sockets are checked for silence, expired sessions and floods. */
 export const LIVE_TICK_MS = 1_000;
-/** How long a closed socket may take for its last bytes before it is cut. */
+/** Time that a closed socket has for its last bytes before it is cut. */
 export const LIVE_CLOSE_GRACE_MS = 3_000;
 
-/** Codes of RFC 6455 with which the console closes sockets, beside its own. */
+/** Close codes of RFC 6455 that the console uses, beside its own. */
 const CLOSE = { goingAway: 1001, unsupported: 1003, policy: 1008 } as const;
 
-/** Who is at the other end of a socket, and which stream it gets. */
+/** The client of a socket, and the stream it gets. */
 export interface LiveVisit {
   readonly address: string;
   /** Undefined for a visitor. */
@@ -45,7 +49,7 @@ export interface LiveClientDeps {
   /** The time in which the console itself ran. */
   readonly awake: Clock;
   readonly isSessionLive: (session: OperatorSession) => boolean;
-  /** There is something to send: `flush` is to be called soon. */
+  /** Asks the hub to call `flush` soon, because messages wait. */
   readonly wantsFlush: (client: LiveClient) => void;
   readonly onRequest: (client: LiveClient, text: string) => void;
   /** Called once, when the socket takes no more messages. */
@@ -54,14 +58,14 @@ export interface LiveClientDeps {
   readonly onGone: (client: LiveClient) => void;
 }
 
-/** A socket that is open. */
+/** An open socket. */
 export class LiveClient {
   readonly visit: LiveVisit;
-  /** Newest number of the stream when this socket joined it: what is older comes only by `resume`. */
+  /** Newest number of the stream when this socket joined; older events come only by `resume`. */
   readonly joinedAtSeq: number;
   /** Topics that it follows. */
   readonly topics = new Set<string>();
-  /** True once it has asked for what it has missed: once is enough. */
+  /** True once it has asked for missed events, which it may do once. */
   hasResumed = false;
   readonly #socket: WebSocket;
   readonly #connection: Socket;
@@ -94,31 +98,31 @@ export class LiveClient {
         ? Number.POSITIVE_INFINITY
         : nowMs + visit.session.expiresAtWallMs - deps.clock.wallMs();
     this.#bytesRead = connection.bytesRead;
-    // Sockets that had little time left when they came are told by `hello`.
+    // Sockets whose session was about to end when they joined learn it from `hello`.
     this.#isWarned = this.#sessionEndsMs - nowMs <= LIVE_SESSION_WARNING_MS;
     socket.on("message", (data, isBinary) => this.#received(data as Buffer, isBinary));
     socket.on("pong", () => this.#heard());
     socket.on("ping", () => this.#heard());
-    // What a broken client sends ends its socket with the code that RFC 6455 has for it; there is nothing more to do.
+    // The library closes a broken client's socket with the code of RFC 6455; nothing remains to be done.
     socket.on("error", () => undefined);
     socket.on("close", () => this.#gone());
   }
 
-  /** Sends an event; a reader that is too far behind is closed instead. */
+  /** Sends an event; closes the socket if its reader is too far behind. */
   sendEvent(message: Buffer): void {
     if (this.#isEnded) return;
     if (this.#outbox.addEvent(message)) this.#deps.wantsFlush(this);
     else this.end(CLOSE_CODES.slowReader, "too slow");
   }
 
-  /** Sends a snapshot, unless a newer one comes before the reader is ready for it. */
+  /** Sends a snapshot, unless a newer one replaces it before the reader is ready. */
   sendSnapshot(message: Buffer): void {
     if (this.#isEnded) return;
     this.#outbox.setSnapshot(message);
     this.#deps.wantsFlush(this);
   }
 
-  /** Hands to the socket what it can take now. */
+  /** Hands over as much as the socket can take now. */
   flush(): void {
     if (this.#isEnded) return;
     if (this.#wantsPing) {
@@ -135,7 +139,9 @@ export class LiveClient {
     }
   }
 
-  /** Looks after the socket; to be called every LIVE_TICK_MS, with the steady time and that in which the console ran. */
+  /**
+   * Checks the socket; called every LIVE_TICK_MS with the steady time and the time in which the console ran.
+   */
   tick(nowMs: number, awakeMs: number): void {
     if (this.#isEnded) return;
     if (awakeMs - this.#heardAtMs > LIVE_SILENCE_MAX_MS) {
@@ -154,7 +160,7 @@ export class LiveClient {
     this.#watchSession(nowMs);
   }
 
-  /** Closes the socket. What it has not read by the end of the grace time is lost. */
+  /** Closes the socket. Bytes that are unread after the grace time are lost. */
   end(code: number, reason: string): void {
     if (this.#isEnded) return;
     this.#isEnded = true;

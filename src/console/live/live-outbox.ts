@@ -1,32 +1,37 @@
-// What waits for one WebSocket: messages in their order, of the snapshots only the newest (decision D8).
+// The queue of one WebSocket: messages in order, and of the snapshots only the newest (decision D8).
 
-/** Bytes that may wait for a slow reader of a WebSocket; beyond, snapshots are dropped, then the socket is closed (decision D8). */
+/**
+ * Bytes that may wait for a slow reader of a WebSocket; beyond, snapshots are dropped, then the socket is
+ * closed (decision D8).
+ */
 export const LIVE_BUFFER_MAX_BYTES = 1_048_576;
 
 interface Entry {
-  /** Undefined for a snapshot that was dropped. */
+  /** Undefined for a dropped snapshot. */
   message: Buffer | undefined;
   readonly isSnapshot: boolean;
 }
 
-/** A message that the reader is to get; `taken` is to be called when it has it. */
+/** The next message for the reader; `taken` is called once the reader has it. */
 export interface Outgoing {
   readonly message: Buffer;
   readonly taken: () => void;
 }
 
-/** Messages on their way to one reader. They are shared by all readers; only their order is kept here for each. */
+/** Messages for one reader. Readers share the buffers; each has an order of its own. */
 export class LiveOutbox {
   readonly #entries: Entry[] = [];
   #snapshot: Entry | undefined;
   #eventBytes = 0;
 
-  /** Bytes of events that the reader has not taken yet. Snapshots do not count: nobody has to wait for one. */
+  /**
+   * Bytes of events that the reader has not taken yet. Snapshots do not count, because they can be dropped.
+   */
   get eventBytes(): number {
     return this.#eventBytes;
   }
 
-  /** Takes an event. False when the reader is now too far behind, even without a snapshot. */
+  /** Adds an event. False when the reader is too far behind, even without a snapshot. */
   addEvent(message: Buffer): boolean {
     this.#entries.push({ message, isSnapshot: false });
     this.#eventBytes += message.length;
@@ -34,7 +39,7 @@ export class LiveOutbox {
     return !this.#isFull();
   }
 
-  /** Takes a snapshot in place of one that still waits. Behind events that nearly fill the buffer there is no place for any. */
+  /** Sets the snapshot in place of one that still waits; drops it when events nearly fill the buffer. */
   setSnapshot(message: Buffer): void {
     this.#dropSnapshot();
     this.#snapshot = { message, isSnapshot: true };
@@ -42,7 +47,7 @@ export class LiveOutbox {
     if (this.#isFull()) this.#dropSnapshot();
   }
 
-  /** The next message; undefined when nothing waits. */
+  /** The next message; undefined when none waits. */
   next(): Outgoing | undefined {
     for (let entry = this.#entries.shift(); entry !== undefined; entry = this.#entries.shift()) {
       const { message, isSnapshot } = entry;
@@ -56,7 +61,7 @@ export class LiveOutbox {
     return undefined;
   }
 
-  /** However large it is, a snapshot before which nothing waits has its place. */
+  /** A snapshot with nothing before it always has room, whatever its size. */
   #isFull(): boolean {
     const snapshotBytes = this.#snapshot?.message?.length ?? 0;
     return this.#eventBytes > 0 && this.#eventBytes + snapshotBytes > LIVE_BUFFER_MAX_BYTES;

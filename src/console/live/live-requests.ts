@@ -1,4 +1,4 @@
-// What a browser may ask over a WebSocket: what it has missed, and topics to follow; anything else gets an error message (decision D8).
+// Answers browsers' requests over a WebSocket: missed events, topics to follow, else an error (decision D8).
 import type { z } from "zod";
 import { problemDocument } from "#console/http/problem-reply.ts";
 import { type OperatorSession, ProblemError } from "#console/http/route.ts";
@@ -6,23 +6,23 @@ import { liveRequest } from "#wire/webapi/live.ts";
 import type { LiveClient } from "./live-client.ts";
 import type { TopicMessage } from "./live-stream.ts";
 
-/** Topics, such as the output of one action, that one WebSocket follows at once. */
+/** Topics that one WebSocket follows at once; a topic is the output of one action, for example. */
 export const LIVE_TOPICS_PER_SOCKET = 16;
 
-/** A request to follow something, or to stop it. */
+/** A request to follow a topic or to stop following it. */
 export type Subscription = Extract<z.infer<typeof liveRequest>, { type: "subscribe" | "unsubscribe" }>;
 
-/** Something that operators can follow on `/ws/actions`: the output of an action, the lines of a log. */
+/** A source of topics for operators on `/ws/actions`: the output of an action, the lines of a log. */
 export interface TopicSource {
   /**
-   * The topic that a request names; undefined when it is none of this source's. `backlog` gives what is kept of it behind the request's
-   * `after_seq`, in its order. Throws ProblemError when there is no such thing.
+   * Opens the topic that a request names; undefined for topics of other sources. `backlog` returns the kept
+   * messages after the request's `after_seq`, in order. Throws ProblemError when the topic does not exist.
    */
   open(
     request: Subscription,
     session: OperatorSession,
   ): { readonly topic: string; readonly backlog: () => Iterable<TopicMessage> } | undefined;
-  /** Nobody follows the topic any more. */
+  /** Called when no socket follows the topic any more. */
   idle?(topic: string): void;
 }
 
@@ -33,7 +33,7 @@ export interface RequestDeps {
   readonly unfollow: (topic: string) => void;
 }
 
-/** Answers one message of a browser. Never throws: whatever is wrong becomes an error message to that socket alone. */
+/** Answers one message of a browser. Never throws: every error becomes an error message to that socket. */
 export function answerRequest(client: LiveClient, text: string, deps: RequestDeps): void {
   try {
     answer(client, text, deps);
@@ -69,7 +69,7 @@ function parsed(text: string): z.infer<typeof liveRequest> {
   throw new ProblemError("REQUEST_INVALID", "a message is one of subscribe, unsubscribe, resume and pong");
 }
 
-/** What came before the socket joined: later events it gets anyway, so that none comes twice. */
+/** Sends only events from before the socket joined; it gets later ones anyway, so none comes twice. */
 function resume(client: LiveClient, afterSeq: number): void {
   if (client.hasResumed) throw new ProblemError("REQUEST_INVALID", "a socket resumes once");
   client.hasResumed = true;

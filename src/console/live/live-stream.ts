@@ -1,23 +1,23 @@
-// One stream of live messages: its numbers, and the last events for those who come back (decision D8).
+// One numbered stream of live messages with its last events for clients that reconnect (decision D8).
 import type { Clock } from "#base/clock.ts";
 import { stringify64 } from "#base/json64.ts";
 
-/** Events of a stream that are kept for those who come back. */
+/** Events of a stream that are kept for reconnecting clients. */
 const LIVE_REPLAY_EVENTS = 1_000;
-/** The same in bytes; below what may wait for a reader, so that a replay closes nobody. */
+/** The same in bytes; below the buffer of a reader, so that a replay closes no socket. */
 const LIVE_REPLAY_BYTES = 524_288;
 
 /** The end of an envelope. */
 const CLOSING_BRACE = Buffer.from("}");
 
-/** What a topic tells; the number is its own. */
+/** A message of a topic, with the topic's own number. */
 export interface TopicMessage {
   readonly type: string;
   readonly seq: number;
   readonly data: object;
 }
 
-/** A message as it goes over the wire, made once for everybody who gets it. `data` is an object, or its JSON. */
+/** A message as sent, made once for all readers. `data` is an object, or its JSON. */
 function liveMessage(
   type: string,
   place: { readonly seq: number; readonly wallMs: number },
@@ -34,8 +34,8 @@ interface Kept {
 }
 
 /**
- * A stream. Its numbers begin at the wall clock's milliseconds, so that those of a console that was started again are higher than all
- * before: whoever comes back with an old number sees that the events between are gone.
+ * A stream. Its numbers begin at the wall clock's milliseconds, so those of a restarted console are higher
+ * than all before. A client that returns with an old number sees that events are missing.
  */
 export class LiveStream {
   readonly #clock: Clock;
@@ -55,12 +55,12 @@ export class LiveStream {
     return this.#newest;
   }
 
-  /** The lowest number behind which every event is still kept. */
+  /** The lowest number after which every event is still kept. */
   get completeFrom(): number {
     return this.#completeFrom;
   }
 
-  /** The next message, kept for those who come back. */
+  /** Makes the next message and keeps it for reconnecting clients. */
   event(type: string, data: object): Buffer {
     const message = this.passing(type, data);
     this.#kept.push({ seq: this.#newest, message });
@@ -74,23 +74,23 @@ export class LiveStream {
     return message;
   }
 
-  /** The next message, which whoever misses it need not get later. `data` is an object, or its JSON. */
+  /** Makes the next message without keeping it. `data` is an object, or its JSON. */
   passing(type: string, data: object | Buffer): Buffer {
     this.#newest++;
     return this.beside(type, data);
   }
 
-  /** A message to one socket alone, beside the stream: it carries the newest number and takes none. */
+  /** Makes a message to one socket beside the stream: it carries the newest number and takes none. */
   beside(type: string, data: object | Buffer): Buffer {
     return liveMessage(type, { seq: this.#newest, wallMs: this.#clock.wallMs() }, data);
   }
 
-  /** A message of a topic that is followed here. */
+  /** Makes a message of a topic that is followed here. */
   ofTopic({ type, seq, data }: TopicMessage): Buffer {
     return liveMessage(type, { seq, wallMs: this.#clock.wallMs() }, data);
   }
 
-  /** The kept events behind one number, up to another. */
+  /** The kept events after one number, up to another. */
   between(afterSeq: number, upToSeq: number): Buffer[] {
     return this.#kept.filter(({ seq }) => seq > afterSeq && seq <= upToSeq).map(({ message }) => message);
   }

@@ -1,4 +1,4 @@
-// What `grove admin hash-password` prints is what the console and FileServers take (T11, W-01).
+// Tests that the console and FileServers accept the output of `grove admin hash-password` (T11, W-01).
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";

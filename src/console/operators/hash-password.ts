@@ -1,14 +1,14 @@
-// `grove admin hash-password`: turns a password into what ADMIN_PASSWORD_HASH holds, in both forms (T11, W-01).
+// `grove admin hash-password`: computes both forms of ADMIN_PASSWORD_HASH from a password (T11, W-01).
 import { argon2Sync, randomBytes } from "node:crypto";
 import { Command } from "commander";
 import { GroveError } from "#base/errors.ts";
 import { readUnseenLine } from "#os/unseen-line.ts";
 import { adminPasswordHash } from "#security/identity/admin-password.ts";
 
-/** Shortest password that is taken: what stands for a whole cluster must not be guessed from its bare SHA-256 (W-01). */
+/** Shortest accepted password: one for a whole cluster must not be guessable from its bare SHA-256 (W-01). */
 const PASSWORD_MIN_LENGTH = 15;
 const PASSWORD_MAX_LENGTH = 1_024;
-/** What OWASP names for Argon2id: 19 MiB, two passes, one lane; tens of milliseconds. */
+/** OWASP's parameters for Argon2id: 19 MiB, two passes, one lane; tens of milliseconds. */
 const ARGON2 = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 } as const;
 const SALT_BYTES = 16;
 
@@ -61,7 +61,10 @@ async function readPassword(): Promise<string> {
   throw new GroveError("BAD_ARGUMENT", "those were two different passwords");
 }
 
-/** The answers to questions at the terminal, which does not show them; from elsewhere the lines that there are, at most as many. Throws BAD_ARGUMENT. */
+/**
+ * Answers to questions at the terminal, without echo; otherwise at most that many lines of input. Throws
+ * BAD_ARGUMENT.
+ */
 export async function readPasswords(questions: readonly string[]): Promise<string[]> {
   const { stdin, stderr } = process;
   if (!stdin.isTTY) return readLines(stdin, questions.length);
@@ -83,7 +86,7 @@ async function readLines(input: AsyncIterable<Buffer | string>, count: number): 
     if (text.length > count * PASSWORD_MAX_LENGTH) break;
   }
   const lines = text.split("\n").map((line) => line.replace(/\r$/, ""));
-  // What is behind the last line's end is none.
+  // The text behind the last newline is empty, and no line.
   if (lines.at(-1) === "") lines.pop();
   return lines.slice(0, count);
 }

@@ -1,4 +1,4 @@
-// /api/auth/idp: operators sign in by name at the identity provider, in their browser, where the console was started so.
+// /api/auth/idp: operators sign in by name at the identity provider, where the console is configured for it.
 import { createHmac } from "node:crypto";
 import { fastifyCookie as cookies } from "@fastify/cookie";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -13,16 +13,16 @@ import type { FlowSecrets } from "#security/identity/code-flow-types.ts";
 import { CALLBACK_PATH, type OperatorPeople, type OperatorPerson } from "./operator-people.ts";
 import { openSession, type SignInDeps } from "./sign-in-routes.ts";
 
-/** For how long an operator may be away at the identity provider while signing in. */
+/** Time an operator has at the identity provider to sign in. */
 const IDP_SIGN_IN_MS: number = 10 * 60_000;
 
-/** Holds what the browser keeps between the two steps. */
+/** Cookie with the browser's secrets between the two steps. */
 const FLOW_COOKIE = "svc_admin_flow";
 
-/** Why the sign-in page was come back to; its words are the page's. */
+/** The reason for the return to the sign-in page, which has a sentence for each. */
 type Refused = "not_operator" | "failed" | "limited" | "away" | "needs_tls";
 
-/** What the routes need beside what signing in by password needs. */
+/** Dependencies in addition to those of signing in by password. */
 export interface IdpSignInDeps extends SignInDeps {
   readonly people: OperatorPeople;
   readonly clock: Clock;
@@ -32,7 +32,7 @@ export interface IdpSignInDeps extends SignInDeps {
 /** Registers both steps. */
 export function idpSignInRoutes(app: App, deps: IdpSignInDeps): void {
   const seal = new FlowSeal(deps);
-  // Browsers come here by themselves and go on to a page: no interface for programs.
+  // Pages that browsers are redirected to, not an interface for programs.
   const route = { config: { auth: "public" as const }, schema: { hide: true } };
   app.get("/api/auth/idp", route, (request, reply) => begin(deps, seal, request, reply));
   app.get(CALLBACK_PATH, route, (request, reply) => finish(deps, seal, request, reply));
@@ -73,7 +73,7 @@ async function finish(
   const secrets = seal.open(cookies.parse(request.headers.cookie ?? "")[FLOW_COOKIE] ?? "");
   reply.clearCookie(FLOW_COOKIE, { ...FLOW_SCOPE, secure: isSecure });
   if (!mayHaveCookie(deps, request)) return backWith(reply, "needs_tls");
-  // Not this browser's, or too late: nothing is asked of anybody.
+  // Another browser's flow, or an expired one: the provider is not asked.
   if (secrets === undefined) return backWith(reply, "failed");
   const attempt = deps.limiter.begin(address);
   if (typeof attempt === "number") {
@@ -89,7 +89,7 @@ async function finish(
     if (isGroveError(error, "TOKEN_REJECTED")) return refuse(deps, request, reply, "failed");
     attempt.takeBack();
     if (isGroveError(error, "BAD_ARGUMENT")) {
-      // The list of operators: an operator is to learn of it, and nobody who only comes by.
+      // The reason about the list goes to the log for operators, not to the unproven caller.
       deps.log.error("operators_unreadable", { error: errorText(error) });
       return backWith(reply, "away");
     }
@@ -122,7 +122,7 @@ function refuse(
   return backWith(reply, why);
 }
 
-/** The same rule as for the password: over plain HTTP everybody on the way could read the session. */
+/** The rule of the password sign-in: plain HTTP would show the session to the network. */
 function mayHaveCookie(deps: IdpSignInDeps, request: FastifyRequest): boolean {
   const { isLoopback, isSecure } = factsOf(request);
   return isSecure || isLoopback || deps.insecureHttp;
@@ -132,7 +132,9 @@ function backWith(reply: FastifyReply, why: Refused): FastifyReply {
   return reply.redirect(`/sign-in?refused=${why}`);
 }
 
-/** Keeps a flow's secrets in the browser that began it, so that the console need not remember who never comes back. */
+/**
+ * Seals a flow's secrets into the browser's cookie, so that the console keeps no state of abandoned flows.
+ */
 class FlowSeal {
   readonly #key: Uint8Array;
   readonly #clock: Clock;
@@ -148,7 +150,7 @@ class FlowSeal {
     return `${text}.${this.#mac(text)}`;
   }
 
-  /** Undefined for what this process has not closed, and for what is older than ten minutes. */
+  /** Undefined for a value that this process has not sealed, and for one older than ten minutes. */
   open(sealed: string): FlowSecrets | undefined {
     const at = sealed.lastIndexOf(".");
     const text = sealed.slice(0, Math.max(at, 0));

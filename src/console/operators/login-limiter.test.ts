@@ -1,4 +1,4 @@
-// How many passwords are looked at, at every edge of the limits and in a flood (D17, W-03).
+// Tests the limits of password attempts at every edge and in a flood (D17, W-03).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

@@ -1,42 +1,51 @@
-// How many wrong passwords are looked at: five from one address in a quarter of an hour, and in a flood nobody's second one (D17, W-03).
+// Limits wrong passwords: five per address in 15 minutes, and in a flood only first attempts (D17, W-03).
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
 import { RATE_LIMIT_ADDRESSES } from "#base/limits.ts";
 import { networkOf } from "#base/network.ts";
 
-/** Wrong passwords from one address within LOGIN_FAILURE_WINDOW_MS; more are refused without a look (D17). */
+/** Wrong passwords from one address within LOGIN_FAILURE_WINDOW_MS; more are refused unchecked (D17). */
 export const LOGIN_FAILURES_PER_WINDOW = 5;
 /** See LOGIN_FAILURES_PER_WINDOW. */
 const LOGIN_FAILURE_WINDOW_MS: number = 15 * 60_000;
-/** Wrong passwords from all addresses within LOGIN_TOTAL_WINDOW_MS; from then on who has failed within it is refused (D17). */
+/**
+ * Wrong passwords of all addresses within LOGIN_TOTAL_WINDOW_MS; above it every address with a failure is
+ * refused (D17).
+ */
 const LOGIN_FAILURES_TOTAL = 100;
 /** See LOGIN_FAILURES_TOTAL. */
 const LOGIN_TOTAL_WINDOW_MS = 3_600_000;
 
-/** A password that may be looked at. It counts as wrong until it is told otherwise, so that many at once are no way around the limit. */
+/**
+ * An admitted attempt. It counts as wrong until its outcome is set, so that concurrent ones cannot pass the
+ * limit.
+ */
 export interface LoginAttempt {
-  /** The password was right: the address starts anew. */
+  /** The password was right: clears the address's failures. */
   succeeded(): void;
-  /** Nobody looked at the password: the attempt never was. */
+  /** The password was not checked: removes the attempt. */
   takeBack(): void;
 }
 
-/** Failures now, for metrics and alerts. */
+/** Current failures, for metrics and alerts. */
 export interface LoginFailures {
-  /** Within the last hour, and at most as many as the limit for all addresses. */
+  /** Within the last hour, up to the limit for all addresses. */
   readonly lastHour: number;
-  /** True while addresses that have failed before are refused. */
+  /** True while every address with a failure is refused. */
   readonly isFlood: boolean;
 }
 
-/** Remembers when which address showed a wrong password; steady clock; all of an IPv6 /64 are one address. */
+/** Records the moments of wrong passwords by address, on the steady clock; an IPv6 /64 is one address. */
 export class LoginLimiter {
   readonly #clock: Clock;
   readonly #perAddress: number;
-  /** Moments of each address's failures within the longer window, the oldest first; bounded by the shorter window's limit. */
+  /**
+   * Moments of each address's failures within the longer window, oldest first; bounded by the shorter
+   * window's limit.
+   */
   readonly #moments = new LRUCache<string, number[]>(atMost(RATE_LIMIT_ADDRESSES));
-  /** The newest failures of all addresses, the oldest first; as many as count. */
+  /** The newest failures of all addresses, oldest first, up to the limit. */
   #all: number[] = [];
 
   constructor(clock: Clock, perAddress: number = LOGIN_FAILURES_PER_WINDOW) {
@@ -44,7 +53,7 @@ export class LoginLimiter {
     this.#perAddress = perAddress;
   }
 
-  /** Asks to look at a password from this address: the attempt, or the milliseconds until the address may try again. */
+  /** Begins an attempt from this address; or returns the milliseconds until the address may try again. */
   begin(address: string): LoginAttempt | number {
     const place = networkOf(address);
     const waitMs = this.#waitMs(place);
@@ -67,7 +76,7 @@ export class LoginLimiter {
     };
   }
 
-  /** What the last hour was like. */
+  /** The failures of the last hour. */
   failures(): LoginFailures {
     this.#prune();
     return { lastHour: this.#all.length, isFlood: this.#all.length >= LOGIN_FAILURES_TOTAL };
@@ -82,7 +91,7 @@ export class LoginLimiter {
     let untilMs = oldest === undefined ? nowMs : oldest + LOGIN_FAILURE_WINDOW_MS;
     const last = moments.at(-1);
     if (this.#all.length >= LOGIN_FAILURES_TOTAL && last !== undefined) {
-      // Until the flood is over, or until this address's last failure is forgotten.
+      // Until the flood ends, or this address's last failure expires.
       untilMs = Math.max(untilMs, Math.min(this.#all[0] ?? nowMs, last) + LOGIN_TOTAL_WINDOW_MS);
     }
     return Math.max(0, Math.ceil(untilMs - nowMs));

@@ -1,4 +1,4 @@
-// Where the operator's password comes from, and what happens when it changes under a running console (W-04).
+// Tests the sources of the operator's password, and a change of it under a running console (W-04).
 import assert from "node:assert/strict";
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";

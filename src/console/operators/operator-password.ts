@@ -1,4 +1,4 @@
-// The operator's password as the console holds it: read at the start, read again on request; a changed one ends every session (W-04).
+// The operator's password: read at the start and again on request; a changed one ends every session (W-04).
 import { GroveError } from "#base/errors.ts";
 import { readPrivateFile } from "#os/private-file.ts";
 import {
@@ -8,7 +8,7 @@ import {
   createAdminPassword,
 } from "#security/identity/admin-password.ts";
 
-/** Where the password is configured: the environment, or the first line of a file that is the owner's alone. */
+/** Source of the password: the environment, or the first line of a file that only its owner can read. */
 export interface PasswordSource {
   readonly env: AdminPasswordSettings;
   readonly file: string | undefined;
@@ -26,7 +26,7 @@ export class OperatorPassword {
     this.#password = createAdminPassword(settings);
   }
 
-  /** Reads it. Throws BAD_ARGUMENT when it is of no known form, or when others may read the file. */
+  /** Reads it. Throws BAD_ARGUMENT for an unknown form, or a file that others may read. */
   static async open(source: PasswordSource): Promise<OperatorPassword> {
     return new OperatorPassword(source, await readSettings(source));
   }
@@ -36,7 +36,7 @@ export class OperatorPassword {
     return this.#password.isDefault;
   }
 
-  /** What is configured, as it stands there and in the form that is as good as the password; nothing while the default is in force. */
+  /** The configured text and its password-equivalent form; empty while the default is in force. */
   get secrets(): readonly string[] {
     const { ADMIN_PASSWORD_HASH: hash = "", ADMIN_PASSWORD: password = "" } = this.#settings;
     return [hash.trim(), ...(password === "" ? [] : [password, adminPasswordHash(password)])].filter(
@@ -44,22 +44,28 @@ export class OperatorPassword {
     );
   }
 
-  /** SHA-256 hex of the password, for SetQuota by operators who did not type it; empty where only an Argon2 string is configured. */
+  /**
+   * SHA-256 hex of the password, for SetQuota without typing it; empty where only an Argon2 string is
+   * configured.
+   */
   get nodeHash(): string {
     const { ADMIN_PASSWORD_HASH: hash = "", ADMIN_PASSWORD: password = "" } = this.#settings;
     if (hash.trim() === "") return this.isDefault ? "" : adminPasswordHash(password);
     return hash.trim().startsWith("$") ? "" : hash.trim().toLowerCase();
   }
 
-  /** True when this is the SHA-256 (hex) of the password. Throws RATE_LIMITED when too many Argon2 verifications wait. */
+  /** True for the password's SHA-256 (hex). Throws RATE_LIMITED when too many Argon2 verifications wait. */
   async matches(passwordHash: string): Promise<boolean> {
     const password = this.#password;
     const isRight = await password.verifyHashHeader(passwordHash);
-    // What was changed meanwhile counts as it is now.
+    // A password that changed during the check is checked again.
     return password === this.#password ? isRight : this.matches(passwordHash);
   }
 
-  /** Reads the file again; true when the password is another one now. What cannot be read changes nothing and is thrown. */
+  /**
+   * Reads the file again; true when the password is a different one. On an error it stays as it is, and the
+   * error is thrown.
+   */
   async reload(): Promise<boolean> {
     const settings = await readSettings(this.#source);
     if (JSON.stringify(settings) === JSON.stringify(this.#settings)) return false;
@@ -73,7 +79,7 @@ async function readSettings({ env, file }: PasswordSource): Promise<AdminPasswor
   if (file === undefined) return env;
   const text = await readPrivateFile(file);
   const line = text?.split("\n", 1)[0]?.trim() ?? "";
-  // An empty file must not bring the built-in default back.
+  // An empty file must not restore the built-in default.
   if (line !== "") return { ADMIN_PASSWORD_HASH: line };
   throw new GroveError(
     "BAD_ARGUMENT",

@@ -1,4 +1,4 @@
-// Which people of the identity provider are operators: a list of subjects, or a claim of their ID tokens. Nobody, unless one of both is configured.
+// The identity provider's people who are operators: a list of subjects, a claim of ID tokens, or none.
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import type { Random } from "#base/random.ts";
@@ -9,43 +9,45 @@ import type { CodeFlow } from "#security/identity/code-flow-types.ts";
 import { type IdentitySettings } from "#security/identity/settings.ts";
 import { createTokenVerifier, type TokenVerifier } from "#security/identity/token-verifier.ts";
 
-/** Operators that a list of subjects may have. */
+/** Length limit of the list of subjects. */
 const OPERATOR_PEOPLE_MAX = 1_000;
 
-/** Who is an operator. */
+/** The rule by which a person is an operator. */
 export type PeopleRule =
-  /** A file of the owner's alone: one subject in a line, and behind a blank and # whose it is. */
+  /**
+   * A file that only its owner can read: one subject per line, with an optional name behind a blank and #.
+   */
   | { readonly file: string }
-  /** A claim that is this text, or a list with this text in it. */
+  /** A claim that equals this text, or a list that contains it. */
   | { readonly claim: string; readonly value: string };
 
 /** An operator by name. */
 export interface OperatorPerson {
   readonly username: string;
-  /** Who it is at the identity provider, whatever the address is. */
+  /** The subject at the identity provider; the address may change. */
   readonly subject: string;
 }
 
 /** Signs operators in by name. */
 export interface OperatorPeople {
   readonly flow: CodeFlow;
-  /** The operator when the ID token is a live one of an operator; undefined otherwise. Throws IDP_UNAVAILABLE and RATE_LIMITED. */
+  /** The operator of a valid ID token; undefined for anyone else. Throws IDP_UNAVAILABLE and RATE_LIMITED. */
   operatorOf(idToken: string, address: string): Promise<OperatorPerson | undefined>;
-  /** Subjects of those who are operators now; undefined where a claim says it. Rejects with BAD_ARGUMENT for a list that cannot be used. */
+  /** Subjects on the list now; undefined for a claim. Rejects with BAD_ARGUMENT for an unusable list. */
   readonly listed: (() => Promise<ReadonlySet<string>>) | undefined;
 }
 
-/** What it is made from. */
+/** Dependencies of signing in by name. */
 export interface OperatorPeopleDeps {
   readonly settings: IdentitySettings;
-  /** PEM of the authority of the provider's certificate. */
+  /** PEM of the authority that signs the provider's certificate. */
   readonly idpCa: string | undefined;
   readonly rule: PeopleRule;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** Makes it. Throws BAD_ARGUMENT when a variable is missing, or the list cannot be used. */
+/** Opens it. Throws BAD_ARGUMENT for a missing variable or an unusable list. */
 export async function openOperatorPeople(deps: OperatorPeopleDeps): Promise<OperatorPeople> {
   const { settings, idpCa, rule, clock, random } = deps;
   const { issuer, clientId, clientSecret, redirectUri } = settings;
@@ -57,7 +59,7 @@ export async function openOperatorPeople(deps: OperatorPeopleDeps): Promise<Oper
   }
   if ("file" in rule) await readSubjects(rule.file);
   const ask = idpCa === undefined ? fetch : createAuthorityFetch(idpCa);
-  // Mock tokens are nobody's: an operator is never one of them.
+  // Mock tokens never belong to operators.
   const verifier = createTokenVerifier({ ...settings, mock: false, clock, fetch: ask });
   return {
     flow: createCodeFlow({ issuer, clientId, clientSecret, redirectUri, clock, random, fetch: ask }),
@@ -66,7 +68,7 @@ export async function openOperatorPeople(deps: OperatorPeopleDeps): Promise<Oper
   };
 }
 
-/** Where the provider sends browsers back to. */
+/** Redirect path for the provider. */
 export const CALLBACK_PATH = "/api/auth/idp/callback";
 
 async function operatorOf(
@@ -76,7 +78,7 @@ async function operatorOf(
 ): Promise<OperatorPerson | undefined> {
   const { identity } = await verifier.verify(idToken, address);
   const { username, subject } = identity;
-  // Read each time: whoever was taken out gets in no more.
+  // Read at each sign-in, so that a removed operator is refused.
   const isOperator =
     "file" in rule
       ? (await readSubjects(rule.file)).has(subject)
@@ -94,7 +96,7 @@ function holds(claim: unknown, value: string): boolean {
   return claim === value || (Array.isArray(claim) && claim.includes(value));
 }
 
-/** Throws BAD_ARGUMENT for a file that is not there, that others may read, or that has too many lines. */
+/** Throws BAD_ARGUMENT for a file that is missing, readable by others, or too long. */
 async function readSubjects(path: string): Promise<ReadonlySet<string>> {
   const text = await readPrivateFile(path);
   if (text === undefined) throw new GroveError("BAD_ARGUMENT", `${path} is not there`);

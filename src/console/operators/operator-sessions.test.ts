@@ -1,4 +1,4 @@
-// Sessions of operators: their life, their number and their end (spec 2.4, D3, W-04, C-01).
+// Tests operators' sessions: lifetime, number and end (spec 2.4, D3, W-04, C-01).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

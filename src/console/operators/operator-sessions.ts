@@ -1,4 +1,4 @@
-// The table of operators who are signed in: 32 random bytes each, kept as a hash, 12 hours on the steady clock (spec 2.4, W-04).
+// Sessions of operators: 32 random bytes each, kept as a hash, 12 hours on the steady clock (spec 2.4, W-04).
 import { hash } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { ADMIN_SESSION_LIFETIME_MS, SESSION_SWEEP_INTERVAL_MS } from "#base/limits.ts";
@@ -6,41 +6,41 @@ import type { Random } from "#base/random.ts";
 import type { OperatorSession } from "#console/http/route.ts";
 import type { OperatorPerson } from "./operator-people.ts";
 
-/** Operators signed in to one console (D3): more than a team has browsers; one more ends the oldest session. */
+/** Sessions of one console (D3), more than a team has browsers; one more ends the oldest. */
 const ADMIN_SESSIONS_MAX = 100;
 
 const TOKEN_BYTES = 32;
 const TOKEN_FORM = /^[0-9a-f]{64}$/;
-/** Characters of the token's hash that name a session in logs and audit lines. */
+/** Characters of the token's hash that identify a session in logs and audit lines. */
 const ID_LENGTH = 8;
 
-/** A session as it is listed. */
+/** A session in a list. */
 export interface ListedSession {
   readonly session: OperatorSession;
-  /** Where the password came from. */
+  /** Address of the sign-in. */
   readonly address: string;
   readonly openedAtWallMs: number;
 }
 
 interface Row extends ListedSession {
-  /** Who it is at the identity provider; undefined for whoever has shown the password. */
+  /** The subject at the identity provider; undefined after a sign-in by password. */
   readonly subject: string | undefined;
   readonly endsSteadyMs: number;
-  /** On the clock that counts time asleep, where there is one (C-01). */
+  /** On the clock that includes suspend, where the system has one (C-01). */
   readonly endsBootMs: number | undefined;
 }
 
-/** Why a session is over. */
+/** The reason for a session's end. */
 export type SessionEnd = "logout" | "expired" | "evicted" | "password_changed" | "not_listed";
 
-/** A session as it was just made. */
+/** A new session. */
 export interface NewSession {
-  /** 64 hex characters; nobody can read it again. */
+  /** 64 hex characters; only their hash is kept. */
   readonly token: string;
   readonly session: OperatorSession;
 }
 
-/** Sessions of operators, in memory only: a restart ends them all. At most 100; one more ends the oldest. */
+/** Sessions of operators, in memory only: a restart ends them. At most 100; one more ends the oldest. */
 export class OperatorSessions {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -57,12 +57,12 @@ export class OperatorSessions {
     this.#stopSweeping = deps.clock.every(SESSION_SWEEP_INTERVAL_MS, () => this.#sweep());
   }
 
-  /** Sessions that have not been swept yet. */
+  /** Sessions, expired ones included until the next sweep. */
   get count(): number {
     return this.#rows.size;
   }
 
-  /** Makes a session for whoever has just shown the password with this SHA-256, or to be a person, from an address. */
+  /** Opens a session from an address, for the password with this SHA-256 or for a person. */
   create(passwordHash: string, address = "", person?: OperatorPerson): NewSession {
     this.#sweep();
     for (const [key, row] of this.#rows) {
@@ -99,38 +99,38 @@ export class OperatorSessions {
     return undefined;
   }
 
-  /** True while the session has neither ended nor expired: for what outlives a request, such as a socket. */
+  /** True until the session ends or expires; for long-lived users such as sockets. */
   isLive(session: OperatorSession): boolean {
     for (const row of this.#rows.values()) if (row.session === session) return !this.#isOver(row);
     return false;
   }
 
-  /** Ends one session; nothing happens when it has ended already. */
+  /** Ends one session; no effect on an ended one. */
   end(session: OperatorSession, why: SessionEnd = "logout"): void {
     for (const [key, row] of this.#rows) if (row.session === session) this.#end(key, row, why);
   }
 
-  /** Those that live, the newest first. */
+  /** The live sessions, newest first. */
   list(): readonly ListedSession[] {
     this.#sweep();
     return [...this.#rows.values()].toReversed();
   }
 
-  /** Ends all sessions: the password has changed (W-04), or somebody asks for it. Returns how many there were. */
+  /** Ends all sessions, after a changed password (W-04) or on request. Returns their number. */
   endAll(why: SessionEnd = "password_changed"): number {
     const count = this.#rows.size;
     for (const [key, row] of this.#rows) this.#end(key, row, why);
     return count;
   }
 
-  /** Ends the sessions of those who signed in by name and are operators no more; answers with them. */
+  /** Ends the sessions of people who are no longer operators; returns them. */
   endPeople(isOperator: (subject: string) => boolean): readonly OperatorSession[] {
     const gone = [...this.#rows].filter(([, { subject }]) => subject !== undefined && !isOperator(subject));
     for (const [key, row] of gone) this.#end(key, row, "not_listed");
     return gone.map(([, { session }]) => session);
   }
 
-  /** Calls back for each session that ends, whatever the reason; the returned function stops that. */
+  /** Registers a listener for every ended session; the returned function removes it. */
   onEnd(listener: (session: OperatorSession, why: SessionEnd) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -145,7 +145,7 @@ export class OperatorSessions {
     for (const [key, row] of this.#rows) if (this.#isOver(row)) this.#end(key, row, "expired");
   }
 
-  /** At most a second old: asking the system takes longer than the rest of looking a session up. */
+  /** Cached for a second, since the system call is slower than the rest of a lookup. */
   #bootMs(): number | undefined {
     const nowMs = this.#clock.steadyMs();
     if (this.#bootReadAtMs === undefined || nowMs - this.#bootReadAtMs >= 1_000) {
@@ -167,7 +167,7 @@ export class OperatorSessions {
   }
 }
 
-/** Tokens are looked up by their hash, so that no comparison ends early on a secret (C-12). */
+/** Tokens are looked up by hash, so that no comparison leaks a secret's prefix by its time (C-12). */
 function keyOf(token: string): string {
   return hash("sha256", token, "hex");
 }

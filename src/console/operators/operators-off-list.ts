@@ -1,14 +1,14 @@
-// Ends the sessions of operators who signed in by name and were taken off the list of operators since.
+// Ends the sessions of people who were removed from the list of operators.
 import type { AuditAct } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { OperatorPeople } from "./operator-people.ts";
 import type { OperatorSessions } from "./operator-sessions.ts";
 
-/** How often the console looks whether an operator who signed in by name is still on the list. */
+/** Interval of the check against the list. */
 export const OPERATOR_LIST_CHECK_INTERVAL_MS = 5_000;
 
-/** What it needs. */
+/** Dependencies of the check. */
 export interface OffListDeps {
   readonly people: Pick<OperatorPeople, "listed">;
   readonly sessions: Pick<OperatorSessions, "endPeople">;
@@ -18,8 +18,9 @@ export interface OffListDeps {
 }
 
 /**
- * Reads the list again and again, and ends the sessions of whoever is not on it; the answer stops that. A list that cannot be read twice in a
- * row lets nobody stay. Of operators by a claim nobody hears who has lost it: their sessions last as long as they last.
+ * Reads the list at an interval and ends the sessions of people who are not on it; the returned function
+ * stops that. A list that is unreadable twice in a row ends all of them. Where a claim decides, sessions last
+ * their full time.
  */
 export function endSessionsOffList({ people, sessions, clock, log, audit }: OffListDeps): () => void {
   const { listed } = people;
@@ -34,7 +35,7 @@ export function endSessionsOffList({ people, sessions, clock, log, audit }: OffL
         log.error("operators_unreadable", { error: errorText(error) });
         return undefined;
       });
-      // An editor may be putting another file in its place just now.
+      // An editor may be replacing the file at this moment.
       const mayWait = subjects === undefined && !isUnreadable;
       isUnreadable = subjects === undefined;
       if (mayWait) return;

@@ -1,4 +1,4 @@
-// The flags of `grove admin` that let operators sign in by name at the identity provider.
+// Flags of `grove admin` for signing in by name at the identity provider.
 import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { systemClock } from "#base/clock.ts";
@@ -8,7 +8,7 @@ import { readPem } from "#security/authority/tls-material.ts";
 import { readIdentitySettings } from "#security/identity/settings.ts";
 import { type OperatorPeople, openOperatorPeople } from "./operator-people.ts";
 
-/** Their values. */
+/** Values of the flags. */
 export interface PeopleFlags {
   readonly operators?: string;
   readonly operatorClaim?: { readonly claim: string; readonly value: string };
@@ -33,7 +33,7 @@ export function withPeopleFlags(server: Command): Command {
     );
 }
 
-/** Nobody unless a flag says who of the identity provider's people are operators. */
+/** Opens signing in by name; undefined unless a flag names the operators. */
 export async function operatorPeople(
   { operators, operatorClaim, idpCa }: PeopleFlags,
   env: Readonly<Record<string, string | undefined>>,

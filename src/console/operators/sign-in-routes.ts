@@ -27,10 +27,10 @@ import type { OperatorPerson } from "./operator-people.ts";
 import type { OperatorSessions } from "./operator-sessions.ts";
 import type { Tickets } from "./tickets.ts";
 
-/** How long the answer to a wrong password is held back (D17). */
+/** Delay of the answer to a wrong password (D17). */
 const LOGIN_FAILURE_DELAY_MS = 1_000;
 
-/** What the routes of signing in need. */
+/** Dependencies of signing in. */
 export interface SignInDeps {
   readonly sessions: OperatorSessions;
   readonly tickets: Tickets;
@@ -40,11 +40,11 @@ export interface SignInDeps {
   readonly limiter: LoginLimiter;
   /** Lets operators sign in over plain HTTP from other machines. */
   readonly insecureHttp: boolean;
-  /** How long the answer to a wrong password is held back; tests shorten it. */
+  /** Delay of the answer to a wrong password; shorter in tests. */
   readonly failureDelayMs?: number;
   readonly log: Logger;
   readonly audit: (act: AuditAct) => void;
-  /** Told of each wrong password, and of each that was not looked at because there were too many (W-03). */
+  /** Called for each wrong password, and for each that the limit refused unchecked (W-03). */
   readonly onFailure: (address: string) => void;
 }
 
@@ -114,7 +114,7 @@ export function signInRoutes(app: App, deps: SignInDeps): void {
   sessionRoutes(app, deps);
 }
 
-/** Who is signed in, and the way out for all of them at once: what an operator wants who has left a browser somewhere. */
+/** Lists the sessions, and ends all of them for an operator who left one open on another machine. */
 function sessionRoutes(app: App, deps: SignInDeps): void {
   const tags = ["auth"];
   app.get(
@@ -216,7 +216,7 @@ async function login(
   return { authenticated: true, expires_at: unixSeconds(expiresAtWallMs) };
 }
 
-/** Opens a session for an operator who has proven to be one, and gives the browser its cookie; with a name where it is known. */
+/** Opens a session for a proven operator, with a name if known, and sets the browser's cookie. */
 export function openSession(
   deps: SignInDeps,
   request: FastifyRequest,
@@ -243,7 +243,7 @@ export function openSession(
 
 const COOKIE = { httpOnly: true, path: "/", sameSite: "lax" } as const;
 
-/** What is refused before anybody looks at the password. */
+/** Refuses requests before the password is checked. */
 function requireAllowed(deps: SignInDeps, request: FastifyRequest): void {
   const { isLoopback: isLocal, isSecure } = factsOf(request);
   if (isForeign(request, false)) {
@@ -256,7 +256,7 @@ function requireAllowed(deps: SignInDeps, request: FastifyRequest): void {
         "TLS before it (-trusted_proxy), sign in on the machine itself, or allow it with -insecure_http",
     );
   }
-  // A page of another site whose name was made to lead here is no process of this machine, though it comes from one (T10).
+  // Guards against DNS rebinding: a page of another site is no process of this machine (T10).
   if (deps.password.isDefault && !(isLocal && isLocalHost(request.headers.host))) {
     throw new ProblemError(
       "DEFAULT_PASSWORD_REMOTE",

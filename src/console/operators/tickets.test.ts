@@ -1,4 +1,4 @@
-// Tickets for WebSockets: once, for 30 seconds, and never longer than the session (D8).
+// Tests tickets for WebSockets: single use, 30 seconds, never beyond the session (D8).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

@@ -1,13 +1,13 @@
-// Tickets that stand for an operator's session in one WebSocket's upgrade, so that no token has to be put into a URL (T12, decision D8).
+// Tickets for one WebSocket upgrade of an operator's session, so that no URL has a token (T12, decision D8).
 import { hash } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 import type { OperatorSession } from "#console/http/route.ts";
 import type { OperatorSessions } from "./operator-sessions.ts";
 
-/** Life of a ticket for one WebSocket (decision D8). */
+/** Lifetime of a ticket (decision D8). */
 const WS_TICKET_LIFETIME_MS = 30_000;
-/** Tickets that wait to be used; one more ends the oldest. */
+/** Unused tickets; one more removes the oldest. */
 const WS_TICKETS_MAX = 1_000;
 
 const TICKET_BYTES = 32;
@@ -17,7 +17,7 @@ interface Row {
   readonly endsSteadyMs: number;
 }
 
-/** Tickets that were given out: each good once, for 30 seconds, and no longer than its session. */
+/** Issued tickets: single use, 30 seconds, and no longer than the session. */
 export class Tickets {
   readonly #deps: { readonly clock: Clock; readonly random: Random; readonly sessions: OperatorSessions };
   /** By SHA-256 of the ticket, the oldest first. */
@@ -39,7 +39,10 @@ export class Tickets {
     return ticket;
   }
 
-  /** Uses a ticket up: its session, or undefined when it is unknown, was used, or is too old, or when the session has ended. */
+  /**
+   * Consumes a ticket and returns its session; undefined when it is unknown, used or expired, or the session
+   * has ended.
+   */
   redeem(ticket: string): OperatorSession | undefined {
     const key = hash("sha256", ticket, "hex");
     const row = this.#rows.get(key);

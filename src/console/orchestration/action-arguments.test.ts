@@ -1,4 +1,4 @@
-// What actions run, word by word, and that no value is ever more than one word: through a real shell with 2,000 hostile values.
+// Tests that no value of an action becomes two words in a real shell, with 2,000 hostile values.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -172,7 +172,7 @@ test("any value comes out of a real shell as the one word that went in", () => {
 });
 
 test("hostile branches, targets, services, modes, lines and nodes have no effect beyond their refusal (T15, E-02)", () => {
-  // Stand-ins for git and make write down the words that they were called with.
+  // Stand-ins for git and make record their arguments.
   const tools = scratchFolder("grove-tools-");
   for (const name of ["git", "make", "sudo", "tail"]) {
     const path = join(tools, name);

@@ -1,4 +1,4 @@
-// What an action runs on a node, argument by argument: pure, so that a dry run shows exactly it (spec 4.7; decisions T14 to T16, D7, D20).
+// The argument arrays of an action: pure, so a dry run shows them exactly (spec 4.7; T14 to T16, D7, D20).
 import { GroveError } from "#base/errors.ts";
 import { type ActionRequest, SERVICES, type Service } from "#wire/webapi/action-request.ts";
 import type { DaemonStep, RemoteStep, RunStep } from "./remote-step.ts";
@@ -13,7 +13,10 @@ export const ACTION_LIMIT_SECONDS = {
   logs: 30,
 } as const;
 
-/** What is known of a service on a node: the node restart parameters of spec 2.9. Folders and files as the transport takes them. */
+/**
+ * A service on a node: the restart parameters of spec 2.9, with folders and files as the transport takes
+ * them.
+ */
 export interface TargetService {
   readonly logFile?: string;
   readonly argv?: readonly string[];
@@ -22,7 +25,7 @@ export interface TargetService {
   readonly pidFile?: string;
 }
 
-/** What is known of a node that actions run on; the records of the metadata store have these fields (D20). */
+/** A node that actions run on; the records of the metadata store have these fields (D20). */
 export interface ActionTarget {
   readonly id: string;
   /** Folder of the working copy. */
@@ -36,16 +39,19 @@ export interface ActionPlan {
   readonly steps: readonly RemoteStep[];
   /** For all steps together. */
   readonly limitSeconds: number;
-  /** The node's host restarts: the end of the connection is expected, and only a new boot id is success. */
+  /** The node's host restarts: the connection ends as expected, and only a new boot id is success. */
   readonly expectsReboot: boolean;
-  /** Index of the step that restarts the console itself, or its host, the last one: the record is handed over before it (T14). */
+  /**
+   * Index of the last step, if it restarts the console or its host: the record is handed over before it
+   * (T14).
+   */
   readonly consoleStep: number | undefined;
 }
 
 const SUDO: readonly string[] = ["sudo", "-n"];
 const PLAIN_OUTPUT: Readonly<Record<string, string>> = { SYSTEMD_PAGER: "cat" };
 const QUIET_APT: Readonly<Record<string, string>> = { DEBIAN_FRONTEND: "noninteractive" };
-/** Waits for another apt instead of failing, and keeps configuration files as they are (D7). */
+/** Waits for another apt instead of failing, and keeps configuration files (D7). */
 const APT_OPTIONS: readonly string[] = [
   "-o",
   "DPkg::Lock::Timeout=120",
@@ -53,12 +59,12 @@ const APT_OPTIONS: readonly string[] = [
   "Dpkg::Options::=--force-confold",
 ];
 
-/** Names under which the commit before and after a pull is captured. */
+/** Name under which the commit before a pull is captured. */
 export const GIT_BEFORE = "git_before";
-/** The same after it. */
+/** Name under which the commit after a pull is captured. */
 export const GIT_AFTER = "git_after";
 
-/** What a request runs on a target. Throws BAD_ARGUMENT when the node lacks what it needs, with a sentence that says what. */
+/** The plan of a request for a target. Throws BAD_ARGUMENT with a sentence that names what the node lacks. */
 export function planFor(request: ActionRequest, target: ActionTarget): ActionPlan {
   const plan = { limitSeconds: limitSecondsOf(request), expectsReboot: false, consoleStep: undefined };
   switch (request.action) {
@@ -77,7 +83,7 @@ export function planFor(request: ActionRequest, target: ActionTarget): ActionPla
     case "custom":
       break;
   }
-  // The only text that a shell reads: that is what the operator asked for.
+  // The only text that a shell interprets: the operator's own command line.
   return { ...plan, steps: [{ argv: ["sh", "-c", request.command], cwd: target.repository }] };
 }
 
@@ -86,7 +92,7 @@ export function limitSecondsOf(request: ActionRequest): number {
   return request.action === "custom" ? request.timeout_seconds : ACTION_LIMIT_SECONDS[request.action];
 }
 
-/** The host on which a console runs takes that console with it (T14). */
+/** A reboot of the console's host restarts the console too (T14). */
 function rebootSteps({
   services,
 }: ActionTarget): Pick<ActionPlan, "steps" | "expectsReboot" | "consoleStep"> {
@@ -94,7 +100,7 @@ function rebootSteps({
   return { steps: [{ argv: [...SUDO, "reboot"] }], expectsReboot: true, consoleStep };
 }
 
-/** The words that a plan runs, for records and dry runs: those of one command after the other, told apart by "&&". */
+/** The words of a plan's commands, joined by "&&", for records and dry runs. */
 export function wordsOf(steps: readonly RemoteStep[]): string[] {
   const shown = steps.filter((step) => step.kind === "daemon" || step.capture === undefined);
   return shown.flatMap(({ argv }, at) => (at === 0 ? [...argv] : ["&&", ...argv]));
@@ -107,7 +113,7 @@ function pullSteps(branch: string, cwd: string): RunStep[] {
     capture,
     isOptional: true,
   });
-  // No name of a branch can be an option or a range: its pattern forbids it, and git is told so once more.
+  // The branch's pattern forbids options and ranges; --end-of-options is a second guard.
   const pull = { argv: ["git", "pull", "--ff-only", "--end-of-options", "origin", branch], cwd };
   return [commit(GIT_BEFORE), pull, commit(GIT_AFTER)];
 }
@@ -158,7 +164,9 @@ function aptSteps(mode: "update_upgrade" | "update_only"): RunStep[] {
   return [update, { argv: [...SUDO, "apt-get", "upgrade", "-y", ...APT_OPTIONS], env: QUIET_APT }];
 }
 
-/** The journal's lines; those of the file where the node's record names one, which is where there is no journal (D10, D20). */
+/**
+ * Lines of the journal, or of the log file that the node's record names where there is no journal (D10, D20).
+ */
 function logStep(service: Service, lines: number, target: ActionTarget): RunStep {
   const { logFile, cwd } = target.services[service] ?? {};
   if (logFile !== undefined) {

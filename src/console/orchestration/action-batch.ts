@@ -1,19 +1,19 @@
-// The order in which an action comes to its nodes: side by side or one after the other, with a limit, and a stop at a failure (spec 4.7, D7).
+// The order of a batch's nodes: parallel or rolling, with a limit and a stop at a failure (spec 4.7, D7).
 import type { ActionRequest } from "#wire/webapi/action-request.ts";
 
 /** Nodes on which one action runs at the same time unless it says otherwise. */
 export const ACTION_PARALLEL_DEFAULT = 10;
 
-/** How a batch goes. */
+/** Order, limit and stop rule of a batch. */
 export interface BatchOrder {
   readonly maxParallel: number;
-  /** Nodes that have not begun when another fails are left alone. */
+  /** After a failure, nodes that have not begun are skipped. */
   readonly stopsOnFailure: boolean;
-  /** How long a node may take to answer as healthy after its turn, in seconds; 0: it is not asked. */
+  /** Time a node has to become healthy after its turn, in seconds; 0 skips the check. */
   readonly healthGateSeconds: number;
 }
 
-/** The order that a request asks for. Rolling goes node by node and stops at a failure unless it says otherwise. */
+/** The order that a request asks for. A rolling one goes node by node and by default stops at a failure. */
 export function orderOf({ strategy }: Pick<ActionRequest, "strategy">): BatchOrder {
   const isRolling = strategy?.mode === "rolling";
   return {
@@ -24,8 +24,8 @@ export function orderOf({ strategy }: Pick<ActionRequest, "strategy">): BatchOrd
 }
 
 /**
- * Gives each item its turn; `run` answers whether it went well and never rejects. Those left alone, because of a failure or because the
- * batch was cancelled, are answered in their order.
+ * Runs each item in order; `run` resolves to its success and never rejects. Returns the skipped items, in
+ * order, after a failure or a cancellation.
  */
 export async function runBatch<T>(
   items: readonly T[],

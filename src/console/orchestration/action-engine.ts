@@ -1,4 +1,4 @@
-// Takes actions on and sees them through: locks, records, turns, output, cancelling; no record stays unfinished (spec 4.7, D7, T14).
+// Accepts and runs actions: locks, queue, records, output; every record gets an end (spec 4.7, D7, T14).
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -27,14 +27,14 @@ import type { OutputStore } from "./output-store.ts";
 import { reconcile } from "./reconcile.ts";
 import { RecordSaver } from "./record-saver.ts";
 
-/** Actions that run at the same time; others wait for their turn with their nodes locked. */
+/** Actions that run at the same time; others wait in the queue with their nodes locked. */
 const ACTIONS_ACTIVE_MAX = 5;
 /** Actions that wait; more are refused. */
 const ACTIONS_QUEUED_MAX = 20;
-/** How long a stop of the console waits for its actions to end on their nodes: TERM and KILL take 15 s; what else stops has its time after. */
+/** Time a stop of the console waits for its actions; TERM and KILL on their nodes take 15 s of it. */
 export const ACTIONS_STOP_MS = 16_000;
 
-/** What the engine needs. */
+/** Dependencies of the engine. */
 export interface ActionEngineDeps {
   readonly clock: Clock;
   readonly random: Random;
@@ -42,31 +42,31 @@ export interface ActionEngineDeps {
   readonly history: ActionHistory;
   readonly outputs: OutputStore;
   readonly locks: NodeLocks;
-  /** The nodes that are enrolled; rejects when the store does not answer. */
+  /** The enrolled nodes; rejects when the store does not answer. */
   readonly nodes: () => Promise<readonly SshNode[]>;
   readonly nameOf: (nodeId: string) => string;
   readonly runner: TargetRunner;
-  /** What no record may show. */
+  /** Values that records mask. */
   readonly secrets: () => readonly string[];
   /** False with -no_custom. */
   readonly allowsCustom: boolean;
-  /** Opens a maintenance window; the answer closes it. */
+  /** Opens a maintenance window; the returned function closes it. */
   readonly openMaintenance: (nodeIds: readonly string[], untilWallMs: number, reason: string) => () => void;
   /** Resolves when the line is on stable storage; rejects when it cannot be written. */
   readonly audit: (act: "action.start" | "action.cancel" | "action.end", job: AuditedAction) => Promise<void>;
   readonly events: ActionEvents;
 }
 
-/** What a line of the audit log tells of an action. */
+/** An action's fields in a line of the audit log. */
 export interface AuditedAction {
   readonly operator: ActionOperator;
   readonly record: ActionRecord;
 }
 
-/** An action that was taken on. */
+/** An accepted action. */
 export interface TakenAction {
   readonly record: ActionRecord;
-  /** Its record at its end. */
+  /** Resolves with its final record. */
   readonly done: Promise<ActionRecord>;
 }
 
@@ -107,16 +107,17 @@ export class ActionEngine {
   }
 
   /**
-   * Takes an action on: its nodes are locked and its record is on stable storage when this resolves. The same key of the same operator
-   * is the same action. Throws ActionRefusal; a refusal because of locks has a record too.
+   * Accepts an action; resolves once its nodes are locked and its record is on stable storage. A repeated key
+   * of the same operator means the same action. Throws ActionRefusal; a refusal because of locks has a record
+   * too.
    */
   async submit(request: ActionRequest, operator: ActionOperator): Promise<TakenAction> {
     return await this.#keyed.once(request, operator, () => this.#submit(request, operator));
   }
 
   /**
-   * Runs one step of a rollout at once, on nodes that the rollout holds, with a record as every action has. The signal cancels it.
-   * Throws ActionRefusal.
+   * Runs one step of a rollout at once, on nodes that the rollout has locked, with a record of its own. The
+   * signal cancels it. Throws ActionRefusal.
    */
   async takeStep(
     request: ActionRequest,
@@ -137,18 +138,18 @@ export class ActionEngine {
     }
     const onAbort = (): void => job.abort.abort();
     signal.addEventListener("abort", onAbort, { once: true });
-    // It may have been stopped while the record was written.
+    // The rollout may have been stopped while the record was written.
     if (signal.aborted || this.#isClosed) onAbort();
     void this.#run(job).finally(() => signal.removeEventListener("abort", onAbort));
     return { record: job.record, done: job.done.promise };
   }
 
-  /** Asks an action to end; its nodes' programs are ended too. False when it is over already or unknown. */
+  /** Cancels an action and ends its programs on the nodes. False when it has ended or is unknown. */
   async cancel(id: string, operator: ActionOperator): Promise<boolean> {
     const job = this.#jobs.get(id);
     if (job === undefined || !isUnfinished(job.record)) return false;
     await this.#deps.audit("action.cancel", { operator, record: job.record }).catch((error: unknown) => {
-      // Ending something must not depend on a disk.
+      // A full disk must not keep an operator from cancelling.
       this.#deps.log.error("action_cancel_not_audited", { id, error: errorText(error) });
     });
     job.abort.abort();
@@ -156,15 +157,17 @@ export class ActionEngine {
     return true;
   }
 
-  /** Sees to what an earlier console left unfinished; to be called once, before actions are taken on (T14). */
+  /**
+   * Settles the unfinished records of an earlier console; called once, before any action is accepted (T14).
+   */
   async reconcile(): Promise<void> {
     await reconcile(this.#deps);
     await this.#prune();
   }
 
   /**
-   * Takes no more actions and cancels those that run; resolves when they are through, or after 16 s. Of what was handed over nothing is
-   * waited for: whoever waits gets the record as it is.
+   * Refuses new actions and cancels those that run; resolves when they have ended, or after 16 s. It does not
+   * wait for actions that were handed over: their callers get the record as it is.
    */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -184,7 +187,7 @@ export class ActionEngine {
   async #submit(request: ActionRequest, operator: ActionOperator): Promise<TakenAction> {
     this.#checkPlace(request);
     const nodes = plannedNodes(request, await this.#deps.nodes());
-    // Nothing waits between this look and the locks.
+    // No await between this check and the locks.
     this.#checkPlace(request);
     const { clock, random, locks, history } = this.#deps;
     const id = ulid(clock, random);
@@ -216,7 +219,7 @@ export class ActionEngine {
     return { record: job.record, done: job.done.promise };
   }
 
-  /** A secret that an operator has typed goes to the node, and into no record. */
+  /** A secret that an operator has typed reaches the node, but no record. */
   #newRecord(id: string, wish: Pick<Job, "request" | "operator" | "nodes">): ActionRecord {
     const { clock, nameOf, secrets } = this.#deps;
     return masked(newRecord(id, clock, { ...wish, nameOf }), secrets());
@@ -232,7 +235,7 @@ export class ActionEngine {
     }
   }
 
-  /** First the line in the audit log, then the record: without both nothing runs (E-03). */
+  /** Writes the audit line, then the record; the action runs only after both (E-03). */
   async #writeDown(job: Job): Promise<void> {
     try {
       await this.#deps.audit("action.start", job);
@@ -282,13 +285,13 @@ export class ActionEngine {
     }
   }
 
-  /** Its time begins now, however long it has waited; nobody comes between. */
+  /** The locks' time starts anew with the action, however long it has waited. */
   #renewLock(job: Job): void {
     const ids = job.nodes.map(({ node }) => node.id);
     job.release();
     const lock = this.#deps.locks.acquire(job.record.id, ids, wholeLimitMs(job.nodes, job.order));
     if (lock.isHeld) job.release = lock.release;
-    // It has waited beyond its lease, and another has its nodes.
+    // Its locks have expired in the queue, and another action has its nodes.
     else job.abort.abort();
   }
 
@@ -319,7 +322,7 @@ export class ActionEngine {
     events.onEnd(record);
     await job.output?.told;
     events.onDone(record, job.output?.newest ?? 0);
-    // What could not be written is shown from memory until it can be.
+    // An end that is not on disk yet is answered from memory.
     if (isSaved) this.#jobs.delete(job.record.id);
     await this.#prune();
   }

@@ -1,4 +1,4 @@
-// The history of actions on a real disk: written before the action starts, bounded, whole after a crash (spec 4.7, 8; D7, A-10, E-06).
+// Tests the history of actions on a real disk: write-ahead, bounds, crashes (spec 4.7, 8; D7, A-10, E-06).
 import assert from "node:assert/strict";
 import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";

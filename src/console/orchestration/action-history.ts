@@ -1,4 +1,4 @@
-// The history of actions: `command_history.json`, on stable storage before an action starts (spec 4.7, 8; decision D7, failures A-10, E-06).
+// `command_history.json`: each action is on stable storage before it starts (spec 4.7, 8; D7, A-10, E-06).
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
@@ -14,26 +14,26 @@ import { ACTION_OUTPUT_KEPT_BYTES } from "./action-output.ts";
 import { endOf } from "./output-end.ts";
 import { ACTION_RECORDS_WITH_OUTPUT, type KnownActions } from "./output-store.ts";
 
-/** Bytes of standard output, and of standard error, that a record keeps of each target; the whole text lies beside the history. */
+/** Bytes of each output stream that a record keeps per target; the whole text is in a file of its own. */
 export const TARGET_OUTPUT_KEPT_BYTES = 4_096;
 
 /** Name of the file in the console's data folder (spec 8). */
 export const HISTORY_FILE = "command_history.json";
 
-/** How the file is replaced; tests put failures here. */
+/** Replaces the file; tests inject failures here. */
 type ReplaceFile = (path: string, content: Uint8Array) => Promise<void>;
 
-/** What the history is opened with. */
+/** Dependencies of the history. */
 export interface ActionHistoryDeps {
   readonly folder: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Finished records that are kept: -history_limit. Unfinished ones are kept besides. */
+  /** Finished records that are kept: -history_limit. Unfinished ones do not count. */
   readonly limit?: number;
   readonly replaceFile?: ReplaceFile;
 }
 
-/** A record, and its JSON as the file has it: a change of one serialises one. */
+/** A record with its JSON, so that a change of one record serialises only that one. */
 interface Entry {
   readonly record: ActionRecord;
   readonly json: Buffer;
@@ -48,12 +48,12 @@ const UNFINISHED: ReadonlySet<ActionRecord["state"]> = new Set([
 ]);
 const UNFINISHED_TARGETS: ReadonlySet<string> = new Set(["pending", "running"]);
 
-/** True for a record of which more is to come. */
+/** True for a record without an end. */
 export function isUnfinished({ state }: Pick<ActionRecord, "state">): boolean {
   return UNFINISHED.has(state);
 }
 
-/** All records, in the order in which they were made. */
+/** All records, in the order of their creation. */
 export class ActionHistory {
   readonly #path: string;
   readonly #limit: number;
@@ -71,9 +71,9 @@ export class ActionHistory {
   }
 
   /**
-   * Reads the history. A damaged file is set aside as `.corrupt-<time>` and the generation before takes its place, else an empty one;
-   * setAsideAs then names it, for an alert. What an earlier console left unfinished is orphaned, but for what it has handed over (T14).
-   * Throws BAD_ARGUMENT for a newer schema.
+   * Reads the history. A damaged file is renamed to `.corrupt-<time>`, which setAsideAs names for an alert,
+   * and the previous generation or an empty history takes its place. Unfinished records of an earlier console
+   * become orphaned, but for those handed over (T14). Throws BAD_ARGUMENT for a newer schema.
    */
   static async open(
     deps: ActionHistoryDeps,
@@ -96,7 +96,7 @@ export class ActionHistory {
     return [...this.#entries.values()].map(({ record }) => record).toReversed();
   }
 
-  /** Ids of all of them, those that have ended the newest first. */
+  /** All ids, those of finished records newest first. */
   known(): KnownActions {
     const ids = (isOpen: boolean): string[] =>
       this.list().flatMap((record) => (isUnfinished(record) === isOpen ? [record.id] : []));
@@ -108,15 +108,15 @@ export class ActionHistory {
     return this.#entries.get(id)?.record;
   }
 
-  /** Records that an earlier console handed over when its own restart was the action (T14): whoever knows ends them by put. */
+  /** Records that an earlier console handed over because the action restarted it (T14); put ends them. */
   handedOver(): ActionRecord[] {
     return this.list().filter(({ state }) => state === "handed_over");
   }
 
   /**
-   * Adds a record, or takes a newer state of one; resolves when that is on stable storage. An action starts only after this has resolved
-   * for it. Output beyond the ends that are kept is cut; of finished records beyond the limit the oldest go. Throws STORAGE_FAILED: then
-   * the history is as it was.
+   * Adds or replaces a record; resolves when it is on stable storage. An action starts only after that.
+   * Output beyond the kept ends is cut, and the oldest finished records beyond the limit are dropped. Throws
+   * STORAGE_FAILED and leaves the history as it was.
    */
   put(record: ActionRecord): Promise<void> {
     const mine = this.#lastWrite.then(async () => {
@@ -133,7 +133,7 @@ export class ActionHistory {
     return mine;
   }
 
-  /** Without the oldest finished records beyond the limit, and without the output of those that are not among the newest. */
+  /** Drops the oldest finished records beyond the limit, and the output of all but the newest. */
   #trimmed(entries: ReadonlyMap<string, Entry>): Map<string, Entry> {
     const kept = new Map(entries);
     let finished = 0;
@@ -154,7 +154,7 @@ export class ActionHistory {
     try {
       await this.#replaceFile(this.#path, Buffer.concat([HEAD, ...pieces, TAIL]));
     } catch (cause) {
-      // A flush that has failed is never tried again: a restart reads what is there.
+      // A failed flush is never retried: a restart reads what the disk has.
       if (isGroveError(cause, "STORAGE_FAILED")) {
         this.#failure = "the history of actions cannot be written until a restart";
       }
@@ -196,7 +196,7 @@ function withoutOutput(record: ActionRecord): ActionRecord {
   return { ...record, stdout: "", stderr: "", targets };
 }
 
-/** Nobody knows what became of it: the console that ran it is gone. */
+/** The record of an action whose console ended: its outcome is unknown. */
 function orphaned(record: ActionRecord, finishedAt: number): ActionRecord {
   if (record.state === "handed_over") return record;
   const targets = record.targets.map((target) =>

@@ -1,4 +1,4 @@
-// One action from its request to its end: its record, its nodes, and what the record says when all of them are through (spec 2.9, D7).
+// One action from its request to its end: its record, its nodes and its final state (spec 2.9, D7).
 import type { Clock } from "#base/clock.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
@@ -8,13 +8,15 @@ import { type BatchOrder, orderOf } from "./action-batch.ts";
 import type { ActionOutput } from "./action-output.ts";
 import type { TargetResult } from "./target-run.ts";
 
-/** A node's lock outlives the action's limit by this, then it is free whatever became of the action (decision D7). */
+/**
+ * A node's lock expires this long after the action's time limit, in any state of the action (decision D7).
+ */
 export const NODE_LOCK_GRACE_MS = 60_000;
 
-/** What became of one node, in a record. */
+/** One node's part of a record. */
 export type RecordTarget = ActionRecord["targets"][number];
 
-/** Who asks for an action: the first characters of the session's hash, and the address. */
+/** The operator of an action: the first characters of the session's hash, and the address. */
 export interface ActionOperator {
   readonly session: string;
   readonly ip: string;
@@ -22,33 +24,33 @@ export interface ActionOperator {
   readonly requestId?: string | undefined;
 }
 
-/** A node with what the action runs there. */
+/** A node with its plan. */
 export interface JobNode {
   readonly node: SshNode;
   readonly plan: ActionPlan;
 }
 
-/** An action that has been taken on. */
+/** An accepted action. */
 export interface Job {
   record: ActionRecord;
   readonly request: ActionRequest;
   readonly operator: ActionOperator;
   readonly nodes: readonly JobNode[];
   readonly order: BatchOrder;
-  /** True for a step of a rollout, which holds the nodes and has opened their window itself. */
+  /** True for a step of a rollout, which has locked the nodes and opened their maintenance window. */
   readonly isStep: boolean;
   readonly abort: AbortController;
   readonly done: PromiseWithResolvers<ActionRecord>;
-  /** Undefined until it runs. */
+  /** Undefined before the action runs. */
   output: ActionOutput | undefined;
   release: () => void;
-  /** It was handed over and this console stops: what it still hears of it is no news (T14). */
+  /** Handed over while this console stops: later results are ignored (T14). */
   isLetGo: boolean;
   saving: Promise<void> | undefined;
   isDirty: boolean;
 }
 
-/** The record of an action that was only just asked for. */
+/** The record of a new action. */
 export function newRecord(
   id: string,
   clock: Pick<Clock, "wallMs">,
@@ -83,24 +85,27 @@ export function newRecord(
   };
 }
 
-/** The name on a node of the part that restarts the console or its host: the part before it has the action's own (T14). */
+/**
+ * Name on a node of the part that restarts the console or its host; the part before it has the action's name
+ * (T14).
+ */
 export function ownPart(actionId: string): string {
   return `${actionId}-own`;
 }
 
-/** Now, as records tell it. */
+/** The wall clock in unix seconds, as records have it. */
 export function unixSeconds(clock: Pick<Clock, "wallMs">): number {
   return Math.trunc(clock.wallMs()) / 1_000;
 }
 
-/** The longest that an action may take, its turns one after the other, in milliseconds. */
+/** Upper bound of an action's duration with its batches one after the other, in milliseconds. */
 export function wholeLimitMs(nodes: readonly JobNode[], order: BatchOrder): number {
   const longest = Math.max(0, ...nodes.map(({ plan }) => plan.limitSeconds));
   const turns = Math.ceil(nodes.length / Math.max(1, order.maxParallel));
   return turns * (longest + order.healthGateSeconds) * 1_000 + NODE_LOCK_GRACE_MS;
 }
 
-/** A job whose nodes are known. */
+/** A job with known nodes. */
 export function newJob(
   record: ActionRecord,
   wish: {
@@ -125,7 +130,7 @@ export function newJob(
   };
 }
 
-/** Changes what the record says of one node. */
+/** Changes one node's part of the record. */
 export function changeTarget(job: Job, nodeId: string, change: Partial<RecordTarget>): void {
   const targets = job.record.targets.map((target) =>
     target.node_id === nodeId ? { ...target, ...change } : target,
@@ -133,7 +138,7 @@ export function changeTarget(job: Job, nodeId: string, change: Partial<RecordTar
   job.record = { ...job.record, targets };
 }
 
-/** What a result says in a record. */
+/** The fields of a record that a result sets. */
 export function resultFields(result: TargetResult): Partial<RecordTarget> {
   const { captured } = result;
   const text = (name: keyof RecordTarget, value: string | undefined): Partial<RecordTarget> =>
@@ -151,7 +156,7 @@ export function resultFields(result: TargetResult): Partial<RecordTarget> {
   };
 }
 
-/** The action's state when no node has anything left to do. */
+/** The state of an action whose nodes have all ended. */
 export function finalState(
   targets: readonly Pick<RecordTarget, "state">[],
   isCancelled: boolean,
@@ -164,13 +169,13 @@ export function finalState(
   return "failed";
 }
 
-/** The exit code of the node that fared worst; null when none has one. */
+/** The exit code of the worst node; null when none has one. */
 export function worstExitCode(targets: readonly Pick<RecordTarget, "exit_code">[]): number | null {
   const codes = targets.flatMap(({ exit_code: code }) => (code === null ? [] : [code]));
   return codes.length === 0 ? null : Math.max(...codes);
 }
 
-/** The outputs of all nodes one behind the other, each under its name where there are several. */
+/** The concatenated outputs of all nodes, each under its name where there are several. */
 export function joined(targets: readonly RecordTarget[], stream: "stdout" | "stderr"): string {
   const said = targets.filter((target) => target[stream] !== "");
   if (targets.length === 1) return said[0]?.[stream] ?? "";

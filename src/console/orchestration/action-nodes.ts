@@ -1,4 +1,4 @@
-// Which nodes an action means, and what it runs on each (spec 4.7, D7).
+// Resolves the nodes that an action names, with a plan for each (spec 4.7, D7).
 import { isGroveError } from "#base/errors.ts";
 import { ACTION_NODES_MAX } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
@@ -7,7 +7,9 @@ import { planFor } from "./action-arguments.ts";
 import type { JobNode } from "./action-job.ts";
 import { ActionRefusal } from "./action-refusal.ts";
 
-/** The nodes by id, each with its plan; of all nodes those that have what it takes. Throws ActionRefusal. */
+/**
+ * The nodes by id with their plans; "all" skips nodes that lack what the action needs. Throws ActionRefusal.
+ */
 export function plannedNodes(request: ActionRequest, enrolled: readonly SshNode[]): JobNode[] {
   const chosen = request.nodes === "all" ? enrolled : request.nodes.map((id) => enrolledNode(enrolled, id));
   const planned = chosen
@@ -27,7 +29,7 @@ export function plannedNodes(request: ActionRequest, enrolled: readonly SshNode[
   throw new ActionRefusal("invalid", `an action runs on at most ${ACTION_NODES_MAX} nodes`);
 }
 
-/** One of the nodes. Throws ActionRefusal for one that is not enrolled. */
+/** One enrolled node. Throws ActionRefusal for an unknown id. */
 export function enrolledNode(enrolled: readonly SshNode[], id: string): SshNode {
   const node = enrolled.find((each) => each.id === id);
   if (node !== undefined) return node;

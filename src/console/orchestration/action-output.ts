@@ -1,4 +1,4 @@
-// The output of one running action: taken as it comes, kept in a file, told in events of at most 30 a second (decisions D7, D8).
+// The output of one running action: kept in a file, and sent in at most 30 events a second (D7, D8).
 import type { FileHandle } from "node:fs/promises";
 import { StringDecoder } from "node:string_decoder";
 import type { Clock } from "#base/clock.ts";
@@ -8,19 +8,19 @@ import { endOf } from "./output-end.ts";
 const ACTION_EVENT_INTERVAL_MS = 34;
 /** Text of one output event (decision D8): 256 KiB. */
 const ACTION_EVENT_MAX_BYTES = 262_144;
-/** Output of one action that waits for its event or the disk; beyond it the nodes' programs wait. */
+/** Pending output of one action, for its event or the disk; beyond it the nodes' programs wait. */
 const ACTION_OUTPUT_PENDING_BYTES = 2_097_152;
-/** Output of one action that is kept (decision D7); what comes behind it is counted and dropped. */
+/** Kept output of one action (decision D7); the rest is counted and dropped. */
 const ACTION_OUTPUT_MAX_BYTES = 268_435_456;
-/** The newest output of a running action, kept in memory for those who come back to its socket. */
+/** The newest output of a running action, kept in memory for clients that reconnect. */
 const ACTION_OUTPUT_RECENT_BYTES = 524_288;
-/** Bytes of standard output, and of standard error, that a record of the history keeps in itself (decision D7): 64 KiB. */
+/** Bytes of each output stream that a record of the history keeps (decision D7): 64 KiB. */
 export const ACTION_OUTPUT_KEPT_BYTES = 65_536;
 
 /** One of a program's two streams. */
 export type OutputStream = "stdout" | "stderr";
 
-/** A piece of output as a file has it; `ts` is unix seconds. */
+/** A line of the output file; `ts` is unix seconds. */
 export interface OutputLine {
   readonly ts: number;
   readonly node_id: string;
@@ -28,20 +28,20 @@ export interface OutputLine {
   readonly data: string;
 }
 
-/** The same with its number, and the number of the entry before it: whoever has another one last has missed something. */
+/** A line with its number and that of the entry before it, by which a client detects a gap. */
 export interface OutputEntry extends OutputLine {
   readonly seq: number;
   readonly after_seq: number;
 }
 
-/** What the output of an action needs. */
+/** Dependencies of an action's output. */
 export interface ActionOutputDeps {
   readonly clock: Clock;
-  /** Undefined: none could be made, and only the ends are kept. Closed by `finish`. */
+  /** Undefined: the file could not be made, and only the ends are kept. Closed by `finish`. */
   readonly file: FileHandle | undefined;
-  /** Told of entries one by one, at most 30 a second. */
+  /** Receives each entry, at most 30 a second. */
   readonly onEntry: (entry: OutputEntry) => void;
-  /** The file could not be written: what follows is not in it. */
+  /** Receives a write failure: the file has nothing after it. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -61,7 +61,7 @@ interface Recent {
   readonly bytes: number;
 }
 
-/** Takes output until it is finished; entries go on being told after that until all are. */
+/** Takes output until `finish`; pending entries are still sent after that. */
 export class ActionOutput {
   readonly #deps: ActionOutputDeps;
   readonly #sources = new Map<string, Source>();
@@ -90,12 +90,12 @@ export class ActionOutput {
     return this.#seq;
   }
 
-  /** Resolves when the output is finished and every entry was told. */
+  /** Resolves when the output is finished and every entry is sent. */
   get told(): Promise<void> {
     return this.#told.promise;
   }
 
-  /** Takes bytes; whoever gets a promise waits for it before giving more. */
+  /** Takes bytes; a caller that gets a promise waits for it before the next call. */
   append(nodeId: string, stream: OutputStream, bytes: Buffer): Promise<void> | undefined {
     const source = this.#sourceOf(nodeId, stream);
     const text = source.decoder.write(bytes);
@@ -105,7 +105,7 @@ export class ActionOutput {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** The end of what came on a stream, and whether something came before it. */
+  /** The end of a stream's output, and whether something was cut before it. */
   endOf(nodeId: string, stream: OutputStream): { readonly text: string; readonly isCut: boolean } {
     const source = this.#sources.get(keyOf(nodeId, stream));
     if (source === undefined) return { text: "", isCut: false };
@@ -113,7 +113,7 @@ export class ActionOutput {
     return { text, isCut: source.isCut || text !== source.end };
   }
 
-  /** The newest entries behind a number as far as memory has them, and the lowest number behind which it has all. */
+  /** The entries in memory behind a number, and the lowest number behind which none is missing. */
   recent(afterSeq: number): { readonly entries: readonly OutputEntry[]; readonly from: number } {
     const toldUpTo = this.#untold[0]?.after_seq ?? this.#seq;
     const entries = this.#recent.map(({ entry }) => entry);
@@ -123,13 +123,13 @@ export class ActionOutput {
     };
   }
 
-  /** Nothing follows; resolves when all is in the file. */
+  /** Ends the output; resolves when all of it is in the file. */
   async finish(): Promise<void> {
     if (this.#isFinished) return;
     this.#isFinished = true;
     for (const source of this.#sources.values()) this.#take(source, source.decoder.end());
     while (this.#recordNext()) {
-      // All that is pending.
+      // Drains the pending output.
     }
     await this.#lastWrite;
     await this.#deps.file?.close().catch((error: unknown) => this.#deps.onFailure(error));
@@ -153,7 +153,7 @@ export class ActionOutput {
       source.end = endOf(source.end, ACTION_OUTPUT_KEPT_BYTES);
       source.isCut = true;
     }
-    // Cut so that no piece is longer than an event, however many bytes its characters take.
+    // No piece is longer than an event, at up to four bytes per character.
     const most = ACTION_EVENT_MAX_BYTES / 4;
     for (let at = 0; at < text.length; ) {
       let end = Math.min(at + most, text.length);
@@ -180,11 +180,11 @@ export class ActionOutput {
     this.#told.resolve();
   }
 
-  /** Makes an entry of what one source has, the one that has waited longest; false when none has anything. */
+  /** Makes an entry from the source that has waited longest; false when all are empty. */
   #recordNext(): boolean {
     for (const [key, source] of this.#sources) {
       if (source.pieces.length === 0) continue;
-      // To the end of the line, so that each source has its turn.
+      // Reinserts the source behind the others: round-robin.
       this.#sources.delete(key);
       this.#sources.set(key, source);
       this.#record(source);
@@ -241,7 +241,7 @@ export class ActionOutput {
     });
   }
 
-  /** Lets those go on who wait, once there is room. */
+  /** Resolves waiting appends once there is room. */
   #admit(): void {
     if (this.#pendingBytes + this.#unwrittenBytes > ACTION_OUTPUT_PENDING_BYTES / 2) return;
     for (const resolve of this.#waiting.splice(0)) resolve();

@@ -1,28 +1,28 @@
-// Why an action is not begun; nothing has run then, and nothing is locked.
+// The reasons why an action is refused; a refused action runs nothing and locks nothing.
 import type { HeldNode } from "./node-locks.ts";
 
 /** The reasons. */
 export type ActionRefusalReason =
-  /** A node of it is not enrolled for SSH. */
+  /** One of its nodes is not enrolled for SSH. */
   | "unknown-node"
-  /** Another action holds nodes of it. */
+  /** Another action holds one of its nodes. */
   | "locked"
   /** The request cannot be carried out as it is. */
   | "invalid"
-  /** Too many wait already. */
+  /** The queue is full. */
   | "busy"
   /** Its record, or its line in the audit log, cannot be written. */
   | "unrecorded"
   /** There is no SSH key, or the console stops. */
   | "unavailable";
 
-/** Thrown when an action is not begun; the message is for operators. */
+/** Thrown for a refused action; the message is for operators. */
 export class ActionRefusal extends Error {
   override readonly name = "ActionRefusal";
   readonly reason: ActionRefusalReason;
-  /** With `locked`: who holds which node. */
+  /** With `locked`: the holder of each node. */
   readonly heldBy: readonly HeldNode[];
-  /** With `unknown-node`: which one. */
+  /** With `unknown-node`: its id. */
   readonly nodeId: string | undefined;
 
   constructor(

@@ -1,4 +1,4 @@
-// Runs one action on its nodes, turn by turn, and keeps its record true while it does (spec 4.7, D7, T14).
+// Runs one action on its nodes, batch by batch, and keeps its record up to date (spec 4.7, D7, T14).
 import type { FileHandle } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
@@ -23,36 +23,36 @@ import type { OutputStore } from "./output-store.ts";
 import type { RemoteStep } from "./remote-step.ts";
 import type { TargetResult, TargetRunOptions } from "./target-run.ts";
 
-/** How often a node is asked for its health before the next one has its turn. */
+/** Interval of a node's health checks before the next node starts. */
 export const HEALTH_GATE_INTERVAL_MS = 1_000;
 
-/** What became of an action that nobody listened to: its exit code, nothing, processes that run, or that may run. */
+/** Outcome of an action without a console: an exit code, none, live processes, or possibly live ones. */
 export type SettledTarget =
   | { readonly state: "ended"; readonly exitCode: number; readonly bootId: string }
   | { readonly state: "none" | "running"; readonly bootId: string }
   | { readonly state: "unknown"; readonly message: string };
 
-/** Brings steps to nodes. */
+/** Runs steps on nodes. */
 export interface TargetRunner {
-  /** Never rejects for what a node does. */
+  /** A node's failure is a result; the promise never rejects for it. */
   run(node: SshNode, steps: readonly RemoteStep[], options: TargetRunOptions): Promise<TargetResult>;
-  /** Tells what became of an action of an earlier console on a node; `end` also ends what still runs of it. */
+  /** Reads the outcome of an earlier console's action on a node; `end` also ends its processes. */
   settle(node: SshNode, actionId: string, mode: "look" | "end"): Promise<SettledTarget>;
   /** Whether the node's service answers as healthy. */
   isHealthy(nodeId: string, signal: AbortSignal): Promise<boolean>;
 }
 
-/** Who is told of actions. None of these may throw. */
+/** Listeners for the events of actions. None may throw. */
 export interface ActionEvents {
   onState(record: ActionRecord, seq: number): void;
   onOutput(id: string, entry: OutputEntry): void;
-  /** An action is over; its output may still be on its way. */
+  /** An action has ended; output may follow. */
   onEnd(record: ActionRecord): void;
-  /** The same, after its last output. */
+  /** An action has ended and its last output is sent. */
   onDone(record: ActionRecord, seq: number): void;
 }
 
-/** What running needs. */
+/** Dependencies of a run. */
 export interface ActionRunDeps {
   readonly clock: Clock;
   readonly log: Logger;
@@ -61,7 +61,9 @@ export interface ActionRunDeps {
   readonly events: ActionEvents;
 }
 
-/** Runs a job to its end; `save` writes its record. The record is finished then, and its output is in its file. */
+/**
+ * Runs a job to its end; `save` writes its record. The record is final then, and the output is in its file.
+ */
 export async function runJob(job: Job, deps: ActionRunDeps, save: () => Promise<void>): Promise<void> {
   const { clock } = deps;
   const change = (): void => {
@@ -80,7 +82,7 @@ export async function runJob(job: Job, deps: ActionRunDeps, save: () => Promise<
   job.record = { ...job.record, state: "running", started_at: unixSeconds(clock) };
   change();
   const turn = new Turn(job, deps, change, save);
-  // The console's own restart comes last of all: what follows it is told by the next one (T14).
+  // The console's own restart comes last; the next console reports its outcome (T14).
   const others = job.nodes.filter(({ plan }) => plan.consoleStep === undefined);
   const own = job.nodes.filter(({ plan }) => plan.consoleStep !== undefined);
   const left = await runBatch(others, job.order, job.abort.signal, (item) => turn.run(item));
@@ -96,7 +98,7 @@ export async function runJob(job: Job, deps: ActionRunDeps, save: () => Promise<
   deps.events.onState(job.record, job.output.newest);
 }
 
-/** Gives the record its last state; of nodes about which nothing is known it says so. */
+/** Gives the record its final state; nodes without a result become unknown. */
 export function finishRecord(job: Job, clock: Clock): void {
   const { output } = job;
   const targets = job.record.targets.map((target): RecordTarget => {
@@ -105,7 +107,7 @@ export function finishRecord(job: Job, clock: Clock): void {
     return {
       ...target,
       ...fields,
-      // What was lost on the way stays lost.
+      // A truncated output stays marked.
       truncated: target.truncated || fields.truncated === true,
       ...(isOpen ? { state: "unknown" as const } : {}),
     };
@@ -121,7 +123,7 @@ export function finishRecord(job: Job, clock: Clock): void {
   };
 }
 
-/** Without a file the action runs all the same: its record has the ends of its output. */
+/** Opens the output file. An action runs without one too: its record has the ends of its output. */
 async function outputFile(job: Job, { outputs, log }: ActionRunDeps): Promise<FileHandle | undefined> {
   try {
     return await outputs.create(job.record.id);
@@ -141,7 +143,7 @@ function hasFailed({ record }: Job): boolean {
   return record.targets.some(({ state }) => state !== "pending" && state !== "succeeded");
 }
 
-/** The turn of one node. */
+/** One node's run. */
 class Turn {
   readonly #job: Job;
   readonly #deps: ActionRunDeps;
@@ -155,7 +157,7 @@ class Turn {
     this.#save = save;
   }
 
-  /** Whether it went well. */
+  /** Runs the plan; true on success. */
   async run({ node, plan }: JobNode): Promise<boolean> {
     const { clock } = this.#deps;
     this.#set(node.id, { state: "running", started_at: unixSeconds(clock) });
@@ -188,20 +190,20 @@ class Turn {
     const { expectsReboot } = plan;
     const actionId = ownPart(this.#job.record.id);
     const last = await this.#run(node, steps.slice(consoleStep), { endsMs, expectsReboot, actionId });
-    // The next console tells the end; here there is none any more.
+    // The next console reports the end; this one never resolves.
     if (this.#job.isLetGo) return await new Promise<never>(() => undefined);
-    // It was not this console that was restarted, or the restart failed: the action goes on here.
+    // This console was not restarted, or the restart failed: the action goes on here.
     this.#job.record = { ...this.#job.record, state: "running" };
     return last;
   }
 
-  /** So that the next console can tell a new start of the host from the old one. */
+  /** Records the boot id, by which the next console recognises a reboot of the host. */
   async #noteBootId(node: SshNode): Promise<void> {
     const trace = await this.#deps.runner.settle(node, ownPart(this.#job.record.id), "look");
     if (trace.state !== "unknown") changeTarget(this.#job, node.id, { boot_id_before: trace.bootId });
   }
 
-  /** From here on the next console tells how it ended; without that on stable storage nothing is restarted. */
+  /** Hands the record to the next console; nothing is restarted before that is on stable storage. */
   async #handOver(): Promise<void> {
     this.#job.record = { ...this.#job.record, state: "handed_over" };
     this.#deps.events.onState(this.#job.record, this.#job.output?.newest ?? 0);
@@ -230,7 +232,7 @@ class Turn {
     });
   }
 
-  /** A node that does not get healthy within its time counts as failed (D7). */
+  /** Fails a node that is not healthy within its time (D7). */
   async #gate(nodeId: string, result: TargetResult): Promise<TargetResult> {
     const { healthGateSeconds } = this.#job.order;
     if (healthGateSeconds === 0) return result;

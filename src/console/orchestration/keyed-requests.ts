@@ -1,35 +1,38 @@
-// Requests with an idempotency key: the same key of the same operator is the same request, also while that is only just taken on (spec 4.7).
+// Idempotency keys: a repeated key of one operator is one request, also while it is in progress (spec 4.7).
 import { isDeepStrictEqual } from "node:util";
 import type { ActionOperator } from "./action-job.ts";
 import { ActionRefusal } from "./action-refusal.ts";
 import { masked } from "./output-mask.ts";
 
-/** What is kept of a request that was taken on. */
+/** The fields of an accepted request's record. */
 interface KeyedRecord {
   readonly request: Readonly<Record<string, unknown>>;
   readonly operator: { readonly session: string };
 }
 
-/** What becomes of a request is a T. */
+/** Dependencies; T is the outcome of a request. */
 export interface KeyedRequestsDeps<T> {
   readonly recordOf: (taken: T) => KeyedRecord;
-  /** Finds one among the records of what was taken on before. */
+  /** Finds an accepted request among the records. */
   readonly known: (isMeant: (record: KeyedRecord) => boolean) => T | undefined;
-  /** What no record shows, and so none can be compared by. */
+  /** Values that records mask, left out of comparisons. */
   readonly secrets: () => readonly string[];
 }
 
 /** The requests of one kind. */
 export class KeyedRequests<T> {
   readonly #deps: KeyedRequestsDeps<T>;
-  /** Those whose records are not written yet. */
+  /** Requests whose records are not written yet. */
   readonly #taking = new Map<string, Promise<T>>();
 
   constructor(deps: KeyedRequestsDeps<T>) {
     this.#deps = deps;
   }
 
-  /** Calls `take` unless the request's key is known: then what it came to. Throws ActionRefusal when the key came with another request. */
+  /**
+   * Calls `take` for an unknown key, else returns the earlier outcome. Throws ActionRefusal for a key with
+   * another request.
+   */
   async once(
     request: { readonly idempotency_key?: string | undefined },
     operator: ActionOperator,
@@ -58,7 +61,7 @@ export class KeyedRequests<T> {
   }
 }
 
-/** As a file gives it back: without members that are undefined. */
+/** The request as a file returns it: without undefined members. */
 function plain(request: object): unknown {
   return JSON.parse(JSON.stringify(request));
 }

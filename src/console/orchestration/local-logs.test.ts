@@ -1,4 +1,4 @@
-// Shows that of this machine's files those that were named can be read and followed, and no others (spec 4.1, decision D10).
+// Tests that only the named log files of this machine can be read and followed (spec 4.1, decision D10).
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdirSync, renameSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Log files on the console's own machine: those that whoever started the console has named, and no others (spec 4.1, decision D10).
+// Log files on the console's machine: only those that -local_log names (spec 4.1, decision D10).
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
@@ -12,14 +12,14 @@ import { OutputMask } from "./output-mask.ts";
 
 /** Text of the last lines of a log (decision D10): 1 MiB. */
 export const LOG_TAIL_MAX_BYTES = 1_048_576;
-/** How long a log is followed before it must be asked for again. */
+/** Longest time that one request follows a log. */
 export const LOG_FOLLOW_MAX_MS = 3_600_000;
 /** Log files of the console's own machine that -local_log may name. */
 export const LOCAL_LOG_FILES_MAX = 300;
-/** Pause between two looks at such a file that is followed. */
+/** Poll interval of a followed file. */
 export const LOCAL_LOG_POLL_MS = 500;
 
-/** One file that may be read, as `-local_log` names it. */
+/** One readable file, as `-local_log` names it. */
 export interface LocalLog {
   readonly nodeId: string;
   readonly service: Service;
@@ -41,16 +41,16 @@ export function parseLocalLog(text: string): LocalLog {
   return { nodeId: checkedNodeId(nodeId), service, path };
 }
 
-/** What reading needs. */
+/** Dependencies of the reader. */
 export interface LocalLogsDeps {
   readonly clock: Clock;
   /** At most LOCAL_LOG_FILES_MAX. */
   readonly files: readonly LocalLog[];
-  /** What no line may show. */
+  /** Values that lines mask. */
   readonly secrets: () => readonly string[];
 }
 
-/** The logs of this machine. A request chooses among the files by node and service; nothing in it becomes a path. */
+/** The logs of this machine. Node and service select a file; nothing of a request becomes a path. */
 export class LocalLogs {
   readonly #deps: LocalLogsDeps;
   readonly #paths = new Map<string, string>();
@@ -63,12 +63,15 @@ export class LocalLogs {
     for (const { nodeId, service, path } of deps.files) this.#paths.set(`${nodeId}/${service}`, path);
   }
 
-  /** True when a file is named for a service on a node. */
+  /** True when a service on a node has a file. */
   has(nodeId: string, service: Service): boolean {
     return this.#paths.has(`${nodeId}/${service}`);
   }
 
-  /** The last lines of a file, of its last mebibyte at most. Rejects with the system's error, or STORAGE_FAILED for what is no file. */
+  /**
+   * The last lines of a file, from its last mebibyte. Rejects with the system's error, or STORAGE_FAILED for
+   * a non-file.
+   */
   async tail(
     nodeId: string,
     service: Service,
@@ -79,8 +82,9 @@ export class LocalLogs {
   }
 
   /**
-   * Tells the last ten lines, then those that are written, until the answer is called, for an hour at most. A file that was replaced or
-   * cut is read from its beginning. `onEnd` is called once, with a sentence when that was not asked for.
+   * Sends the last ten lines and then new ones until the returned function is called, for at most an hour. A
+   * replaced or truncated file is read from its start. `onEnd` is called once, with a sentence unless the
+   * caller ended it.
    */
   follow(
     nodeId: string,
@@ -112,7 +116,7 @@ export class LocalLogs {
         const found = cutter.push(mask.push(bytes));
         if (found.length > 0 && !isOver) to.onLines(found);
       } catch (error) {
-        // Between two files of a rotation there is none.
+        // A rotation leaves a moment without a file.
         if ((error as NodeJS.ErrnoException).code !== "ENOENT") end(problemOf(error));
       } finally {
         isBusy = false;
@@ -151,7 +155,7 @@ export class LocalLogs {
       const cutter = new LogLines("file");
       const mask = new OutputMask(this.#deps.secrets());
       const all = [...cutter.push(mask.push(bytes)), ...cutter.push(mask.end()), ...cutter.end()];
-      // What stands before the first end of a line is the rest of a longer one.
+      // The text before the first newline is the rest of a longer line.
       const whole = from === 0 ? all : all.slice(1);
       return {
         lines: whole.slice(-wanted),
@@ -165,7 +169,7 @@ export class LocalLogs {
   }
 }
 
-/** A sentence about a file that cannot be read; the path is the operators' own. */
+/** A sentence about an unreadable file; it names the path, which operators chose. */
 export function problemOf(error: unknown): string {
   const code = (error as NodeJS.ErrnoException).code ?? "unknown";
   if (code === "ENOENT") return "the log file that -local_log names is not there";
@@ -173,7 +177,7 @@ export function problemOf(error: unknown): string {
   return `the log file that -local_log names cannot be read (${code})`;
 }
 
-/** Never waits for whoever writes into a pipe, and reads nothing but files. */
+/** Opens regular files only, and does not block on a pipe without a writer. */
 async function openFile(path: string): Promise<FileHandle> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   if ((await file.stat()).isFile()) return file;

@@ -1,4 +1,4 @@
-// Shows what lines of a file say of their time and their priority (decision D10).
+// Tests the time and the priority that are read from lines of a file (decision D10).
 import assert from "node:assert/strict";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";

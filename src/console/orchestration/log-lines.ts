@@ -1,25 +1,25 @@
-// Lines of a log as they come from a node: entries of the journal in JSON, or lines of a file, in pieces that end anywhere (D10, M-11).
+// Splits a log stream into lines: journal entries in JSON, or lines of a file, cut at any byte (D10, M-11).
 import { StringDecoder } from "node:string_decoder";
 import type { LogLine } from "#wire/webapi/log-tail.ts";
 
-/** Characters of one line of a log; the rest of it is left out. */
+/** Characters of one log line; the rest is dropped. */
 export const LOG_LINE_MAX_LENGTH = 65_536;
 
 const PRIORITY_MAX = 7;
-/** As syslog counts them; the levels are those of our own logs (`src/os/logger.ts`). */
+/** Syslog priorities of the levels of `src/os/logger.ts`. */
 const PRIORITY_OF_LEVEL: ReadonlyMap<string, number> = new Map([
   ["error", 3],
   ["warn", 4],
   ["info", 6],
   ["debug", 7],
 ]);
-/** How our own services' lines begin; of a line that was cut that much is there too. */
+/** The beginning of a line of our services' logs, within the part that a truncated line keeps. */
 const OWN_LINE = /^\{"level":"([a-z]{1,9})","time":"([0-9T:.+Z-]{20,35})"/;
 
-/** Where lines come from. */
+/** Source of log lines. */
 export type LogSource = "journal" | "file";
 
-/** Cuts a stream into lines; a line that is too long is cut off there. */
+/** Splits a stream into lines and truncates long ones. */
 export class LogLines {
   readonly #source: LogSource;
   readonly #decoder = new StringDecoder("utf8");
@@ -29,15 +29,15 @@ export class LogLines {
     this.#source = source;
   }
 
-  /** The lines that are whole now. */
+  /** Returns the complete lines. */
   push(bytes: Buffer): LogLine[] {
     const pieces = (this.#rest + this.#decoder.write(bytes)).split("\n");
-    // Of a line without an end only so much is held.
+    // Bounds the buffer of an unfinished line.
     this.#rest = (pieces.pop() ?? "").slice(0, LOG_LINE_MAX_LENGTH);
     return pieces.filter((line) => line !== "").map((line) => lineOf(line, this.#source));
   }
 
-  /** What came behind the last end of a line. */
+  /** Returns the unfinished last line. */
   end(): LogLine[] {
     const rest = this.#rest + this.#decoder.end();
     this.#rest = "";
@@ -68,7 +68,7 @@ function lineOf(text: string, source: LogSource): LogLine {
   };
 }
 
-/** What a file's line says of itself; nothing where another program wrote it. */
+/** Time and priority of a file's line; empty for lines of other programs. */
 function momentOf(text: string): Partial<Pick<LogLine, "priority" | "ts">> {
   const [, level = "", time = ""] = OWN_LINE.exec(text) ?? [];
   const priority = PRIORITY_OF_LEVEL.get(level);
@@ -76,7 +76,7 @@ function momentOf(text: string): Partial<Pick<LogLine, "priority" | "ts">> {
   return priority === undefined || Number.isNaN(ts) ? {} : { ts, priority };
 }
 
-/** The journal tells what is not text as a list of bytes. */
+/** The message as text; the journal has bytes for anything else. */
 function messageOf(message: unknown): string {
   if (typeof message === "string") return message;
   const isBytes = Array.isArray(message) && message.every((byte) => Number.isInteger(byte));

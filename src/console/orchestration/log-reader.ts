@@ -1,4 +1,4 @@
-// Reads the logs of services on nodes: their last lines, and lines as they are written (spec 4.1, decision D10).
+// Reads and follows the logs of services on nodes (spec 4.1, decision D10).
 import type { Clock } from "#base/clock.ts";
 import { LOG_LINES_MAX, LOG_LINES_MIN } from "#base/limits.ts";
 import type { Random } from "#base/random.ts";
@@ -14,31 +14,31 @@ import { LogLines, type LogSource } from "./log-lines.ts";
 import type { RunStep } from "./remote-step.ts";
 import type { TargetResult } from "./target-run.ts";
 
-/** Time for the last lines of a log (decision D10). */
+/** Time limit for the last lines of a log (decision D10). */
 const LOG_TAIL_LIMIT_MS = 10_000;
-/** Logs whose last lines are read at the same time. */
+/** Concurrent reads of last lines. */
 const LOG_TAILS_MAX = 10;
-/** Logs that are followed at the same time. */
+/** Concurrently followed logs. */
 const LOG_FOLLOWS_MAX = 10;
 
-/** What reading needs. */
+/** Dependencies of the reader. */
 export interface LogReaderDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly runner: TargetRunner;
-  /** The files of this machine; they are read instead of asking a node. */
+  /** Files of this machine, read without asking a node. */
   readonly local: LocalLogs;
-  /** The node of an id, ready to be reached. Throws ActionRefusal for one that cannot be. */
+  /** The target of a node's id. Throws ActionRefusal for one that cannot be reached. */
   readonly nodeOf: (nodeId: string) => Promise<SshNode>;
 }
 
-/** What reading a log came to: lines, and how that ended. */
+/** Lines of a log, and the result of reading them. */
 export interface ReadLog {
   readonly tail: LogTail;
   readonly result: Pick<TargetResult, "state" | "message">;
 }
 
-/** All reading of logs of a console. */
+/** All log reading of a console. */
 export class LogReader {
   readonly #deps: LogReaderDeps;
   readonly #follows = new Set<AbortController>();
@@ -49,7 +49,10 @@ export class LogReader {
     this.#deps = deps;
   }
 
-  /** The last lines of a service on a node; `lines` is clamped to 10 to 1000. Throws ActionRefusal when too many read already; what the node does is in the result. */
+  /**
+   * The last lines of a service on a node; `lines` is clamped to 10 to 1000. Throws ActionRefusal for too
+   * many concurrent reads; failures of the node are in the result.
+   */
   async tail(nodeId: string, service: Service, lines: number): Promise<ReadLog> {
     if (this.#tails >= LOG_TAILS_MAX)
       throw new ActionRefusal("busy", `${LOG_TAILS_MAX} logs are being read already`);
@@ -64,8 +67,9 @@ export class LogReader {
   }
 
   /**
-   * Tells lines as they are written until the answer is called, for an hour at most. Throws ActionRefusal when too many are followed, or
-   * the node cannot be reached; `onEnd` is called once, with a sentence when it was not asked for.
+   * Sends new lines until the returned function is called, for at most an hour. Throws ActionRefusal for too
+   * many followed logs or an unreachable node. `onEnd` is called once, with a sentence unless the caller
+   * ended it.
    */
   async follow(nodeId: string, service: Service, to: LogFollower): Promise<() => void> {
     if (this.#follows.size >= LOG_FOLLOWS_MAX)
@@ -89,7 +93,7 @@ export class LogReader {
     return () => abort.abort();
   }
 
-  /** Ends all that are read and followed. */
+  /** Ends all reads. */
   close(): void {
     this.#closed.abort();
     for (const abort of this.#follows) abort.abort();
@@ -110,7 +114,7 @@ export class LogReader {
     }
   }
 
-  /** The journal's lines; those of the file where there is no journal, or nothing of this service in it. */
+  /** Lines of the journal, or of the file where the journal is missing or has none of this service. */
   async #tailThere(node: SshNode, service: Service, lines: number): Promise<ReadLog> {
     const [first, ...others] = sourcesOf(node, service);
     let read = await this.#read(node, service, { lines, source: first });
@@ -193,7 +197,7 @@ export class LogReader {
   }
 }
 
-/** Who is told of lines that are written. */
+/** Receiver of new lines. */
 export interface LogFollower {
   readonly onLines: (lines: readonly LogLine[]) => void;
   readonly onEnd: (why: string | undefined) => void;
@@ -211,19 +215,19 @@ function tailOf(log: {
   return { node_id: nodeId, service, unit: `svc-${service}`, source, lines, text, truncated: isCut };
 }
 
-/** True when the node has answered, with no line: another source may have some. */
+/** True when the node has answered without lines: another source may have some. */
 function isEmpty({ tail, result }: ReadLog): boolean {
   return tail.lines.length === 0 && (result.state === "succeeded" || result.state === "failed");
 }
 
-/** Where the lines of a service may be, the likelier first: what a node starts without a service manager is in no journal. */
+/** Sources of a service's lines, the likelier first; only a service manager writes to the journal. */
 function sourcesOf(node: SshNode, service: Service): readonly [LogSource, ...LogSource[]] {
   const { logFile, argv } = node.services[service] ?? {};
   if (logFile === undefined) return ["journal"];
   return argv === undefined ? ["journal", "file"] : ["file"];
 }
 
-/** The step of the action `logs`, so that both read the same. */
+/** The step of the action `logs`, used by both. */
 function stepOf(node: SshNode, service: Service, lines: number, source: LogSource): RunStep {
   const request = actionRequest.parse({ action: "logs", nodes: [node.id], service, lines });
   const target = source === "file" ? node : { ...node, services: {} };
@@ -234,6 +238,6 @@ function stepOf(node: SshNode, service: Service, lines: number, source: LogSourc
 }
 
 function following(argv: readonly string[], source: LogSource): readonly string[] {
-  // A file may be replaced by its rotation.
+  // Follows the file by name, across its rotation.
   return source === "file" ? ["tail", "-F", ...argv.slice(1)] : [...argv, "-f"];
 }

@@ -1,4 +1,4 @@
-// Locks of nodes: all or none, named holders, leases, and any interleaving against a model (spec 4.7, D7, E-04).
+// Tests node locks: all or none, holders, expiry, and interleavings against a model (spec 4.7, D7, E-04).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -74,7 +74,7 @@ test("any interleaving of batches: no node has two holders, none leaks, and the 
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const clock = new ManualClock();
       const locks = new NodeLocks(clock);
-      /** Every batch that was granted: its nodes, and when it ends. */
+      /** Every granted batch: its nodes, and when it ends. */
       const granted: { nodes: Set<string>; endsMs: number; lock: BatchLock }[] = [];
       const live = (): typeof granted => granted.filter(({ endsMs }) => clock.steadyMs() < endsMs);
       for (const [at, each] of steps.entries()) {

@@ -1,7 +1,7 @@
-// Who holds which node: a batch gets all of its nodes or none, and a lock ends by itself when its holder does not (spec 4.7, decision D7, E-04).
+// Locks of nodes: a batch gets all of its nodes or none; each lock expires by itself (spec 4.7, D7, E-04).
 import type { Clock } from "#base/clock.ts";
 
-/** A node that is held. */
+/** A locked node. */
 export interface HeldNode {
   readonly nodeId: string;
   readonly actionId: string;
@@ -9,7 +9,7 @@ export interface HeldNode {
   readonly sinceWallMs: number;
 }
 
-/** What comes of asking for a batch: its nodes, or who holds those that are not free. */
+/** Result of a request: the lock, or the holders of the locked nodes. */
 export type BatchLock =
   | { readonly isHeld: true; readonly release: (nodeId?: string) => void }
   | { readonly isHeld: false; readonly heldBy: readonly HeldNode[] };
@@ -18,7 +18,7 @@ interface Lock extends HeldNode {
   readonly endsSteadyMs: number;
 }
 
-/** The locks of all nodes, in memory: they end with the console that gave them. */
+/** The locks of all nodes, in memory: they end with the console's process. */
 export class NodeLocks {
   readonly #clock: Pick<Clock, "wallMs" | "steadyMs">;
   readonly #locks = new Map<string, Lock>();
@@ -28,9 +28,9 @@ export class NodeLocks {
   }
 
   /**
-   * Takes nodes for an action, in the order of their ids, without waiting. Where one is held, those already taken are given back and
-   * nothing is held. Each lock ends leaseMs later by itself; release gives one node back, or all. A lock that has ended and belongs to
-   * somebody else by then is left to them.
+   * Locks nodes for an action, in the order of their ids, without waiting; all of them or none. Each lock
+   * expires after leaseMs; release gives back one node or all, but never a lock that another action has taken
+   * since.
    */
   acquire(actionId: string, nodeIds: readonly string[], leaseMs: number): BatchLock {
     const taken: Lock[] = [];
@@ -41,7 +41,7 @@ export class NodeLocks {
         heldBy.push(held);
         continue;
       }
-      // Once one is not free the rest is only looked at, so that the refusal names them all.
+      // After the first locked node the rest is only checked, so that the refusal names every holder.
       if (heldBy.length === 0) taken.push(this.#take(nodeId, actionId, leaseMs));
     }
     const release = (nodeId?: string): void => {
@@ -55,7 +55,7 @@ export class NodeLocks {
     return { isHeld: false, heldBy };
   }
 
-  /** Who holds a node; undefined when it is free. */
+  /** The holder of a node; undefined when it is free. */
   holder(nodeId: string): HeldNode | undefined {
     const lock = this.#locks.get(nodeId);
     if (lock === undefined) return undefined;
@@ -66,7 +66,7 @@ export class NodeLocks {
     return undefined;
   }
 
-  /** All nodes that are held, by id. */
+  /** All locked nodes, by id. */
   held(): HeldNode[] {
     return [...this.#locks.keys()].toSorted().flatMap((nodeId) => this.holder(nodeId) ?? []);
   }

@@ -1,4 +1,4 @@
-// Where nodes are while the store is away: a snippet over HTTPS, never without a pinned key, never beside a store that answers (D20).
+// Tests the snippet of node addresses: HTTPS, pinned keys, and unused while the store answers (D20).
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -26,9 +26,9 @@ function node(id: string, host: string): SshNode {
 
 interface Scene {
   readonly source: NodeSource;
-  /** What the store tells; undefined: it does not answer. */
+  /** The store's answer; undefined: none. */
   store: readonly SshNode[] | undefined;
-  /** What the snippet says, and with which status. */
+  /** The snippet's body, and its status. */
   snippet: unknown;
   status: number;
   asked: number;

@@ -1,4 +1,4 @@
-// Where the nodes of actions come from: the metadata store, and while it does not answer their addresses from a hosted snippet (spec 4.7, D20).
+// The nodes of actions: from the metadata store, or from a hosted snippet while it is down (spec 4.7, D20).
 import { join } from "node:path";
 import { z } from "zod";
 import { GroveError, isGroveError } from "#base/errors.ts";
@@ -9,12 +9,12 @@ import { writeFileAtomic } from "#os/atomic-file.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
 import { readStateFile } from "#os/state-file.ts";
 
-/** Bytes of a hosted snippet that says where nodes are: some hundred bytes for each of a thousand. */
+/** Bytes of a hosted snippet: some hundred for each of a thousand nodes. */
 const SNIPPET_MAX_BYTES = 262_144;
-/** Time for reading it. */
+/** Time limit for reading it. */
 const SNIPPET_TIMEOUT_MS = 5_000;
 
-/** A snippet: where nodes are. Everything else of them, the keys of their hosts above all, is as it was enrolled. */
+/** A snippet: addresses of nodes. All other fields, above all the host keys, stay as enrolled. */
 const snippet = z.object({
   schema: z.literal(1).default(1),
   nodes: z.array(
@@ -24,21 +24,21 @@ const snippet = z.object({
 
 const keptNodes = z.object({ schema: z.literal(1), nodes: z.array(z.custom<SshNode>(isNode)) });
 
-/** Name of the file in the console's data folder: the nodes as the store told them last. */
+/** Name of the file in the console's data folder: the nodes of the store's last answer. */
 const FILE = "ssh_nodes.json";
 
-/** What the source is made from. */
+/** Dependencies of the source. */
 export interface NodeSourceDeps {
   /** The console's data folder. */
   readonly folder: string;
   readonly log: Logger;
   /** The metadata store; rejects when it does not answer. */
   readonly store: () => Promise<readonly SshNode[]>;
-  /** Undefined: the store alone. */
+  /** Undefined: no fallback. */
   readonly snippet: { readonly url: URL; readonly fetch: Fetch } | undefined;
 }
 
-/** Throws BAD_ARGUMENT unless the text is the address of a snippet: HTTPS, with no password in it. */
+/** Parses the address of a snippet. Throws BAD_ARGUMENT unless it is HTTPS without a password. */
 export function snippetUrl(text: string): URL {
   const url = URL.parse(text);
   if (url === null || url.protocol !== "https:" || url.username !== "" || url.password !== "") {
@@ -60,8 +60,8 @@ export class NodeSource {
   }
 
   /**
-   * The enrolled nodes. While the store does not answer: those that it told of before and that the snippet names, at the addresses which it
-   * gives. Rejects with the store's error when there is no snippet, it cannot be read, or no node was ever told.
+   * The enrolled nodes. While the store does not answer: those of its last answer that the snippet names, at
+   * the snippet's addresses. Rejects with the store's error without a readable snippet or an earlier answer.
    */
   async nodes(): Promise<readonly SshNode[]> {
     const { store, snippet: from, log } = this.#deps;
@@ -82,7 +82,7 @@ export class NodeSource {
     }
   }
 
-  /** Written only when something is otherwise; a disk that is full must not keep actions from running. */
+  /** Saves changed nodes; a full disk must not keep actions from running. */
   async #keep(nodes: readonly SshNode[]): Promise<void> {
     const text = `${JSON.stringify({ schema: 1, nodes })}\n`;
     if (text === this.#kept) return;
@@ -101,13 +101,13 @@ export class NodeSource {
     const { nodes } = snippet.parse(JSON.parse(await text(url, fetch)));
     return nodes.flatMap(({ id, host, port }) => {
       const node = known.get(id);
-      // Without a pinned key of its host nothing is sent to it.
+      // A host without a pinned key is never used.
       return node === undefined ? [] : [checkedSshNode({ ...node, host, port })];
     });
   }
 }
 
-/** The body of a 200; a redirect is none. */
+/** The body of a 200; redirects are refused. */
 async function text(url: URL, fetch: Fetch): Promise<string> {
   const signal = AbortSignal.timeout(SNIPPET_TIMEOUT_MS);
   const answer = await fetch(url, { signal, redirect: "manual", headers: { accept: "application/json" } });

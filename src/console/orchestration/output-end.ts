@@ -2,7 +2,7 @@
 
 /** The last bytes of a text in UTF-8, at most that many, beginning with a whole character. */
 export function endOf(text: string, maxBytes: number): string {
-  // A character of UTF-16 takes three bytes at most: most texts need no look at their bytes.
+  // A UTF-16 unit takes at most three bytes: short texts need no conversion.
   if (text.length * 3 <= maxBytes) return text;
   const bytes = Buffer.from(text);
   if (bytes.length <= maxBytes) return text;

@@ -1,4 +1,4 @@
-// Secrets are masked wherever the pieces of a stream are cut.
+// Tests that secrets are masked at any split of a stream.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

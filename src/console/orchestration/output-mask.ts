@@ -1,35 +1,35 @@
-// Takes configured secrets out of output as it streams by, also where a secret comes in two pieces (D7, C-13).
+// Masks configured secrets in streamed output, also where a secret is split (D7, C-13).
 
-/** Secrets that are looked for in the output of actions. */
+/** Secrets that the mask looks for. */
 const OUTPUT_SECRETS_MAX = 64;
-/** Shorter ones are not looked for: they would mask half of every output. */
+/** Shorter secrets are ignored: they would mask half of every output. */
 export const OUTPUT_SECRET_MIN_BYTES = 4;
 
 const MASK = Buffer.from("[redacted]");
 
-/** Masks one stream. What could be the beginning of a secret is held back until the next bytes tell, or until `end`. */
+/** Masks one stream. A possible beginning of a secret is held back until the next bytes, or until `end`. */
 export class OutputMask {
   readonly #secrets: readonly Buffer[];
   #held: Buffer = Buffer.alloc(0);
 
-  /** Secrets under OUTPUT_SECRET_MIN_BYTES, and those beyond OUTPUT_SECRETS_MAX, are not looked for. */
+  /** Ignores secrets under OUTPUT_SECRET_MIN_BYTES, and those beyond OUTPUT_SECRETS_MAX. */
   constructor(secrets: readonly string[]) {
     this.#secrets = [...new Set(secrets)]
       .map((secret) => Buffer.from(secret))
       .filter((secret) => secret.length >= OUTPUT_SECRET_MIN_BYTES)
-      // Where two begin at the same byte the longer one is meant.
+      // Of two secrets at the same byte the longer one wins.
       .sort((a, b) => b.length - a.length)
       .slice(0, OUTPUT_SECRETS_MAX);
   }
 
-  /** What may be shown now. */
+  /** Returns the output that is safe to show. */
   push(bytes: Buffer): Buffer {
     if (this.#secrets.length === 0) return bytes;
     const rest = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
     return this.#mask(rest, (tail) => this.#beginning(tail));
   }
 
-  /** What was held back; nothing follows it. */
+  /** Returns the held back rest. */
   end(): Buffer {
     return this.#mask(this.#held, () => 0);
   }
@@ -39,14 +39,14 @@ export class OutputMask {
     const pieces: Buffer[] = [];
     const openBytes = heldBytes(rest);
     for (let found = this.#first(rest); found !== undefined; found = this.#first(rest)) {
-      // A longer one may begin there, or before, that has not come to its end.
+      // A longer secret may begin at or before this place and is still incomplete.
       if (found.at >= rest.length - openBytes) break;
       pieces.push(rest.subarray(0, found.at), MASK);
       rest = rest.subarray(found.at + found.length);
     }
     const heldFrom = rest.length - heldBytes(rest);
     pieces.push(rest.subarray(0, heldFrom));
-    // A copy: the piece would keep the whole buffer that it was read into.
+    // A copy, since a slice would keep the whole buffer alive.
     this.#held = Buffer.from(rest.subarray(heldFrom));
     return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
   }
@@ -60,7 +60,7 @@ export class OutputMask {
     return first;
   }
 
-  /** Bytes at the end that are the beginning of a secret, at most. */
+  /** Length of the longest end of the bytes that begins a secret. */
   #beginning(bytes: Buffer): number {
     let longest = 0;
     for (const secret of this.#secrets) {
@@ -72,7 +72,7 @@ export class OutputMask {
   }
 }
 
-/** The same value, with the secrets taken out of every text in it. */
+/** A copy of the value with the secrets masked in every text. */
 export function masked<T>(value: T, secrets: readonly string[]): T {
   if (secrets.length === 0) return value;
   const within = (each: unknown): unknown => {

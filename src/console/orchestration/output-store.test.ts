@@ -1,4 +1,4 @@
-// The files of actions' output: what is old is compressed, reads as before, and is held to its budget (D7, D8).
+// Tests the output files of actions: compression, reads of compressed files, and the budget (D7, D8).
 import assert from "node:assert/strict";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ async function write(store: OutputStore, at: number, entries: number): Promise<v
   await file.appendFile(Array.from({ length: entries }, (_, number) => line(number)).join(""));
 }
 
-/** More than the newest that stay as they are: the newest first. */
+/** Two more than the newest, which stay uncompressed. */
 const COUNT = ACTION_RECORDS_WITH_OUTPUT + 2;
 const ALL = Array.from({ length: COUNT }, (_, at) => idOf(COUNT - at));
 const known =

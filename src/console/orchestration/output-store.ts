@@ -1,4 +1,4 @@
-// The whole output of actions, one file of lines each; the number of an entry is where its line ends, so that any page is found at once (D7, D8).
+// The whole output of actions, one file each; the offset of an entry's end is its number (D7, D8).
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { ACTION_OUTPUT_PAGE_ENTRIES } from "#base/limits.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import type { OutputEntry, OutputLine } from "./action-output.ts";
 
-/** Output of all actions but the newest 20 (decision D7); the oldest go first. */
+/** Output of all actions but the newest 20 (decision D7); the oldest is removed first. */
 const ACTION_OUTPUT_OLD_BYTES = 50_000_000;
 /** Bytes of one page of an action's output; the first entry may be larger. */
 const ACTION_OUTPUT_PAGE_BYTES = 1_048_576;
@@ -19,9 +19,9 @@ export const ACTION_RECORDS_WITH_OUTPUT = 20;
 /** One page of output. */
 export interface OutputPage {
   readonly entries: readonly OutputEntry[];
-  /** Number of the last entry looked at; the next page begins behind it. */
+  /** Number of the page's last entry; the next page begins behind it. */
   readonly nextSeq: number;
-  /** True when nothing lies behind this page now. */
+  /** True when nothing follows this page now. */
   readonly isEnd: boolean;
 }
 
@@ -34,7 +34,7 @@ export interface KnownActions {
 /** Name of the folder in the console's data folder. */
 const FOLDER = "action_output";
 const SUFFIX = ".ndjson";
-/** Of actions that are not among the newest; their numbers are those of the text within. */
+/** Suffix of older actions' files; entries are numbered by the uncompressed text. */
 const GZIP_SUFFIX = ".ndjson.gz";
 const NAME = /^([0-9A-HJKMNP-TV-Z]{26})\.ndjson(?:\.gz)?$/;
 const ID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
@@ -64,14 +64,14 @@ export class OutputStore {
     return new OutputStore(folder);
   }
 
-  /** A new file for an action, to append lines to. */
+  /** Creates an action's file, for appending lines. */
   create(id: string): Promise<FileHandle> {
     return open(this.#path(id), "ax", 0o600);
   }
 
   /**
-   * Entries behind a number, of one node or of all. An action without a file has none. A number that is the end of no line means the
-   * line after it.
+   * Entries behind a number, of one node or of all; none for an action without a file. A number within a line
+   * means that line.
    */
   async read(
     id: string,
@@ -102,8 +102,9 @@ export class OutputStore {
   }
 
   /**
-   * Removes the files of actions that the history no longer has. Of those that have ended, beyond the newest 20, files are compressed, and
-   * the oldest removed when all of them take too much room. Rejects with the system's error; what was not done then is done by the next.
+   * Removes files of actions that have left the history. Of finished ones beyond the newest 20, compresses
+   * the files and removes the oldest beyond the budget. Rejects with the system's error; the next call does
+   * the rest.
    */
   prune(known: () => KnownActions): Promise<void> {
     const mine = this.#lastPrune.catch(() => undefined).then(() => this.#prune(known));
@@ -113,11 +114,11 @@ export class OutputStore {
 
   async #prune(known: () => KnownActions): Promise<void> {
     const names = await readdir(this.#folder);
-    // Asked after the look at the files: an action is known before it has one.
+    // Read after the folder: an action is known before it has a file.
     const { endedNewestFirst, unfinished } = known();
     const kept = new Set([...endedNewestFirst, ...unfinished]);
     for (const name of names) {
-      // Nobody else writes here now: a file of another name is what a compression left when the machine stopped.
+      // No other writer is left: an unknown name is an interrupted compression.
       if (!kept.has(NAME.exec(name)?.[1] ?? "")) await rm(join(this.#folder, name), { force: true });
     }
     let bytes = 0;
@@ -128,7 +129,7 @@ export class OutputStore {
     }
   }
 
-  /** Compresses the file of an action if that has not been done, and answers its size then; 0 for one without a file. */
+  /** Compresses an action's file if needed and returns its size; 0 without a file. */
   async #compressed(id: string): Promise<number> {
     const [plain, small] = [this.#path(id), this.#path(id, GZIP_SUFFIX)];
     if ((await stat(plain).catch(missing)) !== undefined) {
@@ -140,7 +141,7 @@ export class OutputStore {
     return (await stat(small).catch(missing))?.size ?? 0;
   }
 
-  /** The file of an action from one byte before a place on; undefined where there is none. */
+  /** An action's file from one byte before an offset; undefined without a file. */
   async #open(id: string, afterSeq: number): Promise<Source | undefined> {
     const file = await open(this.#path(id), "r").catch(missing);
     if (file !== undefined) {
@@ -172,7 +173,7 @@ export class OutputStore {
   }
 }
 
-/** Bytes of an output from one before a place on. */
+/** Bytes of an output from one before an offset. */
 interface Source extends AsyncDisposable {
   readonly from: number;
   readonly chunks: AsyncIterable<Buffer>;
@@ -197,12 +198,12 @@ async function* inflated(chunks: AsyncIterable<Buffer>, from: number): AsyncGene
   }
 }
 
-/** Whole lines behind a place, with the place where each ends; the chunks begin one byte before it. */
+/** Complete lines behind an offset, each with the offset of its end; the chunks begin one byte before it. */
 async function* lines(
   chunks: AsyncIterable<Buffer>,
   from: number,
 ): AsyncGenerator<{ readonly text: string; readonly end: number }> {
-  // A place within a line belongs to that line: begin behind it.
+  // An offset within a line means that line: begin behind it.
   let at = Math.max(0, from - 1);
   let isAligned = from === 0;
   let rest: Buffer = Buffer.alloc(0);

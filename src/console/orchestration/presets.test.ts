@@ -1,4 +1,4 @@
-// Presets: eight built in that can all be run, a file of one's own, and a clear sentence for a wrong one (decision D7).
+// Tests presets: eight valid built-in ones, an operator's file, and clear errors (decision D7).
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

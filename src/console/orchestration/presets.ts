@@ -1,4 +1,4 @@
-// Actions that are ready to be run: eight built in, and those of an operator's file (decision D7).
+// Presets of actions: eight built-in ones, and those of an operator's file (decision D7).
 import { open } from "node:fs/promises";
 import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
@@ -18,7 +18,7 @@ const preset = (
 ): ActionPreset =>
   actionPreset.parse({ id, title, description, request: { nodes: "all", ...request }, danger });
 
-/** The eight that are there without a file. Those that touch every node go one node after the other and stop at the first failure. */
+/** The eight built-in presets. Those for every node are rolling and stop at the first failure. */
 export const BUILT_IN_PRESETS: readonly ActionPreset[] = [
   preset(
     "pull-main",
@@ -79,8 +79,8 @@ export const BUILT_IN_PRESETS: readonly ActionPreset[] = [
 const presetsFile = z.strictObject({ schema: z.literal(1).default(1), presets: z.array(actionPreset) });
 
 /**
- * The built-in presets and those of a file, which take the place of built-in ones of the same id. Throws BAD_ARGUMENT that names the
- * file and the place in it that is wrong.
+ * The built-in presets and those of a file, which replace built-in ones of the same id. Throws BAD_ARGUMENT
+ * with the file and the place of the error.
  */
 export async function readPresets(path: string | undefined): Promise<readonly ActionPreset[]> {
   if (path === undefined) return BUILT_IN_PRESETS;

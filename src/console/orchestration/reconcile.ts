@@ -1,4 +1,4 @@
-// After a restart of the console: what an earlier one left running on nodes is ended, and records say what is known (D7, T14).
+// Settles an earlier console's unfinished actions: ends their processes, completes their records (D7, T14).
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { SshNode } from "#base/ssh-node.ts";
@@ -18,10 +18,10 @@ import {
 import { HEALTH_GATE_INTERVAL_MS, type SettledTarget, type TargetRunner } from "./action-run.ts";
 import type { NodeLocks } from "./node-locks.ts";
 
-/** How long a console that was restarted waits for the end of what restarted it: a start takes seconds. */
+/** Time a restarted console waits for the end of its restart's action; a start takes seconds. */
 const RECONCILE_PATIENCE_MS = 60_000;
 
-/** What reconciling needs. */
+/** Dependencies of reconciling. */
 export interface ReconcileDeps {
   readonly clock: Clock;
   readonly log: Logger;
@@ -31,19 +31,19 @@ export interface ReconcileDeps {
   readonly nodes: () => Promise<readonly SshNode[]>;
 }
 
-/** Nodes of one action that are asked at the same time. */
+/** Nodes of one action that are asked concurrently. */
 const PARALLEL = 10;
 const SETTLED = "the console was restarted while this ran";
 
 /**
- * Sees to every record that was unfinished when this console started: its processes are ended on their nodes. Of what was handed over,
- * that this console runs is how its own restart ended, and another boot id how that of its host did. The nodes are locked when this
- * returns its promise, and free when their record is settled.
+ * Settles every record that was unfinished when this console started and ends its processes on the nodes. A
+ * handed over restart has succeeded since this console runs, and a reboot when the boot id is new. The nodes
+ * are locked when this returns its promise, and free when their record is settled.
  */
 export async function reconcile(deps: ReconcileDeps): Promise<void> {
   const { history, log, clock } = deps;
   const open = history.list().filter((record) => isOpen(record));
-  // Nothing else begins on a node while the old still ends there.
+  // Locks the nodes before a new action can start there.
   const locked = open.map((record) => {
     const ids = record.targets.filter(isLost).map((target) => target.node_id);
     const endsMs = endOf(record, clock);
@@ -70,12 +70,12 @@ function isOpen({ state, targets }: ActionRecord): boolean {
   return state === "handed_over" || (state === "orphaned" && targets.some(isLost));
 }
 
-/** A node of which nobody has looked what became of the action there. */
+/** A node where the action's outcome was not read. */
 function isLost({ state, message }: RecordTarget): boolean {
   return state === "running" || state === "pending" || (state === "unknown" && message === undefined);
 }
 
-/** Until when, on the steady clock, a node may be waited for: a host that restarts has what is left of its time. */
+/** Deadline for a node, on the steady clock: a rebooting host has the rest of its time limit. */
 function endOf(record: ActionRecord, clock: Clock): number {
   const nowMs = clock.steadyMs();
   if (record.state !== "handed_over" || record.action !== "reboot") return nowMs + RECONCILE_PATIENCE_MS;
@@ -129,14 +129,14 @@ async function traced(
     .catch((error: unknown): SettledTarget => ({ state: "unknown", message: errorText(error) }));
 }
 
-/** Nobody listens to it any more: it is ended. */
+/** Ends an orphaned action. */
 async function orphanSettled(
   _target: RecordTarget,
   node: SshNode | undefined,
   deps: SettlingOne,
 ): Promise<Partial<RecordTarget>> {
   const trace = await traced(node, deps, "end");
-  // What it said at last nobody has heard.
+  // The last output before the console's end is lost.
   const cut = { truncated: true };
   if (trace.state === "ended") {
     const state = trace.exitCode === 0 ? "succeeded" : "cancelled";
@@ -149,7 +149,7 @@ async function orphanSettled(
   return { ...cut, state: "unknown", message: `${SETTLED}; ${why}` };
 }
 
-/** It is this console that was restarted, unless the restart itself says that it failed. */
+/** Settles this console's own restart: a success unless the restart reports a failure. */
 async function restartSettled(
   _target: RecordTarget,
   node: SshNode | undefined,
@@ -168,7 +168,7 @@ async function restartSettled(
   };
 }
 
-/** Only a new start of the host counts, and that it serves again (D7). */
+/** Settles a reboot: it needs a new boot id and a healthy service (D7). */
 async function rebootSettled(
   { boot_id_before: before }: RecordTarget,
   node: SshNode | undefined,

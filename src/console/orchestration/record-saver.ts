@@ -1,32 +1,32 @@
-// Brings records of actions that run into the history: the newest state of each, and an end that could not be written once it can be (E-06).
+// Saves the records of running actions: the newest state of each, and retries a failed save of an end (E-06).
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { ActionHistory } from "./action-history.ts";
 import type { Job } from "./action-job.ts";
 
-/** How often the end of an action is written again that could not be written. */
+/** Retry interval for the end of an action. */
 const HISTORY_RETRY_INTERVAL_MS = 5_000;
 
-/** What saving needs. */
+/** Dependencies of the saver. */
 export interface RecordSaverDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly history: ActionHistory;
-  /** The history has the end of an action at last. */
+  /** A retried end is in the history. */
   readonly onLateEnd: (id: string) => void;
 }
 
 /** Saves the records of all jobs. */
 export class RecordSaver {
   readonly #deps: RecordSaverDeps;
-  /** Ended actions whose last state could not be written. */
+  /** Ended actions whose final state is not saved. */
   readonly #unsaved = new Set<Job>();
 
   constructor(deps: RecordSaverDeps) {
     this.#deps = deps;
   }
 
-  /** Writes the record as it is when its turn comes; of several changes meanwhile only the last. Rejects when it cannot. */
+  /** Saves the record as it is at its turn; changes in between are merged. Rejects on failure. */
   save(job: Job): Promise<void> {
     job.isDirty = true;
     job.saving ??= (async () => {
@@ -42,14 +42,14 @@ export class RecordSaver {
     return job.saving;
   }
 
-  /** Writes the end; false when it cannot be written: then it is tried again until it can. */
+  /** Saves the end; false on failure, which is retried until it succeeds. */
   async saveEnd(job: Job): Promise<boolean> {
     const isSaved = await this.#write(job);
     if (!isSaved) this.#saveLater(job);
     return isSaved;
   }
 
-  /** Writes the ends that could not be written; false when they still cannot, and no other action may begin. */
+  /** Saves the ends that failed before; false while one still fails, and no new action may begin. */
   async saveRest(): Promise<boolean> {
     for (const job of this.#unsaved) {
       if (!(await this.#write(job))) return false;

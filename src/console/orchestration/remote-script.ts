@@ -1,42 +1,42 @@
-// What is sent to a node's shell: a script that runs argument arrays and tells how they ended, and one that ends or looks after them.
+// The shell scripts for a node: one runs argument arrays and reports their end, one inspects or ends them.
 import { GroveError } from "#base/errors.ts";
 import type { DaemonStep, RemoteStep } from "./remote-step.ts";
 import { quoted } from "./remote-text.ts";
 import { SAME_PROGRAM } from "./same-program.ts";
 
-/** Time that the processes of a cancelled action have between TERM and KILL (D7). */
+/** Time between TERM and KILL for the processes of a cancelled action (D7). */
 export const REMOTE_TERM_GRACE_MS = 10_000;
-/** Time after KILL in which the last of them must be gone. */
+/** Time after KILL for the last process to end. */
 export const REMOTE_KILL_GRACE_MS = 5_000;
-/** Files of actions whose end was heard that a node keeps before it removes them all: a few bytes each, and one process for all. */
+/** Acknowledged action files on a node before one process removes them all; a few bytes each. */
 export const REMOTE_HEARD_FILES = 32;
 /** Longest script sent to a node's shell: all steps of an action. */
 const REMOTE_SCRIPT_MAX_BYTES = 262_144;
-/** Time that a service started as a binary has to end before KILL, its transfers included. */
+/** Time before KILL for a service started as a binary, its transfers included. */
 const DAEMON_STOP_SECONDS = 20;
 
 /**
- * The command of the login shell, whichever shell that is: a POSIX shell with a clean environment that reads its script from standard
- * input. So nothing of an action is in an argument that other users of the node could see, but the arguments of its programs.
+ * The command for any login shell: a POSIX shell with a clean environment that reads its script from standard
+ * input. So other users of the node see no arguments but those of the action's programs.
  */
 export const REMOTE_SHELL =
   'exec env -i HOME="$HOME" PATH="$PATH" USER="$USER" LOGNAME="$LOGNAME" LANG=C.UTF-8 sh -s';
 
-/** What both scripts are about. */
+/** The action that both scripts are about. */
 export interface ScriptSubject {
   readonly actionId: string;
   readonly nodeId: string;
-  /** Begins every line with which the script speaks to us. */
+  /** Prefix of every line from the script to the console. */
   readonly secret: string;
-  /** Tells one start of the machine from the next. */
+  /** File with the machine's boot id. */
   readonly bootIdFile: string;
 }
 
-/** What the second script does. */
+/** Mode of the second script. */
 export type AfterMode =
-  /** Tells whether the action still runs, or how it ended; forgets it when it has. */
+  /** Reports whether the action runs or how it ended; forgets an ended one. */
   | "look"
-  /** Ends its processes; makes sure that an action that has not begun never will. */
+  /** Ends its processes, and keeps one that has not begun from ever beginning. */
   | "end";
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
@@ -44,7 +44,7 @@ const SECRET = /^[0-9a-f]{32}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 const ROUND_SECONDS = 0.2;
 
-/** The script of an action. Throws BAD_ARGUMENT for steps that cannot be run as they are given. */
+/** The script of an action. Throws BAD_ARGUMENT for invalid steps. */
 export function runScript(subject: ScriptSubject, steps: readonly RemoteStep[]): string {
   if (steps.length === 0) throw new GroveError("BAD_ARGUMENT", "an action has no steps");
   const body = steps.map((step, index) => stepText(step, index)).join("\n");
@@ -55,7 +55,7 @@ export function runScript(subject: ScriptSubject, steps: readonly RemoteStep[]):
   return script;
 }
 
-/** The script that looks after an action, or ends it. */
+/** The script that inspects or ends an action. */
 export function afterScript(subject: ScriptSubject, mode: AfterMode): string {
   return `${prelude(subject)}${AFTER}main() {\nsay boot "$boot"\n${mode}_action\nexit 0\n}\nmain\n`;
 }
@@ -96,9 +96,9 @@ function daemonText(step: DaemonStep): string {
 }
 
 /**
- * Both scripts. `about PID` reads what the kernel says of a process: its state, session and start. The file of an action lies where
- * only this user writes, in memory where the disk is full; its first line is the shell of the action, when that started and since
- * which start of the machine, so that a process with a number used anew is never taken for it.
+ * Common to both scripts. `about PID` reads a process's state, session and start from the kernel. An action's
+ * file is readable by this user only, and in memory where the disk is full. Its first line has the shell's
+ * pid, its start and the boot id, so a reused pid is never taken for it.
  */
 const COMMON = `say() { printf '\\036%s %s\\n' "$n" "$*"; }
 about() {
@@ -139,8 +139,8 @@ homes claim
 `;
 
 /**
- * `begin` takes the action's name; `finish` says how it ended, on both streams, and marks it as heard when we have heard that. Such files
- * are removed many at a time: one more process for every action would be a tenth of what an action costs.
+ * `begin` takes the action's name; `finish` reports the end on both streams and marks it as acknowledged by
+ * the console. Such files are removed in bulk: a process per action would be a tenth of its cost.
  */
 const RUN = `both() { say "$@"; say "$@" >&2; }
 begin() {
@@ -222,8 +222,8 @@ const TERM_ROUNDS = REMOTE_TERM_GRACE_MS / (ROUND_SECONDS * 1000);
 const ALL_ROUNDS = TERM_ROUNDS + REMOTE_KILL_GRACE_MS / (ROUND_SECONDS * 1000);
 
 /**
- * What belongs to an action: the processes of its shell's session, and those that left it but carry its mark in their environment.
- * The shell itself is spared until the KILL, so that it can say how the action ended.
+ * The processes of an action: those of its shell's session, and those that left it with its mark in their
+ * environment. The shell itself lives until the KILL, to report the end.
  */
 const AFTER = `held() { [ -e "$d/$k" ] && f=$d/$k; }
 recall() {

@@ -1,4 +1,4 @@
-// One script on a node over its connection: sent, its output and its words read, its last word acknowledged.
+// One script on a node: sends it, reads its output and status lines, and acknowledges the last one.
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import type { Readable } from "node:stream";
@@ -8,41 +8,41 @@ import { REMOTE_SHELL } from "./remote-script.ts";
 import { RemoteWords } from "./remote-words.ts";
 import { SSH_COMPLAINT_MAX_BYTES, type SshConnection } from "./ssh-command.ts";
 
-/** After an action's last word its connection is given this long to close by itself: what it left behind may hold it open. */
+/** Time for a connection to close after an action's last line; processes that it left may hold it open. */
 export const REMOTE_LINGER_MS = 2_000;
-/** What a step that tells one fact may say. */
+/** Bytes of a step's captured output. */
 const REMOTE_CAPTURE_MAX_BYTES = 4_096;
 
-/** What a run of a script needs. */
+/** Dependencies of a session. */
 export interface RemoteSessionDeps {
   readonly connection: SshConnection;
   readonly clock: Clock;
-  /** What the output must not show. */
+  /** Values that the output masks. */
   readonly secrets: readonly string[];
-  /** Takes output; while a promise of it is pending, that stream is not read. */
+  /** Receives output; while its promise is pending, that stream is paused. */
   readonly onOutput: (stream: "stdout" | "stderr", bytes: Buffer) => void | Promise<void>;
 }
 
 /** How a script of steps ended. */
 export type SessionEnd =
   | { readonly kind: "ended"; readonly failedStep: number | undefined; readonly exitCode: number }
-  /** It ran nothing: its name is taken, it has no session of its own, or no place for its file. */
+  /** Nothing ran: the name is taken, there is no session, or its file cannot be made. */
   | { readonly kind: "refused"; readonly why: string }
-  /** The connection ended before the script's last word. */
+  /** The connection ended before the script's last line. */
   | { readonly kind: "lost"; readonly complaint: string }
-  /** Whoever takes the output failed. */
+  /** The receiver of the output failed. */
   | { readonly kind: "unheard"; readonly error: unknown };
 
-/** A secret for one script. */
+/** A new secret for one script. */
 export function newScriptSecret(): string {
   return randomBytes(16).toString("hex");
 }
 
-/** The script of an action as it runs on a node. */
+/** A running script of an action. */
 export class RemoteSession {
   /** Never rejects; resolves once, when all output before the end has been taken. */
   readonly ended: Promise<SessionEnd>;
-  /** Of the machine, as the script read it when it began; undefined before that. */
+  /** The machine's boot id, as the script read it at its start; undefined before that. */
   bootId: string | undefined;
   readonly captured: Record<string, string> = {};
   readonly #deps: RemoteSessionDeps;
@@ -75,12 +75,12 @@ export class RemoteSession {
     return this.bootId !== undefined;
   }
 
-  /** Cuts it off: what runs on the node is no longer heard. */
+  /** Closes the connection; the node's programs go on unobserved. */
   cut(): void {
     this.#child.kill("SIGKILL");
   }
 
-  /** The script may forget the action; what it left running may still hold the streams open. */
+  /** Lets the script forget the action; processes that it left may still hold the streams open. */
   #acknowledge(isEnded: boolean): void {
     this.#child.stdin.end(isEnded ? "heard\n" : "");
     const cancel = this.#deps.clock.after(REMOTE_LINGER_MS, () => this.cut());
@@ -109,13 +109,13 @@ interface StreamEvents {
   onOutput(bytes: Buffer): void | Promise<void>;
   onCaptured(fact: string, bytes: Buffer): void;
   onBegun(bootId: string): void;
-  /** Before the script begins the files of the login shell talk, and so does ssh when there is no script. */
+  /** Receives bytes before the script begins: output of the login shell's files, or of ssh itself. */
   onEarly(bytes: Buffer): void;
 }
 
-/** Reads one stream up to the script's last word on it, or to its end. */
+/** Reads one stream up to the script's last line on it, or to its end. */
 class StreamReader {
-  /** Rejects with what `onOutput` throws. */
+  /** Rejects with the error of `onOutput`. */
   readonly last: Promise<SessionEnd | undefined>;
   readonly #stream: Readable;
   readonly #events: StreamEvents;
@@ -142,7 +142,7 @@ class StreamReader {
   }
 
   #onBytes(bytes: Buffer): void {
-    // What is left running may talk on; it is no part of the action.
+    // Output of processes left behind is no part of the action.
     if (this.#last !== undefined) return;
     if (this.#isBegun) this.#give(this.#mask.push(bytes));
     else this.#events.onEarly(bytes);
@@ -184,7 +184,7 @@ class StreamReader {
     }
   }
 
-  /** Reads on when what was given has been taken. */
+  /** Resumes the stream when its bytes are taken. */
   #settle(): void {
     const taken = this.#taken;
     if (taken === undefined) {
@@ -216,7 +216,10 @@ class StreamReader {
   }
 }
 
-/** Runs a script that answers in words on standard output; undefined when it did not within the time, in milliseconds. */
+/**
+ * Runs a script that answers on standard output; undefined without an answer within the time, in
+ * milliseconds.
+ */
 export async function askNode(
   deps: { readonly connection: SshConnection; readonly clock: Clock },
   script: string,

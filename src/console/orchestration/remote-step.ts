@@ -1,24 +1,29 @@
-// What is to be run on a node.
+// The steps of an action on a node.
 
-/** One program to be run on a node. The steps of an action run one after the other, up to the first that fails. */
+/** One program on a node. The steps of an action run one after the other, up to the first failure. */
 export type RemoteStep = RunStep | DaemonStep;
 
 /** A program that ends. */
 export interface RunStep {
   readonly kind?: "run";
-  /** The program and its arguments; none of them is ever seen by a shell. A shell line is `["sh", "-c", line]`. */
+  /** The program and its arguments, never parsed by a shell. A shell line is `["sh", "-c", line]`. */
   readonly argv: readonly string[];
-  /** The folder in which it runs: an absolute path, or one below the home folder of the user. Default: the home folder. */
+  /** Working folder: an absolute path, or one below the user's home folder, which is the default. */
   readonly cwd?: string;
   /** Added to the clean environment (HOME, PATH, USER, LOGNAME, LANG). */
   readonly env?: Readonly<Record<string, string>>;
-  /** The step's standard output goes to the `captured` facts of the result under this name, the first 4 KiB of it without white space around, and nowhere else. */
+  /**
+   * Name of the captured fact for the step's standard output: its first 4 KiB, trimmed, instead of the
+   * action's output.
+   */
   readonly capture?: string;
-  /** Its failure does not stop the steps that follow, nor does it count. */
+  /** Its failure is ignored. */
   readonly isOptional?: boolean;
 }
 
-/** A program that stays: the one whose pid the file holds is ended, the new one is started, with a session of its own (restart mode `binary`). */
+/**
+ * A daemon: ends the process of the pid file and starts a new one in its own session (restart mode `binary`).
+ */
 export interface DaemonStep {
   readonly kind: "daemon";
   readonly argv: readonly string[];
@@ -26,6 +31,6 @@ export interface DaemonStep {
   readonly env?: Readonly<Record<string, string>>;
   /** An absolute path, or one below the step's `cwd`; the same holds for the log file. */
   readonly pidFile: string;
-  /** Standard output and error are appended to it; without one they are dropped. */
+  /** Standard output and error are appended to it; without one they are discarded. */
   readonly logFile?: string;
 }

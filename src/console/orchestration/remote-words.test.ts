@@ -1,4 +1,4 @@
-// The script's own lines are told from the output of programs, wherever the pieces of a stream are cut.
+// Tests that the script's status lines are separated from program output at any split of a stream.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

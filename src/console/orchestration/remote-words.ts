@@ -1,19 +1,22 @@
-// Tells what the script on a node says to us from what the programs that it runs say to people; both come on the same streams.
+// Separates the script's status lines from the output of its programs; both use the same streams.
 
-/** Longest line with which an action's script speaks to us; the facts in it are short. */
+/** Longest status line of an action's script; its facts are short. */
 export const REMOTE_WORD_MAX_BYTES = 1_024;
 
 const LINE_FEED = 0x0a;
 const RECORD_SEPARATOR = 0x1e;
 
-/** Takes both out of a stream, in order. */
+/** Receives both parts of a stream, in order. */
 export interface WordsSink {
   onBytes(bytes: Buffer): void;
-  /** A line of the script, in words. */
+  /** A status line, in words. */
   onWords(words: readonly string[]): void;
 }
 
-/** Reads one stream. A line of the script begins with a record separator and the secret of this run; no program knows it. */
+/**
+ * Parses one stream. A status line begins with a record separator and this run's secret, which no program
+ * knows.
+ */
 export class RemoteWords {
   readonly #head: Buffer;
   readonly #sink: WordsSink;
@@ -44,13 +47,13 @@ export class RemoteWords {
     this.#held = Buffer.from(rest.subarray(at));
   }
 
-  /** Nothing follows: what looked like the beginning of a line was none. */
+  /** Ends the stream: an incomplete status line is output. */
   end(): void {
     this.#tell(this.#held);
     this.#held = Buffer.alloc(0);
   }
 
-  /** Where the end of the bytes may be the beginning of a line of the script. */
+  /** Offset at the end of the bytes where a status line may begin. */
   #beginning(bytes: Buffer): number {
     const at = bytes.lastIndexOf(RECORD_SEPARATOR);
     if (at < 0 || bytes.length - at >= this.#head.length) return bytes.length;

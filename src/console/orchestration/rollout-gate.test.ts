@@ -1,4 +1,4 @@
-// The gate of a rollout, at both sides of each of its limits: health, heartbeat, failed operations, a start of its own (spec 4.7, D7).
+// Tests both sides of the gate's limits: health, heartbeat, failed operations, restart (spec 4.7, D7).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
@@ -7,14 +7,17 @@ import { type GateRequest, type GateResult, type NodeLook, passGate } from "./ro
 interface Scene {
   readonly wish?: Partial<GateRequest>;
   readonly gates?: Partial<GateRequest["gates"]>;
-  /** What the console knows at a second after the restart; undefined: no FileServer is known. */
+  /** The console's view of the node, by seconds after the restart; undefined: no FileServer. */
   readonly look?: (second: number) => Partial<NodeLook> | undefined;
   readonly isHealthy?: (second: number) => boolean;
 }
 
 const RESTARTED_MS = 100_000;
 
-/** A node that was restarted at 100 s, has a poll each second, and fails nothing, but for what the scene says. */
+/**
+ * A gate on a node that restarted at 100 s and is polled each second without failures, except as the scene
+ * says.
+ */
 async function gate(scene: Scene): Promise<{ result: GateResult | undefined; seconds: number }> {
   const clock = new ManualClock();
   clock.advance(RESTARTED_MS - clock.steadyMs());

@@ -1,61 +1,61 @@
-// Whether a node is well after its restart: its health, its heartbeat, its failed operations; each with a limit and a reason in words (D7).
+// The gate after a restart: health, heartbeat, failed operations, each with a limit and a reason (D7).
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/waiting.ts";
 import type { RequestedRollout } from "./rollout-plan.ts";
 
-/** How often a rollout looks at a node that it watches. */
+/** Interval of a rollout's checks of a node. */
 const ROLLOUT_LOOK_INTERVAL_MS = 1_000;
-/** How long after its time a watched node's last poll is waited for: two polls and the time that one may take. */
+/** Wait for a watched node's last poll beyond its time: two polls and the duration of one. */
 export const ROLLOUT_LAST_POLL_MS = 15_000;
-/** Time for reading a node's commit before a rollout changes anything. */
+/** Time limit for reading a node's commit before a rollout changes anything. */
 export const ROLLOUT_CHECK_LIMIT_MS = 30_000;
 
-/** What the console's polls know of a node. */
+/** A node as the console's polls see it. */
 export interface NodeLook {
   /** Steady time of the last good poll. */
   readonly answeredMs: number;
-  /** When its FileServer started, in unix seconds by its own clock; null where it did not say. */
+  /** Start of its FileServer, in unix seconds by its own clock; null when not reported. */
   readonly startedUnix: number | null;
-  /** Failed operations since that start; null where it did not say. */
+  /** Failed operations since that start; null when not reported. */
   readonly errors: number | null;
-  /** The mean of the last minute. */
+  /** Mean of the last minute. */
   readonly errorsPerSecond: number | null;
-  /** The commit that it runs, as it says. */
+  /** The commit that it reports. */
   readonly commit: string | null;
 }
 
-/** Looks at nodes. */
+/** Reads the state of nodes. */
 export interface NodePulse {
-  /** Undefined for a node of which no FileServer has ever answered. */
+  /** Undefined for a node whose FileServer has never answered. */
   look(nodeId: string): NodeLook | undefined;
-  /** Whether the FileServer's /health answers; also true for a node that has none. */
+  /** Whether the FileServer's /health answers; also true for a node without one. */
   isHealthy(nodeId: string, signal: AbortSignal): Promise<boolean>;
 }
 
-/** What a gate is asked with. */
+/** Input of a gate. */
 export interface GateRequest {
   readonly nodeId: string;
   readonly gates: RequestedRollout["gates"];
-  /** Steady time at which the restart began, and at which it was done. */
+  /** Steady times of the restart's begin and end. */
   readonly restartBeganMs: number;
   readonly restartedMs: number;
-  /** True when its FileServer was restarted: a new start must be seen. */
+  /** True when its FileServer was restarted: the gate needs a new start time. */
   readonly restartsFileServer: boolean;
-  /** What was known of it just before the restart. */
+  /** The node just before the restart. */
   readonly before: NodeLook | undefined;
-  /** Failed operations a second before anything was done; null where nobody knew. */
+  /** Failed operations a second before the rollout; null when unknown. */
   readonly errorsPerSecondBefore: number | null;
   readonly signal: AbortSignal;
 }
 
-/** How it went: `message` says why not. Undefined: it was cut off by the signal. */
+/** Outcome of a gate; `message` is the reason of a failure. Undefined: the signal ended it. */
 export interface GateResult {
   readonly message?: string;
   readonly errorsPerSecond?: number | null;
   readonly commit?: string;
 }
 
-/** Watches one node until it is known to be well or not, or the signal ends it; then undefined. Never rejects. */
+/** Watches one node until its outcome is known, or the signal ends it; then undefined. Never rejects. */
 export async function passGate(
   deps: { readonly clock: Clock; readonly pulse: NodePulse },
   wish: GateRequest,
@@ -80,7 +80,7 @@ class Gate {
     this.#wish = wish;
   }
 
-  /** Why the node did not get well in time. */
+  /** The reason why the node did not become healthy in time. */
   async awaitHealth(): Promise<string | undefined> {
     const { nodeId, gates, restartedMs, signal } = this.#wish;
     const endMs = restartedMs + gates.health_seconds * 1_000;
@@ -94,11 +94,11 @@ class Gate {
     }
   }
 
-  /** Why the node is worse than before. */
+  /** The reason why the node is worse than before. */
   async observe(): Promise<string | undefined> {
     const { nodeId, gates, signal, restartedMs } = this.#wish;
     const look = this.#pulse.look(nodeId);
-    // There is nothing that could be asked: its restart went well, and that is all that is known.
+    // A node without a FileServer has nothing to observe but its restart.
     if (look === undefined) return undefined;
     this.#startedUnix = look.startedUnix;
     const endMs = this.#clock.steadyMs() + gates.observe_seconds * 1_000;
@@ -130,7 +130,7 @@ class Gate {
     };
   }
 
-  /** What keeps the node from being well; undefined when nothing does. */
+  /** The reason why the node is not healthy; undefined when it is. */
   async #sickness(): Promise<string | undefined> {
     const { nodeId, restartsFileServer, restartedMs, before, signal } = this.#wish;
     if (!(await this.#pulse.isHealthy(nodeId, signal).catch(() => false))) return "/health does not answer";
@@ -153,7 +153,7 @@ class Gate {
     const before = errorsPerSecondBefore ?? 0;
     const allowed = before + gates.errors_per_second_above;
     const wholeSeconds = Math.max(errors.seconds, (endMs - this.#sinceMs()) / 1_000);
-    // Too many for the whole time are too many now.
+    // More errors than the whole time allows fail at once.
     if (errors.count <= allowed * wholeSeconds) return undefined;
     const rounded = (rate: number): string => String(Math.round(rate * 100) / 100);
     return (
@@ -167,14 +167,14 @@ class Gate {
     return restartsFileServer || before === undefined ? restartBeganMs : before.answeredMs;
   }
 
-  /** Failed operations since the restart; undefined when the node does not tell them. */
+  /** Failed operations since the restart; undefined when not reported. */
   #errorsSince():
     | { readonly count: number; readonly seconds: number; readonly perSecond: number }
     | undefined {
     const { nodeId, before, restartsFileServer } = this.#wish;
     const look = this.#pulse.look(nodeId);
     if (look === undefined || look.errors === null) return undefined;
-    // A restart begins the count at zero.
+    // A restart resets the counter.
     const from = restartsFileServer || before?.startedUnix !== look.startedUnix ? 0 : (before.errors ?? 0);
     const count = Math.max(0, look.errors - from);
     const seconds = Math.max(1, (look.answeredMs - this.#sinceMs()) / 1_000);

@@ -1,4 +1,4 @@
-// What is kept of rollouts: on the disk before anything runs, never "running" after a crash, damaged files set aside (A-10, E-06).
+// Tests the rollouts' history: write-ahead, none "running" after a crash, damaged files (A-10, E-06).
 import assert from "node:assert/strict";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// The rollouts of a console: one file each, on stable storage before anything of it runs (decision D7, failures A-10, E-06).
+// The history of rollouts: one file each, on stable storage before its first step (D7, A-10, E-06).
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
@@ -12,7 +12,7 @@ import { type RolloutRecord, rolloutRecord } from "#wire/webapi/rollout.ts";
 import { unixSeconds } from "./action-job.ts";
 import { goesBack } from "./rollout-plan.ts";
 
-/** Finished rollouts that are kept; unfinished ones are kept besides. A few kilobytes for each node. */
+/** Finished rollouts that are kept, besides unfinished ones; a few kilobytes for each node. */
 export const ROLLOUTS_KEPT = 50;
 
 /** Name of the folder in the console's data folder. */
@@ -20,12 +20,12 @@ const FOLDER = "rollouts";
 const FILE = /^([0-9A-HJKMNP-TV-Z]{26})\.json$/;
 const FILE_SHAPE = z.object({ schema: z.literal(1), rollout: rolloutRecord });
 
-/** What the history is opened with. */
+/** Dependencies of the history. */
 export interface RolloutHistoryDeps {
   readonly folder: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How a file is replaced; tests put failures here. */
+  /** Replaces a file; tests inject failures here. */
   readonly replaceFile?: (path: string, content: string) => Promise<void>;
 }
 
@@ -44,8 +44,9 @@ export class RolloutHistory {
   }
 
   /**
-   * Reads what is there. Files that are damaged are set aside as `.corrupt-<time>`, and named in `setAside`. What an earlier console left
-   * running is interrupted: its nodes say how far it had come. Throws BAD_ARGUMENT for a file of a newer schema.
+   * Reads the folder. Damaged files are renamed to `.corrupt-<time>` and named in `setAside`. Rollouts that
+   * an earlier console left running become interrupted; their nodes keep their last step. Throws BAD_ARGUMENT
+   * for a newer schema.
    */
   static async open(
     deps: RolloutHistoryDeps,
@@ -72,17 +73,20 @@ export class RolloutHistory {
     return { history, setAside: damaged };
   }
 
-  /** All of them, the newest first. */
+  /** All rollouts, the newest first. */
   list(): RolloutRecord[] {
     return [...this.#records.values()].toReversed();
   }
 
-  /** One of them. */
+  /** One rollout. */
   find(id: string): RolloutRecord | undefined {
     return this.#records.get(id);
   }
 
-  /** Takes a newer state of a rollout; resolves when that is on stable storage. Throws STORAGE_FAILED: then it is only in memory. */
+  /**
+   * Replaces a rollout's record; resolves when it is on stable storage. On STORAGE_FAILED it is only in
+   * memory.
+   */
   put(record: RolloutRecord): Promise<void> {
     this.#records.set(record.id, record);
     const before = this.#lastWrites.get(record.id) ?? Promise.resolve();
@@ -95,12 +99,12 @@ export class RolloutHistory {
     return mine;
   }
 
-  /** Takes back one that was never begun. */
+  /** Removes a rollout that never began. */
   drop(id: string): void {
     this.#records.delete(id);
   }
 
-  /** Removes the oldest finished ones beyond the limit. Never rejects: what stays is found by the next. */
+  /** Removes the oldest finished rollouts beyond the limit. Never rejects: the next call finds the rest. */
   async prune(): Promise<void> {
     const over = this.list().filter(({ state }) => state !== "running");
     for (const { id } of over.slice(ROLLOUTS_KEPT)) {
@@ -114,7 +118,7 @@ export class RolloutHistory {
     try {
       await this.#replaceFile(this.#path(record.id), `${JSON.stringify({ schema: 1, rollout: record })}\n`);
     } catch (cause) {
-      // A flush that has failed is never tried again: a restart reads what is there.
+      // A failed flush is never retried: a restart reads what the disk has.
       if (isGroveError(cause, "STORAGE_FAILED")) {
         this.#failure = "rollouts cannot be written down until a restart";
       }
@@ -127,7 +131,7 @@ export class RolloutHistory {
   }
 }
 
-/** Nodes that were in their turn are unknown: what ran there was ended, and how far it came is in the record of that action. */
+/** Running nodes become unknown: their actions were ended, and the actions' records have the details. */
 function interrupted(record: RolloutRecord, clock: Pick<Clock, "wallMs">): RolloutRecord {
   const finishedAt = unixSeconds(clock);
   const nodes = record.nodes.map((node) => {

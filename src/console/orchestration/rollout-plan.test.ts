@@ -1,4 +1,4 @@
-// What a rollout would run, node by node and word by word, and in which order (spec 4.7; decisions D7, T14, T15).
+// Tests a rollout's plan: its commands for each node, and their order (spec 4.7; decisions D7, T14, T15).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

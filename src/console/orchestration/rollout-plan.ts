@@ -1,4 +1,4 @@
-// What a rollout runs on its nodes and in which order: pure, so that a dry run shows exactly it (spec 4.7; decisions D7, T14, T15).
+// The plan of a rollout: pure, so a dry run shows its commands exactly (spec 4.7; decisions D7, T14, T15).
 import { GroveError, isGroveError } from "#base/errors.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type { ActionRequest } from "#wire/webapi/action-request.ts";
@@ -7,27 +7,27 @@ import { type ActionPlan, GIT_AFTER, GIT_BEFORE, planFor, wordsOf } from "./acti
 import { enrolledNode } from "./action-nodes.ts";
 import type { RunStep } from "./remote-step.ts";
 
-/** What a rollout does on a node by actions, in this order. */
+/** The steps of a rollout that are actions, in this order. */
 export type RolloutStep = "pull" | "back" | "build" | "restart";
 
-/** What a rollout asks for, whichever way it goes. */
+/** The request of a rollout, forward or back. */
 export type RequestedRollout = RolloutRecord["request"];
 
-/** What the record says of one node. */
+/** One node's part of a record. */
 export type RolloutEntry = RolloutRecord["nodes"][number];
 
-/** One node of a rollout with all that is run there. */
+/** One node of a rollout with its plans. */
 export interface RolloutNode {
   readonly node: SshNode;
-  /** 0 is the canary; those of one number go together. */
+  /** 0 is the canary; nodes of one wave go together. */
   readonly wave: number;
-  /** Reads where the working copy is, and whether it has changes of its own; changes nothing. */
+  /** Reads the commit and local changes of the working copy; changes nothing. */
   readonly check: readonly RunStep[];
   /** In order. */
   readonly plans: readonly { readonly step: RolloutStep; readonly plan: ActionPlan }[];
-  /** True when its FileServer is restarted: then a new start of it must be seen. */
+  /** True when its FileServer is restarted: the gate needs a new start time. */
   readonly restartsFileServer: boolean;
-  /** On the way back: the commit that it goes to. */
+  /** On the way back: the target commit. */
   readonly commit?: string;
 }
 
@@ -36,14 +36,14 @@ export const GIT_CHANGES = "git_changes";
 
 const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 
-/** Whether a text is the whole name of a commit. */
+/** Whether a text is a full commit hash. */
 export function isCommit(text: string | undefined): text is string {
   return text !== undefined && COMMIT.test(text);
 }
 
 /**
- * The canary, then the others in the order in which they were named. Throws BAD_ARGUMENT for a node that lacks what it needs, and when
- * none of all nodes is meant; `all` leaves out who lacks it. Throws ActionRefusal for a node that is not enrolled.
+ * The canary, then the other nodes in the request's order; `all` skips nodes that lack what a rollout needs.
+ * Throws BAD_ARGUMENT for a named node that lacks it, and for no nodes; ActionRefusal for an unknown node.
  */
 export function planForward(request: RolloutRequest, enrolled: readonly SshNode[]): RolloutNode[] {
   const { nodes: wanted, canary, step_size: size } = request;
@@ -68,12 +68,15 @@ export function planForward(request: RolloutRequest, enrolled: readonly SshNode[
   );
 }
 
-/** Whether a node is one of those that go back: its working copy may have changed, and the commit before is known. */
+/**
+ * Whether a node takes part in the way back: its working copy may have changed, and its commit before is
+ * known.
+ */
 export function goesBack(node: RolloutEntry): node is RolloutEntry & { readonly commit_before: string } {
   return node.changed && isCommit(node.commit_before);
 }
 
-/** The same nodes in the same order, those that the rollout has changed, each to the commit before. */
+/** The nodes that the rollout has changed, in the same order, each to its commit before. */
 export function planBack(record: RolloutRecord, enrolled: readonly SshNode[]): RolloutNode[] {
   return record.nodes.flatMap((node) => {
     if (!goesBack(node)) return [];
@@ -82,7 +85,7 @@ export function planBack(record: RolloutRecord, enrolled: readonly SshNode[]): R
   });
 }
 
-/** What is shown of a node before anything has run. */
+/** A node's steps in a new record. */
 export function plannedSteps({ check, plans }: RolloutNode): RolloutEntry["steps"] {
   const words = check.flatMap(({ argv }, at) => (at === 0 ? [...argv] : ["&&", ...argv]));
   return [
@@ -91,7 +94,7 @@ export function plannedSteps({ check, plans }: RolloutNode): RolloutEntry["steps
   ];
 }
 
-/** The action of a step: what its record says, and who reads it. */
+/** The action of a step, for its record. */
 export function stepRequest(
   step: RolloutStep,
   wish: RequestedRollout,
@@ -143,7 +146,7 @@ function planNode(
   };
 }
 
-/** The console cannot watch its own restart: that is an action of its own (T14). */
+/** The console cannot watch its own restart, which needs an action of its own (T14). */
 function restartPlan(wish: RequestedRollout, node: SshNode): ActionPlan {
   return planFor(stepRequest("restart", wish, { nodes: [node.id], comment: "" }), withoutConsole(node));
 }
@@ -160,7 +163,7 @@ function checkSteps(cwd: string): RunStep[] {
   ];
 }
 
-/** The branch stays checked out, so that the next pull finds it where it was. */
+/** Keeps the branch checked out, for the next pull. */
 function backSteps(commit: string, cwd: string): RunStep[] {
   if (!isCommit(commit)) throw new GroveError("BAD_ARGUMENT", "not the whole name of a commit");
   return [

@@ -1,4 +1,4 @@
-// Sees one rollout through: checks, then wave after wave pull, build, restart and a gate; stops at the first thing that is not well (spec 4.7, D7).
+// Runs one rollout: checks, then each wave with a gate; stops at the first failure (spec 4.7, D7).
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -28,32 +28,32 @@ import {
   stepRequest,
 } from "./rollout-plan.ts";
 
-/** What a running rollout needs. */
+/** Dependencies of a running rollout. */
 export interface RolloutRunDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
   readonly runner: TargetRunner;
   readonly pulse: NodePulse;
-  /** Runs one step as an action on nodes that the rollout holds. Throws ActionRefusal. */
+  /** Runs one step as an action on nodes that the rollout has locked. Throws ActionRefusal. */
   readonly takeStep: (
     request: ActionRequest,
     nodes: readonly JobNode[],
     operator: ActionOperator,
     signal: AbortSignal,
   ) => Promise<TakenAction>;
-  /** Opens a maintenance window; the answer closes it. */
+  /** Opens a maintenance window; the returned function closes it. */
   readonly openMaintenance: (nodeIds: readonly string[], untilWallMs: number, reason: string) => () => void;
-  /** Takes each newer state; resolves when it is on stable storage. */
+  /** Saves each state; resolves when it is on stable storage. */
   readonly save: (record: RolloutRecord) => Promise<void>;
-  /** Lets go of its nodes; called before anybody can see that it is over. */
+  /** Unlocks its nodes; called before its end is visible. */
   readonly release: () => void;
 }
 
-/** Why a rollout was ended from outside. */
+/** The reason why a rollout was stopped from outside. */
 export type RolloutEnd = "cancelled" | "interrupted";
 
-/** One rollout on its way. */
+/** One running rollout. */
 export class RolloutRun {
   record: RolloutRecord;
   readonly #deps: RolloutRunDeps;
@@ -61,7 +61,7 @@ export class RolloutRun {
   readonly #operator: ActionOperator;
   readonly #abort = new AbortController();
   #end: RolloutEnd | undefined;
-  /** The commit that the first node got: all others must get the same. */
+  /** The first node's new commit: all others must get the same. */
   #commit: string | undefined;
 
   constructor(
@@ -76,13 +76,13 @@ export class RolloutRun {
     this.#operator = operator;
   }
 
-  /** Ends it: what runs on nodes is ended, and nothing else begins. */
+  /** Stops the rollout: ends its actions on the nodes and starts no others. */
   stop(end: RolloutEnd): void {
     this.#end ??= end;
     this.#abort.abort();
   }
 
-  /** Runs it to its end; never rejects. The record is finished then. */
+  /** Runs the rollout to its end; never rejects. The record is final then. */
   async run(): Promise<void> {
     try {
       await this.#check();
@@ -99,7 +99,7 @@ export class RolloutRun {
     return this.record.direction === "forward";
   }
 
-  /** Forward, one failure keeps the rest from a bad commit; back, every node that can be saved is. */
+  /** Forward, one failure keeps the rest from a bad commit; back, every other node still goes. */
   #mayGoOn(): boolean {
     return !this.#abort.signal.aborted && !(this.#isForward && this.record.reason !== undefined);
   }
@@ -108,7 +108,7 @@ export class RolloutRun {
     return this.record.nodes.find((node) => node.node_id === id);
   }
 
-  /** Those of a wave that have not failed. */
+  /** The nodes of a wave that have not failed. */
   #going(wave: number): RolloutNode[] {
     return this.#nodes.filter((each) => {
       const state = this.#entry(each.node.id)?.state;
@@ -116,7 +116,7 @@ export class RolloutRun {
     });
   }
 
-  /** Changes nothing, so that a node that cannot be reached or brought back stops the rollout before anything has happened. */
+  /** Reads all nodes: one that cannot be reached or brought back stops the rollout before any change. */
   async #check(): Promise<void> {
     const { signal } = this.#abort;
     const order = { maxParallel: ACTION_PARALLEL_DEFAULT, stopsOnFailure: false };
@@ -191,7 +191,7 @@ export class RolloutRun {
     }
   }
 
-  /** Without the commit to go back to on stable storage nothing is changed. */
+  /** Saves the commits to go back to; without them nothing is changed. */
   async #isWritten(): Promise<boolean> {
     try {
       await this.#put();
@@ -208,7 +208,7 @@ export class RolloutRun {
     }
   }
 
-  /** One step on all nodes of a wave that are still going, as one action. */
+  /** Runs one step on all remaining nodes of a wave, as one action. */
   async #act(
     wave: number,
     step: RolloutStep,
@@ -232,7 +232,7 @@ export class RolloutRun {
     await this.#save();
   }
 
-  /** A pull that failed has mostly changed nothing; a node that does not tell is taken for changed. */
+  /** Whether a failed pull has changed nothing; a node that does not answer counts as changed. */
   async #isUntouched(each: RolloutNode): Promise<boolean> {
     const { commit, problem } = await this.#look(each);
     return problem === undefined && commit === this.#entry(each.node.id)?.commit_before;
@@ -268,7 +268,7 @@ export class RolloutRun {
     }
   }
 
-  /** The working copy must be where it is meant to be, and all nodes at the same commit. */
+  /** The reason why a working copy is not at the intended commit, which is the same for all nodes. */
   #sourceProblem({ node, commit }: RolloutNode, target: RecordTarget): string | undefined {
     const after = target.git_after;
     if (!isCommit(after)) return "git did not tell the commit afterwards";
@@ -331,7 +331,7 @@ export class RolloutRun {
     this.#fail(`${id}, ${step}: ${message}`);
   }
 
-  /** The first reason stands; those of other nodes are with them. */
+  /** Sets the rollout's reason, once; the reasons of other nodes are in their entries. */
   #fail(reason: string): void {
     this.record = { ...this.record, reason: this.record.reason ?? reason };
   }
@@ -383,7 +383,7 @@ const ENDS: Readonly<Record<string, string>> = {
   failed: "it was ended",
 };
 
-/** How a step ended, as a sentence. */
+/** The end of a step, as a sentence. */
 function words({ state, message, exit_code: code, signal, stderr }: RecordTarget): string {
   if (message !== undefined) return message;
   const said = lastLine(stderr);

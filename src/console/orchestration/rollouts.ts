@@ -1,4 +1,4 @@
-// All rollouts of a console: takes them on, holds their nodes, ends them, and goes back from them (spec 4.7, decision D7).
+// All rollouts: starts them, locks their nodes, cancels them, brings nodes back (spec 4.7, decision D7).
 import { isGroveError } from "#base/errors.ts";
 import { ACTION_NODES_MAX } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
@@ -18,36 +18,36 @@ import type { RolloutHistory } from "./rollout-history.ts";
 import { planBack, planForward, plannedSteps, type RolloutNode } from "./rollout-plan.ts";
 import { RolloutRun, type RolloutRunDeps } from "./rollout-run.ts";
 
-/** Rollouts that run at the same time, on different nodes; more are refused. */
+/** Concurrent rollouts, on different nodes; more are refused. */
 const ROLLOUTS_ACTIVE_MAX = 2;
 
-/** What rollouts need. */
+/** Dependencies of rollouts. */
 export interface RolloutsDeps extends Omit<RolloutRunDeps, "save" | "release"> {
   readonly history: RolloutHistory;
   readonly locks: NodeLocks;
-  /** The nodes that are enrolled; rejects when the store does not answer. */
+  /** The enrolled nodes; rejects when the store does not answer. */
   readonly nodes: () => Promise<readonly SshNode[]>;
   readonly nameOf: (nodeId: string) => string;
-  /** What no record may show. */
+  /** Values that records mask. */
   readonly secrets: () => readonly string[];
   /** Resolves when the line is on stable storage; rejects when it cannot be written. */
   readonly audit: (
     act: "rollout.start" | "rollout.cancel" | "rollout.end",
     rollout: { readonly operator: ActionOperator; readonly record: RolloutRecord },
   ) => Promise<void>;
-  /** Told of each newer state; must not throw. */
+  /** Receives each state; must not throw. */
   readonly onState: (record: RolloutRecord) => void;
-  /** Told of the last one; must not throw. */
+  /** Receives the final state; must not throw. */
   readonly onEnd: (record: RolloutRecord) => void;
 }
 
-/** What is asked of the way back. */
+/** A request to bring nodes back. */
 export interface BackRequest {
   readonly dry_run: boolean;
   readonly comment?: string | undefined;
 }
 
-/** All of them. One for each console. */
+/** All rollouts. One instance for each console. */
 export class Rollouts {
   readonly #deps: RolloutsDeps;
   readonly #running = new Map<
@@ -66,26 +66,27 @@ export class Rollouts {
     });
   }
 
-  /** All of them, the newest first. */
+  /** All rollouts, the newest first. */
   list(): RolloutRecord[] {
     return this.#deps.history.list().map((record) => this.#running.get(record.id)?.run.record ?? record);
   }
 
-  /** One of them as it is now. */
+  /** A rollout's current record. */
   find(id: string): RolloutRecord | undefined {
     return this.#running.get(id)?.run.record ?? this.#deps.history.find(id);
   }
 
   /**
-   * Takes a rollout on: its nodes are locked and its record is on stable storage when this resolves. A dry run is only planned: nothing is
-   * kept, and no node is asked. The same key of the same operator is the same rollout. Throws ActionRefusal.
+   * Starts a rollout; resolves once its nodes are locked and its record is on stable storage. A dry run is
+   * only planned: it keeps nothing and asks no node. A repeated key of the same operator means the same
+   * rollout. Throws ActionRefusal.
    */
   async start(request: RolloutRequest, operator: ActionOperator): Promise<RolloutRecord> {
     const start = (): Promise<RolloutRecord> => this.#start(request, operator);
     return request.dry_run ? await start() : await this.#keyed.once(request, operator, start);
   }
 
-  /** Brings the nodes that a rollout has changed to the commit that each had before. Throws ActionRefusal. */
+  /** Brings the nodes that a rollout has changed to their commits before it. Throws ActionRefusal. */
   async back(before: RolloutRecord, wish: BackRequest, operator: ActionOperator): Promise<RolloutRecord> {
     if (before.state === "running") {
       const heldBy = this.#deps.locks.held().filter(({ actionId }) => actionId === before.id);
@@ -109,21 +110,21 @@ export class Rollouts {
     return await this.#take({ request, nodes, operator, back: before });
   }
 
-  /** Asks a rollout to end; what it runs on nodes is ended too. False when it is over already or unknown. */
+  /** Cancels a rollout and its actions on nodes. False when it has ended or is unknown. */
   async cancel(id: string, operator: ActionOperator): Promise<boolean> {
     const running = this.#running.get(id);
     if (running === undefined) return false;
     await this.#deps
       .audit("rollout.cancel", { operator, record: running.run.record })
       .catch((error: unknown) => {
-        // Ending something must not depend on a disk.
+        // A full disk must not keep an operator from cancelling.
         this.#deps.log.error("rollout_cancel_not_audited", { id, error: errorText(error) });
       });
     running.run.stop("cancelled");
     return true;
   }
 
-  /** Takes no more and interrupts those that run; resolves when they are through, or after 16 s. */
+  /** Refuses new rollouts and interrupts those that run; resolves when they have ended, or after 16 s. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const running = [...this.#running.values()];
@@ -149,7 +150,7 @@ export class Rollouts {
     }
   }
 
-  /** Nothing waits between the look at what runs and the locks. */
+  /** Checks and locks without an await in between. */
   async #take(plan: Plan): Promise<RolloutRecord> {
     const { request, nodes, operator, back } = plan;
     this.#checkPlace(request);
@@ -186,7 +187,7 @@ export class Rollouts {
     return record;
   }
 
-  /** First the line in the audit log, then the record: without both nothing runs (E-03). */
+  /** Writes the audit line, then the record; the rollout runs only after both (E-03). */
   async #writeDown(record: RolloutRecord, operator: ActionOperator): Promise<void> {
     const { audit, history } = this.#deps;
     await audit("rollout.start", { operator, record }).catch((cause: unknown) => {
@@ -251,11 +252,11 @@ interface Plan {
   readonly request: RolloutRecord["request"];
   readonly nodes: readonly RolloutNode[];
   readonly operator: ActionOperator;
-  /** The rollout that is gone back from. */
+  /** The rollout that this one reverts. */
   readonly back: RolloutRecord | undefined;
 }
 
-/** The longest that it may take; its nodes are free then whatever has become of it. */
+/** Upper bound of a rollout's duration; its locks expire then. */
 function wholeLimitMs(nodes: readonly RolloutNode[], gates: RolloutRecord["request"]["gates"]): number {
   const { pull, build, restart } = ACTION_LIMIT_SECONDS;
   const gateSeconds = gates.health_seconds + gates.observe_seconds;

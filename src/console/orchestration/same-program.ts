@@ -1,9 +1,10 @@
-// The part of a node's script that decides whether a process started by hand is the one that a restart in mode binary would start.
+// The part of a node's script that compares a running process with the program of a binary restart.
 
 /**
- * `same_program PID WORDS…` succeeds when the process runs the words' program, with their first argument and in their data folder; else `$why` says
- * what differs. A script's process is its interpreter with the script among its words; Grove's launcher becomes Node with the entry file beside
- * it. The data folder is what `-data` names, else the working folder, in which the default lies.
+ * `same_program PID WORDS…` succeeds when the process runs the words' program, with their first argument and
+ * in their data folder; else `$why` has the difference. A script's process is its interpreter with the script
+ * among its words; Grove's launcher becomes Node with the entry file beside it. The data folder is what
+ * `-data` names, else the working folder, in which the default lies.
  */
 export const SAME_PROGRAM = `folder_of() {
 data=

@@ -1,4 +1,4 @@
-// The system's own ssh: one connection per node that all commands there share, keys of hosts pinned, nothing asked of a terminal (D20).
+// The system's ssh: one shared connection per node, pinned host keys, no questions at a terminal (D20).
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { mkdtemp, rm, stat } from "node:fs/promises";
@@ -9,20 +9,23 @@ import { errorText, type Logger } from "#base/log.ts";
 import { readComplaint, type SshRefusal } from "./ssh-refusal.ts";
 import { hostKeyPin, type SshTarget } from "./ssh-target.ts";
 
-/** Time for reaching a node over SSH: connecting, keys, the first answer of its shell. */
+/** Time limit for reaching a node over SSH: connecting, keys, the shell's first answer. */
 const SSH_CONNECT_TIMEOUT_MS = 15_000;
-/** How often a silent SSH connection is asked whether it lives, in seconds, as ssh takes it (D20). */
+/** Interval of keepalive messages on a silent SSH connection, in seconds, as ssh takes it (D20). */
 const SSH_KEEPALIVE_SECONDS = 15;
-/** Questions without an answer after which it does not (D20). */
+/** Unanswered keepalive messages that end a connection (D20). */
 const SSH_KEEPALIVE_COUNT = 3;
-/** A connection to a node that nobody uses is kept for this long: an operator's next action finds it. */
+/** Idle time after which a connection closes; an operator's next action reuses it until then. */
 const SSH_IDLE_MS: number = 5 * 60_000;
-/** Connections to nodes, one process of 8 MB each: five actions of 50 nodes. Beyond them idle ones go; without such, actions wait for none. */
+/**
+ * Connections, one process of 8 MB each: five actions of 50 nodes. At the limit idle ones close, or actions
+ * wait.
+ */
 const SSH_CONNECTIONS_MAX = 250;
-/** What is kept of ssh's complaints to read the reason from. */
+/** Kept bytes of ssh's error output, for its reason. */
 export const SSH_COMPLAINT_MAX_BYTES = 8_192;
 
-/** What connections need. */
+/** Dependencies of connections. */
 export interface SshConnectionsDeps {
   readonly clock: Clock;
   readonly log: Logger;
@@ -35,24 +38,24 @@ export interface SshConnection {
   /** Starts a command of the node's login shell; its streams are those of the returned process. */
   spawn(command: string): ChildProcessWithoutNullStreams;
   release(): void;
-  /** Ends it for everybody: it is known to be dead. */
+  /** Closes it for all users: it is dead. */
   drop(): void;
 }
 
-/** What the far end says when it is there; whatever a shell's own files print before it is passed over. */
+/** The remote shell's first line; output of its startup files before that is skipped. */
 const READY = "grove-ssh-ready";
-/** Its standard input ends with this process, however that ends: so do the far end and the connection. */
+/** Ends with its standard input, so with this process: the remote end and the connection close too. */
 const HOLD = `echo ${READY}; exec cat >/dev/null`;
 const GROUP_AND_OTHERS = 0o077;
-/** A socket's path has 108 bytes; ssh adds 17 of its own while it makes it. */
+/** A socket's path has 108 bytes, of which ssh needs 17 while it makes it. */
 const FOLDER_MAX_BYTES = 64;
 
-/** One ssh that holds a connection open for others. */
+/** One ssh process that holds a connection open for others. */
 interface Master {
   readonly key: string;
   readonly args: readonly string[];
   readonly child: ChildProcessWithoutNullStreams;
-  /** Undefined once it stands. */
+  /** Resolves to undefined once connected. */
   readonly opened: Promise<SshRefusal | undefined>;
   users: number;
   usedMs: number;
@@ -71,7 +74,9 @@ export class SshConnections {
     this.#deps = deps;
   }
 
-  /** The connection to a node, made if there is none. Answers why there is none; rejects only with the signal's reason. */
+  /**
+   * A connection to a node, reused or new. Resolves to the refusal; rejects only with the signal's reason.
+   */
   async open(target: SshTarget, signal?: AbortSignal): Promise<SshConnection | SshRefusal> {
     const unsafe = await this.#keyFileRefusal();
     if (unsafe !== undefined) return unsafe;
@@ -95,7 +100,7 @@ export class SshConnections {
     }
   }
 
-  /** Ends all of them. */
+  /** Closes all connections. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const masters = [...this.#masters.values()];
@@ -135,7 +140,7 @@ export class SshConnections {
     master.child.kill("SIGTERM");
   }
 
-  /** False when all are in use. */
+  /** Closes an idle connection; false when all are in use. */
   #makeRoom(): boolean {
     if (this.#isClosed) return false;
     if (this.#masters.size < SSH_CONNECTIONS_MAX) return true;
@@ -157,7 +162,7 @@ export class SshConnections {
     const options = [...OPTIONS, ...pin.options, ...files].flatMap((option) => ["-o", option]);
     const common = ["-F", "none", "-T", "-i", literal(this.#deps.keyFile), ...options];
     const where = ["-l", target.user, "-p", String(target.port), "--", target.host];
-    // A few bytes, written before ssh looks for them.
+    // A few bytes, synchronously written before ssh reads them.
     writeFileSync(knownHosts, pin.line, { mode: 0o600, flag: "wx" });
     const child = spawnSsh([...common, "-M", ...where, HOLD]);
     const master: Master = {
@@ -178,7 +183,7 @@ export class SshConnections {
     return master;
   }
 
-  /** Resolves when the far end has answered, or with the reason why it will not. */
+  /** Resolves when the remote end has answered, or with the refusal. */
   #opening(child: ChildProcessWithoutNullStreams, target: SshTarget): Promise<SshRefusal | undefined> {
     return new Promise((resolve) => {
       let said = "";
@@ -203,7 +208,7 @@ export class SshConnections {
       child.once("close", () => {
         cancel();
         const refusal = readComplaint(complaint, target);
-        // Of one that stood for a while nobody hears any more why it was not made.
+        // After the connection stood, its refusal has no reader.
         if (!said.includes(READY))
           this.#deps.log.warn("ssh.refused", { node_id: target.id, reason: refusal.reason });
         resolve(refusal);
@@ -217,7 +222,7 @@ export class SshConnections {
     return this.#folder;
   }
 
-  /** ssh itself refuses such a file only where it belongs to this user; here the rule is for all, and said in words. */
+  /** The refusal of a key file that others can read; ssh itself checks only files of its user. */
   async #keyFileRefusal(): Promise<SshRefusal | undefined> {
     const path = this.#deps.keyFile;
     try {
@@ -234,7 +239,9 @@ export class SshConnections {
   }
 }
 
-/** Of no use to a program: questions, forwarding, other ways of signing in, files of the user or the machine. */
+/**
+ * Turns off questions, forwarding, other authentication methods, and configuration files of user and machine.
+ */
 const OPTIONS: readonly string[] = [
   "BatchMode=yes",
   "IdentitiesOnly=yes",
@@ -256,7 +263,7 @@ const OPTIONS: readonly string[] = [
   "LogLevel=ERROR",
 ];
 
-/** A path for ssh, which would put other text in the place of percent signs. */
+/** A path for ssh, with percent signs escaped against its expansion. */
 function literal(path: string): string {
   return path.replaceAll("%", "%%");
 }
@@ -265,7 +272,7 @@ function spawnSsh(args: readonly string[]): ChildProcessWithoutNullStreams {
   const { PATH, HOME, SSH_AUTH_SOCK } = process.env;
   const agent = SSH_AUTH_SOCK === undefined ? {} : { SSH_AUTH_SOCK };
   const child = spawn("ssh", args, { env: { PATH, HOME, LC_ALL: "C", ...agent }, stdio: "pipe" });
-  // What is written to one that has ended is lost; its end is told by itself.
+  // Writes to an ended process are lost; its exit is reported separately.
   child.stdin.on("error", () => undefined);
   return child;
 }

@@ -1,14 +1,14 @@
-// Why a node could not be reached, read from what ssh says about it.
+// Reads from ssh's error output why a node could not be reached.
 import { scrub } from "#os/scrub.ts";
 import { sshFingerprint } from "#os/ssh-keyscan.ts";
 import type { SshTarget } from "./ssh-target.ts";
 
-/** Why there is no connection. */
+/** The reason why there is no connection. */
 export interface SshRefusal {
   readonly reason: "HOST_KEY_CHANGED" | "KEY_FILE_UNSAFE" | "KEY_REFUSED" | "CONNECT_FAILED";
   /** A sentence for people; holds no secret. */
   readonly message: string;
-  /** With HOST_KEY_CHANGED: `SHA256:…` of the pinned key, and of the one that was shown where ssh told it. */
+  /** With HOST_KEY_CHANGED: `SHA256:…` of the pinned key, and of the presented one if ssh named it. */
   readonly hostKeys?: { readonly pinned: string; readonly shown?: string };
 }
 
@@ -19,7 +19,7 @@ const NOT_LET_IN =
   /Permission denied|Too many authentication failures|Load key .*:|incorrect passphrase|No more authentication methods/i;
 const SHOWN = /SHA256:[A-Za-z0-9+/]{43}/;
 
-/** Reads the reason from what ssh wrote before it gave up; never throws. */
+/** Parses ssh's error output; never throws. */
 export function readComplaint(complaint: string, target: SshTarget): SshRefusal {
   const at = `${target.user}@${target.host} port ${target.port}`;
   if (OTHER_HOST_KEY.test(complaint)) {
@@ -38,7 +38,7 @@ export function readComplaint(complaint: string, target: SshTarget): SshRefusal 
   return { reason: "CONNECT_FAILED", message: `${at} cannot be reached: ${line}` };
 }
 
-/** The last line that ssh, or a node's shell, wrote: printable, without secrets, short. */
+/** The last line of ssh or of a node's shell: printable, scrubbed, short. */
 export function complaintLine(complaint: string): string {
   const lines = complaint.split(/[\r\n]+/).map((line) => line.replace(/[^\x20-\x7e]/g, "?").trim());
   const last = lines.findLast((line) => line !== "") ?? "no reason was given";

@@ -1,4 +1,4 @@
-// Brings the steps of actions to nodes over SSH, and finds out what became of them.
+// Runs steps of actions on nodes over SSH, and reads the outcome of earlier ones.
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
 import type { SettledTarget, TargetRunner } from "./action-run.ts";
@@ -6,14 +6,14 @@ import { SshConnections } from "./ssh-command.ts";
 import { runOnTarget } from "./target-run.ts";
 import { type TargetTrace, traceOnTarget } from "./target-trace.ts";
 
-/** What a runner needs. */
+/** Dependencies of a runner. */
 export interface SshRunnerDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly keyFile: string;
-  /** What no output may show. */
+  /** Values that outputs mask. */
   readonly secrets: () => readonly string[];
-  /** Instead of the users that nodes were enrolled with. */
+  /** Replaces the users of the enrolled nodes. */
   readonly user: string | undefined;
   readonly isHealthy: TargetRunner["isHealthy"];
 }

@@ -1,18 +1,18 @@
-// Where a node is reached over SSH, and by which key of its host it is known.
+// The SSH address of a node and the pinned key of its host.
 import { checkedHostKey, checkedSshNode, type SshNode } from "#base/ssh-node.ts";
 
-/** A node as the transport sees it; the records of the metadata store have these fields. */
+/** A node for the transport; the records of the metadata store have these fields. */
 export type SshTarget = Pick<SshNode, "id" | "host" | "port" | "user" | "hostKey">;
 
-/** By the kind of a key, the algorithms of signature with which its host may prove that it has it; others are named as it is. */
+/** The signature algorithms of each kind of host key, where they differ from its name. */
 const ALGORITHMS: Readonly<Record<string, string>> = { "ssh-rsa": "rsa-sha2-512,rsa-sha2-256" };
 
-/** Throws BAD_ARGUMENT unless every field is what a record may hold: they end in the arguments of ssh (E-02). */
+/** Throws BAD_ARGUMENT for a field that a record may not hold: they become arguments of ssh (E-02). */
 export function checkSshTarget(target: SshTarget): void {
   checkedSshNode({ ...target, repository: "none", services: {} });
 }
 
-/** What ssh is told so that it knows this host by the pinned key and by nothing else: a line for its file, and options. */
+/** The known_hosts line and the options by which ssh accepts only the pinned key. */
 export function hostKeyPin(target: SshTarget): {
   readonly line: string;
   readonly options: readonly string[];

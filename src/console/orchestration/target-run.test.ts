@@ -1,4 +1,4 @@
-// One action on one node, against real sshds.
+// Tests one action on one node, against real sshds.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import {
@@ -77,7 +77,7 @@ async function run(
   return { ...result, ...heard };
 }
 
-/** No action lies on the node whose end was not heard; the last acknowledgement may be on its way. */
+/** Waits until the node has no unacknowledged action; the last acknowledgement may be on its way. */
 async function assertForgotten(): Promise<void> {
   const folder = join(server.home, ".grove-actions");
   const unheard = (): string[] =>
@@ -261,7 +261,7 @@ test("a process that was started by hand is taken over where pid file, program, 
 }, async () => {
   const home = server.home;
   for (const folder of ["app/src/bin", "data", "other"]) mkdirSync(join(home, folder), { recursive: true });
-  // As Grove is started: a script that becomes another program, with the entry file among its words.
+  // Like Grove's launcher: a script that execs another program with the entry file among its words.
   writeFileSync(join(home, "app/grove"), '#!/bin/sh\nexec sh "${0%/*}/src/bin/grove.ts" "$@"\n', {
     mode: 0o755,
   });
@@ -284,7 +284,7 @@ test("a process that was started by hand is taken over where pid file, program, 
   };
   const script = join(home, "app/src/bin/grove.ts");
   const started = async (pid: number): Promise<void> => {
-    // Its words are there once it has become the program.
+    // /proc shows its words after the exec.
     while (!readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("src/bin/grove.ts")) await sleep(10);
   };
   try {
@@ -369,7 +369,7 @@ test("500 words of any characters reach a program as they are, and none is ever 
   assert.equal(existsSync(join(server.home, "hacked")), false);
 });
 
-/** A dead process that nobody has collected is no live one. */
+/** A zombie is not alive. */
 function isAlive(pid: number): boolean {
   const path = `/proc/${pid}/stat`;
   return existsSync(path) && !/\) Z /.test(readFileSync(path, "utf8"));

@@ -1,4 +1,4 @@
-// One action on one node: sent, heard, ended when it must be, and what became of it.
+// Runs one action on one node: sends it, reads its output, ends it on time, and determines the outcome.
 import { constants } from "node:os";
 import { pause } from "#base/waiting.ts";
 import { runScript } from "./remote-script.ts";
@@ -9,15 +9,15 @@ import { complaintLine } from "./ssh-refusal.ts";
 import { checkSshTarget, type SshTarget } from "./ssh-target.ts";
 import { scriptSubject, type TargetDeps, type TargetTrace, traceOnTarget } from "./target-trace.ts";
 
-/** How long a node that was lost in the middle of an action is looked for; then its state is unknown. */
+/** Time for which a lost node is retried in the middle of an action; then its state is unknown. */
 const REMOTE_LOST_PATIENCE_MS = 60_000;
-/** How often it is looked for, and after a reboot too. */
+/** Interval of those retries, and of those after a reboot. */
 const REMOTE_LOST_INTERVAL_MS = 2_000;
 
-/** What became of an action on one node. `unknown`: it could not be learned whether it still runs, or how it ended. */
+/** Outcome of an action on one node. `unknown`: whether it still runs, or how it ended, could not be read. */
 export type TargetState = "succeeded" | "failed" | "unreachable" | "timed_out" | "cancelled" | "unknown";
 
-/** Why a node could not be reached, or what is not known of it. */
+/** The reason why a node was not reached, or its outcome is unknown. */
 export type TargetReason =
   | "HOST_KEY_CHANGED"
   | "KEY_FILE_UNSAFE"
@@ -29,44 +29,48 @@ export type TargetReason =
   | "NO_NEW_BOOT"
   | "NOT_HEALTHY";
 
-/** How one action ended on one node. */
+/** The result of one action on one node. */
 export interface TargetResult {
   readonly state: TargetState;
-  /** Of the step that failed, or of the last one; null when nobody knows, or nothing ran. */
+  /** Of the failed step, or of the last one; null when unknown, or when nothing ran. */
   readonly exitCode: number | null;
-  /** The signal that such an exit code of a shell means, as `SIGTERM`. */
+  /** The signal that a shell's exit code stands for, as `SIGTERM`. */
   readonly signal?: string;
   /** Index of the step that failed. */
   readonly failedStep?: number;
-  /** What the steps with `capture` said. */
+  /** Output of the steps with `capture`. */
   readonly captured: Readonly<Record<string, string>>;
   readonly bootIdBefore?: string;
   readonly bootIdAfter?: string;
   readonly reason?: TargetReason;
   /** A sentence for people; holds no secret. */
   readonly message?: string;
-  /** With HOST_KEY_CHANGED: `SHA256:…` of the key that was pinned, and of the one that was shown where that is known. */
+  /** With HOST_KEY_CHANGED: `SHA256:…` of the pinned key, and of the presented one if known. */
   readonly hostKeys?: { readonly pinned: string; readonly shown?: string };
   /** True when the connection was lost, so that the end of the output may be missing. */
   readonly isOutputCut: boolean;
 }
 
-/** How an action is to be run on a node. */
+/** Options of a run on a node. */
 export interface TargetRunOptions {
   readonly actionId: string;
-  /** Whole time, connecting included; then the node's processes are ended. */
+  /** Time limit, connecting included; then the node's processes are ended. */
   readonly timeoutMs: number;
-  /** Cancels: TERM, ten seconds, KILL, and a look whether any is left. */
+  /** Cancels: TERM, ten seconds, KILL, and a check for remaining processes. */
   readonly signal?: AbortSignal;
-  /** Output as it comes, with the configured secrets masked. While a promise is pending no more is read, and the node's program waits. */
+  /**
+   * Receives output with the configured secrets masked. A pending promise pauses reading, and the node's
+   * program waits.
+   */
   readonly onOutput: (stream: "stdout" | "stderr", bytes: Buffer) => void | Promise<void>;
-  /** The steps restart the host: a lost connection is expected, and only a new boot id together with health is success. */
+  /** For a reboot: a lost connection is expected, and success needs a new boot id and health. */
   readonly expectsReboot?: { readonly isHealthy: (signal: AbortSignal) => Promise<boolean> };
 }
 
 /**
- * Runs the steps of an action on a node and tells what became of them. Rejects only with BAD_ARGUMENT, for a target or steps that are
- * none, and with what `onOutput` threw, after ending what ran; everything that happens on the way to the node and there is a result.
+ * Runs an action's steps on a node and resolves to its result; failures of connection and node are results.
+ * Rejects only with BAD_ARGUMENT for an invalid target or step, and with the error of `onOutput`, after
+ * ending the processes.
  */
 export async function runOnTarget(
   deps: TargetDeps,
@@ -83,7 +87,7 @@ export async function runOnTarget(
   }
 }
 
-/** The states into which a stopped action goes. */
+/** The states of a stopped action. */
 type Stop = "timed_out" | "cancelled";
 type Facts = Omit<TargetResult, "captured" | "isOutputCut" | "bootIdBefore" | "bootIdAfter">;
 
@@ -149,7 +153,7 @@ class TargetRun {
       }
       if (end.kind === "lost") {
         connection.drop();
-        // Nothing can run twice: the second script finds the name taken when the first had begun.
+        // A retry cannot run twice: the second script finds the name taken if the first had begun.
         if (!session.isBegun && isFirst) return await this.#attempt(false);
         if (!session.isBegun) return await this.#neverBegun(end.complaint);
         this.#isOutputCut = true;
@@ -169,7 +173,7 @@ class TargetRun {
     return this.#session;
   }
 
-  /** Undefined once the action is to stop; its reason is in `#why`. */
+  /** Undefined when the action is to stop; `#why` has the reason. */
   async #unlessStopped<T>(promise: Promise<T>): Promise<T | undefined> {
     const { signal } = this.#stop;
     const { promise: stopped, resolve } = Promise.withResolvers<undefined>();
@@ -186,7 +190,7 @@ class TargetRun {
     }
   }
 
-  /** Ends what runs there, and says what is known then; a second way is tried when the first is dead. */
+  /** Ends the processes and returns the known facts; retries over a new connection when the first is dead. */
   async #endThere(): Promise<Facts> {
     const state = this.#why;
     const ask = (): Promise<TargetTrace> =>
@@ -214,7 +218,7 @@ class TargetRun {
       : { ...endedFacts(end.exitCode, end.failedStep), state };
   }
 
-  /** Output that is still under way gets a moment; then the session is cut. */
+  /** Waits briefly for output that is under way, then cuts the session. */
   async #lastWord(): Promise<SessionEnd | undefined> {
     const session = this.#session;
     if (session === undefined) return undefined;
@@ -234,7 +238,7 @@ class TargetRun {
     return { state: isSure ? "failed" : "unknown", exitCode: null, reason: "NOT_STARTED", message };
   }
 
-  /** After a lost connection: how did it end? It may still run, up to its time limit. */
+  /** Reads the outcome after a lost connection, up to the action's time limit. */
   async #findAgain(): Promise<Facts> {
     const { clock } = this.#deps;
     let seenMs = clock.steadyMs();
@@ -256,11 +260,11 @@ class TargetRun {
 
   #isRebooting(end: SessionEnd): boolean {
     if (this.#options.expectsReboot === undefined) return false;
-    // A shell that the shutdown ended is no failure of the step.
+    // A shell that the shutdown killed is no failure of the step.
     return end.kind !== "ended" || end.exitCode === 0 || end.exitCode > SIGNALLED;
   }
 
-  /** Only a new start of the machine counts, and that it serves again (D7). */
+  /** Waits for a new boot id and a healthy service (D7). */
   async #awaitReboot(connection: SshConnection, before: string): Promise<Facts> {
     connection.drop();
     const late = (reason: "NO_NEW_BOOT" | "NOT_HEALTHY", message: string): Facts => ({
@@ -300,7 +304,7 @@ class TargetRun {
 }
 
 const LOST = "the connection was lost on the way, and found again; the end of the output may be missing";
-/** Exit codes above say by which signal a program ended. */
+/** Exit codes above it stand for the signal that ended a program. */
 const SIGNALLED = 128;
 
 function endedFacts(exitCode: number, failedStep: number | undefined): Facts {

@@ -1,4 +1,4 @@
-// Looks after an action on a node from outside: whether it runs, how it ended; ends it and makes sure that nothing of it is left.
+// Inspects an action on a node from outside, and ends all of its processes.
 import type { Clock } from "#base/clock.ts";
 import { type AfterMode, afterScript, REMOTE_KILL_GRACE_MS, REMOTE_TERM_GRACE_MS } from "./remote-script.ts";
 import { askNode, newScriptSecret } from "./remote-session.ts";
@@ -6,33 +6,33 @@ import type { SshConnections } from "./ssh-command.ts";
 import type { SshRefusal } from "./ssh-refusal.ts";
 import { checkSshTarget, type SshTarget } from "./ssh-target.ts";
 
-/** Time for the answer to a question about an action on a node, connecting not included. */
+/** Time limit for an answer about an action on a node, without connecting. */
 const REMOTE_ANSWER_TIMEOUT_MS = 10_000;
 
-/** What transport needs. */
+/** Dependencies of the transport. */
 export interface TargetDeps {
   readonly connections: SshConnections;
   readonly clock: Clock;
-  /** Configured secrets, which no output may show (D7). */
+  /** Configured secrets, masked in all output (D7). */
   readonly secrets: () => readonly string[];
-  /** The file that tells one start of a node from the next; default the kernel's. */
+  /** File with a node's boot id; default the kernel's. */
   readonly bootIdFile?: string;
 }
 
-/** What is known of an action on a node. */
+/** State of an action on a node. */
 export type TargetTrace =
-  /** Processes of it run. */
+  /** Some of its processes run. */
   | { readonly state: "running"; readonly bootId: string }
-  /** It ended so; the node has forgotten it now. */
+  /** It has ended; the node has forgotten it now. */
   | {
       readonly state: "ended";
       readonly exitCode: number;
       readonly failedStep?: number;
       readonly bootId: string;
     }
-  /** Nothing of it runs, and how it ended is not known; or it never began. */
+  /** No process of it runs, and its end is unknown; or it never began. */
   | { readonly state: "none"; readonly bootId: string }
-  /** These processes of it did not end, KILL or not: another user's, or stuck in the kernel. */
+  /** Processes that survived KILL: another user's, or stuck in the kernel. */
   | { readonly state: "left"; readonly pids: readonly number[]; readonly bootId: string }
   | ({ readonly state: "unreachable" } & Omit<SshRefusal, "reason"> & {
         readonly reason: SshRefusal["reason"] | "CONNECTION_LOST";
@@ -42,8 +42,9 @@ const BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id";
 const END_TIMEOUT_MS = REMOTE_TERM_GRACE_MS + REMOTE_KILL_GRACE_MS + REMOTE_ANSWER_TIMEOUT_MS;
 
 /**
- * `look` tells what became of an action on a node. `end` also ends it: TERM, ten seconds, KILL, and a look whether any process is left;
- * one that has not begun there never will. Rejects with BAD_ARGUMENT for a target that is none, and with the signal's reason.
+ * Reads the state of an action on a node. `end` also ends it: TERM, ten seconds, KILL, and a check for
+ * remaining processes; one that has not begun never will. Rejects with BAD_ARGUMENT for an invalid target,
+ * and with the signal's reason.
  */
 export async function traceOnTarget(
   deps: TargetDeps,
@@ -67,7 +68,7 @@ export async function traceOnTarget(
   }
 }
 
-/** What a script about an action is about. */
+/** The subject of a script about an action. */
 export function scriptSubject(
   deps: TargetDeps,
   target: SshTarget,

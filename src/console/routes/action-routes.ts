@@ -1,4 +1,4 @@
-// The routes below /api/actions: run something on nodes, follow it, stop it, and read what was run (spec 4.1, 4.7, D7, T13).
+// The routes below /api/actions: start, follow, cancel and read actions (spec 4.1, 4.7, D7, T13).
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { ACTION_OUTPUT_PAGE_ENTRIES } from "#base/limits.ts";
@@ -156,7 +156,7 @@ function addOne(app: App, desk: ActionService): void {
     async (request) => {
       const { node, after_seq: afterSeq, limit } = request.query;
       const { id } = found(request.params.id);
-      // Looked at before the file is read: what is said meanwhile must not be taken for all.
+      // Read before the file: output written in between must not look complete.
       const isOver = !isUnfinished(found(id));
       const page = await desk.outputs.read(id, Number(afterSeq ?? 0), {
         nodeId: node,
@@ -186,7 +186,7 @@ function addOne(app: App, desk: ActionService): void {
   );
 }
 
-/** Who asks, as records of actions have it. */
+/** The operator, in the form of actions' records. */
 export function operatorFacts(request: FastifyRequest): ActionOperator {
   return { session: operatorOf(request).id, ip: viewerOf(request).address, requestId: request.id };
 }

@@ -1,4 +1,4 @@
-// The routes below /api/alerts: what is wrong, how much of it, and what operators do about it (spec 4.1, 5.8.4, decision D11).
+// The routes below /api/alerts: list, count, acknowledge and resolve alerts (spec 4.1, 5.8.4, decision D11).
 import type { FastifyRequest } from "fastify";
 import type { AuditSink } from "#base/audit-act.ts";
 import { type App, operatorOf, ProblemError, viewerOf } from "#console/http/route.ts";
@@ -14,12 +14,12 @@ import {
   resolveAll,
 } from "#wire/webapi/alert.ts";
 
-/** What the routes need. */
+/** Dependencies of the routes. */
 export interface AlertRoutesDeps {
   readonly desk: AlertService;
-  /** Takes a line about each act (D24). */
+  /** Receives a line for each change (D24). */
   readonly audit: AuditSink;
-  /** Resolves when the audit lines taken so far are on stable storage. */
+  /** Resolves when the earlier audit lines are on stable storage. */
   readonly flushAudit: () => Promise<void>;
 }
 
@@ -76,7 +76,7 @@ function addLists(app: App, { desk }: AlertRoutesDeps): void {
   );
 }
 
-/** An act is answered once its line is in the audit log too. */
+/** A change is answered once its line is in the audit log. */
 function addActs(app: App, { desk, audit, flushAudit }: AlertRoutesDeps): void {
   const record = async (
     act: "alert.ack" | "alert.resolve",

@@ -1,4 +1,4 @@
-// GET /api/audit: who did what, on every node and in the console, for operators (decision D24).
+// GET /api/audit: the gathered audit lines of all nodes and of the console, for operators (decision D24).
 
 import { type App, ProblemError } from "#console/http/route.ts";
 import type { AuditGathering } from "#console/services/audit-gathering.ts";
@@ -13,17 +13,17 @@ import {
 import { scanCopies } from "#security/audit/scan-copies.ts";
 import { type AuditEntry, type AuditQuery, auditChains, auditList, auditQuery } from "#wire/webapi/audit.ts";
 
-/** Bytes of gathered lines that one answer looks through; the next page goes on where it has ended. */
+/** Bytes of gathered lines that one answer searches; the next page continues there. */
 const AUDIT_SCAN_MAX_BYTES = 8_388_608;
 
-/** What the routes need. */
+/** Dependencies of the routes. */
 export interface AuditRoutesDeps {
   readonly copies: AuditCopies;
   readonly gathering: Pick<AuditGathering, "takeOwn" | "chains">;
 }
 
 const PAGE_DEFAULT = 100;
-/** A line whose time is later than when it was gathered by more than this is not waited for. */
+/** Assumed bound of clock differences between a line's time and its gathering. */
 const CLOCKS_APART_S = 3_600;
 
 /** Registers the routes. */
@@ -76,14 +76,14 @@ async function listActs(
   const entries: AuditEntry[] = [];
   let isOver = false;
   const next = await scanCopies(copies, placeOf(query.cursor), AUDIT_SCAN_MAX_BYTES, (line) => {
-    // What was gathered so long before cannot tell of a time after.
+    // A line gathered that long before cannot have a later time.
     isOver = from !== undefined && line.gatheredAt + CLOCKS_APART_S < from;
     if (isOver) return false;
     const entry = wanted.mayPass(line) ? entryOf(line) : undefined;
     if (entry !== undefined && wanted.passes(entry)) entries.push(entry);
     return entries.length < limit;
   });
-  // They come as they were gathered; on a page their own times decide, which are those of many clocks.
+  // Gathered order; within a page the lines' own times decide, though the clocks differ.
   entries.sort((a, b) => Date.parse(b.time) - Date.parse(a.time));
   return { entries, next_cursor: next === undefined || isOver ? null : `${next.file}.${next.offset}` };
 }
@@ -95,7 +95,7 @@ function placeOf(cursor: string | undefined): CopyPlace | undefined {
 }
 
 interface Filter {
-  /** A quick look at the text, before it is parsed. */
+  /** A text search before parsing. */
   readonly mayPass: (line: CopiedLine) => boolean;
   readonly passes: (entry: AuditEntry) => boolean;
 }
@@ -124,14 +124,14 @@ function filterOf(query: AuditQuery): Filter {
   };
 }
 
-/** Exactly this, or with "*" at its end whatever begins so. */
+/** Matches a text exactly, or by its prefix when the pattern ends with "*". */
 function matcherOf(pattern: string): (text: string) => boolean {
   if (!pattern.endsWith("*")) return (text) => text === pattern;
   const beginning = pattern.slice(0, -1);
   return (text) => text.startsWith(beginning);
 }
 
-/** What is shown of a line: the fields that lines have, in the types that they have. A node may have written anything. */
+/** The shown entry: known fields of the right types. A node may have written anything. */
 function entryOf(line: CopiedLine): AuditEntry | undefined {
   const { source: node, gatheredAt: gathered_at, text, broken } = line;
   if (text === undefined) {
@@ -141,7 +141,7 @@ function entryOf(line: CopiedLine): AuditEntry | undefined {
       const detail = { reason: broken.slice(EXPLAINED.length) };
       return { node, gathered_at, seq: 0, time, ...about, act: "audit.explained", detail };
     }
-    // It stands there as a break since it was suspected.
+    // The break of this line is listed since the suspicion.
     if (broken?.startsWith(ACCUSED) === true) return undefined;
     const why = broken?.startsWith(SUSPECTED) === true ? broken.slice(SUSPECTED.length) : broken;
     return {

@@ -5,7 +5,7 @@ import { sendAnswer, sendKept } from "#console/http/response-cache.ts";
 import type { App } from "#console/http/route.ts";
 import { operatorCluster, publicCluster } from "#wire/webapi/cluster.ts";
 
-/** What the routes need. */
+/** Dependencies of the routes. */
 export interface ClusterRoutesDeps {
   readonly views: Pick<ClusterViews, "public" | "operator">;
 }
@@ -28,7 +28,7 @@ export function clusterRoutes(app: App, { views }: ClusterRoutesDeps): void {
         },
       },
       (request, reply) => {
-        // Operators see users too, for whom one may have to wait.
+        // Operators' views have users too, which may still be loading.
         if (sendKept(request, reply, ({ kind }) => (kind === "visitor" ? views.public() : undefined))) return;
         void views.operator().then(
           (view) => sendAnswer(request, reply, view),

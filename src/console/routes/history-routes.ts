@@ -1,4 +1,4 @@
-// The routes of history and rates: GET /api/history/{fsID}, /api/performance and its export as CSV (spec 2.8, 4.1, decision D9).
+// The routes of history and rates: GET /api/history/{fsID}, /api/performance and its CSV (spec 2.8, 4.1, D9).
 import { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { z } from "zod";
@@ -19,27 +19,27 @@ import {
 import { type App, ProblemError, sendJson, viewerOf } from "#console/http/route.ts";
 import { exportQuery, historyQuery, historyReply, performanceReply } from "#wire/webapi/performance.ts";
 
-/** Exports of history under way at once; more are answered RATE_LIMITED. */
+/** Concurrent exports of history; more are answered RATE_LIMITED. */
 const HISTORY_EXPORTS_MAX = 8;
-/** The same of one address. */
+/** Concurrent exports of one address. */
 export const HISTORY_EXPORTS_PER_ADDRESS = 2;
-/** Time in which a reader must have taken an export: 1,000 nodes make 90 MB. */
+/** Time limit for reading an export: 1,000 nodes make 90 MB. */
 export const HISTORY_EXPORT_TIMEOUT_MS: number = 5 * 60_000;
-/** How long an answer about rates may be given again: as many visitors look at the same one. */
+/** Cache time of an answer about rates, for many visitors of the same one. */
 const PERFORMANCE_KEPT_MS = 1_000;
 
 const EXPORT_RETRY_SECONDS = 5;
 const DAY_SECONDS = 86_400;
 const LONGEST_SECONDS: number = QUARTER_ROWS_KEPT * 900;
 
-/** What the routes need. */
+/** Dependencies of the routes. */
 export interface HistoryRoutesDeps {
   readonly cluster: Pick<ClusterState, "nodes" | "node">;
   readonly history: Pick<History, "reply" | "has" | "range" | "longRange" | "windowRates" | "errorWindow">;
   readonly clock: Clock;
 }
 
-/** Registers the routes. Nothing in them depends on users, so that visitors get the same as operators. */
+/** Registers the routes. They hold nothing of users, so visitors get the same as operators. */
 export function historyRoutes(app: App, deps: HistoryRoutesDeps): void {
   const { cluster, history } = deps;
   app.get(
@@ -138,13 +138,13 @@ function exportRoute(app: App, deps: HistoryRoutesDeps): void {
       });
       reply.type("text/csv; charset=utf-8");
       reply.header("content-disposition", `attachment; filename="${csvFileName(clock.wallMs())}"`);
-      // A stream, which the schema describes by what comes of it.
+      // A stream; the schema describes its content.
       return await reply.send(pieces as never);
     },
   );
 }
 
-/** Exports under way, few in all and fewer of one address, so that slow readers do not shut the others out. */
+/** Slots for exports, few in all and fewer per address, so that slow readers do not block the others. */
 class ExportSlots {
   readonly #byAddress = new Map<string, number>();
   #total = 0;
@@ -168,7 +168,7 @@ class ExportSlots {
   }
 }
 
-/** Pieces of the file, other work in between. */
+/** Chunks of the file, yielding between them. */
 async function* csvPieces(nodes: readonly ExportedNode[]): AsyncGenerator<string, void> {
   const grade = (diskUsagePercent: number | null, cpuTempCelsius: number | null): string =>
     gradeOf({ diskUsagePercent, cpuTempCelsius });
@@ -178,14 +178,14 @@ async function* csvPieces(nodes: readonly ExportedNode[]): AsyncGenerator<string
   }
 }
 
-/** A node, or all nodes together, by what is kept for long. */
+/** A node, or all nodes together, in the long-term history. */
 type Named = Pick<NodeState, "id" | "name">;
 
 function hourNodes(cluster: HistoryRoutesDeps["cluster"], nodeId: string | undefined): readonly NodeState[] {
   return nodeId === undefined ? onlineNodes(cluster) : [knownNode(cluster, nodeId)];
 }
 
-/** Of all nodes there are, also those that do not answer now; of one that is gone as long as something of it is kept. */
+/** All current nodes, offline ones too, and removed ones with kept history. */
 function longNodes({ cluster, history }: HistoryRoutesDeps, nodeId: string | undefined): readonly Named[] {
   if (nodeId === undefined) return cluster.nodes();
   const node = cluster.node(nodeId);
@@ -194,7 +194,7 @@ function longNodes({ cluster, history }: HistoryRoutesDeps, nodeId: string | und
   throw noSuchNode(nodeId);
 }
 
-/** Pieces of the file of kept rows, a span of time after another, so that few rows are in memory at once. */
+/** Chunks of the long-term history, by spans of time, so that few rows are in memory. */
 async function* longCsv(
   nodes: readonly Named[],
   history: Pick<History, "longRange">,
@@ -222,7 +222,7 @@ async function* longCsv(
   }
 }
 
-/** Rows of all nodes together that are read for one span of time. */
+/** Rows of all nodes that are read for one span of time. */
 const LONG_ROWS_AT_ONCE = 10_000;
 
 function exported(nodes: readonly NodeState[], history: Pick<History, "range">): ExportedNode[] {

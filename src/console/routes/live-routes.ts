@@ -1,4 +1,4 @@
-// The two WebSockets, up to the point where the hub takes them over: /ws/cluster for everybody, /ws/actions for operators (spec 5.8.3, decision D8).
+// The upgrades of the two WebSockets: /ws/cluster for everybody, /ws/actions for operators (spec 5.8.3, D8).
 import type { IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { networkOf } from "#base/network.ts";
@@ -17,47 +17,47 @@ import { LIVE_PROTOCOL, TICKET_PREFIX } from "#wire/webapi/live.ts";
 /** Largest message that a browser may send over a WebSocket (decision D8): 4 KiB. */
 const LIVE_REQUEST_MAX_BYTES = 4_096;
 
-/** What the routes need. */
+/** Dependencies of the routes. */
 export interface LiveRoutesDeps {
   readonly hub: Hub;
-  /** The session that a ticket stands for; it is good once, for 30 s. */
+  /** The session of a ticket, which is single-use and lasts 30 s. */
   readonly redeemTicket: (ticket: string) => OperatorSession | undefined;
 }
 
-/** How sockets are served: nothing compressed, no message above 4 KiB, and broken frames end a socket with the code of RFC 6455 (D8). */
+/** WebSocket options: no compression, no message above 4 KiB, RFC 6455 close codes for broken frames (D8). */
 export const LIVE_SERVER = {
   options: {
     maxPayload: LIVE_REQUEST_MAX_BYTES,
     perMessageDeflate: false,
     handleProtocols: chooseProtocol,
   },
-  // ws has sent what there is to say; ending the connection here as well would cut it off.
+  // ws has sent the answer; ending the connection here would truncate it.
   errorHandler(): void {},
 } as const;
 
 /**
- * True for a request that asks for a WebSocket where there are some. Every other upgrade, such as the one to HTTP/2 that some clients
- * offer with each request, is passed over, as HTTP allows, and the request answered as it is.
+ * True for a WebSocket upgrade of a known address. Other upgrades, such as clients' offers of HTTP/2, are
+ * ignored as HTTP allows.
  */
 export function isLiveUpgrade({ url, headers }: IncomingMessage): boolean {
   return url?.startsWith("/ws/") === true && headers.upgrade?.toLowerCase() === "websocket";
 }
 
-/** Of the offered subprotocols ours is chosen; a ticket among them is never sent back. */
+/** Selects our subprotocol; a ticket among the offers is never echoed. */
 function chooseProtocol(offered: ReadonlySet<string>): string | false {
   return offered.has(LIVE_PROTOCOL) ? LIVE_PROTOCOL : false;
 }
 
 /**
- * Registers the addresses. Whoever comes without an upgrade gets a problem document; before their upgrade so does one socket too many, and
- * whoever has no session where only operators listen.
+ * Registers the addresses. Refused before the upgrade with a problem document: requests without one, a socket
+ * beyond the limit, and callers without a session where only operators listen.
  */
 export function liveRoutes(app: App, deps: LiveRoutesDeps): void {
   addSocket(app, deps, "cluster", "public");
   addSocket(app, deps, "actions", "operator");
 }
 
-/** Who has come, found out before the upgrade and used after it. */
+/** The caller, determined before the upgrade and used after it. */
 type Arrival = Pick<LiveArrival, "session" | "isForeign" | "isTicketWrong">;
 
 function addSocket(app: App, deps: LiveRoutesDeps, endpoint: LiveEndpoint, auth: RouteAuth): void {
@@ -65,7 +65,7 @@ function addSocket(app: App, deps: LiveRoutesDeps, endpoint: LiveEndpoint, auth:
   app.route({
     method: "GET",
     url: `/ws/${endpoint}`,
-    // The gate knows no tickets: who may come in is found out below.
+    // The gate knows no tickets: access is checked below.
     config: { auth: "public" },
     schema: { hide: true },
     exposeHeadRoute: false,
@@ -105,12 +105,15 @@ function admitted(request: FastifyRequest, deps: LiveRoutesDeps, auth: RouteAuth
   throw new ProblemError("RATE_LIMITED", `too many sockets${whose} are open`, { retryAfterSeconds: 30 });
 }
 
-/** True for another site's page that brings a session, or a ticket that is not looked at: only an open socket can tell it that it is foreign. */
+/**
+ * True for a cross-site page with a session or an unchecked ticket: only an open socket can send it the
+ * reason.
+ */
 function showsSomethingToForeigners(request: FastifyRequest, { isForeign: isForeignPage }: Arrival): boolean {
   return isForeignPage && (viewerOf(request).kind === "operator" || ticketOf(request) !== undefined);
 }
 
-/** A ticket decides, even when it is wrong; one that another site's page brings is not used up. */
+/** A ticket decides, also a wrong one; one from a cross-site page is not consumed. */
 function arrivalOf(request: FastifyRequest, deps: LiveRoutesDeps): Arrival {
   if (isForeign(request, false)) return { session: undefined, isForeign: true, isTicketWrong: false };
   const ticket = ticketOf(request);
@@ -123,7 +126,7 @@ function arrivalOf(request: FastifyRequest, deps: LiveRoutesDeps): Arrival {
   return { session, isForeign: false, isTicketWrong: false };
 }
 
-/** Whose sockets are counted together: an IPv4 address, or the /64 of an IPv6 one, which is one customer's. */
+/** Key for counting sockets: an IPv4 address, or the /64 of an IPv6 one, which is one customer's. */
 function placeOf(request: FastifyRequest): string {
   return networkOf(factsOf(request).address);
 }

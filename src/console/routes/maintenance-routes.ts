@@ -1,4 +1,4 @@
-// GET /api/maintenance, PUT and DELETE of one node's: a node is put into maintenance in one step; operators only (decision D11).
+// GET /api/maintenance, and PUT and DELETE of one node's maintenance; operators only (decision D11).
 import { z } from "zod";
 import { isGroveError } from "#base/errors.ts";
 import type { ClusterState } from "#console/cluster/cluster-state.ts";
@@ -6,7 +6,7 @@ import { type App, operatorOf, ProblemError } from "#console/http/route.ts";
 import type { MaintenanceService } from "#console/services/maintenance-service.ts";
 import { maintenanceList, maintenanceRequest, nodeMaintenance } from "#wire/webapi/maintenance.ts";
 
-/** What the routes need. */
+/** Dependencies of the routes. */
 export interface MaintenanceRoutesDeps {
   readonly desk: MaintenanceService;
   readonly cluster: Pick<ClusterState, "node">;

@@ -1,4 +1,4 @@
-// The routes of the notification layer: silences, and what was told and waits; operators only (decision D11).
+// The routes of the notification layer: silences and notifications; operators only (decision D11).
 import { z } from "zod";
 import type { AuditSink } from "#base/audit-act.ts";
 import { isGroveError } from "#base/errors.ts";
@@ -12,12 +12,12 @@ import {
   silenceRequest,
 } from "#wire/webapi/notification.ts";
 
-/** What the routes need. */
+/** Dependencies of the routes. */
 export interface NotificationRoutesDeps {
   readonly notifier: Notifier;
-  /** Takes a line about each act (D24). */
+  /** Receives a line for each change (D24). */
   readonly audit: AuditSink;
-  /** Resolves when the audit lines taken so far are on stable storage. */
+  /** Resolves when the earlier audit lines are on stable storage. */
   readonly flushAudit: () => Promise<void>;
 }
 

@@ -1,11 +1,11 @@
-// Serves the console's pages: the built files of web/, the same document for every address that is a page.
+// Serves the console's pages: the built files of web/, with one document for every page address.
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import fastifyStatic from "@fastify/static";
 import type { FastifyReply } from "fastify";
 import type { App } from "#console/http/route.ts";
 
-/** Addresses that are pages; web/app.tsx has what each shows. */
+/** Addresses of pages; web/app.tsx maps them to components. */
 const PAGES = [
   "/",
   "/nodes",
@@ -21,21 +21,21 @@ const PAGES = [
   "/sign-in",
 ] as const;
 
-/** Where the build puts the pages: beside the program in a package, in dist/ of a clone. */
-const FOLDERS: readonly string[] = ["../web/", "../../dist/web/"].map((path) =>
+/** Folders of the built pages: beside the program in a package, in dist/ of a clone. */
+const FOLDERS: readonly string[] = ["../../web/", "../../../dist/web/"].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 );
 
 const YEAR_SECONDS = 31_536_000;
 
-/** Folder of the built pages; undefined in a clone where they were not built. */
+/** Folder of the built pages; undefined in a clone without a build. */
 export function builtPages(): string | undefined {
   return FOLDERS.find((folder) => existsSync(`${folder}index.html`));
 }
 
 /**
- * Registers the pages. A browser keeps files below /assets/, whose names change with their content, and asks anew for the document.
- * Without built pages every address of one says how to build them.
+ * Registers the pages. Browsers cache files below /assets/, whose names are hashes, and revalidate the
+ * document. Without built pages every address answers how to build them.
  */
 export async function pageRoutes(app: App, folder: string | undefined): Promise<void> {
   if (folder === undefined) {
@@ -53,7 +53,7 @@ export async function pageRoutes(app: App, folder: string | undefined): Promise<
   );
 }
 
-/** Pages hold nothing of the cluster; what they show comes from the interface, which asks who wants to know. */
+/** Pages are public: they hold no data of the cluster, and the API behind them checks access. */
 const ROUTE = { config: { auth: "public" as const }, schema: { hide: true } };
 
 function sendPage(reply: FastifyReply, file: string, caching: string): FastifyReply {

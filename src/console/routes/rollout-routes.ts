@@ -1,4 +1,4 @@
-// The routes below /api/rollouts: bring a commit to nodes step by step, follow it, stop it, go back (spec 4.7, decision D7).
+// The routes below /api/rollouts: start, follow, cancel and revert rollouts (spec 4.7, decision D7).
 import { z } from "zod";
 import { type App, ProblemError } from "#console/http/route.ts";
 import type { ActionService } from "#console/services/action-service.ts";

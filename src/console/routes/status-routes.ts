@@ -1,4 +1,4 @@
-// /health, /ready and /metrics of the console itself, GET /api/version, and the description of the interface (decisions D12, D18).
+// /health, /ready and /metrics of the console, GET /api/version and the OpenAPI document (D12, D18).
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { constantTimeEqual } from "#base/constant-time.ts";
@@ -13,21 +13,21 @@ import { PROMETHEUS_TYPES } from "#telemetry/prometheus-form.ts";
 import { versionReply } from "#wire/webapi/auth.ts";
 import { type SettingsReply, settingsReply } from "#wire/webapi/settings.ts";
 
-/** What the routes about the console itself need. */
+/** Dependencies of the routes. */
 export interface StatusDeps {
   readonly metrics: ConsoleMetrics;
   /** Bearer token that also opens /metrics (T8). */
   readonly metricsToken: string | undefined;
-  /** What GET /api/settings tells. */
+  /** The answer of GET /api/settings. */
   readonly settings: () => SettingsReply;
-  /** Why the console is not ready, one reason each; asked at every look. */
+  /** Reasons why the console is not ready, evaluated at each request. */
   readonly unready: readonly (() => Obstacle | undefined)[];
 }
 
-/** Something that keeps the console from being ready. */
+/** A reason why the console is not ready. */
 export interface Obstacle {
   readonly text: string;
-  /** What the system says of it; it may name folders and users of this machine, so visitors do not get it. */
+  /** The system's message; visitors do not get it, since it may name folders and users of this machine. */
   readonly detail?: string;
 }
 
@@ -111,7 +111,10 @@ function describeRoute(app: App): void {
   );
 }
 
-/** Operators, processes of this machine, and whoever has the token of the nodes' metrics; visitors learn nothing of who is signed in. */
+/**
+ * True for operators, this machine's processes and the nodes' metrics token; visitors learn nothing of
+ * sessions.
+ */
 function mayRead(deps: StatusDeps, request: FastifyRequest): boolean {
   const bearer = request.credential?.from === "header" ? request.credential.token : "";
   const hasToken = deps.metricsToken !== undefined && constantTimeEqual(bearer, deps.metricsToken);

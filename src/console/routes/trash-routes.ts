@@ -1,4 +1,4 @@
-// A user's trash: names and restores, each for a reason that the user is shown; operators only. The reason is in no address, so in no log of one.
+// A user's trash, operators only: names and restores, for a reason that the user sees and no URL has.
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { OPERATOR_REASON_MAX_LENGTH } from "#base/limits.ts";

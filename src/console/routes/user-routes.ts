@@ -13,7 +13,7 @@ import { type App, operatorOf, ProblemError, sendJson } from "#console/http/rout
 import type { QuotaChanged, QuotaService } from "#console/services/quota-service.ts";
 import { quotaChanged, userList } from "#wire/webapi/user.ts";
 
-/** What the routes need. */
+/** Dependencies of the routes. */
 export interface UserRoutesDeps {
   readonly users: UserList;
   readonly quotas: QuotaService;
@@ -24,7 +24,7 @@ const QUOTA_TEXT =
 
 const INODES_TEXT = `inode_limit must be an integer from 0 to ${IDS_PER_ROOT}`;
 
-/** The body of a change: any integer of 64 bits. A number that JSON cannot hold exactly is written as a string, or with all its digits. */
+/** The body of a change: any 64-bit integer, also as a string where JSON loses digits. */
 const quotaBody = z
   .object({
     quota_bytes: z
@@ -107,7 +107,7 @@ async function change(
   });
 }
 
-/** A username of a path in its canonical form. Throws ProblemError USERNAME_INVALID. */
+/** The canonical username of a path. Throws ProblemError USERNAME_INVALID. */
 export function usernameOf(text: string): string {
   try {
     return canonicalUsername(text);

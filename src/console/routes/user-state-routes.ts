@@ -1,4 +1,4 @@
-// Whether a user may come in: GET and PUT of the state, and the end of all sessions; operators only.
+// Access of a user: GET and PUT of the state, and the end of all sessions; operators only.
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { USER_STATE_REASON_MAX_LENGTH } from "#base/limits.ts";

@@ -1,4 +1,4 @@
-// Alerts of actions: one that failed stands until the same has succeeded on the same node, and no other ends it (D11).
+// Tests alerts of actions: a failure stays open until the same action succeeds on the same node (D11).
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";

@@ -1,4 +1,4 @@
-// What actions and rollouts mean for the alerts: one that failed on a node is told until the same has succeeded there (D11).
+// Alerts about actions and rollouts: a failure on a node is open until the same action succeeds there (D11).
 import { createHash } from "node:crypto";
 import { alertKey } from "#console/alerts/alert-kinds.ts";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
@@ -8,7 +8,7 @@ import type { AlertService } from "./alert-service.ts";
 
 type Alerts = Pick<AlertService, "happened" | "settled">;
 
-/** Raises what an action has failed with, and ends what it has made good. */
+/** Raises alerts for an action's failures, and ends those of its successes. */
 export function tellOfAction(record: ActionRecord, alerts: Alerts): void {
   if (record.request.dry_run) return;
   const keyOf = (nodeId: string, what: string): string => alertKey("action_failed", `${nodeId}:${what}`);
@@ -38,7 +38,7 @@ export function tellOfAction(record: ActionRecord, alerts: Alerts): void {
   if (settled.length > 0) void alerts.settled(settled);
 }
 
-/** The same for what a rollout does beside its actions, which tell of themselves. */
+/** The same for a rollout's own steps; its actions have alerts of their own. */
 export function tellOfRollout(record: RolloutRecord, alerts: Alerts): void {
   const settled: string[] = [];
   for (const { node_id: nodeId, node_name: node, state, step, message } of record.nodes) {
@@ -56,7 +56,7 @@ export function tellOfRollout(record: RolloutRecord, alerts: Alerts): void {
   if (settled.length > 0) void alerts.settled(settled);
 }
 
-/** What makes two actions the same: their kind, and what they are done to. */
+/** Identity of an action for its alerts: its kind and its object. */
 function sameness({ action, request }: Pick<ActionRecord, "action" | "request">): string {
   switch (action) {
     case "restart":
@@ -72,7 +72,7 @@ function sameness({ action, request }: Pick<ActionRecord, "action" | "request">)
   }
 }
 
-/** What an action that succeeded has done: itself, and of all services each one. */
+/** The identities that a success covers: its own, and each service of an action on all services. */
 function coveredBy(record: ActionRecord): string[] {
   if (record.action !== "restart" || record.request["target_service"] !== "all") return [sameness(record)];
   return ["all", ...SERVICES].map((service) => `restart:${service}`);

@@ -1,4 +1,4 @@
-// The console's side of actions: opens the engine, and joins it with the store, the alerts, maintenance, the audit log and live output.
+// Joins the action engine with the store, the alerts, maintenance, the audit log and live output.
 
 import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -35,7 +35,7 @@ import { Enrolment } from "./enrolment.ts";
 import { LogTopics } from "./log-topics.ts";
 import { openRollouts } from "./rollout-service.ts";
 
-/** What the desk is made from. */
+/** Dependencies of the service. */
 export interface ActionServiceDeps {
   readonly options: ConsoleOptions;
   readonly audit: AuditLog;
@@ -43,12 +43,12 @@ export interface ActionServiceDeps {
   readonly notifier: Pick<Notifier, "openMaintenance" | "closeMaintenance">;
   readonly watch: Pick<ClusterWatch, "book" | "isHealthy">;
   readonly history: Pick<History, "errorsPerSecond">;
-  /** Which nodes are held, for polls to show too. */
+  /** The nodes' locks, which polls show too. */
   readonly locks: NodeLocks;
   readonly hub: Pick<Hub, "publish" | "addSource">;
 }
 
-/** The desk. One for each console. */
+/** The service. One instance for each console. */
 export class ActionService {
   readonly engine: ActionEngine;
   readonly outputs: OutputStore;
@@ -81,13 +81,16 @@ export class ActionService {
     this.#keyFile = parts.keyFile;
   }
 
-  /** Reads what there is, and begins to see to what an earlier console left unfinished. Throws BAD_ARGUMENT for a presets file that is none. */
+  /**
+   * Reads the history and begins to settle an earlier console's actions. Throws BAD_ARGUMENT for an invalid
+   * presets file.
+   */
   static async open(deps: ActionServiceDeps): Promise<ActionService> {
     const { options, alerts, watch, locks, hub } = deps;
     const { clock, log, random, dataFolder, directory } = options;
     const ssh = options.ssh ?? {};
     const presets = await readPresets(ssh.presetsFile);
-    // Where ssh itself keeps it (spec 4.7).
+    // The default of ssh itself (spec 4.7).
     const keyFile = ssh.keyFile ?? join(homedir(), ".ssh", "id_ed25519");
     const limit = ssh.historyLimit === undefined ? {} : { limit: ssh.historyLimit };
     const { history, setAsideAs } = await ActionHistory.open({ folder: dataFolder, clock, log, ...limit });
@@ -151,19 +154,19 @@ export class ActionService {
     return desk;
   }
 
-  /** Takes an action on. Throws ActionRefusal; without a key there is nothing to run it with. */
+  /** Accepts an action. Throws ActionRefusal, also for a missing key. */
   async submit(request: ActionRequest, operator: ActionOperator): Promise<TakenAction> {
     if (!request.dry_run) await requireKey(this.#keyFile);
     return await this.enrolment.explaining(() => this.engine.submit(request, operator));
   }
 
-  /** Takes a rollout on. Throws ActionRefusal. */
+  /** Accepts a rollout. Throws ActionRefusal. */
   async startRollout(request: RolloutRequest, operator: ActionOperator): Promise<RolloutRecord> {
     if (!request.dry_run) await requireKey(this.#keyFile);
     return await this.enrolment.explaining(() => this.rollouts.start(request, operator));
   }
 
-  /** Takes the nodes of a rollout back. Throws ActionRefusal. */
+  /** Brings the nodes of a rollout back. Throws ActionRefusal. */
   async goBack(before: RolloutRecord, wish: BackRequest, operator: ActionOperator): Promise<RolloutRecord> {
     if (!wish.dry_run) await requireKey(this.#keyFile);
     return await this.enrolment.explaining(() => this.rollouts.back(before, wish, operator));
@@ -174,7 +177,10 @@ export class ActionService {
     return this.#logs.tail(nodeId, service, lines);
   }
 
-  /** Takes nothing more and ends what runs on nodes, so that whoever waits for it is answered while the console still listens. */
+  /**
+   * Refuses new actions and ends those on nodes, while the console can still answer the requests that wait
+   * for them.
+   */
   async stop(): Promise<void> {
     this.#logs.close();
     await this.#closeRollouts();
@@ -188,7 +194,7 @@ export class ActionService {
   }
 }
 
-/** A node that can be reached. Throws ActionRefusal. */
+/** A reachable node. Throws ActionRefusal. */
 async function reachableNode(
   id: string,
   ways: {
@@ -202,7 +208,7 @@ async function reachableNode(
   return node;
 }
 
-/** Throws ActionRefusal where there is no key for SSH. */
+/** Throws ActionRefusal without an SSH key. */
 async function requireKey(keyFile: string): Promise<void> {
   try {
     await stat(keyFile);

@@ -1,4 +1,4 @@
-// Live output of actions on /ws/actions: what an action says, as it says it, and for those who come back what they have missed (D8).
+// Live output of actions on /ws/actions, with a replay of missed output for clients that reconnect (D8).
 
 import { ProblemError } from "#console/http/route.ts";
 import type { Hub } from "#console/live/hub.ts";
@@ -8,7 +8,7 @@ import { isUnfinished } from "#console/orchestration/action-history.ts";
 import type { ActionOutput, OutputEntry } from "#console/orchestration/action-output.ts";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
 
-/** What topics are made from. */
+/** Dependencies of the topics. */
 export interface ActionTopicsDeps {
   readonly hub: Pick<Hub, "publish">;
   readonly find: (id: string) => ActionRecord | undefined;
@@ -16,8 +16,8 @@ export interface ActionTopicsDeps {
 }
 
 /**
- * The topics of all actions. Messages carry the number of the newest entry of output that was told before them; whoever has missed more
- * than memory keeps finds it with GET /api/actions/{id}/output.
+ * The topics of all actions. Messages carry the number of the newest entry before them; a client that has
+ * missed more than memory holds reads GET /api/actions/{id}/output.
  */
 export class ActionTopics implements TopicSource {
   readonly #deps: ActionTopicsDeps;
@@ -33,17 +33,17 @@ export class ActionTopics implements TopicSource {
     return { topic: topicOf(id), backlog: () => this.#backlog(id, afterSeq ?? 0) };
   }
 
-  /** An action or one of its nodes is in another state. */
+  /** Sends a changed state of an action or of one of its nodes. */
   state(record: ActionRecord, seq: number): void {
     this.#deps.hub.publish(topicOf(record.id), { type: "action.state", seq, data: stateOf(record) });
   }
 
-  /** Something was said. */
+  /** Sends an entry of output. */
   output(id: string, entry: OutputEntry): void {
     this.#deps.hub.publish(topicOf(id), { type: "action.output", seq: entry.seq, data: outputOf(id, entry) });
   }
 
-  /** All was said. */
+  /** Sends the end of the output. */
   done(record: ActionRecord, seq: number): void {
     this.#deps.hub.publish(topicOf(record.id), { type: "action.done", seq, data: withoutOutput(record) });
   }

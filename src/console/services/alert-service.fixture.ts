@@ -1,4 +1,4 @@
-// An alert desk in the hands of a test: it says what each poll came to, and sees what is told.
+// A fixture for the alert service: it sets the outcome of each poll, and records the events.
 
 import { silentLogger } from "#base/log.ts";
 import type { AlertEvent } from "#console/alerts/alert-state-machine.ts";
@@ -7,19 +7,19 @@ import type { NodeReading, SecurityEvent } from "#console/cluster/cluster-state.
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { AlertService, type AlertServiceDeps } from "./alert-service.ts";
 
-/** A desk under test. */
+/** A service under test. */
 export interface ServiceUnderTest extends ReturnType<typeof testCluster> {
   readonly desk: AlertService;
   readonly events: AlertEvent[];
   readonly window: { errors: number; ops: number };
-  /** One round in which these nodes answer so; null does not answer. What it brought is saved at its end. */
+  /** Runs one poll round with these answers, null for none, and saves its outcome. */
   round(
     answers: Readonly<Record<string, Partial<NodeReading> | null>>,
     security?: SecurityEvent[],
   ): Promise<string[]>;
 }
 
-/** Starts one over nodes of these ids; `ends` takes what ends it. */
+/** Starts a service over nodes of these ids; `ends` receives its cleanup. */
 export async function startService(
   ends: (() => Promise<unknown>)[],
   nodes: readonly string[],

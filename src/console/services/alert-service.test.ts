@@ -1,4 +1,4 @@
-// Shows alerts from polls to the book: raised, moved, over and told (spec 3.1, 3.3, D11).
+// Tests alerts from polls to their records: raised, changed, ended and sent (spec 3.1, 3.3, D11).
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Condition } from "#console/alerts/condition.ts";

@@ -1,4 +1,4 @@
-// Where polls become alerts: the rules are asked after each, and what they find goes to the book, its file and whoever listens (spec 3.1, 6).
+// Evaluates the alert rules after each poll, stores the outcome and notifies listeners (spec 3.1, 6).
 
 import type { Audience } from "#base/audience.ts";
 import type { Clock } from "#base/clock.ts";
@@ -24,34 +24,34 @@ import type { ClusterState, NodeState, PollOutcome, SecurityEvent } from "#conso
 import type { History } from "#console/history/history.ts";
 import type { AlertRecord } from "#wire/webapi/alert.ts";
 
-/** Alerts of a node that nobody knows any more end after so long. */
+/** Time after which the alerts of a removed node end. */
 export const NODE_FORGOTTEN_MS: number = 3_600_000;
 
-/** What the service works with. */
+/** Dependencies of the service. */
 export interface AlertServiceDeps {
-  /** The console's data folder; it is there. */
+  /** The console's data folder, which exists. */
   readonly folder: string;
   readonly clock: Clock;
   readonly log: Logger;
   readonly cluster: Pick<ClusterState, "nodes" | "node" | "isStarting" | "onPoll" | "onRound">;
-  /** Must take a poll's figures before the service looks at them. */
+  /** Takes a poll's figures before the service reads them. */
   readonly history: Pick<History, "errorWindow" | "forecastDiskFullDays">;
-  /** Where users' roots are, as the metadata store says; kept fresh by whoever gives it. */
+  /** Home nodes of users, as the metadata store has them; kept fresh by the caller. */
   readonly homeOf?: HomeOf;
-  /** How the MetaServers do that the console watches; default none. */
+  /** Readings of the watched MetaServers; default none. */
   readonly metaServers?: () => readonly MetaServerReading[];
   /** True while the built-in password is in force (T10). */
   readonly isDefaultPassword: () => boolean;
 }
 
-/** Takes what one round of evaluation has found: what is so, and what has happened. For the notification layer. */
+/** Receives the conditions and occurrences of one evaluation round, for notifications. */
 export type ConditionListener = (
   conditions: readonly Condition[],
   happened: readonly Occurrence[],
   at: Moment,
 ) => void;
 
-/** The service. One for each console. */
+/** The service. One instance for each console. */
 export class AlertService {
   readonly #deps: AlertServiceDeps;
   readonly #store: AlertStore;
@@ -62,14 +62,14 @@ export class AlertService {
   readonly #ends: (() => void)[];
   readonly #conditionListeners = new Set<ConditionListener>();
   readonly #handledListeners = new Set<(key: string) => void>();
-  /** What polls since the last round have found, by node. */
+  /** Conditions since the last round, by node. */
   #found = new Map<string, Condition[]>();
   #happened: Occurrence[] = [];
-  /** Since when each node has answered without a gap, on the steady clock. */
+  /** Since when each node has answered every poll, on the steady clock. */
   readonly #answeringSinceMs = new Map<string, number>();
-  /** Nodes of which something is remembered. */
+  /** Nodes with state in this service. */
   readonly #known = new Set<string>();
-  /** Since when nodes with alerts have been unknown. */
+  /** Since when nodes with alerts are unknown. */
   readonly #missingSinceMs = new Map<string, number>();
 
   private constructor(deps: AlertServiceDeps, store: AlertStore) {
@@ -83,7 +83,7 @@ export class AlertService {
     ];
   }
 
-  /** Reads the alerts that are kept, and begins to evaluate. Throws CORRUPT when a newer version wrote them. */
+  /** Reads the saved alerts and begins to evaluate. Throws CORRUPT when a newer version wrote them. */
   static async open(deps: AlertServiceDeps): Promise<AlertService> {
     const store = await AlertStore.open(deps);
     const service = new AlertService(deps, store);
@@ -98,40 +98,42 @@ export class AlertService {
     return service;
   }
 
-  /** Why the last write of the alerts failed; undefined while all is well. */
+  /** Reason of the last failed write of the alerts; undefined after a success. */
   get failure(): string | undefined {
     return this.#store.failure;
   }
 
-  /** Tells every change of an alert, once it is on stable storage; the returned function ends that. */
+  /**
+   * Calls back for every change of an alert, once it is on stable storage; the returned function ends that.
+   */
   onEvent(listener: AlertListener): () => void {
     return this.#store.onEvent(listener);
   }
 
-  /** Tells what each round has found. */
+  /** Calls back with the conditions of each round. */
   onConditions(listener: ConditionListener): () => void {
     this.#conditionListeners.add(listener);
     return () => this.#conditionListeners.delete(listener);
   }
 
-  /** Tells the keys of alerts that an operator has acknowledged or resolved. */
+  /** Calls back with the keys of alerts that an operator has acknowledged or resolved. */
   onHandled(listener: (key: string) => void): () => void {
     this.#handledListeners.add(listener);
     return () => this.#handledListeners.delete(listener);
   }
 
-  /** Something happened that is an alert. Resolves when it is on stable storage. */
+  /** Raises the alert of an occurrence. Resolves when it is on stable storage. */
   happened(occurrence: Occurrence): Promise<void> {
     return this.#take([occurrence], momentOf(this.#deps.clock));
   }
 
-  /** What had failed has gone well since: the alerts of these keys are over. Resolves when that is on stable storage. */
+  /** Ends the alerts of these keys, whose cause is gone. Resolves when that is on stable storage. */
   settled(keys: Iterable<string>): Promise<void> {
     const { book } = this.#store;
     return this.#store.take(book.drop(keys, momentOf(this.#deps.clock)));
   }
 
-  /** A file of the console could not be read and was set aside (D24). */
+  /** Raises an alert about a console file that was unreadable and set aside (D24). */
   wasReset(file: string, setAsideAs?: string, began = "an empty one"): void {
     const kept = setAsideAs === undefined ? {} : { kept: setAsideAs };
     const detail = { file, began, ...kept };
@@ -143,12 +145,12 @@ export class AlertService {
     });
   }
 
-  /** A sign-in to the console failed; from the tenth within 15 minutes on it is an alert (W-03). */
+  /** Counts a failed sign-in; the tenth within 15 minutes raises an alert (W-03). */
   loginFailed(address: string): void {
     this.#logins.add(1, address, momentOf(this.#deps.clock));
   }
 
-  /** What is new of the attempts that MetaServers have told of, by their addresses. */
+  /** New attempts that MetaServers have reported, by their addresses. */
   attemptsAt(metaServers: ReadonlyMap<string, readonly SecurityEvent[]>): void {
     const at = momentOf(this.#deps.clock);
     this.#security.keepMetaServers(new Set(metaServers.keys()));
@@ -158,22 +160,26 @@ export class AlertService {
     if (happened.length > 0) void this.#take(happened, at);
   }
 
-  /** An action holds a node, or has just let go of it: a restart within the next minutes is no surprise (D24). */
+  /**
+   * Notes that an action holds a node or has just released it: a restart within minutes is expected (D24).
+   */
   touched(nodeId: string): void {
     this.#restarts.touched(nodeId, momentOf(this.#deps.clock));
   }
 
-  /** Lists alerts for somebody (D11). */
+  /** Lists the alerts that an audience may see (D11). */
   list(audience: Audience, filter: AlertFilter, page: AlertPage): { alerts: AlertRecord[]; total: number } {
     return listAlerts(this.#store.shown(), audience, filter, page);
   }
 
-  /** Counts unresolved alerts for somebody (D11). */
+  /** Counts the unresolved alerts that an audience may see (D11). */
   summary(audience: Audience): AlertCounts {
     return summarizeAlerts(this.#store.shown(), audience);
   }
 
-  /** Ids of the alerts that an operator's choice means: those it names, and for a key its open alert, else its latest. */
+  /**
+   * Ids of the alerts that an operator chooses: those named, and for a key its open alert, else its latest.
+   */
   idsOf(choice: { readonly ids: readonly string[]; readonly key: string | undefined }): string[] {
     const known = choice.ids.filter((id) => this.#store.book.find(id) !== undefined);
     if (choice.key === undefined) return known;
@@ -184,7 +190,7 @@ export class AlertService {
     return latest === undefined ? known : [...known, latest.id];
   }
 
-  /** The key of an alert that is kept; empty for one that is not. */
+  /** The key of a stored alert; empty for an unknown id. */
   keyOf(id: string): string {
     return this.#store.book.find(id)?.key ?? "";
   }
@@ -198,14 +204,14 @@ export class AlertService {
     return resolution;
   }
 
-  /** Resolves by hand every open alert that a filter lets pass, but those that stay in force; answers their ids. */
+  /** Resolves by hand all open alerts of a filter, except those that stay in force; returns their ids. */
   async resolveAll(filter: AlertFilter): Promise<readonly string[]> {
     const open = [...this.#store.book.openAlerts()].filter((alert) => passes(alert, filter));
     const { resolved } = await this.resolve(open.map(({ id }) => id));
     return resolved;
   }
 
-  /** Notes who has taken alerts on; answers the ids of those that are open, and of those that are not. */
+  /** Records an acknowledgement; returns the ids of open alerts, and of the others. */
   async acknowledge(ids: readonly string[], by: string): Promise<{ acked: string[]; resolved: string[] }> {
     const at = momentOf(this.#deps.clock);
     const { book } = this.#store;
@@ -216,7 +222,7 @@ export class AlertService {
     return { acked, resolved };
   }
 
-  /** Resolves when everything that was found so far is on stable storage and told. */
+  /** Resolves when all earlier changes are on stable storage and sent. */
   saved(): Promise<void> {
     return this.#store.take([]);
   }
@@ -236,7 +242,7 @@ export class AlertService {
     const conditions = [this.#offline(node)];
     const happened = this.#security.occurrences(node, securityEvents, at);
     if (reading === undefined) {
-      // The round tells of its silence.
+      // The round raises its silence.
       this.#answeringSinceMs.delete(node.id);
       this.#found.delete(node.id);
     } else {
@@ -257,7 +263,9 @@ export class AlertService {
     if (happened.length > 0) void this.#take(happened, at);
   }
 
-  /** What does not wait for a poll: silence, what is over, what is gone, and the console's own conditions. */
+  /**
+   * Evaluates everything but polls: silent nodes, ended and removed ones, and the console's own conditions.
+   */
   #round(): void {
     const { cluster, clock, isDefaultPassword } = this.#deps;
     const at = momentOf(clock);
@@ -314,7 +322,10 @@ export class AlertService {
     return sinceMs !== undefined && steadyMs - sinceMs >= 60_000;
   }
 
-  /** Keys of nodes that nobody has known for an hour. While nobody knows of any node, none is missing: the store may be down. */
+  /**
+   * Keys of nodes that are unknown for an hour. With no known node at all none is removed, since the store
+   * may be down.
+   */
   #orphans({ steadyMs }: Moment): string[] {
     const { cluster } = this.#deps;
     if (cluster.isStarting() || cluster.nodes().length === 0) return [];
@@ -333,7 +344,7 @@ export class AlertService {
     return keys;
   }
 
-  /** Watches remember nodes that are there. */
+  /** Forgets the state of removed nodes. */
   #forgetGone(): void {
     for (const id of this.#known) {
       if (this.#deps.cluster.node(id) !== undefined) continue;

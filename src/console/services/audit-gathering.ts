@@ -1,4 +1,4 @@
-// Pulls the audit log of every node, line after line, and notices when one no longer goes on from what was pulled before (D24, T8).
+// Pulls the audit log of every node and detects one that does not continue the pulled part (D24, T8).
 
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
@@ -20,22 +20,22 @@ import { copiedRestore, type LostLines, lostLines } from "#security/audit/lost-l
 import { type RestoreLine, readRestore } from "#security/audit/restore-line.ts";
 import { AUDIT_SUSPECT_MS, type FoundRestore } from "./restored-node.ts";
 
-/** How often the console asks a node for its audit lines; what is lost with the node's disk is younger than this. */
+/** Poll interval for audit lines; at most this much is lost with a node's disk. */
 export const AUDIT_GATHER_INTERVAL_MS = 30_000;
 /** Nodes asked for audit lines at once. */
 const AUDIT_GATHERS_AT_ONCE = 8;
-/** Pages of audit lines that are taken from a node in one go, so that one with much to tell does not hold a place. */
+/** Pages of audit lines per poll, so that a long log does not hold a slot. */
 const AUDIT_GATHER_PAGES = 8;
-/** Time in which a page of audit lines must have arrived. */
+/** Time limit for a page of audit lines. */
 const AUDIT_GATHER_TIMEOUT_MS = 5_000;
-/** Bytes of a page of audit lines with all that is around them, and of the longest line beyond the page's own bound. */
+/** Bytes of a page of audit lines with its envelope, and of the longest line beyond the page's own bound. */
 const AUDIT_GATHER_MAX_BYTES = 2_097_152;
-/** Bytes of audit lines that are taken from one node in a day, so that one that lies cannot push the others' out. */
+/** Bytes of audit lines from one node in a day, so that a lying node cannot push out the others' lines. */
 const AUDIT_GATHER_NODE_DAY_BYTES = 67_108_864;
-/** Chains that are begun for one node, one more with each break; then an operator must look. */
+/** Chains of one node, one more after each break; then an operator must look. */
 export const AUDIT_GENERATIONS_MAX = 16;
 
-/** What gathering needs. */
+/** Dependencies of gathering. */
 export interface AuditGatheringDeps {
   readonly copies: AuditCopies;
   /** The console's own log. */
@@ -43,17 +43,17 @@ export interface AuditGatheringDeps {
   readonly cluster: Pick<ClusterState, "onPoll" | "onRound">;
   readonly addresses: Pick<NodeAddresses, "target">;
   readonly http: Pick<NodeHttp, "get">;
-  /** Takes the console's own line about a break. */
+  /** Receives the console's own line about a break. */
   readonly audit: AuditSink;
-  /** Takes the alert about a break. */
+  /** Receives the alert about a break. */
   readonly onBroken: (occurrence: Occurrence) => void;
-  /** Takes a restore, which is why a log goes on from an earlier line. */
+  /** Receives a restore, which explains a log that continues from an earlier line. */
   readonly onRestored: (found: FoundRestore) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** The console itself, as one of those whose lines are kept. */
+/** The console as a source of lines. */
 const CONSOLE: NodeName = { id: CONSOLE_SOURCE, name: "the console" };
 
 const NOTHING_LOST: LostLines = { hash: undefined, count: 0, changed: new Set(), quotas: new Set() };
@@ -63,27 +63,30 @@ interface Source {
   dueMs: number;
   askedAtUnix: number;
   problem: string | undefined;
-  /** True once its log was read to its end: from then on a restore in it is news. */
+  /** True once its log is read to the end: a later restore in it is new. */
   isCaughtUp: boolean;
-  /** Bytes taken since this moment, at most a day ago. */
+  /** Begin of the day whose bytes are counted. */
   dayStartMs: number;
   dayBytes: number;
 }
 
-/** A log that does not go on from what was gathered. It is read anew, and accused at its end unless a restore in it says why. */
+/**
+ * A log that does not continue the gathered part. It is read again, and reported at its end unless it
+ * explains itself by a restore.
+ */
 interface Suspect {
   node: NodeName;
   readonly reason: string;
-  /** The chain as it was gathered before. */
+  /** The chain gathered before. */
   readonly generation: number;
   readonly knownSeq: number;
   readonly sinceMs: number;
-  /** True when an earlier console began to look at it, and may have taken what tells of a restore. */
+  /** True when an earlier console began the check, and may have gathered the line about a restore. */
   readonly isTakenUp: boolean;
   restore: RestoreLine | undefined;
 }
 
-/** What a node answers: its lines as they were written. */
+/** A node's answer: its lines as they were written. */
 export interface AuditAnswer {
   readonly lines: readonly string[];
   /** Number of its last line on stable storage. */
@@ -116,7 +119,7 @@ export class AuditGathering {
     ];
   }
 
-  /** How each source stands. */
+  /** State of each source. */
   chains(): { node: string; last_seq: number; asked_at: number; breaks: number; problem?: string }[] {
     const states = this.#deps.copies.states();
     return [...new Set([...states.keys(), ...this.#sources.keys()])].sort().map((node) => {
@@ -125,27 +128,27 @@ export class AuditGathering {
         node,
         last_seq: state?.head?.seq ?? 0,
         asked_at: source?.askedAtUnix ?? 0,
-        // One that is looked into accuses nobody yet.
+        // A chain under suspicion is not a break yet.
         breaks: (state?.generation ?? 1) - 1 - (state?.explained ?? 0) - (this.#suspects.has(node) ? 1 : 0),
         ...(source?.problem === undefined ? {} : { problem: source.problem }),
       };
     });
   }
 
-  /** Takes the console's own lines over, so that one look finds everything. Rejects when they cannot be read. */
+  /** Gathers the console's own lines, so that one search covers all. Rejects when they cannot be read. */
   takeOwn(): Promise<void> {
     this.#ownTurn = this.#ownTurn.catch(() => undefined).then(() => this.#takeOwnPages());
     return this.#ownTurn;
   }
 
-  /** Gathers no more. Whoever could not be cleared by now is accused: the next console would know nothing of it. */
+  /** Stops gathering. Open suspicions become breaks, since the next console would not know of them. */
   close(): void {
     for (const end of this.#ends) end();
     for (const suspect of this.#suspects.values()) this.#accuse(suspect);
     this.#suspects.clear();
   }
 
-  /** Those whom a console that was killed could not judge any more. */
+  /** Resumes the suspicions of a console that was killed. */
   #takeUpSuspects(): void {
     const sinceMs = this.#deps.clock.steadyMs();
     for (const [id, { generation, suspicion }] of this.#deps.copies.states()) {
@@ -164,7 +167,7 @@ export class AuditGathering {
       if (page.headSeq < after) this.#broken(CONSOLE, ended(page.headSeq, after));
       else {
         this.#takeAll(CONSOLE, page.lines);
-        // Without lines there is nothing to go on with, whatever number the last one is said to have.
+        // Without new lines the loop ends, even if the node reports a higher last number.
         if (page.lines.length === 0 || page.nextAfter >= page.headSeq) break;
       }
     }
@@ -172,7 +175,7 @@ export class AuditGathering {
   }
 
   #maybe(node: NodeState): void {
-    // A node by the console's own name must not speak for it.
+    // A node with the console's name must not write its chain.
     if (node.id === CONSOLE.id) return;
     const nowMs = this.#deps.clock.steadyMs();
     const source = this.#sourceOf(node.id, nowMs);
@@ -191,7 +194,7 @@ export class AuditGathering {
       });
   }
 
-  /** Takes what is new of one node. */
+  /** Gathers the new lines of one node. */
   private async gather(node: NodeState, source: Source): Promise<void> {
     const { copies, addresses, http, clock } = this.#deps;
     for (let page = 0; page < AUDIT_GATHER_PAGES; page++) {
@@ -201,7 +204,7 @@ export class AuditGathering {
         throw new NoAnswer(`its log broke ${generation - 1} times`);
       }
       if (isUsedUp(source, clock)) throw new NoAnswer("it has told more than a day's share");
-      // The last known line once more: whoever rewrites the past cannot keep its hash.
+      // Asks for the last known line again: a rewritten past cannot reproduce its hash.
       const after = Math.max(0, (head?.seq ?? 0) - 1);
       const body = await http.get(addresses.target(node.id), {
         path: `/audit?after=${after}&limit=${AUDIT_PAGE_LINES}`,
@@ -229,7 +232,7 @@ export class AuditGathering {
     }
   }
 
-  /** Takes lines; where the chain breaks among them, another begins with the line that does not follow. */
+  /** Appends lines; a line that breaks the chain begins another one. */
   #takeAll(from: NodeName, lines: readonly string[]): void {
     const { copies } = this.#deps;
     let rest = lines;
@@ -237,16 +240,16 @@ export class AuditGathering {
       const { taken, problem } = copies.take(from.id, rest);
       if (problem === undefined) return;
       this.#broken(from, problem);
-      // What is no line begins no chain either: it is asked for again, and not for ever.
+      // An invalid line begins no chain; it is asked for again a limited number of times.
       if (!isLine(rest[taken])) return;
       if ((copies.states().get(from.id)?.generation ?? 1) > AUDIT_GENERATIONS_MAX) return;
       rest = rest.slice(taken);
     }
   }
 
-  /** The chain of a node ends here, and another is gathered from its first line on, before anybody is accused. */
+  /** Ends a node's chain and gathers a new one from the first line, before a break is reported. */
   async #suspect({ id, name }: NodeName, reason: string): Promise<void> {
-    // One that changes again while it is looked at has had its chance.
+    // A second change during a check ends the check.
     await this.#judge(id);
     const { copies, log } = this.#deps;
     const { generation = 1, head } = copies.states().get(id) ?? {};
@@ -258,13 +261,13 @@ export class AuditGathering {
     this.#suspects.set(id, { node: { id, name }, ...found });
   }
 
-  /** Whose log cannot be read to its end is not spared for that. */
+  /** Reports suspects whose log was not read to its end in time. */
   #judgeOverdue(): void {
     const dueMs = this.#deps.clock.steadyMs() - AUDIT_SUSPECT_MS;
     for (const [id, { sinceMs }] of this.#suspects) if (sinceMs <= dueMs) void this.#judge(id);
   }
 
-  /** Lines that were taken may tell of a restore: of a log that is looked at it is kept, of one that simply goes on it is told. */
+  /** Looks for restores among new lines: kept for a suspect, reported at once for a log that continues. */
   #noteRestores(node: NodeName, lines: readonly string[], isCaughtUp: boolean): void {
     const suspect = this.#suspects.get(node.id);
     if (suspect !== undefined) suspect.node = { id: node.id, name: node.name };
@@ -275,11 +278,11 @@ export class AuditGathering {
       if (suspect === undefined) last = line;
       else if (line.upTo <= suspect.knownSeq) suspect.restore = line;
     }
-    // It follows the line before it, as every line that is taken: nothing that was gathered is lost.
+    // It continues the chain as every gathered line does: no line is lost.
     if (last !== undefined && isCaughtUp) this.#tellOfRestore(node, last, NOTHING_LOST);
   }
 
-  /** The log of a suspect was read to its end: a restore that goes on from a line that was gathered is the reason, else it is accused. */
+  /** Ends a check at the log's end: a restore from a gathered line explains it, else reports a break. */
   async #judge(id: string): Promise<void> {
     const suspect = this.#suspects.get(id);
     if (suspect === undefined) return;
@@ -287,13 +290,13 @@ export class AuditGathering {
       this.#deps.log.error("audit_not_compared", { node: id, error: errorText(error) });
       return false;
     });
-    // Somebody else may have judged meanwhile.
+    // A concurrent check may have finished first.
     if (this.#suspects.get(id) !== suspect) return;
     this.#suspects.delete(id);
     if (!isExplained) this.#accuse(suspect);
   }
 
-  /** True when a restore goes on from a line that was gathered, which is told then. */
+  /** True for a restore from a gathered line; reports it. */
   async #isExplained({ restore, node, generation, knownSeq, isTakenUp }: Suspect): Promise<boolean> {
     if (restore === undefined && !isTakenUp) return false;
     const { copies } = this.#deps;
@@ -302,7 +305,7 @@ export class AuditGathering {
     const line = restore ?? (await copiedRestore(copies, next, knownSeq));
     if (line === undefined) return false;
     const lost = await lostLines(copies, { source: node.id, generation }, line.upTo);
-    // Lines of long ago may be among the copies no more.
+    // Old lines may be gone from the copies.
     if (line.upTo > 0 && lost.hash !== undefined && lost.hash !== line.prev) return false;
     const taken = new Date(line.takenAtMs).toISOString();
     copies.explain(node.id, `restored from backup ${line.backup} of ${taken}, up to line ${line.upTo}`);
@@ -376,7 +379,7 @@ function isUsedUp(source: Source, clock: Clock): boolean {
 const HEAD = '{"entries":[';
 const TAIL = /^\],"next_after":\d{1,15},"head_seq":(\d{1,15}),"complete":(true|false)\}\s*$/;
 
-/** Cuts an answer into its lines without parsing and writing them again, which might change them. Throws NoAnswer for anything else. */
+/** Splits an answer into its lines as they are, without reserialising them. Throws NoAnswer if invalid. */
 export function readAnswer(body: Buffer): AuditAnswer {
   const text = body.toString("utf8");
   const end = text.lastIndexOf('],"next_after":');

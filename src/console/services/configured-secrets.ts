@@ -1,8 +1,8 @@
-// What the console was told in confidence, and no output, record or log of an action may show (decision D7, C-13).
+// The configured secrets that no output, record or log of an action may show (decision D7, C-13).
 import type { ReceiverSettings } from "#console/alerts/notification-settings.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 
-/** All of them as they are now: the operators' password may become another one. */
+/** All current secrets; the operators' password may change. */
 export function configuredSecrets({
   metricsToken,
   password,

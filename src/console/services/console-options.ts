@@ -1,4 +1,4 @@
-// What a console is started with.
+// The options of a console.
 
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
@@ -14,62 +14,62 @@ import type { DirectoryReader } from "#metaserver/directory/directory.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
 import type { PausePlacement } from "./maintenance-service.ts";
 
-/** How nodes are reached for actions, and what is allowed there; what is left out is as usual. */
+/** How nodes are reached for actions, and which actions are allowed. */
 export interface SshOptions {
   /** Private key; default ~/.ssh/id_ed25519. */
   readonly keyFile?: string;
-  /** User on all nodes, instead of those that they were enrolled with. */
+  /** User on all nodes, instead of the enrolled ones. */
   readonly user?: string;
-  /** Finished actions that are kept; default 100. */
+  /** Finished actions in the history; default 100. */
   readonly historyLimit?: number;
   readonly presetsFile?: string;
   /** Default true. */
   readonly allowsCustom?: boolean;
   /** Log files of this machine that operators may read without SSH (spec 4.1); default none. */
   readonly localLogs?: readonly LocalLog[];
-  /** Where nodes are while the metadata store does not answer (D20). */
+  /** Addresses of nodes while the metadata store does not answer (D20). */
   readonly snippet?: { readonly url: URL; readonly fetch: Fetch };
 }
 
-/** What a console is started with; only the entry of the command builds it from flags and environment. */
+/** The options of a console; only the command's entry builds them, from flags and environment. */
 export interface ConsoleOptions {
   readonly listen: HostPort;
   /** Certificate and key for HTTPS, PEM. */
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** Folder of its own files, which exists and is private. */
+  /** Folder of its files, which exists and is private. */
   readonly dataFolder: string;
   /** The shared metadata store, which the console closes at its end. */
   readonly directory: DirectoryReader;
-  /** Has that store place no new roots on a node; the console only reads it otherwise. */
+  /** Stops and resumes the placement of new roots on a node, the console's only write to the store. */
   readonly pausePlacement: PausePlacement;
-  /** What that store is, to be shown to operators; never its user or password. */
+  /** Kind and place of that store, as operators see it; never its user or password. */
   readonly store?: { readonly kind: "sqlite" | "postgres"; readonly place: string };
   readonly password: OperatorPassword;
   /** Wrong passwords from one address in 15 minutes; default 5 (D17). */
   readonly loginFailures?: number;
-  /** For tests: how long the answer to a wrong password is held back; default 1 s (D17). */
+  /** For tests: delay of the answer to a wrong password; default 1 s (D17). */
   readonly loginFailureDelayMs?: number;
-  /** Addresses and networks of proxies whose X-Forwarded-For counts; default none. */
+  /** Addresses and networks of trusted proxies, for X-Forwarded-For; default none. */
   readonly trustedProxies?: readonly string[];
   /** Lets operators sign in over plain HTTP from other machines. */
   readonly insecureHttp?: boolean;
   /** Default true (T12). */
   readonly allowQueryToken?: boolean;
-  /** The password in the metadata store's URL, which no output may show. */
+  /** The password in the metadata store's URL, masked in all output. */
   readonly storePassword?: string;
   /** Bearer token for the nodes' /metrics (T8). */
   readonly metricsToken?: string;
-  /** Networks that nodes may lie in beyond the usual ones (M-04). */
+  /** Additional networks that nodes may lie in (M-04). */
   readonly allowNodes?: readonly string[];
-  /** The MetaServers that are watched, by their gRPC addresses; default none. */
+  /** The watched MetaServers, by their gRPC addresses; default none. */
   readonly metaServers?: readonly HostPort[];
   /** Authority of the nodes' gRPC, PEM; undefined for nodes without TLS. */
   readonly nodeAuthority?: string;
-  /** Who is told of alerts; default nobody (spec 6). */
+  /** Receivers of alerts; default none (spec 6). */
   readonly notices?: NotificationSettings;
-  /** Lets operators sign in by name at an identity provider; default: with the password alone. */
+  /** Lets operators sign in by name at an identity provider; default: password only. */
   readonly people?: OperatorPeople;
-  /** Requests a second; default as decision D17 has them. */
+  /** Rate limits, in requests a second; default per decision D17. */
   readonly rates?: { readonly visitor: BucketRate; readonly operator: BucketRate };
   /** How nodes are reached for actions (spec 4.7). */
   readonly ssh?: SshOptions;
@@ -78,6 +78,6 @@ export interface ConsoleOptions {
   readonly log: Logger;
   /** For tests: checks every answer against its schema. */
   readonly checkReplies?: boolean;
-  /** For tests: how names of nodes become addresses. */
+  /** For tests: resolves node names. */
   readonly lookup?: Lookup;
 }

@@ -1,4 +1,4 @@
-// Which nodes are enrolled for actions over SSH, and for the others the command that enrols them (spec 4.7, D20).
+// The nodes enrolled for actions over SSH, and the enrolment command of the others (spec 4.7, D20).
 import { parseHostPort } from "#base/node-id.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type { ClusterState } from "#console/cluster/cluster-state.ts";
@@ -7,7 +7,7 @@ import type { ActionNodesReply } from "#wire/webapi/action-record.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 import { metaFlag } from "./meta-flag.ts";
 
-/** What is asked. */
+/** Dependencies of enrolment. */
 export interface EnrolmentDeps {
   /** The enrolled nodes; rejects when the store does not answer. */
   readonly nodes: () => Promise<readonly SshNode[]>;
@@ -16,7 +16,7 @@ export interface EnrolmentDeps {
   readonly store: ConsoleOptions["store"];
 }
 
-/** What is known of enrolment. One for each console. */
+/** State of enrolment. One instance for each console. */
 export class Enrolment {
   readonly #deps: EnrolmentDeps;
 
@@ -40,7 +40,7 @@ export class Enrolment {
     };
   }
 
-  /** Does something; a refusal because of a node that is not enrolled says how it is. */
+  /** Runs work; a refusal for a node that is not enrolled gets the enrolment command. */
   async explaining<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -61,7 +61,7 @@ export class Enrolment {
     );
   }
 
-  /** What is typed, but for the user whom only the machine's owner knows. */
+  /** The command to type, except for the user, which only the machine's owner knows. */
   #commandFor(nodeId: string): string {
     const { store, cluster } = this.#deps;
     return `grove node add ${nodeId} USER@${hostOf(cluster.node(nodeId)?.address)} ${metaFlag(store)}`;

@@ -1,4 +1,4 @@
-// The node that a user's root lives on, for what an operator asks of it, and what is said when it refuses or does not answer.
+// Finds a user's home node for an operator's request, and words its refusals and timeouts.
 import { isGroveError } from "#base/errors.ts";
 import type { ClusterState, NodeState } from "#console/cluster/cluster-state.ts";
 import type { UserList } from "#console/cluster/user-list.ts";
@@ -6,7 +6,7 @@ import { type OperatorSession, ProblemError } from "#console/http/route.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import { Code, codeName, StatusError } from "#wire/framing/status.ts";
 
-/** What knows where roots are. */
+/** Sources for the place of roots. */
 export interface HomeNodeDeps {
   readonly cluster: ClusterState;
   readonly directory: Pick<Directory, "findRoot">;
@@ -30,7 +30,9 @@ export async function homeNodeOf(deps: HomeNodeDeps, username: string): Promise<
   return node;
 }
 
-/** The store's word, else that of the node which reports the user. Throws STORE_UNAVAILABLE when neither can be had. */
+/**
+ * The store's answer, else that of the node which reports the user. Throws STORE_UNAVAILABLE without either.
+ */
 async function homeIdOf({ directory, users }: HomeNodeDeps, username: string): Promise<string | undefined> {
   try {
     const root = await directory.findRoot(username);
@@ -45,7 +47,10 @@ async function homeIdOf({ directory, users }: HomeNodeDeps, username: string): P
   return (await users.find(username))?.nodeId;
 }
 
-/** The hash of the operator's password, which nodes take for `what`. Throws NODE_ERROR where the console has none that they take. */
+/**
+ * The hash of the operator's password for `what` on nodes. Throws NODE_ERROR where the console has no form
+ * that they accept.
+ */
 export function passwordHashFor({ passwordHash }: OperatorSession, what: string): string {
   if (passwordHash !== "") return passwordHash;
   throw new ProblemError(
@@ -55,18 +60,18 @@ export function passwordHashFor({ passwordHash }: OperatorSession, what: string)
   );
 }
 
-/** What an audit line says of a change that was asked for. */
+/** Outcome of a requested change, in an audit line. */
 export type Outcome = "done" | "refused" | "unknown";
 
-/** What was wanted of a node, in words for when it is not known whether it was done. */
+/** A request to a node, in words for an unknown outcome. */
 export interface Wanted {
-  /** Of a failure that nobody foresaw. */
+  /** For an unexpected failure. */
   readonly failed: string;
-  /** How to find out whether it was done. */
+  /** How to find out the outcome. */
   readonly late: string;
 }
 
-/** What the caller is told of a failed call, and whether the change may have been made all the same. */
+/** The answer for a failed call, and whether the change may have been made. */
 export function judgedCall(
   error: unknown,
   node: NodeState,
@@ -84,7 +89,7 @@ export function judgedCall(
   const reason = metadata.get("svc-reason");
   if (code === Code.UNAVAILABLE && reason === undefined)
     return { problem: offline(node.name), outcome: "unknown" };
-  // The console has found the operator's password right: the node compares it with another one.
+  // The console has verified the operator's password, so the node has another one.
   const told = reason === "NOT_ADMIN" ? otherPassword(node) : `the node refused: ${message}`;
   const problem = new ProblemError("NODE_ERROR", told, {
     grpc_code: codeName(code),
@@ -94,7 +99,7 @@ export function judgedCall(
   return { problem, outcome: "refused" };
 }
 
-/** What is said of a node that refuses a password which the console has found right. */
+/** The sentence about a node that refuses a password which the console has verified. */
 export function otherPassword({ name }: NodeState): string {
   return `${name} has another password than this console's: give it the same ADMIN_PASSWORD_HASH, or see whether it was started with -no_password_path`;
 }

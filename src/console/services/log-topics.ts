@@ -1,4 +1,4 @@
-// Logs that operators follow on /ws/actions: one program on a node for all who follow the same log, ended with the last of them (D8, D10).
+// Followed logs on /ws/actions: one program on a node per log, ended with its last follower (D8, D10).
 import type { Clock } from "#base/clock.ts";
 import { ProblemError } from "#console/http/route.ts";
 import type { Hub } from "#console/live/hub.ts";
@@ -8,12 +8,12 @@ import type { LogReader } from "#console/orchestration/log-reader.ts";
 import { SERVICES, type Service } from "#wire/webapi/action-request.ts";
 import type { LogLine } from "#wire/webapi/log-tail.ts";
 
-/** Pause between two messages with lines of one log. */
+/** Interval between two messages of one log. */
 const LOG_EVENT_INTERVAL_MS = 100;
-/** Lines of a followed log that wait for their message; beyond them the oldest are dropped and counted. */
+/** Pending lines of a followed log; beyond them the oldest are dropped and counted. */
 const LOG_PENDING_LINES = 1_000;
 
-/** What topics of logs are made from. */
+/** Dependencies of the topics. */
 export interface LogTopicsDeps {
   readonly clock: Clock;
   readonly hub: Pick<Hub, "publish">;

@@ -1,4 +1,4 @@
-// Shows that the metadata store is told of a maintenance and of its end, also after a restart, and is not asked again while it answers slowly.
+// Tests the messages about a maintenance to the metadata store: begin, end, restarts and a slow store.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
@@ -46,7 +46,7 @@ test("an end that the store could not be told is told by the next console", asyn
   });
   await heard.promise;
   assert.deepEqual(told, [["n1", undefined]]);
-  // What was heard is on the disk before the desk has closed.
+  // Closing the service saves the answer.
   await second.desk.close();
   assert.deepEqual((await openService(folder, clock, away)).book.untold(), []);
 });

@@ -1,4 +1,4 @@
-// Puts nodes into maintenance and takes them out: silence here, no new roots by the metadata store, a line for whoever looks (D11, D19).
+// Maintenance of nodes: muted alerts, no new roots from the metadata store, and an audit line (D11, D19).
 
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
@@ -6,15 +6,15 @@ import { errorText, type Logger } from "#base/log.ts";
 import type { MaintenanceStore } from "#console/alerts/maintenance-store.ts";
 import type { KeptMaintenance, MaintenanceRequest, NodeMaintenance } from "#wire/webapi/maintenance.ts";
 
-/** How often the metadata store is told of a maintenance that it could not be told of. */
+/** Retry interval for a maintenance that the metadata store did not take. */
 export const PLACEMENT_PAUSE_RETRY_MS = 10_000;
-/** How often it is told of one again, since it may have been lost or restored. */
+/** Renewal interval, since the store may have been lost or restored. */
 const PLACEMENT_PAUSE_RENEW_MS = 300_000;
 
-/** Has the metadata store place no new roots on a node until a moment in unix milliseconds, or place them again (undefined). */
+/** Stops the placement of new roots on a node until unix milliseconds; undefined resumes it. */
 export type PausePlacement = (fsId: string, untilWallMs: number | undefined) => Promise<void>;
 
-/** What the service needs. */
+/** Dependencies of the service. */
 export interface MaintenanceServiceDeps {
   readonly book: MaintenanceStore;
   readonly pausePlacement: PausePlacement;
@@ -25,31 +25,34 @@ export interface MaintenanceServiceDeps {
   readonly log: Logger;
 }
 
-/** Who asks, for the audit log. */
+/** The operator, for the audit log. */
 export interface MaintenanceActor {
   readonly id: string;
   readonly requestId: string;
 }
 
-/** What the store was told of a node last. */
+/** The last message about a node to the store. */
 interface Told {
-  /** Unix seconds; undefined: it may place roots again. */
+  /** Unix seconds; undefined: placement is on. */
   readonly until: number | undefined;
   readonly atSteadyMs: number;
-  /** Why it does not know. */
+  /** The reason why the store did not take it. */
   readonly problem: string | undefined;
 }
 
-/** The service. One for each console. What the store could not be told is told again until it is, and what it was told from time to time: it may have been lost. */
+/**
+ * The service. One instance for each console. It retries failed messages to the store, and renews the others,
+ * since the store may have been lost.
+ */
 export class MaintenanceService {
   readonly #deps: MaintenanceServiceDeps;
   readonly #changeListeners = new Set<(nodeId: string) => void>();
   readonly #told = new Map<string, Told>();
-  /** Of how many tellings a node waits for the end; a slow store is not asked again meanwhile. */
+  /** Unfinished messages to the store by node; a slow store gets no more meanwhile. */
   readonly #waiting = new Map<string, number>();
   #isClosing = false;
   readonly #stopLooking: () => void;
-  /** The store is told one thing after another. */
+  /** Messages to the store are sequential. */
   #lastStep: Promise<unknown> = Promise.resolve();
 
   constructor(deps: MaintenanceServiceDeps) {
@@ -58,24 +61,27 @@ export class MaintenanceService {
     this.#look();
   }
 
-  /** Tells of each node whose maintenance is another than before; the returned function ends that. */
+  /** Calls back for each node whose maintenance changes; the returned function ends that. */
   onChange(listener: (nodeId: string) => void): () => void {
     this.#changeListeners.add(listener);
     return () => this.#changeListeners.delete(listener);
   }
 
-  /** The node's maintenance; undefined when it is in none. */
+  /** The node's maintenance; undefined without one. */
   of(nodeId: string): NodeMaintenance | undefined {
     const kept = this.#deps.book.of(nodeId);
     return kept === undefined ? undefined : this.#shown(kept);
   }
 
-  /** All nodes that are in maintenance. */
+  /** All nodes in maintenance. */
   list(): NodeMaintenance[] {
     return this.#deps.book.list().map((kept) => this.#shown(kept));
   }
 
-  /** Puts a node into maintenance, or changes its end; resolves once that holds and the store has been asked. Throws BAD_ARGUMENT. */
+  /**
+   * Begins a node's maintenance or changes its end; resolves once it is saved and the store was called.
+   * Throws BAD_ARGUMENT.
+   */
   async begin(
     nodeId: string,
     request: MaintenanceRequest,
@@ -92,7 +98,7 @@ export class MaintenanceService {
     return shown;
   }
 
-  /** Ends a node's maintenance now; resolves with undefined when it was in none. */
+  /** Ends a node's maintenance now; resolves to undefined without one. */
   async end(nodeId: string, actor: MaintenanceActor): Promise<NodeMaintenance | undefined> {
     const kept = await this.#deps.book.end(nodeId);
     if (kept === undefined) return undefined;
@@ -106,7 +112,7 @@ export class MaintenanceService {
     };
   }
 
-  /** Tells the store no more, once what is under way has ended. */
+  /** Ends all messages to the store, once those under way have ended. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#stopLooking();
@@ -123,7 +129,7 @@ export class MaintenanceService {
     };
   }
 
-  /** Tells the store what it does not know, and again what it was told long ago. */
+  /** Sends the store what it lacks, and renews old messages. */
   #look(): void {
     const { book, clock } = this.#deps;
     const nowMs = clock.steadyMs();
@@ -136,7 +142,7 @@ export class MaintenanceService {
     }
     const untold = new Set(book.untold());
     for (const nodeId of untold) if (!this.#waiting.has(nodeId)) void this.#tell(nodeId, undefined);
-    // What was to end by itself has.
+    // Drops maintenances that ended by themselves.
     for (const nodeId of this.#told.keys())
       if (!wanted.has(nodeId) && !untold.has(nodeId)) this.#forget(nodeId);
   }
@@ -150,12 +156,12 @@ export class MaintenanceService {
     this.#changed(nodeId);
   }
 
-  /** Never rejects: what came of it is kept. */
+  /** Never rejects: the outcome is kept. */
   #tell(nodeId: string, until: number | undefined): Promise<void> {
     const { pausePlacement, clock, log } = this.#deps;
     this.#waiting.set(nodeId, (this.#waiting.get(nodeId) ?? 0) + 1);
     const mine = this.#lastStep.then(async () => {
-      // The next console tells it.
+      // The next console sends it.
       if (this.#isClosing) return;
       let problem: string | undefined;
       try {
@@ -165,7 +171,7 @@ export class MaintenanceService {
         problem = errorText(error);
         log.warn("placement_not_paused", { node: nodeId, error: problem });
       }
-      // Told since then, it may have ended or got another end.
+      // Since the message the maintenance may have ended or got another end.
       if (this.#deps.book.of(nodeId)?.ends_at === until) {
         this.#told.set(nodeId, { until, atSteadyMs: clock.steadyMs(), problem });
       }

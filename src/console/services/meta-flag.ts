@@ -1,4 +1,4 @@
-// How commands that are shown to operators name the metadata store.
+// The flag of the metadata store in commands that operators see.
 import { shellWord } from "#base/shell-word.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 

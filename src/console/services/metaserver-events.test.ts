@@ -1,4 +1,4 @@
-// Shows that an attempt at a MetaServer becomes an alert of the console, once, and for operators alone (spec 5.7, D22).
+// Tests that an attempt at a MetaServer becomes one alert, for operators only (spec 5.7, D22).
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
@@ -29,7 +29,7 @@ const reported = (source: string, count: number, more: object = {}): SecurityRep
   return { source, document: JSON.stringify({ events: [{ ...event, ...more }] }) };
 };
 
-/** A desk that reads these reports; `read` is the next time. */
+/** A service over these reports; `read` waits for the next poll. */
 async function watched(
   reports: SecurityReport[],
 ): Promise<ServiceUnderTest & { read: () => Promise<void>; fail: { with?: Error } }> {

@@ -1,4 +1,4 @@
-// Reads from the metadata store what MetaServers have seen of attempts, every 10 s, and has it become alerts (spec 5.7, D22).
+// Polls the metadata store every 10 s for security events of MetaServers and raises alerts (spec 5.7, D22).
 import type { Clock } from "#base/clock.ts";
 import { ADDRESS_REREAD_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
@@ -6,7 +6,7 @@ import { SecurityEventFeed } from "#console/cluster/security-event-feed.ts";
 import type { DirectoryReader } from "#metaserver/directory/directory.ts";
 import type { AlertService } from "./alert-service.ts";
 
-/** What reading needs. */
+/** Dependencies of the poll. */
 export interface MetaServerEventsDeps {
   readonly directory: Pick<DirectoryReader, "securityReports">;
   readonly alerts: Pick<AlertService, "attemptsAt">;
@@ -14,7 +14,7 @@ export interface MetaServerEventsDeps {
   readonly log: Logger;
 }
 
-/** Begins to read; the answer ends it. A store that does not answer is told of elsewhere, and read again. */
+/** Begins to poll; the returned function ends it. Another alert covers a store that does not answer. */
 export function watchMetaServers({ directory, alerts, clock, log }: MetaServerEventsDeps): () => void {
   const feeds = new Map<string, SecurityEventFeed>();
   let isReading = false;
@@ -42,7 +42,7 @@ export function watchMetaServers({ directory, alerts, clock, log }: MetaServerEv
   return cancel;
 }
 
-/** What one MetaServer has told in no valid form keeps no other's from being read. */
+/** Reads one MetaServer's report; an invalid one does not affect the others. */
 function newsIn(feed: SecurityEventFeed, document: string): ReturnType<SecurityEventFeed["take"]> {
   try {
     return feed.take(Buffer.from(document));

@@ -1,4 +1,4 @@
-// Shows that a MetaServer is watched like a node: late at once, offline after 30 s, well again with the next answer; and that the desk tells it.
+// Tests the watch of a MetaServer: late at once, offline after 30 s, back with its next answer, alerted.
 import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";
 import { after, test } from "node:test";
@@ -16,7 +16,7 @@ after(async () => {
   for (const end of ends.toReversed()) await end();
 });
 
-/** A listener at a port to which a gRPC port belongs, which answers all that is asked with this status. */
+/** A listener beside a gRPC port that answers every request with this status. */
 async function listener(): Promise<{
   server: Server;
   port: number;

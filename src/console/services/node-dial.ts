@@ -1,4 +1,4 @@
-// Calls to one FileServer on an operator's behalf: over TLS, or within this machine, where nobody can read the password (spec 4.3, T9).
+// Calls to one FileServer for an operator, over TLS or within this machine only (spec 4.3, T9).
 
 import { isIP } from "node:net";
 import { isLoopbackAddress } from "#base/network.ts";
@@ -12,25 +12,28 @@ import {
   type ShowTrashResponse,
 } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
-/** What one SetQuota needs. */
+/** Input of SetQuota. */
 export interface QuotaCall {
   /** gRPC address of the node, host:port. */
   readonly address: string;
   readonly username: string;
   readonly quotaBytes: bigint;
-  /** Files and directories; 0 takes the entry away, undefined leaves it as it is. */
+  /** Files and directories; 0 removes the entry, undefined keeps it. */
   readonly inodeLimit: number | undefined;
   /** SHA-256 hex of the operator's password (T11). */
   readonly passwordHash: string;
   readonly timeoutMs: number;
 }
 
-/** Sets a quota on a node and gives its answer. Rejects with StatusError, and with ProblemError where the password must not be sent. */
+/**
+ * Sets a quota on a node. Rejects with StatusError, and with ProblemError where the password must not be
+ * sent.
+ */
 export type SetQuotaOnNode = (
   call: QuotaCall,
 ) => Promise<{ readonly success: boolean; readonly error: string; readonly inodeLimit: bigint }>;
 
-/** What one SetUserState needs. */
+/** Input of SetUserState. */
 export interface UserStateCall {
   /** gRPC address of the node, host:port. */
   readonly address: string;
@@ -40,12 +43,15 @@ export interface UserStateCall {
   readonly timeoutMs: number;
 }
 
-/** Has a decision about a user hold on a node and gives its answer. Rejects as SetQuotaOnNode does. */
+/** Sends a decision about a user to a node. Rejects as SetQuotaOnNode does. */
 export type SetUserStateOnNode = (
   call: UserStateCall,
 ) => Promise<Pick<SetUserStateResponse, "applied" | "sessionsEnded" | "state">>;
 
-/** Dials nodes whose certificates an authority (PEM) has signed; undefined for nodes without TLS, which must be on this machine. */
+/**
+ * A dialer for nodes with certificates of an authority (PEM); undefined for nodes without TLS, on this
+ * machine only.
+ */
 export function quotaDialer(authority: string | undefined): SetQuotaOnNode {
   return ({ username, quotaBytes, inodeLimit, ...call }) =>
     onNode(authority, call, (files, options) =>
@@ -62,12 +68,12 @@ export function userStateDialer(authority: string | undefined): SetUserStateOnNo
     onNode(authority, call, (files, options) => files.setUserState({ state }, options));
 }
 
-/** What a call about a user's trash needs. */
+/** Input of a call about a user's trash. */
 export interface TrashCall {
   /** gRPC address of the node, host:port. */
   readonly address: string;
   readonly username: string;
-  /** The user is shown it. */
+  /** Shown to the user. */
   readonly reason: string;
   /** SHA-256 hex of the operator's password (T11). */
   readonly passwordHash: string;
@@ -112,7 +118,7 @@ async function onNode<T>(
       { reason: "TLS_REQUIRED" },
     );
   }
-  // Operators call now and then: a connection that is kept would be one more thing that can be stale.
+  // Operators call rarely: a pooled connection would often be stale.
   const channel = new GrpcChannel({
     addresses: [address],
     limits: { connectMs: timeoutMs },

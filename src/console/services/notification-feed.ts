@@ -1,16 +1,16 @@
-// Brings what the alert desk finds to the notification layer.
+// Forwards conditions and alerts to the notification layer.
 import type { Notifier } from "#console/alerts/notifier.ts";
 import type { ClusterState } from "#console/cluster/cluster-state.ts";
 import type { AlertService } from "./alert-service.ts";
 
-/** What is joined. */
+/** The joined parts. */
 export interface NotificationFeedDeps {
   readonly notifier: Notifier;
   readonly desk: AlertService;
   readonly cluster: Pick<ClusterState, "node">;
 }
 
-/** Joins them; the returned function parts them again. */
+/** Joins them; the returned function disconnects them. */
 export function feedNotifications({ notifier, desk, cluster }: NotificationFeedDeps): () => void {
   const ends = [
     desk.onConditions((conditions, happened, at) => {
@@ -20,7 +20,7 @@ export function feedNotifications({ notifier, desk, cluster }: NotificationFeedD
     desk.onHandled((key) => notifier.acked(key)),
     desk.onEvent(({ kind, alert }) => {
       if (kind !== "resolved") return;
-      // What is about a node that is gone gets no more conditions, and what failed and then went well none either: their end comes from the book.
+      // A removed node, or an action that has succeeded since, raises no condition that would end the notice.
       const isGone = alert.node_id !== undefined && cluster.node(alert.node_id) === undefined;
       if (isGone || (alert.type === "action_failed" && alert.resolved_by === "auto"))
         notifier.forget(alert.key);

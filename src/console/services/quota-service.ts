@@ -1,4 +1,4 @@
-// Changes quotas for operators: finds the home node, asks it, writes the audit line, then answers (spec 4.3, decisions D6, T9, T17, T23).
+// Changes quotas for operators: asks the home node, audits, answers (spec 4.3, decisions D6, T9, T17, T23).
 
 import type { z } from "zod";
 import type { AuditSink } from "#base/audit-act.ts";
@@ -24,15 +24,15 @@ import {
 } from "./home-node.ts";
 import type { SetQuotaOnNode } from "./node-dial.ts";
 
-/** Changes of quotas under way or waiting at once; more are answered RATE_LIMITED. */
+/** Concurrent and waiting changes of quotas; more are answered RATE_LIMITED. */
 export const QUOTA_CHANGES_AT_ONCE = 64;
-/** Time in which a node must have set a quota, connecting included. */
+/** Time limit for a node to set a quota, connecting included. */
 export const QUOTA_CHANGE_TIMEOUT_MS = 5_000;
 
-/** What a change answers (decision D6). */
+/** The answer to a change (decision D6). */
 export type QuotaChanged = z.infer<typeof quotaChanged>;
 
-/** What the service needs. */
+/** Dependencies of the service. */
 export interface QuotaServiceDeps {
   readonly clock: Clock;
   readonly log: Logger;
@@ -43,24 +43,24 @@ export interface QuotaServiceDeps {
   readonly audit: AuditSink;
   /** Resolves when the audit lines taken so far are on stable storage. */
   readonly flushAudit: () => Promise<void>;
-  /** How long a node may take; tests shorten it. */
+  /** A node's time limit; shorter in tests. */
   readonly timeoutMs?: number;
 }
 
-/** A change that an operator wants. */
+/** A requested change. */
 export interface QuotaRequest {
   /** In its canonical form. */
   readonly username: string;
-  /** 0 to 2^64 - 1; 0 takes the entry away, so that the default applies. */
+  /** 0 to 2^64 - 1; 0 removes the entry, so that the default applies. */
   readonly quotaBytes: bigint;
-  /** Files and directories, 0 to 2^32 - 1; 0 takes the entry away, undefined leaves it as it is. */
+  /** Files and directories, 0 to 2^32 - 1; 0 removes the entry, undefined keeps it. */
   readonly inodeLimit?: number | undefined;
   readonly operator: OperatorSession;
   readonly address: string;
   readonly requestId: string;
 }
 
-/** How FileServers say that a user has no root there (decision D19). */
+/** A FileServer's message for a user without a root there (decision D19). */
 const NO_SUCH_USER_TEXT = "no such user on this fileserver";
 
 const WANTED: Wanted = {
@@ -68,7 +68,7 @@ const WANTED: Wanted = {
   late: "whether the quota has changed shows in the list after its next poll",
 };
 
-/** The service. Changes of one user's quota are made one after another, so that the last one asked for is the last one made. */
+/** The service. Changes of one user's quota are sequential, so that the last request wins. */
 export class QuotaService {
   readonly #deps: QuotaServiceDeps;
   readonly #last = new Map<string, Promise<unknown>>();
@@ -79,8 +79,8 @@ export class QuotaService {
   }
 
   /**
-   * Changes a quota. Throws ProblemError: NO_SUCH_USER, NODE_OFFLINE when the home node cannot be reached (nothing is queued), NODE_ERROR
-   * when it refuses, NODE_TIMEOUT when it is not known whether it has made the change.
+   * Changes a quota. Throws ProblemError: NO_SUCH_USER, NODE_OFFLINE for an unreachable home node (nothing is
+   * queued), NODE_ERROR for its refusal, NODE_TIMEOUT for an unknown outcome.
    */
   async change(wish: QuotaRequest): Promise<QuotaChanged> {
     if (this.#atOnce >= QUOTA_CHANGES_AT_ONCE) {
@@ -136,7 +136,7 @@ export class QuotaService {
     };
   }
 
-  /** Answers the inode limit that is in force then; 0 of a node that knows none. */
+  /** Sets it and returns the inode limit in force; 0 from a node without one. */
   async #ask(node: NodeState, { username, quotaBytes, inodeLimit, operator }: QuotaRequest): Promise<number> {
     const passwordHash = passwordHashFor(operator, "changes of quotas");
     const {
@@ -165,7 +165,7 @@ export class QuotaService {
         "this user has never been on the home node: there is no root to set a quota for",
       );
     }
-    // The console has found the operator's password right: where nothing else is said, the node compares it with another one.
+    // The console has verified the operator's password, so the node has another one.
     const told = error === NOT_ADMIN_TEXT ? otherPassword(node) : `the node refused: ${error}`;
     throw new ProblemError("NODE_ERROR", told, {
       grpc_code: codeName(Code.OK),
@@ -173,7 +173,7 @@ export class QuotaService {
     });
   }
 
-  /** Written before the answer: a change that an operator has seen succeed is in the log whatever happens next. */
+  /** Written before the answer, so that the log has every change that an operator has seen succeed. */
   async #record(
     { username, quotaBytes, inodeLimit, operator, address, requestId }: QuotaRequest,
     node: NodeState,

@@ -1,4 +1,4 @@
-// What a restore has cost: the users whose roots are gone, or older than they were, as far as the console saw them before.
+// Tests the reported losses of a restore: users whose roots are gone or older than the console saw them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { textOf } from "#console/alerts/alert-texts.ts";
@@ -91,7 +91,7 @@ test("a restored node that starts again before the restore is told is held again
       ["critical", "dave@example.com", undefined],
     );
   }
-  // Whoever saw nothing of the time before knows nothing.
+  // A console without earlier polls has no losses to report.
   poll(9_000, older);
   assert.equal(nodes.occurrenceOf(found()).detail?.["is_partial"], 1);
   nodes.close();

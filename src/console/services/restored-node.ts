@@ -1,4 +1,4 @@
-// What a restore of a node has cost, as far as the console knows: it remembers what each node said before its last restart.
+// Reports the losses of a node's restore from what the console saw before the node's last restart.
 
 import { shellWord } from "#base/shell-word.ts";
 import { alertKey } from "#console/alerts/alert-kinds.ts";
@@ -10,35 +10,35 @@ import type { RestoreLine } from "#security/audit/restore-line.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 import { metaFlag } from "./meta-flag.ts";
 
-/** How long a log that does not go on from what was gathered may take to be read to its end before it is accused. */
+/** Time limit for reading a log to its end before a break in it is reported. */
 export const AUDIT_SUSPECT_MS = 600_000;
-/** Users that an alert about a restored node names, of those whose roots are gone, older, or have an older quota each. */
+/** Users that an alert about a restored node names, for each kind of loss. */
 const RESTORE_USERS_NAMED = 20;
 
-/** A restore that the console has found in a node's log. */
+/** A restore in a node's log. */
 export interface FoundRestore {
   readonly node: NodeName;
   readonly line: RestoreLine;
   readonly lost: LostLines;
 }
 
-/** Runs that are kept of each node. */
+/** Remembered runs of each node. */
 const RUNS_MAX = 3;
 
 type Users = Pick<NodeReading, "perUserStorage" | "perUserQuota" | "perUserDetail" | "usersWithheld">;
 
-/** A run of a node that is over, and its users as they were at its end. Both moments by the node's clock. */
+/** An ended run of a node, with its users at its end. Both moments by the node's clock. */
 interface Run {
   readonly startedUnix: number;
-  /** When the next one was started. */
+  /** Start of the next one. */
   readonly endedUnix: number;
   readonly users: Users;
 }
 
-/** Keeps, for each node, its users as they were before it was started last, and before the starts that came shortly before that one. */
+/** Remembers each node's users before its last start, and before earlier starts shortly before that one. */
 export class RestoredNodes {
   readonly #last = new Map<string, NodeReading>();
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #runs = new Map<string, readonly Run[]>();
   readonly #store: ConsoleOptions["store"];
   readonly #end: () => void;
@@ -59,9 +59,9 @@ export class RestoredNodes {
     }, "first");
   }
 
-  /** The alert about a restore: what is gone, and what is older than it was. */
+  /** The alert about a restore: gone roots and older ones. */
   occurrenceOf({ node, line, lost }: FoundRestore): Occurrence {
-    // One that has begun since the restore is of what was restored.
+    // A run that began after the restore is of the restored state.
     const began = ({ startedUnix }: Run): boolean => !((startedUnix + 1) * 1_000 > line.atMs);
     const before = this.#runs.get(node.id)?.findLast(began)?.users;
     const now = this.#last.get(node.id);
@@ -72,7 +72,7 @@ export class RestoredNodes {
     const isGone = new Set(gone);
     const differs = (a: ReadonlyMap<string, unknown>, b: ReadonlyMap<string, unknown>): string[] =>
       [...a].flatMap(([user, what]) => (!isGone.has(user) && b.get(user) !== what ? [user] : []));
-    // Bytes alone do not tell of folders, nor of a file in the place of another.
+    // Byte counts miss folders and replaced files.
     const older = isKnown
       ? [...differs(before.perUserStorage, now.perUserStorage), ...differs(inodesOf(before), inodesOf(now))]
       : [];
@@ -100,13 +100,13 @@ export class RestoredNodes {
     };
   }
 
-  /** Remembers no more. */
+  /** Forgets everything. */
   close(): void {
     this.#end();
   }
 }
 
-/** Those that a restore which is still looked into may have ended: of a node that starts again and again, the first of them, and the newest. */
+/** The runs that an unfinished check may need: of frequent restarts the first and the newest. */
 function withRun(runs: readonly Run[], run: Run): readonly Run[] {
   const recent = runs.filter(({ endedUnix }) => run.endedUnix - endedUnix <= AUDIT_SUSPECT_MS / 1_000);
   return [...recent.slice(0, 1), ...recent.slice(1).slice(-(RUNS_MAX - 2)), run];
@@ -118,14 +118,17 @@ function inodesOf({ perUserDetail }: Users): ReadonlyMap<string, number | null> 
   );
 }
 
-/** How many, and the first of them by name. */
+/** The number of users, and the first of them by name. */
 function listed(name: string, users: readonly string[]): Readonly<Record<string, string | number>> {
   if (users.length === 0) return {};
   const named = users.toSorted().slice(0, RESTORE_USERS_NAMED);
   return { [name]: named.join(", "), [`${name}_count`]: users.length };
 }
 
-/** What gives up the roots that are named. Names come from nodes: none is more than one word of it, and none an option. */
+/**
+ * The command that gives up the named roots. Names come from nodes: each is one quoted word, and never an
+ * option.
+ */
 function commandFor(gone: readonly string[], store: ConsoleOptions["store"]): { readonly command?: string } {
   const named = gone.toSorted().slice(0, RESTORE_USERS_NAMED);
   const words = named.filter((user) => !user.startsWith("-")).map(shellWord);

@@ -1,4 +1,4 @@
-// The console's side of rollouts: joins them with its polls, the actions, the audit log, the alerts and live state.
+// Joins rollouts with the console's polls, the actions, the audit log, the alerts and live state.
 
 import type { ClusterWatch } from "#console/cluster/cluster-watch.ts";
 import { openPulse } from "#console/cluster/node-pulse.ts";
@@ -16,7 +16,7 @@ import type { AlertService } from "./alert-service.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 import { RolloutTopics } from "./rollout-topics.ts";
 
-/** What rollouts are made from. */
+/** Dependencies of rollouts. */
 export interface RolloutServiceDeps {
   readonly options: Pick<ConsoleOptions, "clock" | "log" | "random" | "dataFolder">;
   readonly audit: AuditLog;
@@ -26,14 +26,14 @@ export interface RolloutServiceDeps {
   readonly hub: Pick<Hub, "publish" | "addSource">;
 }
 
-/** What actions and rollouts share. */
+/** Dependencies that actions and rollouts share. */
 export interface Shared
   extends Pick<RolloutsDeps, "locks" | "nodes" | "nameOf" | "secrets" | "openMaintenance"> {
   readonly engine: Pick<ActionEngine, "takeStep">;
   readonly runner: TargetRunner;
 }
 
-/** Opens them; the answer's `close` interrupts those that run. */
+/** Opens rollouts; `close` of the result interrupts those that run. */
 export async function openRollouts(
   { options, audit, alerts, watch, history: figures, hub }: RolloutServiceDeps,
   { engine, runner, ...shared }: Shared,

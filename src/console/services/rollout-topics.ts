@@ -1,4 +1,4 @@
-// Live state of rollouts on /ws/actions: the whole record at each change, numbered by its own count of changes (D8).
+// Live state of rollouts on /ws/actions: the whole record at each change, with its change count (D8).
 
 import { ProblemError } from "#console/http/route.ts";
 import type { Hub } from "#console/live/hub.ts";
@@ -6,7 +6,7 @@ import type { Subscription, TopicSource } from "#console/live/live-requests.ts";
 import type { TopicMessage } from "#console/live/live-stream.ts";
 import type { RolloutRecord } from "#wire/webapi/rollout.ts";
 
-/** What topics are made from. */
+/** Dependencies of the topics. */
 export interface RolloutTopicsDeps {
   readonly hub: Pick<Hub, "publish">;
   readonly find: (id: string) => RolloutRecord | undefined;
@@ -34,7 +34,7 @@ export class RolloutTopics implements TopicSource {
     };
   }
 
-  /** Something about a rollout is otherwise. */
+  /** Sends a changed record. */
   state(record: RolloutRecord): void {
     this.#deps.hub.publish(topicOf(record.id), stateOf(record));
   }

@@ -1,4 +1,4 @@
-// A user's trash for operators: names for a reason alone, which the user is shown, and one item back to where it was (decision D13).
+// A user's trash for operators: names, and restores of one item, for a reason that the user sees (D13).
 import type { z } from "zod";
 import type { AuditSink } from "#base/audit-act.ts";
 import { toJson64 } from "#base/json64.ts";
@@ -12,33 +12,36 @@ import { type HomeNodeDeps, homeNodeOf, judgedCall, passwordHashFor, type Wanted
 import type { TrashOnNode } from "./node-dial.ts";
 import { QUOTA_CHANGE_TIMEOUT_MS } from "./quota-service.ts";
 
-/** Items of a user's trash that the console asks for at once. */
+/** Page size of a user's trash. */
 export const USER_TRASH_PAGE = 100;
 
-/** What the desk needs. */
+/** Dependencies of the service. */
 export interface TrashServiceDeps extends HomeNodeDeps {
   readonly log: Logger;
   readonly onNode: TrashOnNode;
   readonly audit: AuditSink;
-  /** Resolves when the audit lines taken so far are on stable storage. */
+  /** Resolves when the earlier audit lines are on stable storage. */
   readonly flushAudit: () => Promise<void>;
 }
 
-/** Who wants to see or change whose trash, and why. */
+/** A request for a user's trash, with operator and reason. */
 export interface TrashRequest {
   /** In its canonical form. */
   readonly username: string;
-  /** The user is shown it. */
+  /** Shown to the user. */
   readonly reason: string;
   readonly operator: OperatorSession;
   readonly address: string;
   readonly requestId: string;
 }
 
-/** The last moment that a date can be, in milliseconds. */
+/** The latest valid Date, in milliseconds. */
 const LAST_MOMENT_MS = 8_640_000_000_000_000n;
 
-/** The desk. The console's audit log names the operator; node and user are told of the administrator, and why. */
+/**
+ * The service. The console's audit log names the operator; node and user see "the administrator" and the
+ * reason.
+ */
 export class TrashService {
   readonly #deps: TrashServiceDeps;
 
@@ -61,7 +64,7 @@ export class TrashService {
     });
   }
 
-  /** Brings an item back; nothing is replaced. Throws ProblemError as changes of quotas do. */
+  /** Restores an item without replacing anything. Throws ProblemError as changes of quotas do. */
   restore(
     wish: TrashRequest,
     item: { readonly trashId: string; readonly renames: boolean },
@@ -85,7 +88,7 @@ export class TrashService {
     return { address, username, reason, passwordHash, timeoutMs: QUOTA_CHANGE_TIMEOUT_MS };
   }
 
-  /** The line is written before the answer: what an operator has seen is in the log whatever happens next. */
+  /** Written before the answer, so that the log has everything that an operator has seen. */
   async #ask<T>(
     act: "trash.look" | "trash.restore",
     wish: TrashRequest,
@@ -139,7 +142,7 @@ function itemOf(item: TrashItem): UserTrashItem {
   };
 }
 
-/** A node may say anything: what is no moment is told as none. */
+/** Seconds of a node's time; null for an invalid one. */
 function secondsOf(ms: bigint): number | null {
   return ms <= 0n || ms > LAST_MOMENT_MS ? null : Number(ms / 1_000n);
 }

@@ -1,4 +1,4 @@
-// Locks users out for operators, and lets them in again: pushes the decision to every node, and tells what each of them says.
+// Locks users out and lets them in again: sends the decision to every node and reports their answers.
 import type { z } from "zod";
 import type { AuditActName, AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
@@ -15,13 +15,13 @@ import type { userStateChanged, userStateKnown } from "#wire/webapi/user-state.t
 import type { SetUserStateOnNode } from "./node-dial.ts";
 import { QUOTA_CHANGES_AT_ONCE } from "./quota-service.ts";
 
-/** How long a node may take for a decision about a user that the console pushes; all are asked at once. */
+/** A node's time limit for a pushed decision; all nodes are called concurrently. */
 const USER_STATE_PUSH_TIMEOUT_MS = 4_000;
 
 type Changed = z.infer<typeof userStateChanged>;
 type Known = z.infer<typeof userStateKnown>;
 
-/** What the desk needs. */
+/** Dependencies of the service. */
 export interface UserStateServiceDeps {
   readonly clock: Pick<Clock, "wallMs">;
   readonly log: Logger;
@@ -29,21 +29,21 @@ export interface UserStateServiceDeps {
   readonly decided: Pick<DecidedUsers, "latest" | "decide" | "inheritedBy">;
   readonly setOnNode: SetUserStateOnNode;
   readonly audit: AuditSink;
-  /** Resolves when the audit lines taken so far are on stable storage. */
+  /** Resolves when the earlier audit lines are on stable storage. */
   readonly flushAudit: () => Promise<void>;
 }
 
-/** A decision that an operator wants; what is undefined stays as it is. */
+/** A requested decision; undefined fields stay as they are. */
 export interface UserStateRequest {
   /** In its canonical form. */
   readonly username: string;
   readonly disabled?: boolean | undefined;
   readonly closesShares?: boolean | undefined;
-  /** True ends all sessions, and no ID token of before opens one. */
+  /** True ends all sessions, and invalidates earlier ID tokens. */
   readonly endsSessions?: boolean | undefined;
-  /** Hands the root over, in the place of an earlier one to the same user. */
+  /** Hands the root over, replacing an earlier handing over to the same user. */
   readonly handsOver?: Pick<HandOver, "mayDelete" | "to" | "untilMs"> | undefined;
-  /** The user to whom the root is handed over no more. */
+  /** The user whose handing over ends. */
   readonly endsHandOverTo?: string | undefined;
   readonly reason: string;
   readonly operator: OperatorSession;
@@ -55,11 +55,11 @@ interface Outcome {
   readonly node: NodeState;
   readonly sessionsEnded: number;
   readonly problem: string | null;
-  /** What the node knows that is newer. */
+  /** A newer state that the node has. */
   readonly later?: UserState | undefined;
 }
 
-/** The desk. */
+/** The service. */
 export class UserStateService {
   readonly #deps: UserStateServiceDeps;
   #atOnce = 0;
@@ -68,7 +68,7 @@ export class UserStateService {
     this.#deps = deps;
   }
 
-  /** What is decided about a user. Throws what the store throws where nothing was decided here either. */
+  /** The known state of a user. Throws the store's error where no decision is known here either. */
   async known(username: string): Promise<Known> {
     const nowMs = this.#deps.clock.wallMs();
     const state = await this.#deps.decided.latest(username);
@@ -96,7 +96,10 @@ export class UserStateService {
       .map(({ owner, ...handOver }) => ({ root: owner, ...handedOver(handOver) }));
   }
 
-  /** Decides and pushes. Throws BAD_ARGUMENT, ProblemError RATE_LIMITED, and NODE_ERROR when no node has taken it. */
+  /**
+   * Decides and sends. Throws BAD_ARGUMENT, ProblemError RATE_LIMITED, and NODE_ERROR when no node has taken
+   * it.
+   */
   async change(wish: UserStateRequest): Promise<Changed> {
     if (this.#atOnce >= QUOTA_CHANGES_AT_ONCE) {
       const again = { retryAfterSeconds: 1 };
@@ -112,7 +115,7 @@ export class UserStateService {
 
   async #change(wish: UserStateRequest): Promise<Changed> {
     const { username } = wish;
-    // Where the store is away the nodes' own answers say what is newer.
+    // While the store is down, the nodes' answers have newer states.
     const known = await this.#deps.decided.latest(username).catch(() => undefined);
     let state = this.#stateOf(wish, known);
     let outcomes = await this.#push(state, wish);
@@ -145,7 +148,7 @@ export class UserStateService {
   #stateOf(wish: UserStateRequest, known: UserState | undefined): UserState {
     const nowMs = Math.trunc(this.#deps.clock.wallMs());
     const handOvers = handOversOf(wish, known, nowMs);
-    // What concerns the root alone says nothing of who may come in.
+    // A handing over of the root alone is no decision about access.
     const isEntry = wish.disabled !== undefined || wish.endsSessions === true;
     return checkedUserState({
       username: wish.username,
@@ -163,7 +166,7 @@ export class UserStateService {
     });
   }
 
-  /** A node that is offline by the last poll is asked all the same: it may be back, and each has its own time. */
+  /** Calls nodes that the last poll found offline too: they may be back, and have their own time limit. */
   #push(state: UserState, { operator }: UserStateRequest): Promise<Outcome[]> {
     const { cluster, setOnNode } = this.#deps;
     return Promise.all(
@@ -180,14 +183,14 @@ export class UserStateService {
           const problem = applied ? null : "it knows a newer decision of another administrator, which stays";
           return { node, sessionsEnded, problem, later };
         } catch (error) {
-          // The causes say the same again in fewer words.
+          // The causes repeat the message in fewer words.
           return { node, sessionsEnded: 0, problem: error instanceof Error ? error.message : String(error) };
         }
       }),
     );
   }
 
-  /** Written before the answer: what an operator has seen succeed is in the log whatever happens next. */
+  /** Written before the answer, so that the log has everything that an operator has seen succeed. */
   async #record(
     wish: UserStateRequest,
     { disabled, version, closesShares }: UserState,
@@ -224,14 +227,14 @@ function actOf(wish: UserStateRequest, disabled: boolean): AuditActName {
   return disabled ? "user.disable" : "user.enable";
 }
 
-/** To whom the root is handed over then; what has come to its end is left out. */
+/** The resulting handings over, without expired ones. */
 function handOversOf(wish: UserStateRequest, known: UserState | undefined, nowMs: number): HandOver[] {
   const { handsOver, endsHandOverTo, operator, reason } = wish;
   const to = handsOver?.to ?? endsHandOverTo;
   const others =
     known?.handOvers?.filter((handOver) => isInForce(handOver, nowMs) && handOver.to !== to) ?? [];
   if (handsOver === undefined) return others;
-  // Who signed in by name stands before the session.
+  // After a sign-in by name an operator's id begins with the user name.
   if (operator.id.startsWith(`${handsOver.to}/`)) {
     throw new GroveError("BAD_ARGUMENT", "nobody hands a root over to themselves; another operator can");
   }

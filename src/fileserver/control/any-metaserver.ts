@@ -1,4 +1,4 @@
-// A client of all MetaServers that a node knows: each call goes to the one that helped last, and on to the others when it cannot.
+// A client of all MetaServers that a node knows: calls go to the last one that helped, then to the others.
 
 import { Code, type StatusError } from "#wire/framing/status.ts";
 import { type Client, createClient, type GrpcChannel } from "#wire/grpc/client.ts";
@@ -7,7 +7,7 @@ import { reasonOf } from "./refusal-reason.ts";
 
 type AnyMethod = (request: object, options?: object) => Promise<unknown>;
 
-/** Makes the client. Every call of the MetaServer may be repeated, so that one whose outcome is not known is. */
+/** Makes the client. Every call of the MetaServer may be repeated, so calls with an unknown outcome are. */
 export function anyMetaServer(channel: GrpcChannel): Client<typeof MetaServer> {
   const methods = Object.entries(createClient(MetaServer, channel) as unknown as Record<string, AnyMethod>);
   const client = methods.map(([name, method]): [string, AnyMethod] => [
@@ -17,7 +17,7 @@ export function anyMetaServer(channel: GrpcChannel): Client<typeof MetaServer> {
   return Object.fromEntries(client) as unknown as Client<typeof MetaServer>;
 }
 
-/** True when another MetaServer may help: this one does not answer, has no store, or no authority that signs certificates. */
+/** True when another MetaServer may help: this one is silent, without a store, or without an authority. */
 function isElsewhere(error: StatusError): boolean {
   const reason = reasonOf(error);
   if (reason === "STORE_UNAVAILABLE" || reason === "OVERLOADED" || error.code === Code.UNIMPLEMENTED)

@@ -1,4 +1,4 @@
-// Which cluster a data folder belongs to: kept, never something else, and without leftovers of a crash (D19, A-10).
+// A data folder's cluster id is kept, never replaced, and survives a crash without leftovers (D19, A-10).
 import assert from "node:assert/strict";
 import { cp, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";

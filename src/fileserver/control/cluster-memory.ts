@@ -1,4 +1,4 @@
-// Remembers in the data folder which cluster it belongs to, so that it never joins another by mistake, and which process registered last (D19).
+// Stores a data folder's cluster id, so that it never joins another, and its last registered process (D19).
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
@@ -6,18 +6,18 @@ import { openClusterIdFile } from "#security/authority/cluster-id-file.ts";
 import type { ClusterMemory } from "./meta-link.ts";
 import { readRestoredFrom } from "./restored-from.ts";
 
-/** Not in a backup, and told with the folder's own number: what is restored or copied is another folder, and must not speak for the process that has this one. */
+/** Outside backups, with the folder's inode number: a restored or copied folder is not this process's. */
 const PROCESS_FILE = "last_process";
 const FORM = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Reads the folder's cluster id, empty for a folder that has joined none. Throws CORRUPT when the file holds something else. */
+/** Reads the folder's cluster id, empty before the first join. Throws CORRUPT for an invalid file. */
 export async function openClusterMemory(dataFolder: string): Promise<ClusterMemory> {
   const idFile = await openClusterIdFile(dataFolder);
   const processPath = join(dataFolder, PROCESS_FILE);
   await removeLeftovers(processPath);
   const folderNumber = String((await stat(dataFolder, { bigint: true })).ino);
   const [kept = "", ofFolder] = ((await lineOf(processPath)) ?? "").split(" ");
-  // It only saves a wait.
+  // Losing the last process costs only a wait.
   let lastProcess = FORM.test(kept) && ofFolder === folderNumber ? kept : "";
   return {
     restored: await readRestoredFrom(dataFolder),

@@ -1,23 +1,23 @@
-// What a node hears from the MetaServer about users beside its lease: whose addresses are, and who is locked out (D21).
+// Takes in the MetaServer's news about users: rebound addresses and decisions such as locks (D21).
 import { errorText, type Logger } from "#base/log.ts";
 import type { KnownUserStates } from "#fileserver/operations/user-operations.ts";
 import { Code, StatusError } from "#wire/framing/status.ts";
 import { ReboundReader, type ReboundReaderDeps } from "./rebound-reader.ts";
 import { type Exchange, exchangeUserStates } from "./user-state-exchange.ts";
 
-/** What it is made from. */
+/** Dependencies of the receiver. */
 export interface ClusterWordsDeps {
   readonly client: ReboundReaderDeps["client"] & Exchange["client"];
   readonly fsId: string;
-  /** Takes an operator's word on whose addresses are (D21); undefined to ask for none. */
+  /** Applies an operator's rebinding of addresses (D21); undefined to ask for none. */
   readonly onRebound: ReboundReaderDeps["onRebound"] | undefined;
-  /** What administrators have decided about users; undefined keeps the node out of it. */
+  /** Administrators' decisions about users; undefined keeps the node out of their exchange. */
   readonly userStates: KnownUserStates | undefined;
   readonly timeoutMs: number;
   readonly log: Logger;
 }
 
-/** Hears both. Never rejects: what was not heard is asked for with the next heartbeat that says there is something. */
+/** Receives both. Never rejects: a failed read is repeated with the next heartbeat that announces news. */
 export class ClusterWords {
   readonly #deps: ClusterWordsDeps;
   readonly #rebound: ReboundReader | undefined;
@@ -28,18 +28,18 @@ export class ClusterWords {
     this.#rebound = onRebound === undefined ? undefined : new ReboundReader({ ...deps, onRebound });
   }
 
-  /** What the node says with a heartbeat of what it knows. */
+  /** The digest of known decisions that a heartbeat carries. */
   get userStatesDigest(): string {
     return this.#deps.userStates?.digest ?? "";
   }
 
-  /** After a registration. */
+  /** Reads everything after a registration. */
   async hearAll(epoch: bigint): Promise<void> {
     await this.#readRebound(epoch);
     await this.#exchangeUserStates(epoch);
   }
 
-  /** After a heartbeat. */
+  /** Reads news after a heartbeat. */
   async hearNews(
     epoch: bigint,
     news: { readonly subjectsVersion: bigint; readonly userStatesDiffer: boolean },

@@ -8,7 +8,7 @@ export function diskSpaceOf(folder: string): DiskSpace {
   return { totalBytes: blocks * bsize, freeBytes: bavail * bsize };
 }
 
-/** Reads at most once in a turn of the event loop: what happens in one turn happens at one moment. */
+/** Reads at most once in a turn of the event loop: one turn sees one moment. */
 export function oncePerTurn<T extends object>(read: () => T): () => T {
   let known: T | undefined;
   const forget = (): void => {

@@ -1,4 +1,4 @@
-// The node's side of the control plane: registers, beats, claims roots, and stops when another process holds its id (D19).
+// The node's side of the control plane: registers, beats, claims roots, stops when it loses its id (D19).
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import { type ErrorCode, GroveError } from "#base/errors.ts";
@@ -25,7 +25,7 @@ export interface DiskSpace {
   readonly freeBytes: bigint;
 }
 
-/** Who this node is, as the MetaServer knows it (D19). */
+/** The node's identity, as the MetaServer knows it (D19). */
 export interface NodeFacts {
   readonly id: string;
   readonly name: string;
@@ -38,13 +38,13 @@ export interface NodeFacts {
   readonly reserveBytes: bigint;
 }
 
-/** The person behind an e-mail address, as the identity provider tells people apart (D21). */
+/** The person behind an e-mail address, by the identity provider's issuer and subject (D21). */
 export interface Person {
   readonly issuer: string;
   readonly subject: string;
 }
 
-/** Keeps the cluster that a data folder belongs to. */
+/** Stores the cluster that a data folder belongs to. */
 export interface ClusterMemory {
   readonly clusterId: string;
   /** The process that registered from this folder last; empty for none. */
@@ -56,22 +56,22 @@ export interface ClusterMemory {
   registered(instanceId: string): Promise<void>;
 }
 
-/** What the link is made from. */
+/** Dependencies of the link. */
 export interface MetaLinkDeps {
   readonly client: Client<typeof MetaServer>;
   readonly node: NodeFacts;
   readonly cluster: ClusterMemory;
   readonly shares: ShareReplicator;
   readonly rootCount: () => number;
-  /** Whom this node knows an owner as (D21); undefined for nobody. */
+  /** The person known as a root's owner (D21); undefined when unknown. */
   readonly subjectOf: (owner: string) => (Person & { readonly version?: bigint }) | undefined;
-  /** Takes an operator's word on whose addresses are (D21); left out to ask for none. */
+  /** Applies an operator's rebinding of addresses (D21); left out to ask for none. */
   readonly onRebound?: ClusterWordsDeps["onRebound"];
-  /** What administrators have decided about users; left out, the node has no part in it. */
+  /** Administrators' decisions about users; left out, the node takes no part in their exchange. */
   readonly userStates?: ClusterWordsDeps["userStates"];
   readonly diskSpace: () => DiskSpace;
   readonly isDraining: () => boolean;
-  /** Told once when another process holds this node's id: stop serving, and do not register again. */
+  /** Called once when another process holds this node's id: stop serving, and do not register again. */
   readonly onFenced: (reason: string) => void;
   readonly clock: Clock;
   /** Between 0 and 1. */
@@ -81,16 +81,16 @@ export interface MetaLinkDeps {
 
 /** A call may take no longer than the time between two heartbeats. */
 const CALL_TIMEOUT_MS = HEARTBEAT_INTERVAL_MS;
-/** A registration brings everything, and a store in need of it takes it all in. */
+/** A registration brings everything, and a store that lacks it takes it all in. */
 const REGISTER_TIMEOUT_MS = 4 * HEARTBEAT_INTERVAL_MS;
-/** How often each page may be sent: the first tells which process had the node before, when it was not this one; more are needed when one is lost. */
+/** Attempts per page: the first may return the epoch of another process before, more follow a lost page. */
 const REGISTER_ATTEMPTS = 3;
 /** The part of the interval that is random, so that nodes started together do not beat together. */
 const JITTER = 0.1;
 
-/** Refusals that want an operator. */
+/** Refusals that need an operator. */
 const LASTING: readonly ErrorCode[] = ["NODE_ID_HELD", "CLUSTER_MISMATCH", "CLIENT_CERT_REQUIRED"];
-/** What a node does about the first of them. */
+/** The log text for the first of them. */
 const WAITS = `it waits until that one's lease ends, at most ${NODE_LEASE_MS / 1_000} s after that one has stopped: until then it serves the roots that it has, and takes no new users`;
 
 /** The link to the MetaServer. Without it the node serves the roots it has; only new users need it. */
@@ -98,7 +98,7 @@ export class MetaLink {
   readonly #deps: MetaLinkDeps;
   readonly #words: ClusterWords;
   #epoch: bigint | undefined;
-  /** The epoch of this node that a MetaServer has told us last, of whichever process. */
+  /** The last epoch of this node that a MetaServer has named, of any process. */
   #knownEpoch = 0n;
   #isRegistrationDue = false;
   /** Registrations of this process that had pages. */
@@ -118,7 +118,7 @@ export class MetaLink {
     const { client, node, onRebound, userStates, log } = deps;
     const fsId = node.id;
     this.#words = new ClusterWords({ client, fsId, onRebound, userStates, timeoutMs: CALL_TIMEOUT_MS, log });
-    deps.shares.onRefused = (error) => this.#notificationFence(error);
+    deps.shares.onRefused = (error) => this.#noticeFence(error);
   }
 
   /** True while the last contact went well. */
@@ -126,7 +126,7 @@ export class MetaLink {
     return this.#epoch !== undefined && this.#lastFailure === undefined;
   }
 
-  /** Why the MetaServer does not take this node, which waiting does not heal; undefined while it does, or is away. */
+  /** Why the MetaServer refuses this node for good; undefined while it accepts the node or is away. */
   get refusal(): string | undefined {
     return this.#refusal;
   }
@@ -136,13 +136,13 @@ export class MetaLink {
     return this.#clockSkewMs;
   }
 
-  /** Registers and beats until stopped. The first attempt has ended when this resolves, well or not. */
+  /** Registers and beats until stopped. Resolves when the first attempt has ended, well or not. */
   async start(): Promise<void> {
     this.#isRunning = true;
     await this.#beat();
   }
 
-  /** Sends a heartbeat now, so that the MetaServer hears of a change at once. */
+  /** Sends a heartbeat now, so that the MetaServer learns of a change at once. */
   async beatNow(): Promise<void> {
     this.#cancelTimer?.();
     await this.#beat();
@@ -161,15 +161,16 @@ export class MetaLink {
     await this.#deps.shares.stop();
   }
 
-  /** Resolves when the MetaServer has heard of a root's shares, or has had its time. Never rejects. */
+  /** Resolves when the MetaServer has acknowledged a root's shares, or its time is over. Never rejects. */
   async sharesTold(owner: string): Promise<void> {
     await this.#deps.shares.told(owner);
   }
 
   /**
-   * Where a user's root lives; the MetaServer assigns it when there is none (D19). Throws STORE_UNAVAILABLE when nobody can say, STARTING while
-   * a node that may hold it has not listed its roots, TOKEN_REJECTED when the address is another person's, and ROOT_LOST where this node lacks
-   * the root and was restored since it had it.
+   * Where a user's root lives; the MetaServer assigns it when there is none (D19). Throws STORE_UNAVAILABLE
+   * when the answer is unknown, and STARTING while a node that may hold it has not listed its roots. Throws
+   * TOKEN_REJECTED when the address is another person's, and ROOT_LOST when a restore of this node lost the
+   * root.
    */
   async claimRoot(
     user: Person & { readonly username: string },
@@ -181,15 +182,15 @@ export class MetaLink {
     if (epoch === undefined) throw this.#isHeldOff ? heldOff(node.id) : unreachable(undefined);
     try {
       const { username, issuer, subject } = user;
-      // The store takes the moment of a restore for the word that the root is not here.
+      // The store takes the time of a restore as proof that the root is not here.
       const restoredAtMs = isMissing ? BigInt(Math.trunc(cluster.restored?.atMs ?? 0)) : 0n;
       const request = { username, issuer, subject, fsId: node.id, epoch, restoredAtMs };
       const claim = await client.claimRoot(request, { timeoutMs: CALL_TIMEOUT_MS });
       const { rootId, fsId, address, replacesLost } = claim;
       return { rootId, isHere: fsId === node.id, address, ...(replacesLost ? { replacesLost } : {}) };
     } catch (error) {
-      // With an epoch that has been replaced meanwhile it is only this claim that came too late.
-      if (epoch === this.#epoch) this.#notificationFence(error);
+      // After a change of epoch only this claim was too late.
+      if (epoch === this.#epoch) this.#noticeFence(error);
       if (reasonOf(error) === "ROOT_LOST") {
         this.#deps.log.error("root_lost", { user: user.username });
         throw lostRoot(cluster.restored, error);
@@ -210,7 +211,7 @@ export class MetaLink {
   /** One heartbeat, or a registration where that is due. Never rejects. */
   async #exchange(): Promise<void> {
     const { log } = this.#deps;
-    // What was asked for before the fence came down must not register again.
+    // An attempt begun before the fence must not register again.
     if (this.#isFenced) return;
     try {
       if (this.#epoch === undefined || this.#isRegistrationDue) await this.#register();
@@ -222,13 +223,13 @@ export class MetaLink {
       this.#deps.shares.reached();
     } catch (error) {
       this.#deps.shares.lost();
-      this.#notificationFence(error);
+      this.#noticeFence(error);
       const failure = errorText(error);
       const reason = reasonOf(error);
       this.#isHeldOff = reason === "NODE_ID_HELD";
       const told = this.#isHeldOff ? `${failure}; ${WAITS}` : failure;
       this.#refusal = reason !== undefined && LASTING.includes(reason) ? `${reason}: ${told}` : undefined;
-      // One line for each new state of affairs, not one every five seconds.
+      // One line for each new failure, not one every five seconds.
       if (failure !== this.#lastFailure) log.warn("metaserver_failed", { reason, error: told });
       this.#lastFailure = failure;
     }
@@ -256,7 +257,7 @@ export class MetaLink {
   }
 
   async #register(): Promise<void> {
-    // Until it is answered: it may have begun another epoch, in which a heartbeat of this one would fence its own process.
+    // Until the answer: it may have begun another epoch, and an older heartbeat would fence this process.
     this.#isRegistrationDue = true;
     const { cluster, shares, log } = this.#deps;
     const list = await shares.pause();
@@ -279,8 +280,8 @@ export class MetaLink {
   }
 
   /**
-   * Says who this is and what it holds, in as many pages as that needs: the one that the answer asks for, so that what was lost is said again.
-   * Where the epoch of the process before has to be named to replace it, that is said again too (M-02).
+   * Sends identity and roots in pages: each answer names the next page, so that a lost one is sent again.
+   * When the epoch before must be named to replace it, that page is sent again too (M-02).
    */
   async #sendRegistration({ roots }: RootList): Promise<RegisterFileServerResponse> {
     const { client, subjectOf } = this.#deps;
@@ -298,7 +299,7 @@ export class MetaLink {
       );
       if (answer.heldEpoch !== 0n) this.#knownEpoch = answer.heldEpoch;
       else if (answer.epoch === 0n) page = Math.min(answer.nextPage, last);
-      // A MetaServer of 0.1.0 takes each page for a registration that adds to those before.
+      // A MetaServer of 0.1.0 takes each page as a registration that adds to those before.
       else if (page < last) page++;
       else return answer;
     }
@@ -324,7 +325,7 @@ export class MetaLink {
     };
   }
 
-  #notificationFence(error: unknown): void {
+  #noticeFence(error: unknown): void {
     if (reasonOf(error) !== "FENCED") return;
     this.#isFenced = true;
     this.#isRunning = false;
@@ -333,14 +334,14 @@ export class MetaLink {
   }
 }
 
-/** A root, and whom its owner is known as. */
+/** A root, and its owner's known person. */
 function withPerson(root: ListedRoot, known: ReturnType<MetaLinkDeps["subjectOf"]>): ListedRoot {
   if (known === undefined) return root;
   const { issuer, subject, version = 0n } = known;
   return { ...root, issuer, subject, subjectVersion: version };
 }
 
-/** A data folder stays in its cluster whatever a MetaServer answers (D19). */
+/** Throws for an answer from another cluster: a data folder stays in its cluster (D19). */
 function requireSameCluster(own: string, answered: string): void {
   if (own === "" || answered === own) return;
   throw new GroveError(
@@ -350,7 +351,7 @@ function requireSameCluster(own: string, answered: string): void {
   );
 }
 
-/** What a new user is told while another process holds this node's id: the directory answers, and it is not theirs to wait for. */
+/** The refusal of a new user while another process holds this node's id: to wait would not help. */
 function heldOff(id: string): GroveError {
   return new GroveError(
     "STARTING",
@@ -360,7 +361,7 @@ function heldOff(id: string): GroveError {
   );
 }
 
-/** What a user is told whose root was on this node's disk before that was lost, and is not in the backup (D19). */
+/** The refusal of a user whose root was lost with this node's disk and is not in the backup (D19). */
 function lostRoot(restored: RestoredFrom | undefined, cause: unknown): GroveError {
   const taken = new Date(restored?.takenAtMs ?? 0).toISOString().slice(0, 16).replace("T", " ");
   return new GroveError(
@@ -371,7 +372,7 @@ function lostRoot(restored: RestoredFrom | undefined, cause: unknown): GroveErro
   );
 }
 
-/** What a new user is told when the MetaServer gave no answer, or one that is the node's affair and not the user's. */
+/** The refusal of a new user when the MetaServer gave no answer, or one about the node. */
 function unreachable(error: unknown): GroveError {
   if (reasonOf(error) === "TOKEN_REJECTED" && error instanceof StatusError) {
     return new GroveError("TOKEN_REJECTED", error.message, { metadata: { claim: "sub" }, cause: error });

@@ -1,4 +1,4 @@
-// The node's certificate while it runs: followed on the disk, renewed through the MetaServer, handed to whoever uses it.
+// Holds the node's running certificate: follows its files, renews it by the MetaServer, notifies its users.
 
 import type { Clock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
@@ -9,16 +9,16 @@ import { certificateEndMs, type TlsMaterial, type TlsPaths } from "#security/aut
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
-/** Certificates as texts that never change, or as files that are followed. */
+/** Certificates as constant texts, or as files that are followed. */
 export type TlsSource = TlsMaterial | { readonly paths: TlsPaths };
 
-/** What a node's certificate is made from. */
+/** Dependencies of a node's certificate. */
 export interface NodeCertificateDeps {
   readonly clock: Clock;
   readonly log: Logger;
   /** Between 0 and 1. */
   readonly random: () => number;
-  /** Asks the MetaServer for a new certificate (PEM); undefined for a node that stands alone, which nobody renews. */
+  /** Asks the MetaServer for a new certificate (PEM); undefined for a node that stands alone. */
   readonly renew: ((current: TlsMaterial) => Promise<string>) | undefined;
 }
 
@@ -50,7 +50,7 @@ export class NodeCertificate {
     return certificate;
   }
 
-  /** What is in use now. */
+  /** The material in use now. */
   get material(): TlsMaterial {
     const material = this.#keeper?.material ?? this.#fixed;
     if (material === undefined) throw new Error("a certificate is a file or a text");
@@ -63,7 +63,7 @@ export class NodeCertificate {
     return Math.floor((certificateEndMs(this.material.cert) - this.#clock.wallMs()) / DAY_MS);
   }
 
-  /** Tells of every new one. */
+  /** Calls back with every new one. */
   onChange(listener: (material: TlsMaterial) => void): void {
     this.#listeners.push(listener);
   }
@@ -95,7 +95,7 @@ export async function openNodeCertificate(
   });
 }
 
-/** Asks one MetaServer after another: of several only one may have the authority at hand. */
+/** Asks one MetaServer after another: perhaps only one of them has the authority at hand. */
 async function renewAtAny(
   node: { readonly id: string; readonly metaservers: readonly string[] },
   current: TlsMaterial,

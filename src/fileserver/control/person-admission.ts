@@ -1,4 +1,4 @@
-// Lets an identity pass whose e-mail address is its own, and takes an operator's word on whose an address is (D21).
+// Admits an identity to its own e-mail address, and applies operators' rebinding of addresses (D21).
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
@@ -11,13 +11,15 @@ import type { ReboundSubject, SubjectRegistry } from "#security/identity/subject
 import type { SessionTable } from "#security/sessions/session-table.ts";
 import type { MetaLink } from "./meta-link.ts";
 
-/** What an admission is made from. */
+/** Dependencies of an admission. */
 export interface PersonAdmissionDeps {
   readonly subjects: SubjectRegistry;
-  /** Asks the cluster whether the address is this person's, which makes it so for the first who comes; throws TOKEN_REJECTED when it is not. */
+  /**
+   * Asks the cluster whether the address is this person's; a free one becomes theirs. Throws TOKEN_REJECTED.
+   */
   readonly confirm: (identity: VerifiedIdentity) => Promise<unknown>;
   readonly sessions: SessionTable;
-  /** Whom a user who is refused may ask. */
+  /** The administrator whom a refused user may ask. */
   readonly adminUsername: string | undefined;
   readonly audit: AuditSink;
   readonly clock: Clock;
@@ -35,7 +37,7 @@ export async function claimFor(
   try {
     return await link.claimRoot(user);
   } catch (error) {
-    // The cluster knows the address as another person's: what was written down here a moment ago must not stand in that one's way.
+    // The cluster knows another person behind the address, whom the new local entry must not block.
     if (isGroveError(error, "TOKEN_REJECTED")) await subjects.forget(user.username);
     throw error;
   }
@@ -51,7 +53,7 @@ export class PersonAdmission {
     this.#sampler = new LogSampler(deps.clock);
   }
 
-  /** Throws TOKEN_REJECTED when the address belongs to another person, and what asking the cluster throws where it has to be asked. */
+  /** Throws TOKEN_REJECTED when the address is another person's, and the cluster's errors when asked. */
   async admit(identity: VerifiedIdentity): Promise<void> {
     const { subjects, confirm, adminUsername, log } = this.#deps;
     try {
@@ -64,7 +66,7 @@ export class PersonAdmission {
     }
   }
 
-  /** Takes an operator's word: whoever had one of the addresses before is signed out. */
+  /** Applies a rebinding: the former persons behind the addresses are signed out. */
   async rebind(words: readonly ReboundSubject[], hasRoot: (username: string) => boolean): Promise<void> {
     const { subjects, sessions, audit, log } = this.#deps;
     const changed = new Set(await subjects.rebind(words, hasRoot));

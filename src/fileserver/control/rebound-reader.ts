@@ -1,19 +1,19 @@
-// Hears from the MetaServer which addresses an operator has put other persons behind (D21).
+// Reads from the MetaServer which addresses an operator has rebound to other persons (D21).
 import { SUBJECTS_LISTED_MAX } from "#base/limits.ts";
 import type { ReboundSubject } from "#security/identity/subject-registry.ts";
 import type { Client } from "#wire/grpc/client.ts";
 import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
-/** What a reader is made from. */
+/** Dependencies of a reader. */
 export interface ReboundReaderDeps {
   readonly client: Pick<Client<typeof MetaServer>, "listReboundSubjects">;
   readonly fsId: string;
-  /** Takes a page of them; what it throws has them read again. */
+  /** Takes a page of them; after a throw they are read again. */
   readonly onRebound: (words: readonly ReboundSubject[]) => Promise<void>;
   readonly timeoutMs: number;
 }
 
-/** Reads each of them once in the life of the process, whatever the data folder knows of them already. */
+/** Reads each of them once in the life of the process, even those that the data folder knows already. */
 export class ReboundReader {
   readonly #deps: ReboundReaderDeps;
   #after = { afterVersion: 0n, afterUsername: "" };
@@ -28,7 +28,7 @@ export class ReboundReader {
     return version > this.#readUpTo;
   }
 
-  /** Reads what there is, page by page. */
+  /** Reads the new ones, page by page. */
   async read(epoch: bigint): Promise<void> {
     const { client, fsId, onRebound, timeoutMs } = this.#deps;
     for (;;) {

@@ -1,4 +1,4 @@
-// Cuts the list of a node's roots into pages that each have room in one message (D19).
+// Splits the list of a node's roots into pages that each fit into one message (D19).
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { RootInfoSchema } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
@@ -8,9 +8,9 @@ const REGISTRATION_PAGE_BYTES = 786_432;
 /** A root as a registration lists it. */
 export type ListedRoot = MessageInitShape<typeof RootInfoSchema>;
 
-/** Of a root in a message: tags, lengths, the version. */
+/** Bytes of a root in a message: tags, lengths, the version. */
 const ROOT_HEAD_BYTES = 32;
-/** Of a grant's path and user in a message: tags and lengths. */
+/** Bytes of a grant beside its path and user in a message: tags and lengths. */
 const GRANT_HEAD_BYTES = 10;
 
 /** Bytes that a root's grants take in a message, rounded up. */
@@ -22,7 +22,7 @@ export function grantBytes(grants: Iterable<{ readonly path: string; readonly us
   return bytes;
 }
 
-/** The roots in their order, in pages of at most 768 KiB; one page, which may be empty, at least. */
+/** The roots in their order, in pages of at most 768 KiB; at least one page, which may be empty. */
 export function registrationPages(roots: readonly ListedRoot[]): ListedRoot[][] {
   let page: ListedRoot[] = [];
   const pages = [page];

@@ -1,4 +1,4 @@
-// What a data folder says of the restore that it came from: when it was, and of what moment the backup is.
+// Reads from a data folder the restore that it came from: its time, and the time of the backup.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { IDENTITY_FILE } from "#storage/metadata/data-directory.ts";

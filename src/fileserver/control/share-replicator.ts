@@ -1,4 +1,4 @@
-// Tells the MetaServer of this node's shares: all with a registration, then every change, until each is heard (D19, M-01).
+// Replicates a node's shares to the MetaServer: all at registration, then changes until acknowledged (D19).
 import type { Clock } from "#base/clock.ts";
 import type { ErrorCode } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS, PATH_MAX_BYTES } from "#base/limits.ts";
@@ -9,12 +9,12 @@ import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { reasonOf } from "./refusal-reason.ts";
 import { grantBytes, type ListedRoot } from "./registration-pages.ts";
 
-/** Shares of one root that a registration carries, in bytes; those of a root with more follow one by one. */
+/** Bytes of one root's shares in a registration; a root with more sends them one by one afterwards. */
 export const REGISTERED_GRANTS_MAX_BYTES = 262_144;
-/** How long Share waits for the MetaServer to hear of it, so that the other user finds the way at once; it is told later in any case. */
+/** How long Share waits for the MetaServer, so that the other user finds the way; it is sent anyway. */
 const SHARE_TOLD_WAIT_MS = 1_000;
 
-/** What the teller is made from. */
+/** Dependencies of the replicator. */
 export interface ShareReplicatorDeps {
   readonly client: Pick<Client<typeof MetaServer>, "rootShare" | "rootUnshare">;
   readonly fsId: string;
@@ -23,22 +23,22 @@ export interface ShareReplicatorDeps {
   readonly log: Logger;
 }
 
-/** What a registration says of the roots, and what is known to be heard once it was answered. */
+/** The roots of a registration, and the grants that its answer acknowledges. */
 export interface RootList {
   readonly roots: ListedRoot[];
-  /** Grants by owner; a root is missing whose grants found no room and have to follow. */
+  /** Grants by owner; a root is missing when its grants had no room and must follow. */
   readonly told: ReadonlyMap<string, ReadonlyMap<string, SharedPath>>;
   readonly toFollow: readonly string[];
 }
 
-/** A grant that the MetaServer has heard of, or may have. */
+/** A grant that the MetaServer knows, or may know. */
 interface ToldGrant {
   readonly grant: SharedPath;
-  /** False from before a call that says something of it until that is answered: where the answer is lost nobody knows what it heard. */
+  /** False from the start of a call about it until the answer: after a lost answer its state is unknown. */
   readonly isSure: boolean;
 }
 
-/** Why what one grant was told cannot be repeated with another outcome. */
+/** Reasons of refusals that pass with time: the call is repeated later. */
 const PASSING: ReadonlySet<ErrorCode | undefined> = new Set([
   undefined,
   "FENCED",
@@ -48,19 +48,19 @@ const PASSING: ReadonlySet<ErrorCode | undefined> = new Set([
 ]);
 
 /**
- * What there is to tell is what differs between the grants in storage, which are durable, and those that the MetaServer has acknowledged to
- * this process; of what it has not answered both are told, the grant and its end. So nothing is lost with either side: a restart registers,
- * and a registration tells everything.
+ * Sends the difference between the grants in storage, which are durable, and those acknowledged to this
+ * process (M-01). An unanswered grant is sent again, or its end. No restart of either side loses anything,
+ * since a registration sends everything.
  */
 export class ShareReplicator {
   readonly #deps: ShareReplicatorDeps;
-  /** By owner, the grants that the MetaServer may list: as many as there are, and one that has just ended. */
+  /** By owner, the grants that the MetaServer may list: all present ones, and one that has just ended. */
   #told = new Map<string, Map<string, ToldGrant>>();
   readonly #changed = new Set<string>();
   #epoch: bigint | undefined;
   #telling: Promise<unknown> | undefined;
   #isReached = false;
-  /** While a registration is under way, which ends the epoch that calls are made in. */
+  /** True during a registration, which ends the epoch of running calls. */
   #isPaused = false;
   #onRefused: (error: unknown) => void = () => undefined;
 
@@ -72,19 +72,19 @@ export class ShareReplicator {
     });
   }
 
-  /** Told of each call that failed for a reason that concerns the node and not the grant. */
+  /** Called for each failure whose reason concerns the node and not the grant. */
   set onRefused(callback: (error: unknown) => void) {
     this.#onRefused = callback;
   }
 
-  /** Stops telling for a registration, ; `registered` or the next contact ends that. Resolves with what it has to say. */
+  /** Pauses for a registration and resolves with its list; `registered` or the next contact ends that. */
   async pause(): Promise<RootList> {
     this.#isPaused = true;
     await this.#telling;
     return this.#list();
   }
 
-  /** A registration with that list was answered; what has changed since then follows. */
+  /** Records an answered registration; later changes follow. */
   registered(epoch: bigint, list: RootList): void {
     this.#epoch = epoch;
     this.#told = new Map([...list.told].map(([owner, grants]) => [owner, surely(grants)]));
@@ -92,19 +92,19 @@ export class ShareReplicator {
     this.reached();
   }
 
-  /** A heartbeat or registration was answered: what waited is told. */
+  /** Records an answered heartbeat or registration: waiting changes are sent. */
   reached(): void {
     this.#isPaused = false;
     this.#isReached = true;
     this.tell();
   }
 
-  /** The MetaServer does not answer: what changes waits until it does. */
+  /** Records a silent MetaServer: changes wait until it answers. */
   lost(): void {
     this.#isReached = false;
   }
 
-  /** Starts telling, unless that is under way. */
+  /** Starts sending, unless it runs already. */
   tell(): void {
     if (
       this.#epoch === undefined ||
@@ -118,7 +118,7 @@ export class ShareReplicator {
     });
   }
 
-  /** Resolves when the MetaServer has heard of a root's grants; when it does not answer, or not in time, without that. Never rejects. */
+  /** Resolves when the MetaServer has acknowledged a root's grants, or its time is over. Never rejects. */
   async told(owner: string): Promise<void> {
     if (!this.#isReached || this.#telling === undefined) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -131,7 +131,7 @@ export class ShareReplicator {
     cancel();
   }
 
-  /** Ends the telling; resolves when no call is under way. */
+  /** Stops sending; resolves when no call is under way. */
   async stop(): Promise<void> {
     this.#isPaused = true;
     await this.#telling;
@@ -158,7 +158,7 @@ export class ShareReplicator {
     return { roots, told, toFollow };
   }
 
-  /** Never rejects. Ends when there is nothing left to tell, or when the MetaServer does not take it now. */
+  /** Never rejects. Ends when nothing is left to send, or when the MetaServer does not take it now. */
   async #tellAll(): Promise<void> {
     for (const owner of this.#changed) {
       if (this.#isPaused) return;
@@ -176,7 +176,7 @@ export class ShareReplicator {
 
   /** False when it was paused before the end. */
   async #tellOne(owner: string): Promise<boolean> {
-    // What changes from here on puts it there again.
+    // A later change adds it again.
     this.#changed.delete(owner);
     const { storage } = this.#deps;
     const root = storage.root(owner);
@@ -214,7 +214,7 @@ export class ShareReplicator {
       );
     } catch (error) {
       if (PASSING.has(reasonOf(error))) throw error;
-      // Repeated it would be refused again, and stand in the way of all others.
+      // A repeated call would be refused again and block all others.
       log.error("share_refused", {
         user: owner,
         with: user,
@@ -229,7 +229,7 @@ function surely(grants: ReadonlyMap<string, SharedPath>): Map<string, ToldGrant>
   return new Map([...grants].map(([key, grant]) => [key, { grant, isSure: true }]));
 }
 
-/** By path and user. Moves may take a folder deeper than any path can name; nobody can ask the way there. */
+/** By path and user. After moves a folder may lie deeper than any path can name; such grants are left out. */
 function tellable(shares: readonly SharedPath[]): Map<string, SharedPath> {
   const short = shares.filter(({ path }) => Buffer.byteLength(path) <= PATH_MAX_BYTES);
   return new Map(short.map((share) => [`${share.username}:${share.path}`, share]));

@@ -1,11 +1,11 @@
-// Has node and metadata store know the same decisions about users: each gives the other what it lacks.
+// Exchanges decisions about users between node and metadata store: each gives the other what it lacks.
 import { firstOfMessage } from "#base/user-state.ts";
 import type { KnownUserStates } from "#fileserver/operations/user-operations.ts";
 import type { Client } from "#wire/grpc/client.ts";
 import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { userStateMessage, userStateOf } from "#wire/proto/user-state-message.ts";
 
-/** Who asks whom. */
+/** The two sides of an exchange. */
 export interface Exchange {
   readonly client: Pick<Client<typeof MetaServer>, "exchangeUserStates">;
   readonly fsId: string;
@@ -13,7 +13,7 @@ export interface Exchange {
   readonly timeoutMs: number;
 }
 
-/** Tells all that this node has, and takes all in that the store has. Rejects as calls do, and then what came until then holds. */
+/** Sends this node's decisions and takes in the store's. Rejects as calls do; what came before holds. */
 export async function exchangeUserStates(
   known: KnownUserStates,
   { client, fsId, epoch, timeoutMs }: Exchange,

@@ -1,4 +1,4 @@
-// Judges the callers of a FileServer by the headers of their calls: the session behind the token, or nothing (spec 5.3).
+// Checks the callers of a FileServer by their headers: the session behind the token, or nothing (spec 5.3).
 import { networkOf } from "#base/network.ts";
 import { REQUEST_ID_HEADER, requestIdFrom } from "#base/request-scope.ts";
 import { bearerToken, callerOf } from "#fileserver/operations/caller.ts";
@@ -8,7 +8,7 @@ import type { SessionTable } from "#security/sessions/session-table.ts";
 import type { CallGate, CallHead } from "#wire/grpc/call-gate.ts";
 import { type Standing, unproven } from "#wire/grpc/standing.ts";
 
-/** What the gate works with. */
+/** Dependencies of the gate. */
 export interface FileServerGateDeps {
   readonly sessions: SessionTable;
   readonly state: ServingState;
@@ -16,15 +16,15 @@ export interface FileServerGateDeps {
   readonly service: string;
   /** Its methods that bring credentials of another kind. */
   readonly exempt: ReadonlySet<string>;
-  /** Those that also take the administrator's password in the place of a session; the operation compares it. */
+  /** Those that also take the administrator's password instead of a session; the operation compares it. */
   readonly byPassword: ReadonlySet<string>;
-  /** Hears of every call, whatever becomes of it. */
+  /** Called for every call, accepted or refused. */
   readonly onCall: (head: CallHead) => void;
-  /** Hears of the refused ones. */
+  /** Called for the refused ones. */
   readonly onRefused: (head: CallHead, error: unknown) => void;
 }
 
-/** Makes the gate. Who is let in keeps their session with the call, as `standing.proof`. */
+/** Makes the gate. An accepted caller's session stays with the call, as `standing.proof`. */
 export function fileServerGate(deps: FileServerGateDeps): CallGate {
   const { sessions, state } = deps;
   const userOf = (head: CallHead): Standing => {
@@ -42,7 +42,7 @@ export function fileServerGate(deps: FileServerGateDeps): CallGate {
     state.requireServing();
     if (isByPassword(head)) return unproven(network);
     if (!deps.exempt.has(head.method.name)) return userOf(head);
-    // What is wrong with a session is for the operation to say: it may have come with another credential.
+    // The operation reports an invalid session: another credential may have come with it.
     try {
       return bearerToken(head)?.startsWith(SESSION_TOKEN) === true ? userOf(head) : unproven(network);
     } catch {
@@ -59,5 +59,5 @@ export function fileServerGate(deps: FileServerGateDeps): CallGate {
   };
 }
 
-/** What session tokens begin with, and ID tokens do not. */
+/** Prefix of session tokens, which ID tokens lack. */
 const SESSION_TOKEN = "sst_";

@@ -1,4 +1,4 @@
-// Tests of the lines about calls that did not end well: what floods is sampled and counted, the rest is told each time.
+// Tests of the log lines for failed and refused calls: floods are sampled and counted, others always logged.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

@@ -1,4 +1,4 @@
-// One line for each call that did not end well: a failure of this node for everybody who watches, a refusal for who looks closely.
+// Logs each call that did not end well: failures of the node for operators, refusals for a closer look.
 import type { Clock } from "#base/clock.ts";
 import { type ErrorCode, isGroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
@@ -10,10 +10,10 @@ import { Code, codeName, StatusError } from "#wire/framing/status.ts";
 import type { CallHead } from "#wire/grpc/call-gate.ts";
 import type { CallContext, ServerInterceptor } from "#wire/grpc/handler.ts";
 
-/** Refusals that come in floods, when many ask for more than there is: an operator sees a few lines of each. */
+/** Refusals that come in floods under load; an operator sees a few lines of each. */
 const FOR_LOAD = ["OVERLOADED", "RATE_LIMITED"] as const satisfies readonly ErrorCode[];
 
-/** Calls that are no operation on content, names or trash, each of which counts itself: an error rate counts them too (T4). */
+/** Calls outside content, names and trash, whose operations count themselves; error rates need both (T4). */
 export const CALLS_APART: ReadonlySet<string> = new Set([
   "RegisterClient",
   "EndSession",
@@ -24,15 +24,15 @@ export const CALLS_APART: ReadonlySet<string> = new Set([
   "ListUserStates",
 ]);
 
-/** What hears of calls that did not end well. */
+/** Receives calls that did not end well. */
 export interface CallLog {
-  /** Those that were refused by their headers alone. */
+  /** Calls refused by their headers alone. */
   readonly refused: (head: CallHead, error: unknown) => void;
-  /** Those that ran. */
+  /** Calls that ran. */
   readonly interceptor: ServerInterceptor;
 }
 
-/** Logs and counts; the token that came with a call, and what was read or written, reach no line. Lines that repeat themselves are sampled. */
+/** Logs and counts; no line holds a call's token or content. Repeated lines are sampled. */
 export function callLog(
   log: Logger,
   meter: Pick<OperationMeter, "callDone" | "callFailed">,

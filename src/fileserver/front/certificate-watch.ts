@@ -1,4 +1,4 @@
-// Tells of clients that show a certificate which is none of this cluster's: users need none, so it is a mistake or a trial (D22).
+// Raises a security event for client certificates from another authority: users need none (D22).
 import type { Clock } from "#base/clock.ts";
 import { IP_MISMATCH_EVENT_INTERVAL_MS } from "#base/limits.ts";
 import { networkOf } from "#base/network.ts";
@@ -6,7 +6,7 @@ import type { SecurityEventSink } from "#base/security-event.ts";
 import { RateLimiter } from "#security/identity/rate-limiter.ts";
 import type { Peer } from "#wire/grpc/handler.ts";
 
-/** Reports a certificate from a network once in ten minutes; the call itself goes on, since what counts for users is their session. */
+/** Reports such a certificate once in ten minutes per network; the call goes on by its session. */
 export function certificateWatch(onSecurityEvent: SecurityEventSink, clock: Clock): (peer: Peer) => void {
   const told = new WeakSet<Peer>();
   const events = new RateLimiter(clock, { count: 1, windowMs: IP_MISMATCH_EVENT_INTERVAL_MS });

@@ -1,4 +1,4 @@
-// The gRPC server of a FileServer: its services, the session check before every call, and a health that follows the state.
+// The gRPC server of a FileServer: its services, the session check of each call, and health by its state.
 
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
@@ -22,14 +22,14 @@ import { CALL_COSTS, REQUEST_LIMITS, USUAL_REQUEST } from "./request-limits.ts";
 import { fileServerRoutes, PASSWORD_METHODS, SESSIONLESS_METHODS } from "./routes.ts";
 import { slowCalls } from "./slow-calls.ts";
 
-/** What the front is made from. */
+/** Dependencies of the front. */
 export interface GrpcFrontDeps {
   readonly tls: TlsMaterial | undefined;
   readonly reflection: boolean;
   /** Calls at once on one connection (D17). */
   readonly streamsPerConnection: number;
   readonly telemetry: NodeTelemetry;
-  /** Calls that take longer are told. */
+  /** Calls that take longer are logged, in milliseconds. */
   readonly slowCallMs: number;
   readonly service: FileService;
   readonly sessions: SessionTable;
@@ -39,13 +39,13 @@ export interface GrpcFrontDeps {
   readonly log: Logger;
 }
 
-/** A server that is not listening yet, with its health. */
+/** A server that does not listen yet, with its health. */
 export interface GrpcFront {
   readonly server: GrpcServer;
   readonly health: HealthService;
 }
 
-/** Puts the server together; health is NOT_SERVING until the state says otherwise. */
+/** Assembles the server; health is NOT_SERVING until the state says otherwise. */
 export function createGrpcFront(deps: GrpcFrontDeps): GrpcFront {
   const { service, sessions, state, log } = deps;
   const watchCertificate = certificateWatch(deps.onSecurityEvent, deps.clock);

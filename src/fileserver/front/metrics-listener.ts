@@ -1,4 +1,4 @@
-// The node's plain HTTP listener: /metrics, /health, /ready, /security-events, /audit (spec 4.4, D12, D22, D24, T8).
+// A node's HTTP listener: /metrics, /health, /ready, /security-events, /audit (spec 4.4, D12, D22, D24, T8).
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "#base/clock.ts";
 import { constantTimeEqual } from "#base/constant-time.ts";
@@ -13,21 +13,21 @@ import { prometheusText } from "#telemetry/prometheus-text.ts";
 import type { SecurityEvent } from "#telemetry/security-events.ts";
 import type { NodeReadings } from "./node-metrics.ts";
 
-/** What the listener shows. */
+/** Sources of the listener's answers. */
 export interface MetricsListenerDeps {
   readonly metrics: () => Promise<NodeReadings>;
   readonly securityEvents: () => readonly SecurityEvent[];
-  /** Lines of the audit log behind a number (D24). */
+  /** Lines of the audit log after a number (D24). */
   readonly audit: (after: number, limit: number) => Promise<AuditPage>;
   /** Why the node is not ready; empty when it is. */
   readonly notReady: () => readonly string[];
-  /** SVC_METRICS_TOKEN: what tells of users is sent only with it (T8). Undefined: everything is sent. */
+  /** SVC_METRICS_TOKEN, required for facts about users (T8). Undefined: everything is sent. */
   readonly token: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Listens. Rejects with BAD_ARGUMENT when the port cannot be had. */
+/** Listens. Rejects with BAD_ARGUMENT when the port is not available. */
 export function startMetricsListener(deps: MetricsListenerDeps, address: HostPort): Promise<StatusServer> {
   const { clock, log } = deps;
   const failed = (error: unknown, response: ServerResponse): void => {
@@ -77,7 +77,7 @@ function refuseUnknown(response: ServerResponse): void {
   sendJson(response, 401, '{"error":"a bearer token is needed"}');
 }
 
-/** `?after=` the number of the last line that is known, `&limit=` up to 1,000. The lines stand in the answer as they were written. */
+/** `?after=` is the last known line number, `&limit=` at most 1,000. The answer has the lines as written. */
 async function sendAudit(
   deps: MetricsListenerDeps,
   request: IncomingMessage,

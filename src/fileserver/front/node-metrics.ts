@@ -1,4 +1,4 @@
-// Gathers what the /metrics document needs from the node's parts (spec 2.7, D12), without a scan of any table.
+// Gathers the readings of the /metrics document from the node's parts (spec 2.7, D12), without a table scan.
 import type { Clock } from "#base/clock.ts";
 import { VERSION } from "#base/version.ts";
 import type { FileService } from "#fileserver/operations/file-service.ts";
@@ -15,7 +15,7 @@ import { UserMaps, type UserReadings } from "#telemetry/user-maps.ts";
 /** A user counts as active for this long after the last use of a session (decision D12). */
 const ACTIVE_USER_WINDOW_MS: number = 15 * 60_000;
 
-/** Where the readings come from. */
+/** Sources of the readings. */
 export interface NodeMetricsDeps {
   readonly service: Pick<FileService, "usage">;
   readonly storage: Pick<
@@ -37,14 +37,14 @@ export interface NodeMetricsDeps {
   readonly authMock: boolean;
 }
 
-/** What a scrape gets: the document, and beside it what tells of single users. */
+/** The result of a scrape: the document, and apart from it the facts about single users. */
 export interface NodeReadings {
   readonly node: NodeMetrics;
   readonly users: UserMaps;
   readonly guarded: GuardedReadings;
 }
 
-/** Makes the function that /metrics calls. Its work grows with what has changed since the call before, not with how many users there are. */
+/** Makes the function behind /metrics. Its work grows with changes since the last call, not with users. */
 export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<NodeReadings> {
   const gauges = new HostGauges({ clock: deps.clock, dataDirectory: deps.dataFolder });
   const users = new UserMaps((username) => readingsOf(deps, username));

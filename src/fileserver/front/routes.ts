@@ -1,4 +1,4 @@
-// The gRPC routes of the FileServer: each maps a message to an operation and its outcome to a message, and does nothing else.
+// The gRPC routes of the FileServer: each only maps a message to an operation and its outcome to a message.
 
 import { GroveError } from "#base/errors.ts";
 import { bearerToken, type Caller, callerOf, currentCaller } from "#fileserver/operations/caller.ts";
@@ -21,7 +21,7 @@ import type {
   UploadResponseSchema,
 } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
-/** Methods that bring a credential of their own instead of a session (spec 5.3, 5.5). */
+/** Methods that bring another credential instead of a session (spec 5.3, 5.5). */
 export const SESSIONLESS_METHODS: ReadonlySet<string> = new Set([
   "RegisterClient",
   "SetQuota",
@@ -29,7 +29,7 @@ export const SESSIONLESS_METHODS: ReadonlySet<string> = new Set([
   "ListUserStates",
 ]);
 
-/** Methods whose administrators may prove the password and have no session: the console has none (spec 4.3). */
+/** Methods that administrators may call with the password and no session: the console has none (spec 4.3). */
 export const PASSWORD_METHODS: ReadonlySet<string> = new Set(["ShowTrash", "RestoreFile"]);
 
 const SORTS: ReadonlyMap<number, ListSort> = new Map([
@@ -129,7 +129,7 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
   };
 }
 
-/** What is answered at once, from memory or from one snapshot of the database; but for large directories in an order of their own. */
+/** Reads answered at once, from memory or one database snapshot; except sorted lists of large folders. */
 function looks({
   namespace,
 }: FileService): Pick<ServiceHandlers<typeof FileServer>, "changeDir" | "getAttr" | "listDir"> {
@@ -169,7 +169,7 @@ function adminCredential(context: CallContext, service: FileService): AdminCrede
   };
 }
 
-/** The caller of a method that a password lets in too, where the request is one of a user's own. Throws SESSION_MISSING. */
+/** The session for a user's own request, in a method that takes the password too. Throws SESSION_MISSING. */
 function callerWithSession(context: CallContext, { sessionTable, state }: FileService): Caller {
   return context.standing.kind === "user" ? currentCaller(context) : callerOf(context, sessionTable, state);
 }

@@ -1,4 +1,4 @@
-// One line and a count for each call that took long, with what it has waited for.
+// Logs one line and counts each slow call, with its waits.
 import { beginWaits, type CallWaits, endWaits } from "#base/call-waits.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
@@ -7,16 +7,16 @@ import { currentRequestId } from "#base/request-scope.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import type { CallContext, ServerInterceptor } from "#wire/grpc/handler.ts";
 
-/** What it needs. */
+/** Dependencies of the interceptor. */
 export interface SlowCallsDeps {
   readonly telemetry: Pick<NodeTelemetry, "slowCall">;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Calls that take longer are slow. Of a stream counts what this node has made it wait, since the rest is the client's pace. */
+  /** Calls that take longer are slow. A stream counts only the node's waits, not its client's pace. */
   readonly thresholdMs: number;
 }
 
-/** Watches calls; stands below what gives requests their ids. */
+/** Watches calls; stands below the interceptor that gives requests their ids. */
 export function slowCalls({ telemetry, clock, log, thresholdMs }: SlowCallsDeps): ServerInterceptor {
   const sampler = new LogSampler(clock);
   const tell = (context: CallContext, waits: CallWaits | undefined, tookMs: number): void => {

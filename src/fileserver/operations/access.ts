@@ -1,4 +1,4 @@
-// From a request's root and path to an inode that the caller may reach: the policy step of every operation (spec 5.4, D13).
+// Resolves a request's root and path to an inode that the caller may reach: the policy step (spec 5.4, D13).
 import { type ErrorCode, GroveError } from "#base/errors.ts";
 import { STALE_ACCESS_RETRIES } from "#base/limits.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
@@ -7,18 +7,18 @@ import { type Decision, decide, type Heir, type Permission } from "#security/pol
 import { type Inode, StaleAccessError } from "#storage/contract/inode.ts";
 import type { Resolution, ShareStorage, Storage } from "#storage/contract/storage.ts";
 
-/** What the policy step needs. */
+/** Dependencies of the policy step. */
 export interface AccessDeps {
   readonly storage: Pick<Storage, "root" | "resolve"> & {
     readonly shares: Pick<ShareStorage, "pathsOf" | "usersOf">;
   };
   /** SVC_ADMIN_EMAIL (spec 5.5). */
   readonly adminUsername: string | undefined;
-  /** Where the root of a user lives who has none here, if that is known (D19). */
+  /** Address of the node that holds the root of a user who has none here, if known (D19). */
   readonly homeAddressOf: (username: string) => string | undefined;
-  /** True where an administrator has closed what a user shares. */
+  /** True when an administrator has closed the shares of this owner. */
   readonly closesShares?: ((owner: string) => boolean) | undefined;
-  /** The user as the heir of a root, where an administrator has handed it over and that holds now. */
+  /** The user as the heir of a root, while an administrator's hand-over holds. */
   readonly heirOf?: ((owner: string, username: string) => Heir | undefined) | undefined;
 }
 
@@ -31,11 +31,11 @@ export interface Reached {
   /** The deepest inode that exists. */
   readonly last: Inode;
   readonly isOwner: boolean;
-  /** Set for whom the root was handed over to. */
+  /** Set when the root was handed over to the caller. */
   readonly heir?: Heir | undefined;
 }
 
-/** The one way from a request to storage. Everything is read in one turn, so that decision and read see the same state. */
+/** The one way from a request to storage. Decision and read happen in one turn and see the same state. */
 export class Access {
   readonly #deps: AccessDeps;
 
@@ -49,15 +49,15 @@ export class Access {
   }
 
   /**
-   * Resolves and decides. Throws BAD_ARGUMENT and BAD_NAME for what can be no path, WRONG_NODE for the caller's own root when it is not
-   * here, NOT_OWNER or NOT_SHARED. Who is not the owner and is not let in gets the same answer by the same work whether or not root, path
-   * and other people's shares exist (D1): nothing is looked at but what is shared with the caller.
+   * Resolves a path and decides. Throws BAD_ARGUMENT and BAD_NAME for invalid paths, WRONG_NODE for the
+   * caller's own root on another node, NOT_OWNER or NOT_SHARED. A caller without access gets the same answer
+   * by the same work whether or not root and path exist (D1): only the caller's own shares are read.
    */
   reach(caller: VerifiedIdentity, root: string, path: string, permission: Permission): Reached {
     return this.reachNames(caller, this.ownerOf(caller, root), splitPath(path), permission);
   }
 
-  /** The same for names that are canonical already. */
+  /** The same for names that are already canonical. */
   reachNames(
     caller: VerifiedIdentity,
     owner: string,
@@ -80,9 +80,9 @@ export class Access {
   }
 
   /**
-   * How deep the highest directory lies that is shared with the caller on the way to a place, and below what the caller was last taken out
-   * of, 0 being the root itself: two places with the same one lie in one shared subtree (D13). Only for callers who are not the owner. To an
-   * heir all of the root is one.
+   * Depth of the highest directory shared with the caller on the way to a place, below the caller's last
+   * exclusion; 0 is the root itself. Two places with the same depth lie in one shared subtree (D13). For
+   * non-owners only; to an heir the whole root is one subtree.
    */
   sharedSubtree(caller: VerifiedIdentity, reached: Reached): number {
     if (reached.heir !== undefined) return 0;
@@ -95,27 +95,27 @@ export class Access {
     return Math.min(reached.names.length, ...depths);
   }
 
-  /** The user to whom a listing shows not all; the others see every entry, and their listing looks for nothing. */
+  /** The user from whom a listing hides entries; undefined for callers who see every entry. */
   hiddenFrom(caller: VerifiedIdentity, { owner, isOwner, heir }: Reached): string | undefined {
     if (isOwner || heir !== undefined) return undefined;
     const { excluded } = this.#deps.storage.shares.pathsOf(owner, caller.username);
     return excluded.length === 0 ? undefined : caller.username;
   }
 
-  /** The caller as the heir of somebody's root; undefined for who is none now. */
+  /** The caller as the heir of another user's root; undefined when the caller is not one. */
   heirOf(owner: string, { username }: VerifiedIdentity): Heir | undefined {
     return owner === username ? undefined : this.#deps.heirOf?.(owner, username);
   }
 
-  /** True when anything in a root is shared with somebody; costs the same whether or not there is such a root. */
+  /** True when a root shares anything with the user; the cost is the same whether or not the root exists. */
   sharesAnything(owner: string, username: string): boolean {
     const { granted } = this.#deps.storage.shares.pathsOf(owner, username);
     return granted.length > 0 && !this.#isClosed(owner);
   }
 
   /**
-   * True while the caller may still do what was allowed, asked again when shares, moves or the trash have changed anything since (D13): at
-   * the inode that was reached, wherever it lies now.
+   * True while the caller may still do what was allowed. Decides again after any change of shares, moves or
+   * trash, at the inode that was reached, wherever it lies now (D13).
    */
   stillAllowed(caller: VerifiedIdentity, reached: Reached, permission: Permission): boolean {
     if (reached.isOwner) return true;
@@ -129,12 +129,12 @@ export class Access {
     )
       return now !== undefined;
     if (this.#isClosed(owner)) return false;
-    // Who came as an heir and is none any more had looked at no share.
+    // A former heir has no share that could still apply.
     if (reached.heir === undefined && now?.accessVersion === reached.resolution.root.accessVersion)
       return true;
     if (now === undefined) return false;
     let shared = storage.shares.usersOf(reached.last.id);
-    // What was to be replaced may be gone meanwhile: then the place that it was in decides.
+    // The file to be replaced may be gone by now: then its former directory decides.
     if (permission === "write" && reached.last.parentId !== undefined) {
       shared ??= storage.shares.usersOf(reached.last.parentId);
     }
@@ -143,7 +143,7 @@ export class Access {
     return decide(caller, permission, target, adminUsername).allowed;
   }
 
-  /** Refuses who is neither owner nor let in, from the caller's own shares alone. */
+  /** Refuses a caller who is neither owner nor sharee, from the caller's own shares alone. */
   #requireLetIn(
     caller: VerifiedIdentity,
     owner: string,
@@ -187,14 +187,17 @@ export class Access {
   }
 }
 
-/** The refusal of what was allowed when it began and is no more: a stream's, to somebody who knows what is there. */
+/** The refusal of a stream whose permission ended after it began; its caller knew what is there. */
 export function noLongerShared(): GroveError {
   return new GroveError("NOT_SHARED", "permission denied: this is no longer shared with you", {
     metadata: { has_ended: "true" },
   });
 }
 
-/** Length of the longest of the paths that a place lies at or below; 0 when it is none. Those that do are beginnings of each other. */
+/**
+ * Length of the longest of the paths that cover a place, 0 for none. Paths that cover one place are prefixes
+ * of each other.
+ */
 function longestCovering(paths: readonly string[], place: string): number {
   return Math.max(0, ...paths.filter((path) => covers(path, place)).map((path) => path.length));
 }
@@ -233,8 +236,8 @@ export interface Slot {
 }
 
 /**
- * The slot at the end of the path. Throws NO_SUCH_PATH when a directory on the way is missing, NOT_DIRECTORY when it is a file, and the
- * given refusal for the root directory itself, which is no slot.
+ * The slot at the end of the path. Throws NO_SUCH_PATH for a missing directory on the way, NOT_DIRECTORY for
+ * a file there, and the given refusal for the root directory, which is no slot.
  */
 export function slotOf(reached: Reached, rootIsRefusedWith: ErrorCode): Slot {
   const { chain, missing } = reached.resolution;
@@ -250,7 +253,7 @@ export function slotOf(reached: Reached, rootIsRefusedWith: ErrorCode): Slot {
   return { parent: reached.last, name, present: undefined };
 }
 
-/** Repeats an attempt that a change of shares or a move has overtaken, from the permission check on. Throws OVERLOADED in the end. */
+/** Repeats an attempt from the permission check on after a share or move. Throws OVERLOADED in the end. */
 export async function retryWhenStale<T>(attempt: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

@@ -1,4 +1,4 @@
-// Builds Attr messages from inodes; on the hot path of GetAttr and ListDir, so as plain objects with every field set.
+// Builds Attr messages from inodes as plain objects with every field set, since GetAttr and ListDir are hot.
 
 import { etagOf, type Inode, inodeIdText } from "#storage/contract/inode.ts";
 import { type Attr, Kind, Perm } from "#wire/proto/gen/grove/v1/common_pb.ts";
@@ -14,7 +14,7 @@ export interface AttrScope {
 const OWNER_PERMISSIONS: readonly Perm[] = [Perm.READ, Perm.WRITE, Perm.DELETE];
 const SHAREE_PERMISSIONS: readonly Perm[] = [Perm.READ, Perm.WRITE];
 
-/** What somebody who may read may do: sharees read and write, owners delete too, and heirs who were given that (spec 5.4). */
+/** A reader's permissions: sharees read and write; owners, and heirs with that right, delete (spec 5.4). */
 export function permissionsOf(caller: {
   readonly isOwner: boolean;
   readonly heir?: { readonly mayDelete: boolean } | undefined;
@@ -22,9 +22,9 @@ export function permissionsOf(caller: {
   return caller.isOwner || caller.heir?.mayDelete === true ? OWNER_PERMISSIONS : SHAREE_PERMISSIONS;
 }
 
-/** The Attr of an inode at a canonical path. The lists in it are shared between messages: treat it as immutable. */
+/** The Attr of an inode at a canonical path. Messages share its lists: treat it as immutable. */
 export function attrMessage(inode: Inode, path: string, scope: AttrScope): Attr {
-  // A literal with $typeName is a message to the encoder; create() would visit every field once more.
+  // A literal with $typeName encodes as a message; create() would visit every field again.
   return {
     $typeName: "grove.v1.Attr",
     id: inodeIdText(inode.id),

@@ -1,4 +1,4 @@
-// Who makes a call: the session behind its token, kept with the call for as long as it runs (spec 5.3).
+// The caller of a call: the session behind its token, kept for as long as the call runs (spec 5.3).
 import { GroveError } from "#base/errors.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import type { Session, SessionTable } from "#security/sessions/session-table.ts";
@@ -12,9 +12,9 @@ export interface Caller {
   readonly session: Session;
   /** True while session and node go on; does not count as use. */
   isLive(): boolean;
-  /** Calls back when the session ends; must not throw. Returns what takes that back. */
+  /** Calls back when the session ends; must not throw. Returns the function that unregisters. */
   whenEnded(callback: () => void): () => void;
-  /** Counts as use of the session, at each chunk of a stream (spec 3.4). Throws what ended the session or this node meanwhile. */
+  /** Counts as use of the session, at each chunk of a stream (spec 3.4). Throws why it or the node ended. */
   renew(): void;
 }
 
@@ -58,7 +58,7 @@ export function bearerToken(context: Pick<CallContext, "metadata">): string | un
   return value.slice(7).trim() || undefined;
 }
 
-/** The caller by the call's own token and address, and by nothing that a request says (spec 5.4). Throws SESSION_… and IP_MISMATCH. */
+/** The caller by its token and address, never by the request (spec 5.4). Throws SESSION_…, IP_MISMATCH. */
 export function callerOf(context: CallHead, sessions: SessionTable, state: ServingState): Caller {
   const token = bearerToken(context);
   if (token === undefined) throw new GroveError("SESSION_MISSING", "no session token; sign in first");

@@ -1,4 +1,4 @@
-// Runs one change of a root: its claim in the ledger, the command to storage, and what it did back into the books.
+// Runs one change of a root: claims quota, commands storage, and records the outcome in the ledger.
 import type { AuditSink } from "#base/audit-act.ts";
 import { joinPath } from "#base/names.ts";
 import type { Claim, Holding, QuotaLedger } from "#quota/ledger.ts";
@@ -9,7 +9,7 @@ import type { Caller } from "./caller.ts";
 import type { RootUsage } from "./root-usage.ts";
 import { auditKept } from "./trash-acts.ts";
 
-/** What every change of storage answers. */
+/** The part of an outcome that every change of storage has. */
 interface Outcome {
   readonly usage: Usage;
   readonly usedDeltaBytes: number;
@@ -17,7 +17,7 @@ interface Outcome {
   readonly kept?: KeptItem | undefined;
 }
 
-/** Who makes a change. */
+/** The user who makes a change. */
 interface Actor {
   readonly identity: Pick<Caller["identity"], "username">;
 }
@@ -34,7 +34,10 @@ export class Changes {
     this.#audit = deps.audit;
   }
 
-  /** Claims, runs and enters a change at a place that the caller has reached in this turn. Throws QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE. */
+  /**
+   * Claims, runs and records a change at a place reached in this turn. Throws QUOTA_EXCEEDED, INODE_LIMIT,
+   * DISK_RESERVE.
+   */
   async run<T extends Outcome>(
     caller: Actor,
     reached: Reached,
@@ -48,7 +51,7 @@ export class Changes {
     return done;
   }
 
-  /** Runs and enters a change that the node itself makes, of a root that was read in this turn. */
+  /** Runs and records a change that the node itself makes to a root read in this turn. */
   runFor<T extends Outcome>(root: RootRecord, command: () => Promise<T>): Promise<T> {
     return this.#run(root, undefined, command);
   }
@@ -64,7 +67,7 @@ export class Changes {
   }
 }
 
-/** What storage checks a change against: the access version that the decision was made on, and the path that was followed. */
+/** What storage checks a change against: the access version of the decision and the path followed. */
 export function contextOf(caller: Actor, reached: Reached): ChangeContext {
   const { root } = reached.resolution;
   return {

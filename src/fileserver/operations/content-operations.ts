@@ -13,7 +13,7 @@ import { attrAt, type Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 import { encodeRead } from "./read-bytes.ts";
 
-/** What the operations are made from. */
+/** Dependencies of the operations. */
 export interface ContentDeps {
   readonly storage: Storage;
   readonly access: Access;
@@ -32,8 +32,8 @@ export class ContentOperations {
   }
 
   /**
-   * Reads at most 4,000,000 bytes; less at the end of the file. Gives the ReadFileResponse behind `headBytes` bytes of room for whoever
-   * sends it. Throws BAD_ARGUMENT, IS_DIRECTORY, CORRUPT.
+   * Reads at most 4,000,000 bytes; less at the end of the file. Leaves `headBytes` bytes free before the
+   * ReadFileResponse. Throws BAD_ARGUMENT, IS_DIRECTORY, CORRUPT.
    */
   readFile(
     caller: Caller,
@@ -66,7 +66,10 @@ export class ContentOperations {
     });
   }
 
-  /** Rewrites a range by copy, growing the file where the range ends behind it (D15). Throws ETAG_MISMATCH, QUOTA_EXCEEDED, DISK_RESERVE. */
+  /**
+   * Rewrites a range by copy; a range past the end grows the file (D15). Throws ETAG_MISMATCH,
+   * QUOTA_EXCEEDED, DISK_RESERVE.
+   */
   writeFile(
     caller: Caller,
     request: Place & {
@@ -94,8 +97,8 @@ export class ContentOperations {
   }
 
   /**
-   * How much a file grows depends on its size when storage gets to it. The first try claims the growth seen now and holds storage to that
-   * version; when another write comes between, the second claims all that the file could grow by.
+   * A write's growth depends on the file's size when storage runs it. The first try claims the growth seen
+   * now, for that version only; after a concurrent write the second claims the greatest growth possible.
    */
   async #writeGuarded(
     caller: Caller,
@@ -112,7 +115,7 @@ export class ContentOperations {
     }
   }
 
-  /** Cuts or grows a file; storage is held to the version whose size was seen, since the claim follows from it. */
+  /** Cuts or grows a file; storage requires the version whose size was seen, as the claim follows from it. */
   async #setSize(
     caller: Caller,
     request: Place & { readonly offset: bigint; readonly ifMatch: string; readonly data: Uint8Array },
@@ -143,11 +146,11 @@ export class ContentOperations {
       const file = existingFile(reached);
       requireEtag(file, request.ifMatch);
       const isCut = sizeBytes < file.sizeBytes;
-      // What a sharee cuts is kept whole in the owner's trash, so that what is left of it counts twice (D13).
+      // A sharee's cut keeps the whole former file in the owner's trash, so the rest counts twice (D13).
       const cutBytes = reached.isOwner ? 0 : sizeBytes;
       const keeps = isCut && !reached.isOwner ? 1 : 0;
       const claim = { creates: 0, keeps, addsBytes: isCut ? cutBytes : sizeBytes - file.sizeBytes };
-      // Without a claim what frees space works over quota and on a full disk (D14).
+      // A change that frees space takes no claim, so it works over quota and on a full disk (D14).
       const wanted = isCut && reached.isOwner ? undefined : claim;
       const change = await this.#deps.changes.run(caller, reached, wanted, (context) =>
         this.#deps.storage.setSize({ ...context, fileId: file.id, sizeBytes, ifMatch: etagOf(file) }),
@@ -166,7 +169,7 @@ export class ContentOperations {
       const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "write");
       const file = existingFile(reached);
       requireEtag(file, request.ifMatch);
-      // No bytes are written nowhere: a file does not grow by them.
+      // An empty write does not grow the file, wherever it points.
       const isEmpty = request.data.length === 0;
       const endBytes = isEmpty ? 0 : offset + request.data.length;
       const claim = {
@@ -188,7 +191,7 @@ export class ContentOperations {
   }
 }
 
-/** Has an operator see that stored bytes have rotted: which file it is, by its id, and whose (A-08). */
+/** Logs that stored bytes have rotted: the file's id and its owner (A-08). */
 export function logCorruption(log: Logger, reached: Reached, file: Inode, error: unknown): void {
   if (!isGroveError(error, "CORRUPT")) return;
   log.error("corrupt_content", { user: reached.owner, inode: inodeIdText(file.id), error: error.message });

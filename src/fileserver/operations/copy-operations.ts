@@ -1,4 +1,4 @@
-// Copy: files and whole directories inside one root, by sharing what is stored; charged in full before anything is copied (D13).
+// Copies files and directories inside one root by sharing stored chunks; charged in full first (D13).
 import { GroveError } from "#base/errors.ts";
 import type { CopyTarget } from "#storage/contract/copy-order.ts";
 import type { Inode } from "#storage/contract/inode.ts";
@@ -10,7 +10,7 @@ import { type Changes, contextOf } from "./changes.ts";
 import { movedAttr, type Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 
-/** What the operation is made from. */
+/** Dependencies of the operation. */
 export interface CopyDeps {
   readonly storage: Storage;
   readonly access: Access;
@@ -32,16 +32,16 @@ export class CopyOperations {
   }
 
   /**
-   * Copies a file, or a directory with all that is in it, which appears as a whole. Read on the source, write on the target, also from one
-   * shared subtree of a root to another (D13). Ends when the signal does: nobody waits for it any more. Throws PATH_EXISTS, NOT_EMPTY,
-   * QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE, RATE_LIMITED when too many of the caller's copies wait, and OVERLOADED when too many of all
-   * do, or when the source changes so much meanwhile that it must be tried again.
+   * Copies a file or a whole directory, which appears at once. Needs read on the source and write on the
+   * target, which may lie in another shared subtree (D13). Ends when the signal aborts. Throws PATH_EXISTS,
+   * NOT_EMPTY, QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE; RATE_LIMITED when too many of the caller's copies
+   * wait; OVERLOADED when too many of all users wait or the source keeps changing.
    */
   copy(caller: Caller, request: CopyRequest, signal: AbortSignal): Promise<Attr> {
     const { storage, changes, meter } = this.#deps;
     return meter.later("write", async () => {
       let decision = this.#decide(caller, request);
-      // As it was when its bytes and inodes were claimed.
+      // The source as it was when its bytes and inodes were claimed.
       const { sizeBytes, id } = decision.source;
       const claim = { creates: 1 + storage.inodesBelow(id), addsBytes: sizeBytes };
       const change = await changes.run(caller, decision.target, claim, (_, holding) =>
@@ -50,7 +50,7 @@ export class CopyOperations {
           signal,
           maxBytes: sizeBytes,
           maxInodes: holding.inodes,
-          // Rows take room as well, and others write meanwhile (spec 4.6.3).
+          // Rows take room as well, and other changes write meanwhile (spec 4.6.3).
           mayGoOn: () => holding.checkChunk(0),
           target: () => {
             decision = this.#decide(caller, request);
@@ -70,7 +70,7 @@ export class CopyOperations {
     if (source.parentId === undefined) {
       throw new GroveError("BAD_ARGUMENT", "a root cannot be copied into itself");
     }
-    // What a sharee replaces goes to the owner's trash; an empty directory would be gone.
+    // What a sharee replaces goes to the owner's trash; an empty directory would be lost.
     if (request.onConflict === "replace" && slot.present?.kind === "directory") {
       access.reach(caller.identity, request.root, request.targetPath, "delete");
     }

@@ -1,4 +1,4 @@
-// DownloadFile: one version of a file, block by block from the disk to the socket, never a byte that fails its checksum (D15).
+// Sends one version of a file block by block from disk to socket, never a byte that fails its checksum (D15).
 import type { Clock } from "#base/clock.ts";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
@@ -13,12 +13,12 @@ import { attrAt } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 import type { StreamSlots } from "./stream-slots.ts";
 
-/** A download whose client takes nothing for this long lets go of what it has read ahead (decision D15). */
+/** A download whose client reads nothing for this long drops its read-ahead (decision D15). */
 const DOWNLOAD_STALL_MS = 1_000;
 
 type Writer = SlicedWriter<typeof DownloadResponseSchema>;
 
-/** What downloads are made from. */
+/** Dependencies of downloads. */
 export interface DownloadDeps {
   readonly storage: Storage;
   readonly access: Access;
@@ -32,18 +32,20 @@ export interface DownloadDeps {
 const NO_BYTES = new Uint8Array(0);
 /** Half of what may wait in a socket: while one piece is on its way, the next can be handed over. */
 const PIECE_BYTES = 131_072;
-/** Blocks that are read while one is on its way: with one alone every late turn of the thread pool holds the stream up. */
+/** Blocks read while one is being sent: with only one, a late turn of the thread pool stalls the stream. */
 const BLOCKS_AHEAD = 2;
 /**
- * Blocks are read into so many buffers in turn, which stay in the processor's cache and cost no fresh memory. When the last piece of a
- * block is accepted, less than one block's bytes (SEND_WINDOW_BYTES) still wait for the socket: they belong to this block and, since only
- * a chunk's last block is short, to at most one before it. So the buffers after the next in turn are free to be read into.
+ * Buffers that blocks are read into in turn; they stay in the processor's cache and cost no fresh memory.
+ * When a block's last piece is accepted, less than one block's bytes (SEND_WINDOW_BYTES) still wait for the
+ * socket. They belong to this block and to at most one before it, since only a chunk's last block is short.
+ * So the buffers after the next in turn are free.
  */
 const RING_BUFFERS: number = 3 + BLOCKS_AHEAD;
 
 /**
- * Sends the Attr and then chunks cut at multiples of 4,000,000 bytes of the file, each with its CRC-32 before its bytes. Ends with CORRUPT
- * instead of wrong bytes, with the session's reason at the next block after that has ended, and with the policy's at the next chunk.
+ * Sends the Attr, then chunks cut at multiples of 4,000,000 bytes of the file, each with its CRC-32 first.
+ * Ends with CORRUPT instead of wrong bytes. Stops at the next block after the session has ended, and at the
+ * next chunk after the permission has ended.
  */
 export function sendDownload(
   deps: DownloadDeps,
@@ -118,9 +120,9 @@ class Pump {
   #ring: Buffer[] = [];
   #reads = 0;
   #ahead: { readonly offset: number; readonly block: Promise<Buffer> }[] = [];
-  /** Where the last of them ends. */
+  /** End of the read-ahead. */
   #aheadTo = 0;
-  /** A whole block was taken: for a client that reads nothing none is read ahead. */
+  /** True once a whole block was taken: a client that reads nothing gets no read-ahead. */
   #isTaken = false;
 
   constructor(content: FileContent, writer: Writer, caller: Pick<Caller, "isLive" | "renew">) {
@@ -129,16 +131,16 @@ class Pump {
     this.#caller = caller;
   }
 
-  /** For how long the client has taken nothing. */
+  /** Milliseconds since the client last took bytes. */
   get stalledMs(): number {
     return this.#writer.stalledMs;
   }
 
-  /** Sends the bytes from offset to chunkEnd; what lies behind, up to end, may be read ahead. */
+  /** Sends the bytes from offset to chunkEnd; the bytes after it, up to end, may be read ahead. */
   async send(offset: number, chunkEnd: number, end: number): Promise<void> {
     let at = offset;
     while (at < chunkEnd) {
-      // A slow client takes minutes for a chunk; throws what has ended the session.
+      // A slow client takes minutes for a chunk; renew throws why the session has ended.
       if (!this.#caller.isLive()) this.#caller.renew();
       const block = await this.#take(at);
       const bytes = at + block.length > chunkEnd ? block.subarray(0, chunkEnd - at) : block;
@@ -152,7 +154,7 @@ class Pump {
     }
   }
 
-  /** Drops what was read ahead and the buffers; it is read again when the client goes on. */
+  /** Drops the read-ahead and the buffers; they are read again when the client goes on. */
   letGo(): void {
     this.#ahead = [];
     this.#ring = [];
@@ -171,12 +173,12 @@ class Pump {
     return this.#content.readBlock(offset, this.#ring[turn]);
   }
 
-  /** Keeps BLOCKS_AHEAD blocks coming behind the one that ends at `at`. */
+  /** Keeps BLOCKS_AHEAD blocks in reading after the one that ends at `at`. */
   #readAhead(at: number, end: number): void {
     let offset = this.#ahead.length === 0 ? at : this.#aheadTo;
     while (this.#ahead.length < BLOCKS_AHEAD && offset < end) {
       const block = this.#read(offset);
-      // Nobody may come for it: the client can go away first.
+      // The block may stay unread: the client can go away first.
       block.catch(() => undefined);
       this.#ahead.push({ offset, block });
       const within = offset % CHUNK_BYTES;
@@ -186,7 +188,7 @@ class Pump {
   }
 }
 
-/** Looks once a second for downloads whose client takes nothing, so that stuck ones hold no blocks in memory. */
+/** Checks once a second for downloads whose client reads nothing, so that they hold no blocks in memory. */
 export class StallWatch {
   readonly #pumps = new Set<Pick<Pump, "stalledMs" | "letGo">>();
   readonly #stop: () => void;
@@ -199,17 +201,17 @@ export class StallWatch {
     });
   }
 
-  /** Watches a download; there are no more than the slots allow. */
+  /** Watches a download; the stream slots bound their number. */
   add(pump: Pick<Pump, "stalledMs" | "letGo">): void {
     this.#pumps.add(pump);
   }
 
-  /** Ends the watch over one. */
+  /** Ends the watch over one download. */
   remove(pump: Pick<Pump, "stalledMs" | "letGo">): void {
     this.#pumps.delete(pump);
   }
 
-  /** Ends the watch over all. */
+  /** Ends the watch over all downloads. */
   stop(): void {
     this.#stop();
   }

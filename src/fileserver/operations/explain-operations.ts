@@ -1,4 +1,4 @@
-// Why an operation would be allowed or refused: the steps of policy, path, quota and reserve, taken as operations take them (spec 5.4).
+// Explains why an operation is allowed or refused: policy, path, quota and reserve in order (spec 5.4).
 import { formatBytes } from "#base/bytes.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
@@ -12,13 +12,13 @@ import type { Caller } from "./caller.ts";
 import type { Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 
-/** Users of whom `grove why` tells an owner how they reach a place, or do not. */
+/** Users whose access to a place `grove why` explains to its owner, at most. */
 const EXPLAINED_USERS_MAX = 20;
 
 /** A permission that a path can be asked about. */
 export type Asked = Exclude<Permission, "admin" | "share">;
 
-/** One thing that was looked at. */
+/** One check and its outcome. */
 export interface Step {
   readonly check: "identity" | "owner" | "grant" | "right" | "path" | "storage" | "quota" | "reserve";
   readonly passed: boolean;
@@ -26,7 +26,7 @@ export interface Step {
   readonly text: string;
 }
 
-/** The answer; reason, message and metadata are those of the refusal that the operation would meet, empty where it would not. */
+/** The answer; reason, message and metadata are those of the operation's refusal, else empty. */
 export interface Explained {
   readonly allowed: boolean;
   readonly reason: string;
@@ -39,13 +39,13 @@ export interface Explained {
   readonly nowMs: bigint;
 }
 
-/** What is asked: the permission, and for a write how many bytes it would add. */
+/** The question: a permission, and for a write how many bytes it would add. */
 export interface Question extends Place {
   readonly permission: Asked;
   readonly addBytes: bigint;
 }
 
-/** What the operation is made from. */
+/** Dependencies of the operation. */
 export interface ExplainDeps {
   readonly storage: Pick<Storage, "failure" | "shares">;
   readonly access: Access;
@@ -63,8 +63,8 @@ export class ExplainOperations {
   }
 
   /**
-   * Takes the steps of an operation without doing it. What the caller may not see is told no further than its refusal tells (D1), by the
-   * same decision. Throws what names no place at all: BAD_ARGUMENT, BAD_NAME, and WRONG_NODE.
+   * Takes the steps of an operation without doing it. Reveals no more than the operation's own refusal would
+   * (D1), by the same decision. Throws for invalid places: BAD_ARGUMENT, BAD_NAME, WRONG_NODE.
    */
   explain(caller: Caller, question: Question): Explained {
     return this.#deps.meter.now("read", () => {
@@ -91,7 +91,7 @@ export class ExplainOperations {
     });
   }
 
-  /** Adds the steps as they pass; throws the refusal after the step that does not. */
+  /** Adds each step that passes; throws the refusal after the first that does not. */
   #walk(caller: Caller, question: Question, owner: string, steps: Step[]): void {
     const reached = this.#right(caller, question, owner, steps);
     attempt(steps, "path", () => pathText(reached, question.permission));
@@ -102,11 +102,11 @@ export class ExplainOperations {
         throw new GroveError("STORAGE_FAILED", failure);
       });
     }
-    // What frees space works over the quota and on a full disk (D14).
+    // A change that frees space works over the quota and on a full disk (D14).
     if (question.permission === "write") this.#room(reached, question, steps);
   }
 
-  /** The policy's part: whose it is, what gives access, and whether that is the right that is asked for. */
+  /** The policy's part: the owner, the source of access, and whether it includes the right asked for. */
   #right(caller: Caller, question: Question, owner: string, steps: Step[]): Reached {
     const { access } = this.#deps;
     const { root, path, permission } = question;
@@ -121,7 +121,7 @@ export class ExplainOperations {
       passed: true,
       text: `this is the root of ${owner} and not yours, so it takes a share or a handing over`,
     });
-    // First the right to look: who lacks it learns nothing more, whatever was asked (D1).
+    // The right to look comes first: a caller without it learns nothing more (D1).
     const seen = attempt<Reached>(
       steps,
       "grant",
@@ -147,7 +147,7 @@ export class ExplainOperations {
     ]);
   }
 
-  /** For an owner: who else reaches the place and by which share, and who does not any more, in the order of users. */
+  /** For an owner: other users who reach the place, by which share, and those excluded, in user order. */
   #othersThere({ names, resolution: { chain } }: Reached): string[] {
     const pathOf = new Map(chain.map(({ id }, depth) => [id, joinPath(names.slice(0, depth))]));
     const decided = new Map<string, { readonly by: string; readonly isExcluded: boolean }>();
@@ -168,7 +168,7 @@ export class ExplainOperations {
       : [...told, `${more} more are let in or kept out; 'grove share --list' shows all`];
   }
 
-  /** The ledger's part, on a holding that is let go at once. */
+  /** The ledger's part, on a holding that is released at once. */
   #room(reached: Reached, question: Question, steps: Step[]): void {
     const { root } = reached.resolution;
     const holding = this.#deps.ledger.open({ owner: root.owner, usage: root.usage });
@@ -212,7 +212,7 @@ function makesEntry(reached: Reached): boolean {
   return reached.resolution.missing.length > 0 || reached.last.kind === "directory";
 }
 
-/** What lies at the path for the permission that is asked; throws what an operation would. */
+/** The entry at the path for the permission asked; throws what the operation would. */
 function pathText(reached: Reached, asked: Asked): [undefined, string] {
   if (asked === "write" && reached.resolution.missing.length > 0) {
     slotOf(reached, "PATH_EXISTS");
@@ -222,14 +222,14 @@ function pathText(reached: Reached, asked: Asked): [undefined, string] {
   if (asked === "delete" && inode.parentId === undefined) {
     throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be deleted");
   }
-  // Reads of it are refused until it is replaced.
+  // Reads of a damaged file are refused until it is replaced.
   if (asked === "read" && inode.damaged) throw new GroveError("CORRUPT", damagedText);
   return [undefined, inode.kind === "directory" ? "it is a folder" : "it is a file"];
 }
 
 /**
- * Adds a step that passes with the text that `look` answers; when it throws a refusal, one that does not, with the refusal's own words.
- * `refusal` throws what the operation itself would say, where that is another refusal.
+ * Adds a passed step with the text that `look` returns; when it throws a refusal, a failed step with that
+ * refusal's words. `refusal` throws the operation's own refusal where that is another.
  */
 function attempt<T>(
   steps: Step[],
@@ -249,7 +249,7 @@ function attempt<T>(
   }
 }
 
-/** True for a refusal that a step has told; what fails before is the call's own fault. */
+/** True for a refusal that a step explains; a failure before the first step is the call's own. */
 function isAnswer(error: GroveError, steps: readonly Step[]): boolean {
   return steps.at(-1)?.passed === false && error.code !== "WRONG_NODE";
 }

@@ -1,4 +1,4 @@
-// The FileServer's operations, put together: policy, quota, storage, telemetry, in that order, once.
+// Assembles the FileServer's operations: policy, quota, storage, telemetry, in that order, once.
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { ADMIN_HASH_FAILURE_WINDOW_MS } from "#base/limits.ts";
@@ -43,7 +43,7 @@ import { UploadLease } from "./upload-lease.ts";
 import { UploadWatch } from "./upload-watch.ts";
 import { type UserDeps, UserOperations } from "./user-operations.ts";
 
-/** What the service is made from. */
+/** Dependencies of the service. */
 export interface FileServiceDeps {
   readonly storage: Storage;
   readonly quotas: QuotaStore;
@@ -67,11 +67,11 @@ export interface FileServiceDeps {
   readonly log: Logger;
   readonly onSecurityEvent: SecurityEventSink;
   readonly audit: AuditSink;
-  /** How long what is in the trash is kept, in milliseconds; 0 means until space is needed (D14). */
+  /** How long the trash keeps items, in milliseconds; 0 means until space is needed (D14). */
   readonly trashRetentionMs: number;
   readonly operatorLooks: OperatorLooks;
   readonly onRootMade?: (owner: string) => void;
-  /** Resolves when the MetaServer has heard of a root's shares, or has had its time; never rejects. */
+  /** Resolves when the MetaServer has acknowledged a root's shares, or its time is over; never rejects. */
   readonly sharesTold?: (owner: string) => Promise<void>;
   readonly limits?: Partial<ServiceLimits>;
 }
@@ -98,11 +98,11 @@ export interface FileService {
   readonly trashReaper: TrashReaper;
   readonly removals: RemovalKeeper;
   readonly meter: OperationMeter;
-  /** Ends what runs by the clock. */
+  /** Stops all timers. */
   stop(): Promise<void>;
 }
 
-/** Puts the operations together over what the process has opened. */
+/** Assembles the operations over what the process has opened. */
 export function createFileService(deps: FileServiceDeps): FileService {
   const { storage, telemetry, clock, log, adminUsername } = deps;
   const limits: ServiceLimits = { ...DEFAULT_SERVICE_LIMITS, ...deps.limits };
@@ -172,7 +172,7 @@ function ledgerOver({ quotas, freeBytes, reserveBytes }: FileServiceDeps): Quota
   });
 }
 
-/** What is done with files and folders as a whole. */
+/** The operations on whole files and folders. */
 function nameOperations(
   deps: FileServiceDeps,
   names: NamespaceDeps,
@@ -215,7 +215,7 @@ interface AccountParts {
   readonly removals: RemovalKeeper;
 }
 
-/** Sessions and quotas: what concerns users and not files. */
+/** Sessions and quotas: operations on users, not on files. */
 function accountOperations(
   deps: FileServiceDeps,
   parts: AccountParts,

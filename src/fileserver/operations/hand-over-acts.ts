@@ -1,4 +1,4 @@
-// The audit lines of roots that are handed over: one at the owner and one at whom it goes to, when it begins and when it is ended.
+// The audit lines of a root's hand-over, one for the owner and one for the heir, at its begin and its end.
 import type { AuditSink } from "#base/audit-act.ts";
 import { type HandOver, isInForce } from "#base/hand-over.ts";
 import type { UserState } from "#base/user-state.ts";
@@ -7,14 +7,14 @@ import type { UserState } from "#base/user-state.ts";
 export interface Decided {
   readonly state: UserState;
   readonly before: UserState | undefined;
-  /** Who ended what is not in it any more. */
+  /** Username of the administrator whose decision ends those hand-overs that the new state lacks. */
   readonly endedBy: string;
   readonly nowMs: number;
-  /** What else is to be known. */
+  /** Further fields of the audit line. */
   readonly detail: Readonly<Record<string, string>>;
 }
 
-/** Writes what is new and what is ended; what has come to its end by itself is not. */
+/** Writes hand-overs that begin and those that are ended; expired ones write nothing. */
 export function auditHandOvers(audit: AuditSink, decided: Decided): void {
   const { state, before, endedBy, nowMs, detail } = decided;
   const now = state.handOvers ?? [];

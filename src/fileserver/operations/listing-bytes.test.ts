@@ -34,7 +34,7 @@ const inode: fc.Arbitrary<Inode> = fc.record({
   createdBy: fc.oneof(fc.constant("a@example.com"), fc.emailAddress(), fc.constant("ü".repeat(50))),
   damaged: fc.boolean(),
 });
-/** Few enough that what is inherited, granted and excluded meets. */
+/** Few users, so that inherited, granted and excluded ones coincide. */
 const user: fc.Arbitrary<string> = fc.constantFrom(
   "a@example.com",
   "b@example.com",

@@ -1,14 +1,14 @@
-// Encodes the entries of a listing straight into bytes: what a thousand Attr messages would become, at a third of the work.
+// Encodes a listing's entries straight into bytes, at a third of the work of a thousand Attr messages.
 import { NAME_MAX_BYTES, USERNAME_MAX_LENGTH } from "#base/limits.ts";
 import { type Inode, type InodeId, inodeIdText } from "#storage/contract/inode.ts";
 import type { ListPage, OwnShares } from "#storage/contract/storage.ts";
 import { type Attr, Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { AttrScope } from "./attr-message.ts";
 
-/** Bytes of a ListDir reply: below the 4,194,304 that stock clients take. Pages of deep or widely shared folders are shorter for it. */
+/** Bytes of a ListDir reply, below the 4,194,304 of stock clients; deep or widely shared ones are shorter. */
 const LIST_REPLY_MAX_BYTES = 4_000_000;
 
-/** Bytes of an entry beside its name, its path and what all entries share; numbers take ten at most. */
+/** Bytes of an entry beside its name, its path and the shared fields; numbers take ten at most. */
 const FIXED_MAX_BYTES = 192;
 /** A character of JavaScript is at most three bytes of UTF-8. */
 const BYTES_PER_CHARACTER = 3;
@@ -51,8 +51,9 @@ const ENTRIES_FIELD = 1;
 const TOKEN_FIELD = 2;
 
 /**
- * The ListDirResponse of one page of a directory, behind `headBytes` bytes of room for whoever sends it. It decodes to what attrMessage
- * would give for each entry: entries are shared with whom their directory is, and by grants of their own; exclusions of their own end that.
+ * The ListDirResponse of one page of a directory, after `headBytes` bytes of free room. It decodes to
+ * attrMessage's result for each entry: entries inherit the directory's sharees, add their own grants and
+ * subtract their own exclusions.
  */
 export function encodeListing(
   page: ListPage,
@@ -63,22 +64,22 @@ export function encodeListing(
   return new ListingWriter(page, directoryPath, scope, headBytes).write(page);
 }
 
-/** Bytes of a listing's reply that an entry may take beside its directory's path and the users that it inherits: two names, an address, numbers. */
+/** Reply bytes of an entry beside its directory's path and inherited users: two names, address, numbers. */
 const ENTRY_MAX_BYTES = 2 * NAME_MAX_BYTES + USERNAME_MAX_LENGTH + FIXED_MAX_BYTES;
 
-/** How many entries fit into one reply that every stock client takes, when each carries this path and these users. */
+/** Entries that fit into one reply for every stock client, when each carries this path and these users. */
 export function entriesPerReply(directoryPath: string, shared: readonly string[]): number {
   let eachBytes = ENTRY_MAX_BYTES + Buffer.byteLength(directoryPath);
   for (const user of shared) eachBytes += Buffer.byteLength(user) + TEXT_HEAD_MAX_BYTES;
   return Math.max(1, Math.floor(LIST_REPLY_MAX_BYTES / eachBytes));
 }
 
-/** What is the same in many entries, written once and copied into each. */
+/** The fields that many entries share, written once and copied into each. */
 class SharedBytes {
   readonly directoryPrefix: Buffer;
   /** Owner, root, parent and permissions, which all entries of a page have. */
   readonly common: Buffer;
-  /** The same with the owner as the creator and the users whom an entry without grants of its own inherits: nearly every entry. */
+  /** The common fields with the owner as creator and the inherited users: nearly every entry. */
   readonly usual: Buffer;
 
   constructor(parentId: InodeId | undefined, directoryPath: string, scope: AttrScope) {
@@ -100,7 +101,7 @@ class SharedBytes {
   }
 }
 
-/** Writes the entries one after another into a buffer that is large enough for all of them. */
+/** Writes the entries one after another into a buffer with room for all of them. */
 class ListingWriter {
   readonly #out: ByteWriter;
   readonly #scope: AttrScope;
@@ -133,7 +134,7 @@ class ListingWriter {
   #entry(inode: Inode): void {
     const out = this.#out;
     out.tag(ENTRIES_FIELD, WIRE_BYTES);
-    // Room for a length of three bytes, which is written when it is known: padded varints are legal, and every decoder takes them.
+    // Room for a three-byte length, written later: padded varints are legal, and every decoder takes them.
     const lengthAt = out.skip(3);
     const idAt = out.base36(FIELD.id, inode.id);
     const idBytes = out.at - idAt;
@@ -164,7 +165,7 @@ class ListingWriter {
   }
 }
 
-/** Fields one after another, into a buffer that whoever makes it has made large enough. */
+/** Writes fields one after another into a buffer that its caller has made large enough. */
 class ByteWriter {
   readonly #buffer: Buffer;
   at: number;
@@ -174,19 +175,19 @@ class ByteWriter {
     this.at = at;
   }
 
-  /** Everything up to here. */
+  /** All bytes written so far. */
   written(): Buffer {
     return this.#buffer.subarray(0, this.at);
   }
 
-  /** Leaves room, and says where. */
+  /** Leaves room and returns its place. */
   skip(count: number): number {
     const { at } = this;
     this.at = at + count;
     return at;
   }
 
-  /** The length of what follows its three bytes. */
+  /** Writes the length of the bytes after a three-byte room. */
   length3(lengthAt: number): void {
     const length = this.at - lengthAt - 3;
     this.#buffer[lengthAt] = (length & 127) | 128;
@@ -201,7 +202,7 @@ class ByteWriter {
     let { at } = this;
     let left = value;
     if (left >= TWO_POW_28) {
-      // Times are such numbers: four bytes in whole numbers of 32 bits, and what is above them.
+      // Times are such numbers: four bytes in 32-bit integers, then the rest.
       const high = Math.floor(left / TWO_POW_28);
       const low = left - high * TWO_POW_28;
       buffer[at] = (low & 127) | 128;
@@ -242,7 +243,7 @@ class ByteWriter {
     this.at = at + 4;
   }
 
-  /** A text field and where its bytes begin; an empty one is not written. */
+  /** Writes a text field and returns where its bytes begin; skips an empty one. */
   text(field: number, text: string): number {
     if (text === "") return this.at;
     this.varint(field * 8 + WIRE_BYTES);
@@ -253,7 +254,7 @@ class ByteWriter {
     return at;
   }
 
-  /** A text field with a number in base 36, and where its bytes begin. */
+  /** Writes a text field with a number in base 36 and returns where its bytes begin. */
   base36(field: number, value: number): number {
     this.varint(field * 8 + WIRE_BYTES);
     const at = this.at + 1;
@@ -262,7 +263,7 @@ class ByteWriter {
     return at;
   }
 
-  /** The etag of a version of the inode whose id stands at a place already (etagOf). */
+  /** The etag of a version of the inode whose id is already written at a place (etagOf). */
   etag(idAt: number, idBytes: number, version: number): void {
     this.varint(FIELD.etag * 8 + WIRE_BYTES);
     const lengthAt = this.skip(1);
@@ -272,7 +273,7 @@ class ByteWriter {
     this.#buffer[lengthAt] = this.at - lengthAt - 1;
   }
 
-  /** What stands at a place already. */
+  /** Copies bytes that are already written. */
   again(from: number, count: number): void {
     const buffer = this.#buffer;
     const { at } = this;
@@ -294,7 +295,7 @@ class ByteWriter {
     this.at = at + bytes.length;
   }
 
-  /** The digits of a number in base 36 (inodeIdText), and where they end. */
+  /** Writes a number in base 36 (inodeIdText) and returns its end. */
   #digits(at: number, value: number): number {
     let end = at + 1;
     for (let bound = 36; bound <= value; bound *= 36) end++;
@@ -322,7 +323,7 @@ class ByteWriter {
     this.#buffer[this.at++] = Number(left);
   }
 
-  /** Writes the length and the text when all of it is ASCII; else nothing that counts. */
+  /** Writes length and text when all of it is ASCII; otherwise its bytes do not count. */
   #shortAscii(text: string): boolean {
     const buffer = this.#buffer;
     const { length } = text;

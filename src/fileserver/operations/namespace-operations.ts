@@ -1,4 +1,4 @@
-// Files and directories by name: look, list, make, move, remove. Each is policy, quota, storage, telemetry, in that order.
+// Operations on names: look, list, make, move, remove. Each is policy, quota, storage, telemetry in order.
 
 import type { AuditSink } from "#base/audit-act.ts";
 import { waiting } from "#base/call-waits.ts";
@@ -26,7 +26,7 @@ import { encodeListing, entriesPerReply } from "./listing-bytes.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 import { timeOf } from "./time-of.ts";
 
-/** Entries up to which a directory is sorted where reads are answered: as much work as a page of a larger one by name. */
+/** Entries up to which the thread that answers reads sorts a directory: the work of one page by name. */
 export const LIST_SORT_AT_ONCE = 1_000;
 
 /** A place as every request names it (D13). */
@@ -42,13 +42,13 @@ interface ListRequest extends Place {
   readonly sort: ListSort;
 }
 
-/** How much room the bytes of a listing leave before them, and until when they are wanted. */
+/** Room before the bytes of a listing, and the deadline for them. */
 interface ListReply {
   readonly headBytes: number;
   readonly signal: AbortSignal;
 }
 
-/** What the operations are made from. */
+/** Dependencies of the operations. */
 export interface NamespaceDeps {
   readonly storage: Storage;
   readonly access: Access;
@@ -66,7 +66,7 @@ export class NamespaceOperations {
     this.#deps = deps;
   }
 
-  /** One inode. Throws NO_SUCH_PATH and what the policy says. */
+  /** The Attr of one inode. Throws NO_SUCH_PATH and the policy's refusals. */
   getAttr(caller: Caller, place: Place): Attr {
     return this.#deps.meter.now("read", () => {
       const reached = this.#deps.access.reach(caller.identity, place.root, place.path, "read");
@@ -82,7 +82,10 @@ export class NamespaceOperations {
     });
   }
 
-  /** One page of a directory, stable under change (D13), as the bytes of its message behind some room; by name at once. Throws BAD_ARGUMENT for a page size above 1000 or a foreign token. */
+  /**
+   * One page of a directory by name, stable under change (D13), as message bytes after some room. Throws
+   * BAD_ARGUMENT for a page size above 1000 or a foreign token.
+   */
   listDir(caller: Caller, request: ListRequest, reply: ListReply): Buffer | Promise<Buffer> {
     const { meter, storage } = this.#deps;
     if (request.sort === "name" || request.sort === "name-desc") {
@@ -94,7 +97,7 @@ export class NamespaceOperations {
     return meter.later("read", () => retryWhenStale(() => this.#listSorted(caller, request, reply)));
   }
 
-  /** A larger directory is sorted elsewhere, after what others want of theirs; who may reach what is decided when its turn has come. */
+  /** Sorts a larger directory in the background, after other users' requests; decides access at its turn. */
   async #listSorted(caller: Caller, request: ListRequest, reply: ListReply): Promise<Buffer> {
     const { storage } = this.#deps;
     let { reached, query, directory } = this.#listing(caller, request);
@@ -140,7 +143,10 @@ export class NamespaceOperations {
     return { reached, directory, query };
   }
 
-  /** Makes a file of at most 65,536 bytes. Throws PATH_EXISTS, QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE (spec 4.6.1, 4.6.3). */
+  /**
+   * Makes a file of at most 65,536 bytes. Throws PATH_EXISTS, QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE
+   * (spec 4.6.1, 4.6.3).
+   */
   createFile(
     caller: Caller,
     request: Place & {
@@ -182,7 +188,10 @@ export class NamespaceOperations {
     );
   }
 
-  /** Removes for good; owner only (spec 4.5). Throws NOT_EMPTY unless recursive. Works over quota and on a full disk. */
+  /**
+   * Removes for good; owner only (spec 4.5). Throws NOT_EMPTY unless recursive. Works over quota and on a
+   * full disk.
+   */
   deleteFile(
     caller: Caller,
     request: Place & { readonly recursive: boolean },
@@ -209,8 +218,8 @@ export class NamespaceOperations {
   }
 
   /**
-   * Moves or renames inside one root, also across directories (D13). Write on both parents inside one shared subtree; leaving it, or
-   * replacing a target, takes the right to delete.
+   * Moves or renames inside one root, also across directories (D13). Needs write on both parents in one
+   * shared subtree; a move out of it, or over a target, needs delete.
    */
   rename(
     caller: Caller,
@@ -242,7 +251,7 @@ export class NamespaceOperations {
     );
   }
 
-  /** What storage may do about a target that exists, after the checks that only sharees need. */
+  /** What storage may do with an existing target, after the checks for sharees. */
   #conflictRight(
     caller: Caller,
     move: { source: Reached; target: Reached; slot: Slot; wanted: "fail" | "rename" | "replace" },
@@ -250,7 +259,7 @@ export class NamespaceOperations {
     const { source, target, slot, wanted } = move;
     if (source.isOwner) return wanted;
     const { access } = this.#deps;
-    // The shared inode itself hangs in a directory that is not shared: to move it is to change that one.
+    // The shared inode itself hangs in a directory that is not shared: a move would change that directory.
     const above = access.reachNames(caller.identity, source.owner, source.names.slice(0, -1), "write");
     const from = access.sharedSubtree(caller.identity, above);
     const parent = access.reachNames(caller.identity, target.owner, target.names.slice(0, -1), "write");
@@ -258,7 +267,7 @@ export class NamespaceOperations {
     if (leaves || (wanted === "replace" && slot.present !== undefined)) {
       access.reachNames(caller.identity, source.owner, source.names, "delete");
     }
-    // Whoever may not replace what is there now may not replace what comes there until storage gets to it.
+    // Without the right to replace today's entry, a later one must not be replaced either.
     return wanted === "replace" ? "fail" : wanted;
   }
 
@@ -303,12 +312,12 @@ export function attrAt(reached: Reached, inode: Inode): Attr {
   return attrMessage(inode, joinPath(reached.names), scopeOf(reached));
 }
 
-/** The Attr of an entry that was made where a path points; its name may be another when a free one was found. */
+/** The Attr of an entry made where a path points; a free name that storage chose may differ from it. */
 export function entryAttr(reached: Reached, inode: Inode): Attr {
   return attrMessage(inode, entryPath(reached, inode), scopeOf(reached));
 }
 
-/** The same of what came to a place by a move or a copy: it has shares of its own, and not those of what it replaced. */
+/** The same for an entry that was moved or copied: it has its own shares, not those of what it replaced. */
 export function movedAttr(storage: Pick<Storage, "shares">, reached: Reached, inode: Inode): Attr {
   const shared = storage.shares.usersOf(inode.id) ?? [];
   return attrMessage(inode, entryPath(reached, inode), { ...scopeOf(reached), shared });

@@ -1,13 +1,13 @@
-// Counts and times operations when they end (spec 4.6.4), and tells failures of the node's work from refusals.
+// Counts and times operations when they end (spec 4.6.4), and separates the node's failures from refusals.
 import type { Clock } from "#base/clock.ts";
 import type { NodeTelemetry, OperationKind, OperationOutcome } from "#telemetry/node-telemetry.ts";
 import { outcomeOf } from "./operation-outcome.ts";
 
-/** Puts every operation on the node's counters. */
+/** Records every operation in the node's counters. */
 export class OperationMeter {
   readonly #telemetry: NodeTelemetry;
   readonly #clock: Clock;
-  /** What operations have failed with, so that the end of the call does not count it again. */
+  /** Errors that operations have counted, so that the end of the call does not count them again. */
   readonly #counted = new WeakSet();
 
   constructor(deps: { telemetry: NodeTelemetry; clock: Clock }) {
@@ -15,7 +15,7 @@ export class OperationMeter {
     this.#clock = deps.clock;
   }
 
-  /** Runs an operation that answers at once. */
+  /** Runs a synchronous operation. */
   now<T>(kind: OperationKind, operation: () => T): T {
     const startMs = this.#clock.steadyMs();
     let outcome: OperationOutcome = "done";
@@ -29,7 +29,7 @@ export class OperationMeter {
     }
   }
 
-  /** Runs an operation that takes its time. */
+  /** Runs an asynchronous operation. */
   async later<T>(kind: OperationKind, operation: () => Promise<T>): Promise<T> {
     const startMs = this.#clock.steadyMs();
     let outcome: OperationOutcome = "done";
@@ -43,12 +43,12 @@ export class OperationMeter {
     }
   }
 
-  /** Counts a call that is no operation, such as a sign-in, and went well. */
+  /** Counts a successful call that is no operation, such as a sign-in. */
   callDone(): void {
     this.#telemetry.call("done");
   }
 
-  /** Counts the failure of a call that is no operation, or of one beside its operation; what an operation has counted is left alone. */
+  /** Counts the failure of a call beside any operation; skips what an operation has counted. */
   callFailed(error: unknown): void {
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
     if (isKey(cause) && this.#counted.has(cause)) return;

@@ -1,11 +1,11 @@
-// Which refusals are the right answer to what was asked, and which are failures of this node that an error rate must show (T4).
+// Separates refusals that are the right answer from failures of this node that an error rate must show (T4).
 import { type ErrorCode, GroveError } from "#base/errors.ts";
 import type { OperationOutcome } from "#telemetry/node-telemetry.ts";
 import { Code, MalformedMessageError, StatusError } from "#wire/framing/status.ts";
 
 /**
- * Whose matter each refusal is: "refused" when the caller, or what the caller sent, is the reason; "failed" when the node could not do
- * what it is there for. Were a full quota an error, one user with a full root would raise `error_spike` on a node that is well.
+ * The cause of each code: "refused" for the caller or the request, "failed" for a node that could not do its
+ * work. As an error, a full quota would raise `error_spike` on a healthy node for one user's full root.
  */
 const OUTCOMES: Readonly<Record<ErrorCode, Exclude<OperationOutcome, "done">>> = {
   QUOTA_EXCEEDED: "refused",
@@ -40,7 +40,7 @@ const OUTCOMES: Readonly<Record<ErrorCode, Exclude<OperationOutcome, "done">>> =
   CHECKSUM_MISMATCH: "refused",
   CORRUPT: "failed",
   WRONG_NODE: "refused",
-  // A planned stop is no failure; its length shows in /ready.
+  // A planned stop is no failure; /ready shows its length.
   ROOT_LOST: "refused",
   NODE_DRAINING: "refused",
   STARTING: "refused",
@@ -55,13 +55,13 @@ const OUTCOMES: Readonly<Record<ErrorCode, Exclude<OperationOutcome, "done">>> =
   STORAGE_FAILED: "failed",
   DATA_IN_USE: "failed",
   STORE_UNAVAILABLE: "failed",
-  // Whoever sends more than is taken could raise `error_spike` with what is refused of it.
+  // As failures, a client's excess calls would raise `error_spike`.
   OVERLOADED: "refused",
   NOT_IMPLEMENTED: "refused",
   INTERNAL: "failed",
 };
 
-/** Statuses that the room grpc gives to what a client did: it went away, sent too much or too little, or let its deadline pass. */
+/** Statuses for a client's doing: it went away, sent too much or too little, or missed its deadline. */
 const CLIENT_STATUSES: ReadonlySet<Code> = new Set([
   Code.CANCELLED,
   Code.DEADLINE_EXCEEDED,
@@ -71,11 +71,11 @@ const CLIENT_STATUSES: ReadonlySet<Code> = new Set([
   Code.UNIMPLEMENTED,
 ]);
 
-/** How an operation ended that threw this, or a call that ended with it. */
+/** The outcome of an operation, or of a call, that threw this. */
 export function outcomeOf(error: unknown): Exclude<OperationOutcome, "done"> {
   if (error instanceof GroveError) return OUTCOMES[error.code];
   if (!(error instanceof StatusError)) return "failed";
-  // Whoever has a session could raise `error_spike` with garbage.
+  // As failures, garbage from any session would raise `error_spike`.
   if (error instanceof MalformedMessageError) return "refused";
   if (error.cause instanceof GroveError) return OUTCOMES[error.cause.code];
   return CLIENT_STATUSES.has(error.code) ? "refused" : "failed";

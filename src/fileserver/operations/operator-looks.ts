@@ -1,4 +1,4 @@
-// What administrators have seen of users' trashes and brought back from them, kept so that each user is shown it.
+// Keeps what administrators saw of users' trashes and restored from them, so that each user is shown it.
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
@@ -7,9 +7,9 @@ import { writeFileAtomic } from "#os/atomic-file.ts";
 import { setAside } from "#os/set-aside.ts";
 import { readGenerations, readStateFile } from "#os/state-file.ts";
 
-/** What administrators have seen of a user's trash, as kept for that user and shown to them. */
+/** Looks of administrators kept for each user and shown to them. */
 export const OPERATOR_LOOKS_PER_USER = 20;
-/** The same of all users of a node together. */
+/** Looks kept for all users of a node together. */
 const OPERATOR_LOOKS_KEPT = 20_000;
 
 const look = z.strictObject({
@@ -25,10 +25,10 @@ const looksFile = z.strictObject({
   looks: z.array(look).max(OPERATOR_LOOKS_KEPT),
 });
 
-/** One look, as it is kept. */
+/** One look in its stored form. */
 export type StoredLook = z.infer<typeof look>;
 
-/** Pages that somebody reads within this time are one look. */
+/** Pages that an administrator reads within this time are one look. */
 const ONE_LOOK_MS = 600_000;
 const FILE = "operator_looks.json";
 
@@ -45,7 +45,10 @@ export class OperatorLooks {
     this.#looks = looks;
   }
 
-  /** Opens or starts the file. A damaged one is set aside, and its previous generation counts. Throws BAD_ARGUMENT for one of a newer version. */
+  /**
+   * Opens or creates the file. A damaged one is set aside for its previous generation. Throws BAD_ARGUMENT
+   * for a newer version.
+   */
   static async open(
     dataFolder: string,
     deps: { readonly clock: Clock; readonly log: Logger },
@@ -56,7 +59,7 @@ export class OperatorLooks {
     return new OperatorLooks(path, deps.clock, content?.looks ?? []);
   }
 
-  /** Keeps a look, of several pages one; resolves when it is on stable storage. Each user has places of their own, of which the oldest gives way. */
+  /** Stores a look, several pages as one; resolves on stable storage. A user's oldest look gives way. */
   async add(seen: Omit<StoredLook, "at_ms">): Promise<void> {
     if (this.#isTheSame(seen)) return await this.#saving;
     const looks = [...this.#looks, { ...seen, at_ms: this.#clock.wallMs() }];
@@ -68,7 +71,7 @@ export class OperatorLooks {
     await saved;
   }
 
-  /** What concerns one user, the newest first. */
+  /** The looks at one user's trash, the newest first. */
   of(owner: string): StoredLook[] {
     return this.#looks.filter((one) => one.owner === owner).toReversed();
   }

@@ -1,4 +1,4 @@
-// An administrator at another user's trash: what is there, with names only for a reason that the user is shown, and back to where it was.
+// An administrator at another user's trash: list, with names only for a reason the user sees, and restore.
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, OPERATOR_REASON_MAX_LENGTH } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
@@ -16,7 +16,7 @@ import type { AdminCredential, QuotaOperations } from "./quota-operations.ts";
 import { auditRestored } from "./trash-acts.ts";
 import { claimOfRestore, type TrashDeps, trashMessage } from "./trash-operations.ts";
 
-/** What it is made from. */
+/** Dependencies of the operations. */
 export interface OperatorTrashDeps extends TrashDeps {
   /** The right to it is that of setting quotas (spec 5.5). */
   readonly rights: Pick<QuotaOperations, "adminOf">;
@@ -26,7 +26,7 @@ export interface OperatorTrashDeps extends TrashDeps {
 
 type Asked = "operator" | "originalPath" | "pageSize" | "pageToken" | "root" | "trashId";
 
-/** Whom users and logs are told of where the password alone was proven, as in changes of quotas. */
+/** The actor in users' views and logs when only the password was proven, as in changes of quotas. */
 const PASSWORD_ACTOR = "administrator";
 
 /** A request whose right and user are known. */
@@ -44,7 +44,7 @@ export class OperatorTrash {
     this.#deps = deps;
   }
 
-  /** One page of a user's trash. Without a reason items come without paths and former shares, and are not to be looked for by path. */
+  /** One page of a user's trash. Without a reason, it has no paths or former shares, nor a search by path. */
   list(
     request: Pick<ShowTrashRequest, Asked>,
     credential: AdminCredential,
@@ -76,7 +76,7 @@ export class OperatorTrash {
     });
   }
 
-  /** Brings an item back for its owner, by the rules that hold for the owner; nothing is replaced. Throws BAD_ARGUMENT without a reason. */
+  /** Restores an item by the owner's rules; replaces nothing. Throws BAD_ARGUMENT without a reason. */
   restore(
     request: Pick<RestoreFileRequest, "operator" | "root" | "targetPath" | "trashId"> & {
       readonly onConflict: "fail" | "rename" | "replace";
@@ -101,7 +101,7 @@ export class OperatorTrash {
       });
       const path = joinPath(done.names);
       auditRestored(audit, { actor, owner }, { trashId, path, reason });
-      // It is done, so a disk that takes no more must not call it undone; memory shows it, and the next save has it.
+      // The restore is done, so a full disk must not report it undone; the next save stores the look.
       await looks.add({ owner, by: actor, reason, restored_path: path }).catch((error: unknown) => {
         log.warn("operator_look_not_saved", { error: errorText(error) });
       });

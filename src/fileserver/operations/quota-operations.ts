@@ -1,4 +1,4 @@
-// GetQuota and SetQuota: who may see a quota, and the two ways to be allowed to change one (spec 5.5, D13, T9).
+// GetQuota and SetQuota: the right to see a quota, two proofs of the right to set it (spec 5.5, D13, T9).
 import type { AuditSink } from "#base/audit-act.ts";
 import { GroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
 import { IDS_PER_ROOT } from "#base/limits.ts";
@@ -20,7 +20,7 @@ import type { RootUsage } from "./root-usage.ts";
 /** Metadata that carries the administrator's password hash (spec 4.3, 5.5). */
 export const PASSWORD_HASH_HEADER = "x-admin-password-hash";
 
-/** What the operations are made from. */
+/** Dependencies of the operations. */
 export interface QuotaDeps {
   readonly storage: Pick<Storage, "root">;
   readonly access: Access;
@@ -35,11 +35,11 @@ export interface QuotaDeps {
   readonly log: Logger;
 }
 
-/** What a SetQuota call brings to prove its right. */
+/** The proofs that a SetQuota call may bring. */
 export interface AdminCredential {
   readonly passwordHash: string | undefined;
   readonly peer: Pick<Peer, "address" | "encrypted">;
-  /** The caller by session; undefined when the call has none. Throws what is wrong with the one it has. */
+  /** The caller by session; undefined for a call without one. Throws why a presented session is invalid. */
   readonly session: () => Caller | undefined;
 }
 
@@ -56,7 +56,10 @@ export class QuotaOperations {
     this.#passwordPath = new PasswordPath(deps);
   }
 
-  /** Quota and usage of a root, for its owner, sharees and the administrator (D13). Throws NOT_SHARED, WRONG_NODE, NO_SUCH_PATH. */
+  /**
+   * Quota and usage of a root, for its owner, sharees and the administrator (D13). Throws NOT_SHARED,
+   * WRONG_NODE, NO_SUCH_PATH.
+   */
   getQuota(caller: Caller, rootName: string): Plain<GetQuotaResponse> {
     const { access, storage, quotas, adminUsername } = this.#deps;
     const owner = access.ownerOf(caller.identity, rootName);
@@ -90,9 +93,9 @@ export class QuotaOperations {
   }
 
   /**
-   * Sets a quota, and an inode limit where one is named, for an administrator; success only when it is on stable storage (D6). Everybody
-   * else gets success=false with the text of spec 7, and so does, uncompared, an address with too many wrong passwords. Throws what is
-   * wrong with a session that was presented.
+   * Sets a quota, and an inode limit where named, for an administrator; succeeds only on stable storage (D6).
+   * Other callers get success=false with the text of spec 7. So does an address with too many wrong
+   * passwords, without a comparison. Throws why a presented session is invalid.
    */
   async setQuota(
     request: {
@@ -133,7 +136,7 @@ export class QuotaOperations {
     return { success: true, error: "", inodeLimit: BigInt(inodes) };
   }
 
-  /** Who may act as an administrator, by session or by password, if the call proves it. Throws what is wrong with a session that was presented. */
+  /** The administrator proven by session or password. Throws why a presented session is invalid. */
   async adminOf(
     credential: AdminCredential,
   ): Promise<Refusal | { readonly success: true; readonly by: string }> {

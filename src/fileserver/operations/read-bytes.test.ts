@@ -1,4 +1,4 @@
-// The reply of ReadFile is the message that the schema's own encoder makes, at every length at which its parts change.
+// The reply of ReadFile equals the schema encoder's message at every length at which its parts change.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -12,7 +12,7 @@ import { encodeRead } from "./read-bytes.ts";
 const HEAD_BYTES = 5;
 const FILE: Buffer = patterned(3 * BLOCK_BYTES + 17, 1);
 
-/** Blocks of a file as storage gives them: to the end of a block, in the reader's buffer where it has one. */
+/** Blocks of a file as storage gives them: to the end of a block, in the reader's buffer if it has one. */
 const content = {
   inode: {} as Inode,
   readBlock(offset: number, into?: Buffer): Promise<Buffer> {

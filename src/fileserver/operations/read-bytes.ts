@@ -1,4 +1,4 @@
-// Makes the reply of ReadFile where it is sent from: megabytes are copied once, out of the blocks in which they were checked.
+// Encodes the reply of ReadFile with one copy of its bytes, straight from the checked blocks.
 import { BLOCK_BYTES } from "#base/limits.ts";
 import type { FileContent } from "#storage/contract/storage.ts";
 import { encodeAttr } from "#wire/proto/attr-encoder.ts";
@@ -9,7 +9,7 @@ const DATA_FIELD = 1;
 const ATTR_FIELD = 2;
 const WIRE_BYTES = 2;
 
-/** The ReadFileResponse with the bytes from `offset` to `end`, behind `headBytes` bytes of room for whoever sends it. Throws CORRUPT. */
+/** The ReadFileResponse with bytes `offset` to `end`, after `headBytes` bytes of room. Throws CORRUPT. */
 export async function encodeRead(
   content: FileContent,
   { offset, end }: { readonly offset: number; readonly end: number },
@@ -18,7 +18,7 @@ export async function encodeRead(
 ): Promise<Buffer> {
   const dataBytes = Math.max(0, end - offset);
   const attrBytes = encodeAttr(attr);
-  // Like every field that is empty, data is then left out.
+  // An empty data field is left out, like every empty field.
   const dataHead = dataBytes === 0 ? [] : headOf(DATA_FIELD, dataBytes);
   const attrHead = headOf(ATTR_FIELD, attrBytes.length);
   const dataAt = headBytes + dataHead.length;

@@ -1,4 +1,4 @@
-// Takes away what a removed user leaves on this node once the grace is over: the files, the trash, the quota, and what others share with the address.
+// Removes a removed user's files, trash, quota and received shares from this node after the grace period.
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
@@ -13,12 +13,12 @@ import type { Storage } from "#storage/contract/storage.ts";
 import type { Changes } from "./changes.ts";
 import { WallClockTrust } from "./wall-clock-trust.ts";
 
-/** How often a node looks whether a removed user's files are due... */
+/** Interval of the checks for removed users whose files are due. */
 const REMOVAL_LOOK_INTERVAL_MS = 60_000;
-/** ...from so long after its start on: its clock may be wrong until somebody has told it the time. */
+/** Delay of the first check after the start: the node's clock may be wrong until it is synchronized. */
 export const REMOVAL_SETTLE_MS = 10 * 60_000;
 
-/** What the keeper is made from. */
+/** Dependencies of the keeper. */
 export interface RemovalKeeperDeps {
   readonly storage: Pick<
     Storage,
@@ -38,13 +38,13 @@ interface Gone {
   shares: number;
 }
 
-/** Looks every minute. What came after the removal was due is somebody else's and stays, so that looking again does no harm. */
+/** Checks every minute; repeats are harmless, since entries newer than the due time are the next user's. */
 export class RemovalKeeper {
   readonly #deps: RemovalKeeperDeps;
   readonly #stop: () => void;
   readonly #wallClock: WallClockTrust;
   readonly #startedAtMs: number;
-  /** The removals that this process has carried out, by user: when each was due. */
+  /** The removals carried out by this process, by user: the due time of each. */
   readonly #done = new Map<string, number>();
   #running: Promise<void> | undefined;
   #isStopped = false;
@@ -57,14 +57,14 @@ export class RemovalKeeper {
       log.error("removal_clock_jumped", { jumped_ms: jumpedMs, no_removal_for_ms: distrustMs }),
     );
     this.#stop = clock.every(REMOVAL_LOOK_INTERVAL_MS, () => void this.sweep());
-    // An address that was released is waited for by whoever comes with it.
+    // The next user of a released address waits for this.
     book.onNews((news) => {
       if (news.some(({ removal }) => removal?.isReleased === true)) void this.sweep();
     });
     void this.sweep();
   }
 
-  /** Throws USER_DISABLED while this node still holds something of whoever had a released address before. */
+  /** Throws USER_DISABLED while this node still holds data of a released address's former user. */
   requireClear(username: string): void {
     const removal = this.#deps.book.states.find(username)?.removal;
     if (removal?.isReleased !== true || this.#isDone(username, removal)) return;
@@ -74,7 +74,7 @@ export class RemovalKeeper {
     );
   }
 
-  /** Carries out what is due. While it runs, waits for that instead. Never rejects. */
+  /** Carries out what is due; waits for a sweep that runs already. Never rejects. */
   async sweep(): Promise<void> {
     const before = this.#running;
     if (before !== undefined) await before;
@@ -88,7 +88,7 @@ export class RemovalKeeper {
     await this.#running;
   }
 
-  /** Ends the looking; resolves when what runs has come to its next stop. */
+  /** Stops the checks; resolves when a running sweep reaches its next stop. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stop();
@@ -102,7 +102,7 @@ export class RemovalKeeper {
     for (const { username, removal } of book.states.list()) {
       if (this.#isStopped) return;
       if (removal === undefined || this.#isDone(username, removal)) continue;
-      // Who released it has said by another clock that it was due.
+      // A release confirms by another clock that the removal is due.
       if (!removal.isReleased && !(isSettled && isDue(removal, clock.wallMs()))) continue;
       await this.#carryOut(username, removal);
       if (!this.#isStopped) this.#done.set(username, removal.dueAtMs);
@@ -115,12 +115,12 @@ export class RemovalKeeper {
 
   async #carryOut(username: string, removal: Removal): Promise<void> {
     const gone: Gone = { files: 0, bytes: 0, shares: 0 };
-    // While nobody can come in by the address all of it is old, whatever clocks have said; afterwards what came later is somebody else's.
+    // While the address is closed all of its data is old, by any clock; later newer data is the next user's.
     const untilMs = removal.isReleased ? removal.dueAtMs : Number.MAX_SAFE_INTEGER - 1;
     await this.#removeFiles(username, untilMs, gone);
     await this.#purgeTrash(username, untilMs, gone);
     await this.#endShares(username, untilMs, gone);
-    // A quota that was set for whoever comes with a released address is theirs.
+    // A quota set for the next user of a released address is theirs.
     if (!removal.isReleased) await this.#deps.quotas.set(username, { quotaBytes: 0n, inodeLimit: 0 });
     if (gone.files + gone.bytes + gone.shares === 0) return;
     this.#deps.audit({ act: "user.gone", actor: "node", subject: username, detail: { ...gone } });
@@ -142,7 +142,7 @@ export class RemovalKeeper {
     }
   }
 
-  /** What lies in the root directory and has not changed since a moment. */
+  /** Entries of the root directory unchanged since a moment. */
   #oldEntries(owner: string, untilMs: number): Inode[] {
     const directory = this.#at(owner, [])?.last;
     if (directory === undefined) return [];
@@ -168,7 +168,7 @@ export class RemovalKeeper {
     }
   }
 
-  /** Ends what others on this node have shared with the address up to a moment. */
+  /** Ends the shares with the address that others on this node made up to a moment. */
   async #endShares(username: string, untilMs: number, gone: Gone): Promise<void> {
     const { storage, changes, audit } = this.#deps;
     const grants = [...storage.shares.all()].flatMap(([owner, shares]) =>
@@ -190,7 +190,7 @@ export class RemovalKeeper {
     }
   }
 
-  /** When a share was made; those at a path itself come before those below it. */
+  /** When a share was made; shares at the path itself come before those below it. */
   #sharedAtMs(owner: string, path: string, username: string): number {
     const place = { path, after: { path: "", username: "" }, limit: GRANTS_PER_INODE };
     const { shares } = this.#deps.storage.shares.listed(owner, place);
@@ -201,7 +201,7 @@ export class RemovalKeeper {
     return { owner, accessVersion: undefined, by: owner };
   }
 
-  /** What a path leads to; undefined where there is nothing. */
+  /** The inode at a path; undefined where there is none. */
   #at(owner: string, names: readonly string[]): { readonly last: Inode } | undefined {
     const { storage } = this.#deps;
     if (storage.root(owner) === undefined) return undefined;

@@ -1,4 +1,4 @@
-// BeginUpload, GetUpload and AbortUpload, and the end of uploads that nobody goes on with (D15).
+// BeginUpload, GetUpload and AbortUpload, and the expiry of idle uploads (D15).
 import type { Clock } from "#base/clock.ts";
 import { UPLOAD_IDLE_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
@@ -18,12 +18,12 @@ import type { RootUsage } from "./root-usage.ts";
 import type { UploadLease } from "./upload-lease.ts";
 import { makingOf, placeOfUpload, wishOfBegin } from "./upload-request.ts";
 
-/** How often expired uploads are looked for. */
+/** Interval of the search for expired uploads. */
 export const UPLOAD_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
 /** Expired uploads that are dropped in one look. */
 const UPLOAD_EXPIRY_BATCH = 256;
 
-/** What the operations are made from. */
+/** Dependencies of the operations. */
 export interface ResumableDeps {
   readonly storage: Storage;
   readonly access: Access;
@@ -38,7 +38,7 @@ export interface ResumableDeps {
 
 type Reply = Omit<Upload, "$typeName" | "$unknown">;
 
-/** Resumable uploads. Each is seen by nobody but the user who began it. */
+/** Resumable uploads, each visible only to the user who began it. */
 export class ResumableOperations {
   readonly #deps: ResumableDeps;
   readonly #stopExpiry: () => void;
@@ -56,8 +56,9 @@ export class ResumableOperations {
   }
 
   /**
-   * Begins an upload, after all checks that its first stream will pass through again: permission, path, quota, reserve. Nothing stays
-   * reserved between streams. Throws TOO_MANY_UPLOADS and what UploadFile throws for its header.
+   * Begins an upload after the checks that its first stream repeats: permission, path, quota, reserve.
+   * Nothing stays reserved between streams. Throws TOO_MANY_UPLOADS and what UploadFile throws for its
+   * header.
    */
   begin(caller: Caller, request: BeginUploadRequest): Promise<Reply> {
     const { access, ledger, storage, clock, random } = this.#deps;
@@ -81,19 +82,19 @@ export class ResumableOperations {
     });
   }
 
-  /** How far an upload has come on stable storage. Throws NO_SUCH_UPLOAD, also for somebody else's. */
+  /** The bytes of an upload on stable storage. Throws NO_SUCH_UPLOAD, also for another user's upload. */
   get(caller: Caller, request: { readonly root: string; readonly uploadId: string }): Reply {
     return this.#deps.meter.now("read", () => replyOf(this.own(caller, request)));
   }
 
-  /** Ends an upload's stream and drops what it staged. Works over quota and on a full disk. Throws NO_SUCH_UPLOAD. */
+  /** Ends an upload's stream and drops its staging, over quota and on a full disk. Throws NO_SUCH_UPLOAD. */
   abort(
     caller: Caller,
     request: { readonly root: string; readonly uploadId: string },
   ): Promise<{ freedBytes: bigint }> {
     return this.#deps.meter.later("write", async () => {
       const { uploadId } = this.own(caller, request);
-      // Nobody takes over what is being dropped: whoever comes waits and finds nothing.
+      // A dropped upload is not taken over: the next stream waits and finds nothing.
       const dropped = await this.#deps.turns.take(uploadId, ignore, () => {
         const stored = this.own(caller, request);
         return this.drop(stored);
@@ -102,7 +103,7 @@ export class ResumableOperations {
     });
   }
 
-  /** The caller's own upload in a root. Throws NO_SUCH_UPLOAD, and WRONG_NODE when the caller's root is elsewhere. */
+  /** The caller's own upload in a root. Throws NO_SUCH_UPLOAD, and WRONG_NODE for a root elsewhere. */
   own(caller: Caller, request: { readonly root: string; readonly uploadId: string }): StoredUpload {
     const { access, storage } = this.#deps;
     const owner = access.ownerOf(caller.identity, request.root);
@@ -114,8 +115,8 @@ export class ResumableOperations {
   }
 
   /**
-   * Drops uploads that were idle for 24 hours, and those of users with whom their place is not shared any more, since they count in its
-   * owner's quota; one with a stream is not idle, and ends by itself at its next chunk.
+   * Drops uploads idle for 24 hours, and those whose place is no longer shared with their user, since they
+   * count in the owner's quota. An upload with a stream is not idle, and ends by itself at its next chunk.
    */
   async expire(): Promise<void> {
     const { uploads } = this.#deps.storage;
@@ -129,7 +130,7 @@ export class ResumableOperations {
     }
   }
 
-  /** Ends and drops what a user has begun, wherever, and says how many there were. */
+  /** Ends and drops all uploads of a user, in any root, and returns their number. */
   async dropAllOf(username: string): Promise<number> {
     const { storage, turns } = this.#deps;
     let dropped = 0;
@@ -148,7 +149,7 @@ export class ResumableOperations {
     const { storage, turns, log } = this.#deps;
     for (const { uploadId } of found) {
       if (turns.isTaken(uploadId)) continue;
-      // While those before it were dropped, somebody may have gone on with it, or ended it.
+      // Another stream may have continued or ended it while those before it were dropped.
       const stored = storage.uploads.find(uploadId);
       if (stored === undefined || !isStill(stored)) continue;
       const dropped = await turns.take(uploadId, ignore, () => this.drop(stored));
@@ -156,12 +157,12 @@ export class ResumableOperations {
     }
   }
 
-  /** Ends what runs by the clock. */
+  /** Stops all timers. */
   stop(): void {
     this.#stopExpiry();
   }
 
-  /** Drops what an upload has staged; for whoever has its turn. */
+  /** Drops the staging of an upload; the caller holds its lease. */
   async drop(stored: StoredUpload): Promise<StagingChange> {
     const { storage, ledger, usage } = this.#deps;
     const root = storage.root(stored.owner);
@@ -175,7 +176,7 @@ export class ResumableOperations {
 }
 
 function ignore(): void {
-  // What runs here is as short as one entry in the database.
+  // Each lease here is as short as one entry in the database.
 }
 
 function replyOf(stored: StoredUpload): Reply {

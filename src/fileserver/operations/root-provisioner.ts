@@ -1,4 +1,4 @@
-// Sees to it that a user who signs in has a root, here or elsewhere (D19).
+// Ensures that a user who signs in has a root, here or on another node (D19).
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
@@ -18,34 +18,37 @@ export interface RootClaim {
   readonly isHere: boolean;
   /** The node that holds it. */
   readonly address: string;
-  /** True where it takes the place of one that was lost here, which an operator has given up. */
+  /** True when it replaces a root lost here that an operator has given up. */
   readonly replacesLost?: boolean;
 }
 
-/** Who signs in, and who stands behind the address (D21). */
+/** The user who signs in and the person behind the address (D21). */
 export type RootUser = Pick<VerifiedIdentity, "username" | "issuer" | "subject">;
 
-/** Asks the MetaServer where a user's root lives. Throws STORE_UNAVAILABLE or OVERLOADED when nobody can say, TOKEN_REJECTED for another person. */
+/**
+ * Asks the MetaServer where a user's root lives. Throws STORE_UNAVAILABLE or OVERLOADED when the answer is
+ * unknown, TOKEN_REJECTED for another person.
+ */
 export type ClaimRoot = (user: RootUser) => Promise<RootClaim>;
 
-/** What the keeper is made from. */
+/** Dependencies of the provisioner. */
 export interface RootProvisionerDeps {
   readonly storage: Pick<Storage, "root" | "createRoot">;
   readonly usage: RootUsage;
-  /** Undefined on a node that stands alone: then it makes every root itself. */
+  /** Undefined on a node that stands alone: it makes every root itself. */
   readonly claimRoot: ClaimRoot | undefined;
   readonly clock: Clock;
   readonly random: Random;
-  /** Told of every root that was made. */
+  /** Called for every root that was made. */
   readonly onRootMade?: (owner: string) => void;
-  /** Told of every root that was made in the place of a lost one. */
+  /** Called for every root made in place of a lost one. */
   readonly onLostReplaced?: (owner: string) => void;
 }
 
-/** Roots of this node and the addresses of those that are elsewhere. */
+/** Roots of this node, and addresses of nodes that hold the others. */
 export class RootProvisioner {
   readonly #deps: RootProvisionerDeps;
-  /** Sign-ins of the same new user at the same time ask once; an entry lives as long as its question. */
+  /** Concurrent sign-ins of one new user ask once; an entry lives as long as its question. */
   readonly #asking = new Map<string, Promise<string>>();
   readonly #homes = new LRUCache<string, string>(atMost(HOME_ADDRESSES_KEPT));
 
@@ -53,7 +56,10 @@ export class RootProvisioner {
     this.#deps = deps;
   }
 
-  /** The id of the user's root on this node, made at the first sign-in; empty for a visitor whose root is elsewhere (D19). */
+  /**
+   * The id of the user's root on this node, made at the first sign-in; empty for a visitor whose root is
+   * elsewhere (D19).
+   */
   async ensure(user: RootUser): Promise<string> {
     const { username } = user;
     const present = this.#deps.storage.root(username);
@@ -80,7 +86,7 @@ export class RootProvisioner {
     return "";
   }
 
-  /** The address of the node that holds a visitor's root, if it has been asked for. */
+  /** The address of the node that holds a visitor's root, once asked for. */
   homeAddressOf(username: string): string | undefined {
     return this.#homes.get(username);
   }

@@ -1,8 +1,8 @@
-// What every root of this node holds, kept in memory and moved on by each change, so that a scrape reads no table.
+// Keeps the usage of every root in memory, updated by each change, so that a scrape reads no table.
 import type { Usage } from "#storage/contract/inode.ts";
 import type { RootRecord } from "#storage/contract/storage.ts";
 
-/** The usage of all roots, as of the last change that was acknowledged. */
+/** The usage of all roots as of the last acknowledged change. */
 export class RootUsage {
   readonly #byOwner = new Map<string, Usage>();
   /** At most one entry for each root. */
@@ -17,23 +17,23 @@ export class RootUsage {
     return this.#byOwner.size;
   }
 
-  /** What a root holds; undefined when it is not on this node. */
+  /** Usage of a root; undefined when it is not on this node. */
   of(owner: string): Usage | undefined {
     return this.#byOwner.get(owner);
   }
 
-  /** Takes note of a root's usage after a change. */
+  /** Records a root's usage after a change. */
   record(owner: string, usage: Usage): void {
     this.#byOwner.set(owner, usage);
     this.#changed.add(owner);
   }
 
-  /** Takes note that something else about a root has changed, such as its quota. */
+  /** Marks a root as changed in something else, such as its quota. */
   touch(owner: string): void {
     if (this.#byOwner.has(owner)) this.#changed.add(owner);
   }
 
-  /** The owners whose roots have changed since this was last asked; all of them at first. */
+  /** The owners whose roots have changed since the last call; all of them at first. */
   takeChanged(): ReadonlySet<string> {
     const changed = this.#changed;
     this.#changed = new Set();

@@ -1,4 +1,4 @@
-// The limits of decision D17 that an operator may move: their values, their flags, and what is said when one was moved.
+// The limits of decision D17 that operators may change: values, flags, and the log fields of changed ones.
 import { type Command, InvalidArgumentError } from "commander";
 import { ADMIN_HASH_FAILURES_PER_WINDOW, DEFAULT_INODE_LIMIT, SESSIONS_GLOBAL } from "#base/limits.ts";
 
@@ -6,9 +6,9 @@ import { ADMIN_HASH_FAILURES_PER_WINDOW, DEFAULT_INODE_LIMIT, SESSIONS_GLOBAL } 
 export const STREAMS_PER_USER = 256;
 /** Concurrent HTTP/2 streams of one connection (decision D17). */
 export const STREAMS_PER_CONNECTION = 100;
-/** Sign-ins of one user per minute, and refused ones of one address (decision D17): many users behind one address are no flood. */
+/** Sign-ins per minute of one user, and refused ones of one address (decision D17), which many may share. */
 export const REGISTER_PER_MINUTE = 60;
-/** Calls of a FileServer that take longer are told, with what they waited for. */
+/** Calls of a FileServer that take longer are logged with their waits. */
 const SLOW_CALL_MS = 1_000;
 
 /** Bounds that an operator may move (D17). Addresses are IPv4 addresses and /64 networks of IPv6. */
@@ -25,11 +25,11 @@ export interface ServiceLimits {
   readonly sessions: number;
   /** Files and directories of a user for whom nothing else is set, those in the trash included. */
   readonly inodesPerUser: number;
-  /** Calls that take longer are told, in milliseconds. */
+  /** Calls that take longer are logged, in milliseconds. */
   readonly slowCallMs: number;
 }
 
-/** What they are unless told otherwise. */
+/** Values without flags. */
 export const DEFAULT_SERVICE_LIMITS: ServiceLimits = {
   registerPerMinute: REGISTER_PER_MINUTE,
   passwordFailuresPerWindow: ADMIN_HASH_FAILURES_PER_WINDOW,
@@ -107,7 +107,7 @@ export function limitsOf(flags: LimitFlags): ServiceLimits {
   };
 }
 
-/** Those that are not what they are unless told otherwise, as fields of a log line; undefined when none is. */
+/** The changed limits as fields of a log line; undefined when all have their default. */
 export function movedLimits(limits: Partial<ServiceLimits>): Record<string, number> | undefined {
   const moved: Record<string, number> = {};
   for (const [name, value] of Object.entries(limits)) {

@@ -1,4 +1,4 @@
-// Whether this process serves, and if not, why not: asked by every call, by health and by /ready.
+// Whether this process serves, and if not, why: read by every call, health and /ready.
 import { GroveError } from "#base/errors.ts";
 
 type Phase = "starting" | "serving" | "draining";
@@ -24,19 +24,19 @@ export class ServingState {
     return this.#fencedBecause !== undefined;
   }
 
-  /** Calls from now on are taken. */
+  /** Takes calls from now on. */
   serve(): void {
     this.#phase = "serving";
     this.#tell();
   }
 
-  /** Running calls may finish, new ones are refused. */
+  /** Refuses new calls; running ones may finish. */
   drain(): void {
     this.#phase = "draining";
     this.#tell();
   }
 
-  /** Nothing goes on: another process holds this node's id (D19). Running streams stop at their next chunk. */
+  /** Stops everything: another process holds this node's id (D19). Streams stop at their next chunk. */
   fence(reason: string): void {
     this.#fencedBecause ??= reason;
     this.#tell();

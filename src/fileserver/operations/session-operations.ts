@@ -1,4 +1,4 @@
-// RegisterClient, EndSession, ListSessions: an ID token in exchange for a session, and what becomes of it (spec 5.3, D23).
+// RegisterClient, EndSession, ListSessions: ID tokens open sessions; users list and end them (spec 5.3, D23).
 
 import type { AuditSink } from "#base/audit-act.ts";
 import { waiting } from "#base/call-waits.ts";
@@ -20,18 +20,18 @@ import type {
 import type { Caller } from "./caller.ts";
 import type { RootProvisioner } from "./root-provisioner.ts";
 
-/** What the operations are made from. */
+/** Dependencies of the operations. */
 export interface SessionDeps {
   readonly sessions: SessionTable;
   readonly verifier: TokenVerifier;
-  /** Lets an identity pass, or refuses an e-mail address that comes with another subject (D21). */
+  /** Admits an identity, or refuses an e-mail address that comes with another subject (D21). */
   readonly admit: (identity: VerifiedIdentity) => Promise<void>;
-  /** Who is locked out. */
+  /** Locks of users. */
   readonly users: Pick<UserStates, "requireEntry">;
   readonly roots: RootProvisioner;
-  /** Sign-ins of each user. */
+  /** Rate of sign-ins per user. */
   readonly signIns: RateLimiter;
-  /** Refused ones of each address. */
+  /** Rate of refused sign-ins per address. */
   readonly refusedSignIns: RateLimiter;
   readonly audit: AuditSink;
   readonly log: Logger;
@@ -48,8 +48,9 @@ export class SessionOperations {
   }
 
   /**
-   * Verifies the ID token, sees to the root, opens a session bound to the address (spec 5.3). Throws RATE_LIMITED, TOKEN_REJECTED,
-   * MOCK_TOKEN, USER_DISABLED, CLIENT_ID_UNSET, IDP_UNAVAILABLE, OVERLOADED, SESSION_TABLE_FULL, and what the MetaServer's absence brings for a new user.
+   * Verifies the ID token, ensures the root and opens a session bound to the address (spec 5.3). Throws
+   * RATE_LIMITED, TOKEN_REJECTED, MOCK_TOKEN, USER_DISABLED, CLIENT_ID_UNSET, IDP_UNAVAILABLE, OVERLOADED,
+   * SESSION_TABLE_FULL, and for a new user the errors of an absent MetaServer.
    */
   async registerClient(
     request: RegisterClientRequest,
@@ -61,7 +62,7 @@ export class SessionOperations {
     const { identity, issuedAtWallMs } = await this.#identityOf(credential);
     requireRest(signIns.take(identity.username), "too many sign-ins of this user");
     const rootId = await roots.ensure(identity);
-    // In the turn in which the session is made: it would not be among those that a lock ends.
+    // Checked in the turn that makes the session: a lock would not end one made later.
     this.#deps.users.requireEntry(identity, issuedAtWallMs);
     this.#giveWay(request.replacedSessionToken, identity.username, address);
     const created = sessions.create(identity, {
@@ -91,7 +92,7 @@ export class SessionOperations {
     };
   }
 
-  /** Where one of the user's sessions has to go, it is the one that the caller gives up, and no other device's. */
+  /** When one of the user's sessions must go, it is the one the caller gives up, not another device's. */
   #giveWay(token: string, username: string, address: string): void {
     const { sessions } = this.#deps;
     if (token === "" || sessions.list(username).length < sessions.limits.perUser) return;
@@ -99,12 +100,12 @@ export class SessionOperations {
       const session = sessions.check(token, address);
       if (session.identity.username === username) sessions.end(session);
     } catch (error) {
-      // One that is no session any more has no place to give.
+      // An ended session has no place to give up.
       if (!isGroveError(error)) throw error;
     }
   }
 
-  /** Who signs in. A refusal counts against the address, what the node or the provider cannot do does not. */
+  /** The identity that signs in. A refusal counts against the address; a node's or provider's failure not. */
   async #identityOf(credential: {
     readonly idToken: string | undefined;
     readonly address: string;
@@ -125,7 +126,7 @@ export class SessionOperations {
     }
   }
 
-  /** Ends the calling session, another one of the caller's, or all of them; says how many. */
+  /** Ends the calling session, another one of the caller's, or all of them; returns how many. */
   endSession(
     caller: Caller,
     request: Pick<EndSessionRequest, "sessionId" | "everywhere">,

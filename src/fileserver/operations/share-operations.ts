@@ -1,4 +1,4 @@
-// Share, Unshare and ListShares: who else may read and write in a part of one's root (spec 4.5, D13).
+// Share, Unshare and ListShares: access of other users to a part of one's root (spec 4.5, D13).
 import type { AuditSink } from "#base/audit-act.ts";
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX } from "#base/limits.ts";
@@ -12,7 +12,7 @@ import type { Changes } from "./changes.ts";
 import type { Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 
-/** What ListShares is asked. */
+/** The request of ListShares. */
 export interface ListSharesRequest extends Place {
   readonly pageSize: number;
   readonly pageToken: string;
@@ -20,30 +20,30 @@ export interface ListSharesRequest extends Place {
 
 type Plain<T> = Omit<T, "$typeName" | "$unknown">;
 
-/** What Share and Unshare are asked. */
+/** The request of Share and Unshare. */
 export interface ShareRequest {
   readonly root: string;
   readonly path: string;
-  /** Whom it is about. Nobody need have heard of that user: a share waits for whoever signs in with that address. */
+  /** The other user, who may be unknown yet: a share takes effect at the first sign-in with that address. */
   readonly user: string;
 }
 
-/** What both answer. */
+/** The reply of both. */
 export interface ShareReply {
   readonly affectedInodes: bigint;
-  /** Always the owner, also for what others put there (D13). */
+  /** Always the owner, also for files that others put there (D13). */
   readonly paysQuota: "owner";
 }
 
-/** What the operations are made from. */
+/** Dependencies of the operations. */
 export interface ShareDeps {
   readonly storage: Pick<Storage, "shares">;
   readonly access: Access;
   readonly changes: Changes;
   readonly meter: OperationMeter;
-  /** Resolves when the MetaServer has heard of a root's shares, or has had its time; never rejects. */
+  /** Resolves when the MetaServer has acknowledged a root's shares, or its time is over; never rejects. */
   readonly told: (owner: string) => Promise<void>;
-  /** True for the address of a removed user, with which nothing new is shared. */
+  /** True for the address of a removed user, which takes no new shares. */
   readonly isRetired: (username: string) => boolean;
   readonly audit: AuditSink;
 }
@@ -62,7 +62,7 @@ function readToken(token: string, at: InodeId): SharedPath {
     const [inode, path, username]: unknown[] = Array.isArray(parts) ? parts : [];
     if (inode === at && typeof path === "string" && typeof username === "string") return { path, username };
   } catch {
-    // Refused like one of another listing.
+    // Refused like a token of another listing.
   }
   throw new GroveError("BAD_ARGUMENT", "this page token does not belong to this list of shares");
 }
@@ -76,24 +76,27 @@ export class ShareOperations {
   }
 
   /**
-   * Lets a user read and write a file, or a folder with all that is and will be in it, also what the user was taken out of there. A second
-   * time changes nothing. Throws NOT_OWNER,
-   * NO_SUCH_PATH, SHARE_LIMIT, and BAD_ARGUMENT for the owner and for what is no user.
+   * Lets a user read and write a file, or a folder with all present and later entries, former exclusions
+   * included. Repeating it changes nothing. Throws NOT_OWNER, NO_SUCH_PATH, SHARE_LIMIT, and BAD_ARGUMENT for
+   * the owner and invalid users.
    */
   share(caller: Caller, request: ShareRequest): Promise<ShareReply> {
     return this.#run("share", caller, request);
   }
 
   /**
-   * Ends it for that file or folder and for everything in it, also for what was shared with the user further down; running transfers end
-   * at their next chunk. Below a share that goes on the user is taken out of it there. Throws NOT_OWNER, NO_SUCH_PATH, BAD_ARGUMENT, and
-   * SHARE_LIMIT when there is no room to note that.
+   * Ends a share of a file or folder, and all shares with the user below it; running transfers end at their
+   * next chunk. Below a share that continues it adds an exclusion. Throws NOT_OWNER, NO_SUCH_PATH,
+   * BAD_ARGUMENT, and SHARE_LIMIT when there is no room for the exclusion.
    */
   unshare(caller: Caller, request: ShareRequest): Promise<ShareReply> {
     return this.#run("unshare", caller, request);
   }
 
-  /** One page of what is shared at a path and below it, by path and user. Throws NOT_OWNER, NO_SUCH_PATH, BAD_ARGUMENT. */
+  /**
+   * One page of the shares at and below a path, by path and user. Throws NOT_OWNER, NO_SUCH_PATH,
+   * BAD_ARGUMENT.
+   */
   listShares(caller: Caller, request: ListSharesRequest): Plain<ListSharesResponse> {
     const { access, storage, meter } = this.#deps;
     return meter.now("read", () => {
@@ -151,7 +154,7 @@ export class ShareOperations {
           detail: { user: username, inodes: affectedInodes },
         });
       }
-      // What has ended is ended here, whoever knows; but the way to what was shared must be found.
+      // An ended share is effective here at once; a new one must be found through the MetaServer.
       if (act === "share") await this.#deps.told(reached.owner);
       return { affectedInodes: BigInt(affectedInodes), paysQuota: "owner" };
     });

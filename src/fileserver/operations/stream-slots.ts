@@ -1,7 +1,7 @@
-// Counts the streams that each user has open, and refuses one too many (D17).
+// Counts the open streams of each user and refuses those above the limit (D17).
 import { GroveError } from "#base/errors.ts";
 
-/** How long a refused client is asked to wait before it tries again. */
+/** Delay that a refused client is asked to wait before it tries again. */
 const RETRY_AFTER_MS = 1_000;
 
 /** Slots of one kind of stream. An entry lives only while its user has streams open. */

@@ -1,10 +1,10 @@
-// Times of change as clients send them.
+// Parses modification times that clients send.
 import { GroveError } from "#base/errors.ts";
 
-/** As far from 1970 as a date can be, in either direction (ECMA-262). */
+/** Farthest date from 1970 in either direction (ECMA-262). */
 const TIME_MAX_MS = 8_640_000_000_000_000n;
 
-/** A time in wall milliseconds as a number; 0 stays 0, which means now. Throws BAD_ARGUMENT for what no date can be. */
+/** A time in wall milliseconds as a number; 0 means now, and stays. Throws BAD_ARGUMENT for invalid dates. */
 export function timeOf(mtimeMs: bigint): number {
   if (mtimeMs < -TIME_MAX_MS || mtimeMs > TIME_MAX_MS) {
     throw new GroveError("BAD_ARGUMENT", "mtime_ms is not a time");

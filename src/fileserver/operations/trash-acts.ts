@@ -1,21 +1,21 @@
-// What the audit log is told of the trash: who put what there, and who brought it back (D14, D24).
+// Writes audit lines for items put into the trash and restored from it (D14, D24).
 import type { AuditAct, AuditSink } from "#base/audit-act.ts";
 import type { KeptItem } from "#storage/contract/inode.ts";
 
-/** Whose act on whose trash. */
+/** The actor and the owner of the trash. */
 export interface TrashAct {
-  /** Username of whoever did it. */
+  /** Username of the actor. */
   readonly actor: string;
-  /** Username of whose trash it is. */
+  /** Username of the trash's owner. */
   readonly owner: string;
 }
 
-/** Tells that an item was put into the trash. */
+/** Audits an item put into the trash. */
 export function auditTrashed(audit: AuditSink, act: TrashAct, item: KeptItem): void {
   audit(lineOf(act, item));
 }
 
-/** Tells what a change has put there, if anything: it had to make room for what somebody other than the owner wrote (D13). */
+/** Audits the item that a change put into the trash, if any: a sharee's write replaced it (D13). */
 export function auditKept(
   audit: AuditSink,
   act: TrashAct,
@@ -31,7 +31,7 @@ function lineOf({ actor, owner }: TrashAct, { id, originalPath, sizeBytes, inode
   return { act: "trash.add", actor, subject: `${owner}:${originalPath}`, detail };
 }
 
-/** Tells that an item came back, and where it is now. */
+/** Audits a restored item and its new place. */
 export function auditRestored(
   audit: AuditSink,
   { actor, owner }: TrashAct,

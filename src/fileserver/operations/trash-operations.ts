@@ -1,4 +1,4 @@
-// The trash over the wire: TrashFile, ShowTrash, RestoreFile, PurgeTrash; the owner's alone, at any quota and on a full disk (D14).
+// TrashFile, ShowTrash, RestoreFile, PurgeTrash: for owners only, at any quota, on a full disk (D14).
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { joinPath, splitPath } from "#base/names.ts";
@@ -18,11 +18,11 @@ import { attrAt, type NamespaceDeps, type Place } from "./namespace-operations.t
 import type { OperatorLooks } from "./operator-looks.ts";
 import { auditRestored, auditTrashed } from "./trash-acts.ts";
 
-/** What the operations are made from. */
+/** Dependencies of the operations. */
 export interface TrashDeps extends NamespaceDeps {
-  /** How long what is in the trash is kept, in milliseconds; 0 means until space is needed. */
+  /** How long the trash keeps items, in milliseconds; 0 means until space is needed. */
   readonly retentionMs: number;
-  /** What administrators have seen of whose trash. */
+  /** Administrators' looks at users' trashes. */
   readonly looks: Pick<OperatorLooks, "of">;
 }
 
@@ -37,8 +37,8 @@ export class TrashOperations {
   }
 
   /**
-   * Puts a file, or a folder with all that is in it, into the trash, in a time that does not depend on its size. Its shares are taken back.
-   * Throws NO_SUCH_PATH, NOT_OWNER, BAD_ARGUMENT for the root directory.
+   * Puts a file, or a folder with its content, into the trash in constant time and ends its shares. Throws
+   * NO_SUCH_PATH, NOT_OWNER, BAD_ARGUMENT for the root directory.
    */
   trashFile(caller: Caller, place: Place): Promise<{ item: TrashItemMessage }> {
     return this.#deps.meter.later("write", () =>
@@ -66,7 +66,10 @@ export class TrashOperations {
     );
   }
 
-  /** One page of the trash, the newest first, stable under change. Throws BAD_ARGUMENT for a page above 1000 or a foreign token. */
+  /**
+   * One page of the trash, newest first, stable under change. Throws BAD_ARGUMENT for a page above 1000 or a
+   * foreign token.
+   */
   showTrash(
     caller: Caller,
     request: {
@@ -100,9 +103,10 @@ export class TrashOperations {
   }
 
   /**
-   * Puts an item back where it was, or to another path. The item needs no room: what is in the trash is counted already (D14). Folders that
-   * are missing on the way are made, by the rule for all that is made (spec 4.6.1). Throws NO_SUCH_PATH, PATH_EXISTS, NOT_DIRECTORY,
-   * IS_DIRECTORY, NOT_EMPTY, and for those folders QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE.
+   * Restores an item to its former or another path. It needs no room: the trash counts in the quota already
+   * (D14). Makes missing folders on the way, by the usual rule (spec 4.6.1). Throws NO_SUCH_PATH,
+   * PATH_EXISTS, NOT_DIRECTORY, IS_DIRECTORY, NOT_EMPTY, and for those folders QUOTA_EXCEEDED, INODE_LIMIT,
+   * DISK_RESERVE.
    */
   restoreFile(
     caller: Caller,
@@ -130,7 +134,7 @@ export class TrashOperations {
     );
   }
 
-  /** Removes items for good: those named, or all that were trashed before a time. Each is audited. Throws NOT_OWNER. */
+  /** Removes for good the named items, or all trashed before a time. Each is audited. Throws NOT_OWNER. */
   async purgeTrash(
     caller: Caller,
     request: {
@@ -161,7 +165,7 @@ export class TrashOperations {
     });
   }
 
-  /** Ids to be purged, as many at a time as one transaction takes. What is trashed after the call has begun stays. */
+  /** Ids to purge, in batches of one transaction. Items trashed after the call began stay. */
   *#batches(
     caller: Caller,
     request: {
@@ -201,7 +205,7 @@ export class TrashOperations {
   }
 }
 
-/** What the folders need that are missing above an item's new place; undefined when none is, or when storage will find nothing to restore. */
+/** The claim for missing folders above an item's new place; undefined without them, or without the item. */
 export function claimOfRestore(
   storage: Pick<Storage, "listTrash" | "resolve">,
   owner: string,
@@ -216,7 +220,7 @@ export function claimOfRestore(
   return { creates: missing.length, addsBytes: 0 };
 }
 
-/** An item as the wire has it. */
+/** The wire message of an item. */
 export function trashMessage(item: ListedTrashItem, retentionMs: number): TrashItemMessage {
   return {
     $typeName: "grove.v1.TrashItem",

@@ -1,4 +1,4 @@
-// Keeps the trash within its bounds: what has expired goes, and when the disk fills, the oldest of those who hold the most (D14).
+// Purges expired items, and on a filling disk the oldest items of the users who hold the most (D14).
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { TRASH_PURGE_BATCH } from "#base/limits.ts";
@@ -9,20 +9,20 @@ import type { Changes } from "./changes.ts";
 import type { RootUsage } from "./root-usage.ts";
 import { WallClockTrust } from "./wall-clock-trust.ts";
 
-/** How long what is in the trash is kept by default (decision D14): 30 days. */
+/** How long the trash keeps items by default (decision D14): 30 days. */
 export const TRASH_RETENTION_MS: number = 30 * 24 * 3_600_000;
 /** The trash is never purged for space before this age (decision D14): 24 hours. */
 export const TRASH_MIN_AGE_MS: number = 24 * 3_600_000;
 /** The trash is purged when less than this is free above the reserve (decision D14): 5 GiB. */
 export const TRASH_SPACE_MARGIN_BYTES: bigint = 5_368_709_120n;
-/** Users above this share of their quota give up the oldest of their trash when space is needed (decision D14), in percent. */
+/** Users above this share of their quota, in percent, lose trash when space is needed (decision D14). */
 const TRASH_SPACE_QUOTA_PERCENT = 80;
-/** How often the trash is looked through for what has expired. */
+/** Interval of the search for expired items. */
 const TRASH_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
-/** How often free space is compared with what the trash must give way for. */
+/** Interval of the check of free space. */
 const TRASH_SPACE_INTERVAL_MS = 5_000;
 
-/** What the keeper is made from. */
+/** Dependencies of the reaper. */
 export interface TrashReaperDeps {
   readonly storage: Pick<Storage, "root" | "trashBefore" | "oldestTrash" | "purgeTrash" | "failure">;
   readonly changes: Changes;
@@ -39,9 +39,9 @@ export interface TrashReaperDeps {
 
 type Reason = "trash.expire" | "trash.space";
 
-/** After a purge for space the disk is given so long to show it; as long as free space grows, the time begins anew. */
+/** Time for the disk to show a purge's effect; it begins anew while free space grows. */
 const SETTLE_MS = 15_000;
-/** Purges by the clock and by free space, one small transaction after another, so that nobody waits for it. */
+/** Purges by the clock and by free space, in small transactions, so that no other change waits long. */
 export class TrashReaper {
   readonly #deps: TrashReaperDeps;
   readonly #stops: readonly (() => void)[];
@@ -64,19 +64,19 @@ export class TrashReaper {
     void this.expire();
   }
 
-  /** Purges what is older than the retention, of all roots. While another purge runs, waits for that one instead. */
+  /** Purges what is older than the retention, of all roots. A purge that runs is waited for instead. */
   expire(): Promise<void> {
     return this.#alone(async () => {
       await this.#expire();
     });
   }
 
-  /** Purges for space while less than reserve + 5 GiB is free: expired first, then the oldest of users above 80 % of their quota. */
+  /** Purges below reserve + 5 GiB: expired items, then the oldest of users above 80 % of their quota. */
   makeRoom(): Promise<void> {
     return this.#alone(() => this.#makeRoom());
   }
 
-  /** Ends the watch; resolves when a purge that runs has come to its next stop. */
+  /** Stops the reaper; resolves when a running purge reaches its next stop. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     for (const stop of this.#stops) stop();
@@ -129,7 +129,7 @@ export class TrashReaper {
     log.warn("trash_purged_for_space", { free_bytes: free, wanted_bytes: wanted, freed_bytes: freedBytes });
   }
 
-  /** The oldest item of all who are above their share, one after the other, until enough is freed or nobody is left. */
+  /** Purges the oldest item of all users above their share, one by one, until enough or all are gone. */
   async #purgeOldest(neededBytes: number): Promise<number> {
     if (!this.#wallClock.isTrusted()) return 0;
     const heads = new Map<string, TrashHead>();
@@ -143,7 +143,7 @@ export class TrashReaper {
     return freedBytes;
   }
 
-  /** Notes the oldest item of a user that may go for space, or that there is none. */
+  /** Records the oldest item of a user that may be purged for space, or that there is none. */
   #note(heads: Map<string, TrashHead>, owner: string): void {
     const { storage, clock } = this.#deps;
     const beforeMs = clock.wallMs() - TRASH_MIN_AGE_MS;

@@ -1,26 +1,26 @@
-// Lets one stream at a time work on a resumable upload; whoever comes later takes it over from a stream that may be dead (D15).
+// Gives one stream at a time the lease of a resumable upload; the next stream takes it over (D15).
 import { GroveError } from "#base/errors.ts";
 
-/** Whoever holds an upload now. */
+/** The present holder of an upload. */
 interface Turn {
   /** Asks the holder to end. */
   readonly end: (reason: unknown) => void;
-  /** Resolves when it has. */
+  /** Resolves when the holder has ended. */
   readonly ended: Promise<void>;
 }
 
-/** Turns on uploads; as many as there are streams and calls about them. */
+/** Leases on uploads; at most as many as streams and calls about them. */
 export class UploadLease {
   readonly #turns = new Map<string, Turn>();
 
-  /** True while somebody works on an upload. */
+  /** True while a holder works on an upload. */
   isTaken(uploadId: string): boolean {
     return this.#turns.has(uploadId);
   }
 
   /**
-   * Runs an action as the only one on an upload. A holder is told to end, and is waited for; `onTakenOver` is told so when the next one
-   * comes. Nobody can see whether the client of a silent stream still lives, so the latest one is believed.
+   * Runs an action as the only one on an upload, after the present holder has ended; `onTakenOver` ends this
+   * one in turn. The latest stream wins, since a silent client may be dead.
    */
   async take<T>(
     uploadId: string,

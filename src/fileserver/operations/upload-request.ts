@@ -1,4 +1,4 @@
-// What an upload is to become, as its header or its beginning says, and the place that it asks for (D15).
+// The wanted result of an upload by its header or BeginUpload, and its place (D15).
 import { GroveError } from "#base/errors.ts";
 import { FILE_MAX_BYTES } from "#base/limits.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
@@ -10,7 +10,7 @@ import { type Access, type Reached, type Slot, slotOf } from "./access.ts";
 import { requireEtag, tooLarge } from "./content-operations.ts";
 import { timeOf } from "./time-of.ts";
 
-/** What is wanted of an upload. */
+/** The wanted result of an upload. */
 export interface UploadRequest {
   readonly root: string;
   readonly path: string;
@@ -23,23 +23,26 @@ export interface UploadRequest {
   readonly mtimeMs: number;
 }
 
-/** The wish of a plain upload. Throws BAD_ARGUMENT. */
+/** The request of a plain upload. Throws BAD_ARGUMENT. */
 export function wishOfHeader(header: UploadHeader): UploadRequest {
   return wishOf(header, header.sizeKnown ? header.size : undefined);
 }
 
-/** The wish of a resumable upload. Throws BAD_ARGUMENT. */
+/** The request of a resumable upload. Throws BAD_ARGUMENT. */
 export function wishOfBegin(request: BeginUploadRequest): UploadRequest & { readonly sizeBytes: number } {
   return { ...wishOf(request, request.size), sizeBytes: Number(request.size) };
 }
 
-/** The wish that a resumable upload was begun with. */
+/** The request that a resumable upload was begun with. */
 export function wishOfStored(stored: StoredUpload): UploadRequest & { readonly sizeBytes: number } {
   const { owner, path, sizeBytes, onExists, ifMatch, mtimeMs } = stored;
   return { root: owner, path, sizeBytes, onExists, ifMatch, mtimeMs };
 }
 
-/** Permission, then path: where an upload may go now. Throws NOT_SHARED, NO_SUCH_PATH, IS_DIRECTORY, PATH_EXISTS, ETAG_MISMATCH. */
+/**
+ * Permission, then path: where an upload may go now. Throws NOT_SHARED, NO_SUCH_PATH, IS_DIRECTORY,
+ * PATH_EXISTS, ETAG_MISMATCH.
+ */
 export function placeOfUpload(
   access: Access,
   identity: VerifiedIdentity,
@@ -59,7 +62,7 @@ export function placeOfUpload(
   return { reached, slot };
 }
 
-/** What an upload makes when it comes to a place: a new file, or what the trash keeps of one that a sharee replaces (D13). */
+/** What an upload makes at a place: a new file, or a trash item for one that a sharee replaces (D13). */
 export function makingOf({ isOwner }: Reached, { present }: Slot): Making {
   if (present === undefined) return { creates: 1 };
   return { creates: 0, keeps: isOwner || present.sizeBytes === 0 ? 0 : 1 };

@@ -1,10 +1,10 @@
-// Ends uploads that wait for a client whose session has ended, or who has not even said what is uploaded.
+// Ends uploads that wait for a client whose session has ended or whose header has not come.
 import type { Clock } from "#base/clock.ts";
 import { SESSION_SWEEP_INTERVAL_MS } from "#base/limits.ts";
 import { inTime } from "#wire/framing/first-message.ts";
 import type { Caller } from "./caller.ts";
 
-/** Time in which an upload's header must have come; a stream without one holds a place for nothing. */
+/** Time limit for an upload's header; a stream without one wastes a slot. */
 export const UPLOAD_HEADER_TIMEOUT_MS = 10_000;
 
 type Watching = Pick<Caller, "isLive" | "renew" | "whenEnded">;
@@ -16,8 +16,8 @@ interface Watched {
 }
 
 /**
- * Ends uploads that wait for their client: at once when its session ends, and at intervals where this node serves no more, so that none
- * holds its reservation for ever.
+ * Ends uploads that wait for their client: at once when its session ends, at intervals when this node stops
+ * serving. So none holds its reservation for ever.
  */
 export class UploadWatch {
   readonly #clock: Clock;
@@ -31,7 +31,7 @@ export class UploadWatch {
     });
   }
 
-  /** Watches an upload while it runs; there are no more than the slots allow. */
+  /** Watches an upload while it runs; the stream slots bound their number. */
   async over<T>(caller: Watching, upload: Watched, run: () => Promise<T>): Promise<T> {
     this.#uploads.add(upload);
     const forget = caller.whenEnded(() => upload.giveUpIfOver());
@@ -44,8 +44,8 @@ export class UploadWatch {
   }
 
   /**
-   * What a stream begins with, which must come in UPLOAD_HEADER_TIMEOUT_MS and while the session lives; that counts as use of it. Throws
-   * DEADLINE_EXCEEDED and what ended the session.
+   * The first message of a stream, within UPLOAD_HEADER_TIMEOUT_MS and the session's life; counts as use of
+   * it. Throws DEADLINE_EXCEEDED and why the session has ended.
    */
   async first<T>(caller: Watching, coming: Promise<T> | T): Promise<T> {
     const first = coming instanceof Promise ? await this.#whileLive(caller, coming) : coming;

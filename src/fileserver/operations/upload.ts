@@ -31,7 +31,7 @@ import type { UploadLease } from "./upload-lease.ts";
 import { makingOf, placeOfUpload, type UploadRequest, wishOfHeader, wishOfStored } from "./upload-request.ts";
 import type { UploadWatch } from "./upload-watch.ts";
 
-/** What uploads are made from. */
+/** Dependencies of uploads. */
 export interface UploadDeps {
   readonly storage: Storage;
   readonly access: Access;
@@ -53,8 +53,9 @@ type Message = SlicedMessage<typeof UploadRequestSchema>;
 type Reply = Omit<UploadResponse, "$typeName" | "$unknown">;
 
 /**
- * Receives one upload, or one stream of a resumable one. Any breach of a plain one (quota, reserve, checksum, order, session, a client
- * that goes away) drops what was received, so that sizes and reservations are as before (spec 3.5). Throws the refusals of D1.
+ * Receives one upload, or one stream of a resumable one. Any breach of a plain one (quota, reserve, checksum,
+ * order, session, a lost client) drops all its bytes, so that sizes and reservations are as before
+ * (spec 3.5). Throws the refusals of D1.
  */
 export function receiveUpload(
   deps: UploadDeps,
@@ -78,7 +79,7 @@ function headerOf(first: Message | null): UploadHeader {
   return part.value;
 }
 
-/** A plain upload: whatever ends it drops it. */
+/** Receives a plain upload, which is dropped at any failure. */
 async function receivePlain(
   deps: UploadDeps,
   caller: Caller,
@@ -101,16 +102,13 @@ async function receivePlain(
   }
 }
 
-/**
- * Some clients end their side in good order before they reset a stream that they cancel. Of an upload of unknown size only the reset then
- * tells that it is not all there; it comes right behind the end, if it comes.
- */
+/** Refuses an upload of unknown size that its client resets right after an orderly end: bytes are missing. */
 async function refuseIfCancelled(signal: AbortSignal): Promise<void> {
   await turnEnd();
   signal.throwIfAborted();
 }
 
-/** One stream of a resumable upload (D15). A breach of the quota drops all of it at once (spec 3.5), a broken stream keeps it. */
+/** One stream of a resumable upload (D15): a quota breach drops all of it (spec 3.5), a break keeps it. */
 async function receiveResumable(
   deps: UploadDeps,
   caller: Caller,
@@ -126,7 +124,7 @@ async function receiveResumable(
     upload?.giveUp(reason);
   };
   return turns.take(uploadId, onTakenOver, async () => {
-    // What was staged is known only now that nobody else works on it.
+    // The staged bytes are certain only now that no other stream works on it.
     const stored = resumable.own(caller, header);
     requireOffset(header.resumeOffset, stored.stagedBytes);
     if (header.sizeKnown && header.size !== BigInt(stored.sizeBytes)) {
@@ -150,7 +148,7 @@ async function receiveResumable(
   });
 }
 
-/** Refused before its first byte, an upload that cannot go on any more is dropped as it would be later. */
+/** Checks an upload before its first byte; one that cannot go on is dropped here as it would be later. */
 async function beginStream(deps: UploadDeps, caller: Caller, stored: StoredUpload): Promise<Upload> {
   try {
     return new Upload(deps, caller, wishOfStored(stored), stored);
@@ -167,7 +165,7 @@ function requireOffset(stated: bigint, offsetBytes: number): void {
   });
 }
 
-/** An upload under way. It holds a claim in the ledger and a sink in storage, and ends both. */
+/** A running upload. It holds a claim in the ledger and a sink in storage, and ends both. */
 class Upload {
   readonly #deps: UploadDeps;
   readonly #caller: Caller;
@@ -180,16 +178,16 @@ class Upload {
   readonly #sink: UploadSink;
   readonly #resumable: ResumableSink | undefined;
   #receivedBytes: number;
-  /** Bytes of this upload that are used ones already. */
+  /** Bytes of this upload that already count as used. */
   #stagedBytes: number;
-  /** Where this stream began. */
+  /** Offset at which this stream began. */
   readonly #offsetBytes: number;
   #giveUp: ((reason: unknown) => void) | undefined;
   #wasGivenUp: { readonly reason: unknown } | undefined;
-  /** Bytes of the message before: only when the next one has followed them are they surely where statfs counts them. */
+  /** Bytes of the previous message: statfs surely counts them only after the next one has come. */
   #lastBytes = 0;
 
-  /** Permission, path, quota, reserve, in that order, before the first byte (D15, D16); the quota of what is not staged yet. */
+  /** Checks permission, path, quota (of bytes not yet staged), reserve before the first byte (D15, D16). */
   constructor(deps: UploadDeps, caller: Caller, wish: UploadRequest, stored: StoredUpload | undefined) {
     this.#deps = deps;
     this.#caller = caller;
@@ -243,7 +241,7 @@ class Upload {
     }
   }
 
-  /** Ends the wait for a client whose session has ended; while bytes move, the next chunk notices by itself. */
+  /** Ends the wait for a client whose session has ended; while bytes move, the next chunk checks that. */
   giveUpIfOver(): void {
     if (this.#giveUp === undefined || this.#caller.isLive()) return;
     try {
@@ -253,11 +251,11 @@ class Upload {
     }
   }
 
-  /** Makes what was received the file's content, durably. */
+  /** Makes the received bytes the file's content, durably. */
   async commit(): Promise<Reply> {
     const { reached, change } = await retryWhenStale(async () => {
       this.#caller.renew();
-      // The place may have changed while the bytes came in: the decision is made anew, on the state that storage will hold us to.
+      // The place may have changed since the begin: decides anew on the state that storage will check.
       const { access } = this.#deps;
       const { reached, slot } = placeOfUpload(access, this.#caller.identity, this.#wish);
       this.#claimPlace(reached, slot);
@@ -269,7 +267,7 @@ class Upload {
     return this.#reply(reached, change);
   }
 
-  /** Drops everything received. */
+  /** Drops all received bytes. */
   async abort(reason: unknown): Promise<void> {
     try {
       await this.#sink.abort();
@@ -278,7 +276,7 @@ class Upload {
     }
   }
 
-  /** Keeps what is staged for another stream. */
+  /** Keeps the staging for another stream. */
   async suspend(): Promise<void> {
     try {
       await this.#resumable?.suspend();
@@ -293,7 +291,7 @@ class Upload {
     this.#giveUp?.(reason);
   }
 
-  /** Gives back what is still reserved. */
+  /** Releases the remaining reservation. */
   end(): void {
     this.#holding.release();
   }
@@ -315,7 +313,7 @@ class Upload {
     this.#sink.beginMessage();
     for (;;) {
       let slice = payload.read();
-      // Another stream of a resumable upload must not wait until a dead connection is known to be one.
+      // Another stream of a resumable upload must not wait for the timeout of a dead connection.
       if (slice instanceof Promise) slice = await (this.#resumable ? this.#orGiveUp(slice) : slice);
       if (slice === null) break;
       const written = this.#sink.write(slice);
@@ -334,7 +332,7 @@ class Upload {
     this.#lastBytes = payloadBytes;
   }
 
-  /** What is to be made there, if that is more than was claimed before (spec 4.6.1). */
+  /** Claims what the place needs beyond the earlier claim (spec 4.6.1). */
   #claimPlace(reached: Reached, slot: Slot): void {
     this.#holding.claimInodes(makingOf(reached, slot), {
       requestedBytes: BigInt(this.#sizeBytes ?? 0),

@@ -1,4 +1,4 @@
-// SetUserState and ListUserStates, and what a decision about a user ends on this node: sessions, their streams, uploads that were begun.
+// SetUserState and ListUserStates: a decision about a user ends sessions, streams and uploads on this node.
 import type { AuditActName, AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
@@ -19,7 +19,7 @@ import { auditHandOvers } from "./hand-over-acts.ts";
 import type { AdminCredential, QuotaOperations } from "./quota-operations.ts";
 import type { ResumableOperations } from "./resumable-operations.ts";
 
-/** What the operations are made from. */
+/** Dependencies of the operations. */
 export interface UserDeps {
   readonly book: UserStateStore;
   readonly sessions: SessionTable;
@@ -27,14 +27,14 @@ export interface UserDeps {
   readonly adminOf: QuotaOperations["adminOf"];
   /** The person behind an address, where this node knows one (D21). */
   readonly personOf: (username: string) => { readonly issuer: string; readonly subject: string } | undefined;
-  /** Told of a decision that was made here, so that the cluster hears of it at once. */
+  /** Called after a decision made here, so that the cluster learns of it at once. */
   readonly onDecided?: (() => void) | undefined;
   readonly clock: Pick<Clock, "wallMs">;
   readonly audit: AuditSink;
   readonly log: Logger;
 }
 
-/** A node's own decisions, and how it takes others in. */
+/** The node's decisions, and the way to take in others. */
 export interface KnownUserStates {
   readonly digest: string;
   list(): readonly UserState[];
@@ -44,18 +44,18 @@ export interface KnownUserStates {
 
 type Plain<T> = Omit<T, "$typeName" | "$unknown">;
 
-/** What a decision has ended here. */
+/** What a decision has ended on this node. */
 interface Ended {
   readonly sessions: number;
   readonly uploads: Promise<number>;
-  /** The user's ID tokens of before open no session any more. */
+  /** True when the user's older ID tokens open no session any more. */
   readonly endsTokens: boolean;
   readonly before: UserState | undefined;
 }
 
 const NOT_ADMIN = "permission denied: only cluster administrators can do that";
 
-/** The operations about who may come in. */
+/** The operations on users' states. */
 export class UserOperations {
   readonly #deps: UserDeps;
   readonly #ended = new Map<string, Ended>();
@@ -68,8 +68,9 @@ export class UserOperations {
   }
 
   /**
-   * Makes a decision about a user and answers when it holds here and is on stable storage. Throws NOT_ADMIN, BAD_ARGUMENT, what is wrong with
-   * a session that was presented, and STORAGE_FAILED: whoever was locked out stays so until the next start.
+   * Makes a decision about a user and answers when it holds here and is on stable storage. Throws NOT_ADMIN,
+   * BAD_ARGUMENT, STORAGE_FAILED, and why a presented session is invalid. After STORAGE_FAILED a lock holds
+   * until the next start.
    */
   async setState(
     request: Pick<SetUserStateRequest, "state">,
@@ -118,7 +119,7 @@ export class UserOperations {
     };
   }
 
-  /** What is decided about users, a page of it. Throws NOT_ADMIN, BAD_ARGUMENT. */
+  /** One page of the decisions about users. Throws NOT_ADMIN, BAD_ARGUMENT. */
   async listStates(
     request: Pick<ListUserStatesRequest, "after" | "username">,
     credential: AdminCredential,
@@ -139,7 +140,7 @@ export class UserOperations {
     return { states, more: page.length > states.length, sessions: 0 };
   }
 
-  /** Takes in what was decided elsewhere, and has it hold here. Throws what the book throws. */
+  /** Takes in and enforces decisions made elsewhere. Throws what the store throws. */
   async learn(states: readonly UserState[]): Promise<void> {
     const { book, audit, log } = this.#deps;
     for (const state of await book.merge(states)) {
@@ -159,7 +160,7 @@ export class UserOperations {
     }
   }
 
-  /** Who has ended one elsewhere is not told with the decision. */
+  /** A decision from elsewhere does not name the actor who ended a hand-over. */
   #auditHandOvers(state: UserState, ended: Ended | undefined, by?: string): void {
     auditHandOvers(this.#deps.audit, {
       state,
@@ -180,7 +181,7 @@ export class UserOperations {
     return right.by === "password" ? "administrator" : right.by;
   }
 
-  /** Runs in the turn in which the decision begins to count, so that nothing that a session does comes between. */
+  /** Runs in the turn in which the decision begins to count, so that no session acts in between. */
   #enforce(state: UserState, before: UserState | undefined): void {
     const { book, sessions, resumable, log } = this.#deps;
     const { username } = state;
@@ -191,7 +192,7 @@ export class UserOperations {
     if (endsTokens) ended += sessions.endAll(username);
     const uploads = state.disabled ? resumable.dropAllOf(username) : Promise.resolve(0);
     const told = uploads.catch((error: unknown) => {
-      // They run out by themselves after a day, and nobody can go on with them.
+      // They expire after a day, and no session can continue them.
       log.warn("uploads_not_dropped", { user: username, error: errorText(error) });
       return 0;
     });
@@ -208,7 +209,7 @@ function actOf({ disabled, removal }: UserState, ended: Ended | undefined): Audi
   return ended?.endsTokens === true ? "user.end_sessions" : "user.enable";
 }
 
-/** What the node gives and takes when it compares its decisions with the metadata store's. */
+/** The node's side of the exchange of decisions with the metadata store. */
 export function knownUserStates({ states }: UserStateStore, users: UserOperations): KnownUserStates {
   return {
     get digest() {

@@ -1,12 +1,12 @@
-// Whether the wall clock may be gone by for what cannot be taken back: not for a day after it has jumped ahead.
+// Whether the wall clock may justify what cannot be undone: not for a day after it has jumped ahead.
 import type { Clock } from "#base/clock.ts";
 
-/** A wall clock that jumps further than this between two looks is not believed... */
+/** A wall clock that jumps further than this between two checks is distrusted. */
 const CLOCK_JUMP_MS = 60 * 60_000;
-/** ...for so long: time enough for somebody to set it right before anything is gone. */
+/** How long it is distrusted: time for an operator to correct it before anything is deleted. */
 const CLOCK_DISTRUST_MS = 24 * 60 * 60_000;
 
-/** Watches the wall clock of one node; whoever relies on it looks often. */
+/** Watches the wall clock of one node; its users check it often. */
 export class WallClockTrust {
   readonly #clock: Clock;
   readonly #onJump: (jumpedMs: number, distrustMs: number) => void;

@@ -1,4 +1,4 @@
-// `grove audit verify`: follows the chains of an audit log, of a node or of the console with all that it has gathered, and says whether they hold.
+// `grove audit verify`: checks the hash chains of an audit log, of a node or of the console with its copies.
 import { Command } from "commander";
 import { GroveError } from "#base/errors.ts";
 import { stringify64 } from "#base/json64.ts";
@@ -45,7 +45,7 @@ export function command(): Command {
     .addHelpText("after", "\nExamples:\n  grove audit verify -data /srv/grove");
 }
 
-/** Everything that was looked at. */
+/** The findings of all chains. */
 interface Findings {
   readonly own: AuditVerdict;
   readonly gathered: readonly CopyVerdict[];

@@ -237,7 +237,7 @@ function restoredText(
   ];
 }
 
-/** A line on the terminal that says how far it is. */
+/** A line on the terminal with the progress. */
 class ProgressLine {
   readonly #what: string;
   readonly #isShown: boolean;

@@ -1,4 +1,4 @@
-// A client that ends its side of an upload in good order and then resets the stream has cancelled it: nothing of it may stay.
+// A client that ends an upload in order and then resets the stream has cancelled it: nothing stays.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";

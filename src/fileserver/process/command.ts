@@ -40,7 +40,7 @@ import { type ScrubFlags, scrubSettings, withScrubFlags } from "./scrub-flags.ts
 
 /** From the end of one recount of all counters to the start of the next (decision D16). */
 const RECOUNT_PAUSE_MS: number = 60 * 60_000;
-/** Rows that the recount reads per second: 10 million files take some 25 minutes, and a look costs others nothing. */
+/** Rows that the recount reads per second: 10 million files in some 25 minutes, without slowing others. */
 const RECOUNT_ROWS_PER_SECOND = 16_384;
 
 interface Flags extends LimitFlags, ScrubFlags {
@@ -154,7 +154,7 @@ export function command(): Command {
 async function serve(flags: Flags, env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const identity = readIdentitySettings(flags.mock ? { ...env, SVC_AUTH_MOCK: "1" } : env);
   const { options, past } = await optionsOf(flags, identity, env["SVC_METRICS_TOKEN"]);
-  // First, so that nobody who lacks certificates is told of -insecure before that the folder had some.
+  // First: a folder with certificates in the past is not answered with a hint at -insecure.
   if (!flags.newRole) requireSameRole(past, options);
   const hasTls = options.tls !== undefined;
   requireSafe(options.listen, { hasTls, isMock: identity.mock, isAllowed: flags.insecure });
@@ -248,7 +248,7 @@ async function optionsOf(
   return { options, past };
 }
 
-/** Refuses to let other machines reach what is only safe on this one, unless that was asked for (C-06). */
+/** Refuses to expose to other machines what is safe only on this one, unless a flag asks for it (C-06). */
 function requireSafe(
   listen: HostPort,
   safety: { readonly hasTls: boolean; readonly isMock: boolean; readonly isAllowed: boolean },
@@ -301,7 +301,7 @@ function parseList(text: string): string[] {
   return checked(() => text.split(",").map((item) => formatHostPort(parseHostPort(item.trim()))));
 }
 
-/** What is wrong with a value, the way the parser of the command line tells it. */
+/** Reports an invalid value as the command line's parser does. */
 function checked<T>(read: () => T): T {
   try {
     return read();

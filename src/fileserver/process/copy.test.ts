@@ -1,4 +1,4 @@
-// Shows Copy and truncation at the front door: who may, what it costs, and that what is refused changes nothing (D13, D16).
+// Tests of Copy and truncation over gRPC: permissions, cost, and refusals that change nothing (D13, D16).
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { until } from "#testing/until.ts";
@@ -119,7 +119,7 @@ test("a file is cut and grown to a size, a hole reads as zeros and is charged in
   const over = await refusal(user.call.writeFile({ path: "/f", truncateSize: 100_001n }));
   assert.equal(over.reason, "QUOTA_EXCEEDED");
   await admin.call.setQuota({ username: "cut@example.com", quotaBytes: 5n });
-  // What frees space works over the quota.
+  // A change that frees space works over the quota.
   assert.equal((await user.call.writeFile({ path: "/f", truncateSize: 0n })).size, 0n);
   const stale = await refusal(user.call.writeFile({ path: "/f", truncateSize: 1n, ifMatch: cut.etag }));
   assert.equal(stale.reason, "ETAG_MISMATCH");

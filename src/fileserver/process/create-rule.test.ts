@@ -1,4 +1,4 @@
-// The rule for whatever makes files and folders, held against every operation: refused alike in a full root and at the inode limit.
+// Every operation that makes files or folders is refused alike in a full root and at the inode limit.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { checkStorage } from "#storage/check/check-storage.ts";
@@ -33,7 +33,7 @@ after(async () => {
 const EMPTY = Buffer.alloc(0);
 const KNOWN = { size: 0n, sizeKnown: true };
 
-/** A root with 10 bytes in /full, and somebody with whom /shared is shared. */
+/** A root with 10 bytes in /full, and a sharee of /shared. */
 interface Root {
   readonly owner: TestUser;
   readonly sharee: TestUser;
@@ -57,7 +57,7 @@ async function setLimits(owner: TestUser, quotaBytes: bigint, inodeLimit: bigint
   assert.deepEqual([reply.success, reply.inodeLimit], [true, inodeLimit]);
 }
 
-/** Nothing fits any more, by one of the two limits, which lie exactly at what is there. */
+/** Nothing more fits, by one of the two limits, which lie exactly at the present usage. */
 const LIMITS = {
   QUOTA_EXCEEDED: async (owner: TestUser) => setLimits(owner, (await usage(owner)).usedBytes, 1_000n),
   INODE_LIMIT: async (owner: TestUser) => setLimits(owner, 1_000_000n, (await usage(owner)).inodes),
@@ -66,7 +66,7 @@ type Limit = keyof typeof LIMITS;
 
 const usage = (user: TestUser) => user.call.getQuota({});
 
-/** Prepares with all the room that it needs; what it returns is done when there is none. */
+/** Prepares while there is room; runs the returned action when there is none. */
 type Row = (root: Root) => Promise<() => Promise<unknown>>;
 
 async function trashed({ owner }: Root, path: string): Promise<string> {
@@ -140,7 +140,7 @@ const MAKING: Readonly<Record<string, Row>> = {
   },
 };
 
-/** A sharee's change of a file with 4 bytes, for which the trash of the owner gets a file of its own (D13). */
+/** A sharee's change of a file with 4 bytes, which makes a second file in the owner's trash (D13). */
 const KEEPING: Readonly<Record<string, Row>> = {
   "a sharee's UploadFile over a file": async ({ owner, sharee, root }) => {
     await owner.call.createFile({ path: "/shared/f", data: Buffer.from("text") });
@@ -254,7 +254,7 @@ test("an upload that was begun is refused before its first byte, and not at its 
     const upload = owner.call.uploadFile(unended(), { timeoutMs: 5_000 });
     assert.equal((await refusal(upload)).reason, limit);
     end.resolve();
-    // A full quota ends an upload (spec 3.5); where files are too many, the sender may make room and go on.
+    // A full quota ends an upload (spec 3.5); at the inode limit the sender may make room and go on.
     const isKept = (await owner.call.getUpload({ uploadId }).catch(() => undefined)) !== undefined;
     assert.equal(isKept, limit === "INODE_LIMIT");
   }

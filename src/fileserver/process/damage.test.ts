@@ -1,4 +1,4 @@
-// Damage through the front door: no wrong byte, DATA_LOSS until the owner overwrites, and an operator who is told (A-08, D11, T8).
+// Damage over gRPC: no wrong byte, DATA_LOSS until the owner overwrites, and an alert (A-08, D11, T8).
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -45,7 +45,7 @@ test("a flipped byte: DATA_LOSS, the mark in Attr and listings, the count for al
   }
   const download = await refusal(user.download({ path: "/bad" }));
   assert.deepEqual([download.code, download.reason], [Code.DATA_LOSS, "CORRUPT"]);
-  // The answer does not wait for the mark to be written.
+  // The answer does not wait for the write of the mark.
   await until(async () => (await user.call.getAttr({ path: "/bad" })).damaged);
   const { entries } = await user.call.listDir({ path: "/" });
   assert.deepEqual(

@@ -1,4 +1,4 @@
-// Downloads over a real connection: chunk boundaries and checksums, ranges, slow readers, and never a wrong byte.
+// Downloads over a real connection: chunk boundaries, checksums, ranges, slow readers, never a wrong byte.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -190,7 +190,7 @@ test("64 clients that never read cost little memory and hold nobody up (B-02)", 
   await Promise.all(
     streams.map((stream) => once(stream, "response", { signal: AbortSignal.timeout(60_000) })),
   );
-  // What the server reads ahead for them.
+  // The server's read-ahead for them.
   await delay(500);
   const grownBytes = process.memoryUsage().rss - beforeBytes;
   assert.ok(grownBytes < 100e6, `${Math.round(grownBytes / 1e6)} MB`);

@@ -1,4 +1,4 @@
-// What a node counts as attempted and as failed: each call once, whichever it is (T4).
+// A node's counts of attempted and failed calls include each call once, of every kind (T4).
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";

@@ -1,4 +1,4 @@
-// What a user is taken out of below a share that goes on, as owner, that user and another sharee see it (spec 4.5, 5.4, D13).
+// Exclusions below a share that goes on, as seen by owner, excluded user and sharee (spec 4.5, 5.4, D13).
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { CHUNK_BYTES } from "#base/limits.ts";
@@ -33,7 +33,7 @@ interface Place {
   readonly root: string;
 }
 
-/** /docs with /docs/out/f and /docs/in/f, shared with two users of whom the first is taken out of /docs/out. */
+/** /docs with /docs/out/f and /docs/in/f, shared with two users; the first is excluded from /docs/out. */
 async function partlyShared(): Promise<Place> {
   const [owner, sharee, other] = [await newUser(), await newUser(), await newUser()];
   for (const path of ["/docs", "/docs/out", "/docs/in"]) await owner.call.createDirectory({ path });

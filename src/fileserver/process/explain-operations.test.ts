@@ -1,4 +1,4 @@
-// Shows that an explanation says what the operation would do, to everybody who may know, and to strangers nothing more.
+// An explanation agrees with the operation for callers with a right to know; strangers learn nothing more.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -110,7 +110,7 @@ test("a write over the quota or into the reserve is refused with the operation's
   assert.deepEqual([reserve.reason, checks(reserve).at(-1)], ["DISK_RESERVE", "-reserve"]);
   assert.equal((await ask(owner, { path: "/private.txt", permission: Perm.DELETE })).allowed, true);
   node.disk.freeBytes = freeBytes;
-  // Nothing that was asked about stays reserved.
+  // No question leaves a reservation.
   assert.equal(node.node.service.ledger.promisedBytes, 0n);
   assert.equal(node.node.service.ledger.openAccounts, 0);
 });

@@ -1,4 +1,4 @@
-// Builds a FileServer from its settings, opens what it needs in order, and takes it down in reverse.
+// Builds a FileServer from its settings: opens its parts in order and closes them in reverse.
 import { join } from "node:path";
 import { waiting } from "#base/call-waits.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
@@ -51,7 +51,7 @@ import { adminPasswordOf } from "./password-path.ts";
 import { securityEventSink } from "./security-sink.ts";
 import { watchStore } from "./store-watch.ts";
 
-/** Everything that is set from outside. */
+/** All settings from outside. */
 export interface FileServerOptions {
   readonly dataFolder: string;
   readonly id: string;
@@ -60,14 +60,14 @@ export interface FileServerOptions {
   readonly listen: { readonly host: string; readonly port: number };
   /** Port of the metrics listener: the gRPC port minus 41000, or 0 for a free one, for tests. */
   readonly metricsPort: number;
-  /** host:port that clients are sent to; undefined for the address that was bound. */
+  /** host:port that clients are sent to; undefined for the bound address. */
   readonly advertise: string | undefined;
   /** host:port of each MetaServer; none for a node that stands alone. */
   readonly metaservers: readonly string[];
   readonly reserveBytes: bigint;
-  /** How fast everything stored is read again and again, and how long after one pass the next begins; undefined for never. */
+  /** Rate of the scrub and pause between its passes; undefined for never. */
   readonly scrub?: ScrubSettings | undefined;
-  /** The same for counting anew what counters say (D16). */
+  /** The same for the recount of counters (D16). */
   readonly recount?: RecountSettings | undefined;
   readonly tls: TlsSource | undefined;
   readonly reflection: boolean;
@@ -77,12 +77,12 @@ export interface FileServerOptions {
   readonly idpCa?: string | undefined;
   /** SVC_METRICS_TOKEN (T8). */
   readonly metricsToken: string | undefined;
-  /** How long what is in the trash is kept, in milliseconds; 0 means until space is needed (D14). */
+  /** How long the trash keeps items, in milliseconds; 0 means until space is needed (D14). */
   readonly trashRetentionMs?: number;
   readonly limits?: Partial<ServiceLimits>;
 }
 
-/** What the world gives; tests drive their own. */
+/** The outside world; tests set their own. */
 export interface FileServerWorld {
   readonly log: Logger;
   readonly clock?: Clock;
@@ -101,18 +101,18 @@ export interface RunningFileServer {
   readonly state: ServingState;
   /** Reads the certificate files again now; unusable ones change nothing. */
   reloadCertificate(): Promise<void>;
-  /** Refuses new calls, lets running ones finish for graceMs, closes everything, and the rest too where something fails. Rejects with what failed. */
+  /** Refuses new calls, lets running ones finish for graceMs, closes everything. Rejects with what failed. */
   stop(graceMs?: number): Promise<void>;
 }
 
-/** Running calls have this long to finish; what is left of the grace time is for closing. */
+/** Time for running calls to finish; the rest of the grace time is for closing. */
 const DRAIN_MS = STOP_GRACE_MS * 0.75;
-/** A node is missed after 30 s, so that the link must be back well before. */
+/** A node counts as missing after 30 s, so the link must reconnect well before. */
 const LINK_BACKOFF_MAX_MS = 2_000;
-/** A silent connection is given up: after a partition TCP alone may try again minutes late, and every heartbeat would wait for it. */
+/** Ends silent connections: after a partition TCP alone retries minutes late, and heartbeats wait for it. */
 const LINK_KEEPALIVE = { intervalMs: HEARTBEAT_INTERVAL_MS, timeoutMs: HEARTBEAT_INTERVAL_MS } as const;
 
-/** Opens the data folder and serves. What was opened is closed again when a later step fails. */
+/** Opens the data folder and serves. A failed later step closes what was opened. */
 export async function startFileServer(
   options: FileServerOptions,
   world: FileServerWorld,
@@ -129,7 +129,7 @@ export async function startFileServer(
   }
 }
 
-/** What the data folder holds, opened, and what is kept in memory beside it. */
+/** The opened contents of the data folder, and the state in memory beside it. */
 interface Opened {
   readonly storage: Storage;
   readonly quotas: QuotaStore;
@@ -215,7 +215,7 @@ async function assemble(
   };
 }
 
-/** Drains, then closes everything, whatever fails; who asks again waits for the same end. */
+/** Drains, then closes everything despite failures; further calls wait for the same end. */
 function stopOnce(
   closers: AsyncDisposableStack,
   drain: (graceMs: number) => Promise<void>,
@@ -229,7 +229,7 @@ function stopOnce(
 }
 
 type LiveReadings = Pick<NodeMetricsDeps, "service" | "certDaysLeft" | "connections" | "clockSkewMs"> & {
-  /** Why the MetaServer does not take this node. */
+  /** Why the MetaServer refuses this node. */
   readonly refusal: () => string | undefined;
 };
 
@@ -241,7 +241,7 @@ function openMetrics(options: FileServerOptions, opened: Opened, live: LiveReadi
       metrics: nodeMetrics({ ...opened, ...live, dataFolder, reserveBytes, authMock: identity.mock }),
       securityEvents: () => opened.securityEvents.list(),
       audit: (after, limit) => opened.auditLog.read(after, limit),
-      // That no metaserver answers is no reason: the roots that are here are served without it. That it will not have us is one.
+      // An absent MetaServer is no reason: local roots are served without it. Its refusal is one.
       notReady: () => [
         ...state.reasons(),
         ...[live.refusal() ?? []].flat(),

@@ -1,4 +1,4 @@
-// Roots that administrators hand over, over a real connection: what the heir may, for how long, and what both find in the audit log.
+// Handed-over roots over a real connection: the heir's rights, their term, and both users' audit lines.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
@@ -32,7 +32,7 @@ interface Pair {
   readonly root: string;
 }
 
-/** An owner with `/docs/a`, and somebody who reaches nothing of it. */
+/** An owner with `/docs/a`, and a user without access to it. */
 async function pair(name: string): Promise<Pair> {
   const root = `${name}@example.com`;
   const owner = await node.signIn(root);

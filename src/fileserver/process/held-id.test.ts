@@ -1,4 +1,4 @@
-// A node whose id another process holds: what it says, whom it turns away, and how it proves to be the next one (D19, M-02).
+// A node whose id another process holds: its log, its refusals, and its proof as successor (D19, M-02).
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { GroveError } from "#base/errors.ts";
@@ -10,7 +10,7 @@ import { MetaServer, type RegisterFileServerRequest } from "#wire/proto/gen/grov
 import { mapError } from "#wire/proto/map-error.ts";
 import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
 
-/** What the MetaServer answers instead, and what it has taken. */
+/** The MetaServer's refusal instead of an answer, and the requests that it took. */
 let refuse: GroveError | undefined;
 let registrations: RegisterFileServerRequest[] = [];
 let server: GrpcServer;

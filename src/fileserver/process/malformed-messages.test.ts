@@ -1,4 +1,4 @@
-// What is no message is the sender's fault: the node's error rate and its warnings do not show it (T4).
+// A malformed message is the sender's fault: the node's error rate and warnings do not show it (T4).
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:http2";

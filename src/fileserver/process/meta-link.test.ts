@@ -19,14 +19,14 @@ import {
 import { mapError } from "#wire/proto/map-error.ts";
 import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
 
-/** What the scripted MetaServer answers, and what it has heard. */
+/** The scripted MetaServer's answers, and the requests that it received. */
 interface Script {
   known: boolean;
   sendFull: boolean;
   refuse: GroveError | undefined;
-  /** They are taken, and the answer does not arrive. */
+  /** True to take registrations without an answer. */
   losesRegistrations: boolean;
-  /** What answers a page; undefined for a MetaServer of 0.1.0, which takes each for a registration. */
+  /** Answers a page; undefined for a MetaServer of 0.1.0, which takes each as a registration. */
   takesPage: ((request: RegisterFileServerRequest) => number | undefined) | undefined;
   /** The epoch of another process, which must be named; undefined for none. */
   heldEpoch: bigint | undefined;
@@ -72,7 +72,7 @@ const startMeta = async (atPort = 0) => {
   });
   port = (await server.listen({ host: "127.0.0.1", port: atPort })).port;
 };
-/** Heartbeats come each second by the MetaServer's wish; here five times as often. */
+/** The MetaServer asks for a heartbeat each second; here five times as often. */
 const startNode = () =>
   startTestNode({
     dataFolder,
@@ -285,7 +285,7 @@ test("heartbeats say which process they are of, so that only it may change its k
   assert.notEqual(script.heartbeats[0]?.instanceId, "");
 });
 
-/** Restarts the node with so many roots that its registration has three pages. */
+/** Restarts the node with enough roots for a registration of three pages. */
 const startWithManyRoots = async (): Promise<string[]> => {
   node = await startNode();
   const owners = Array.from({ length: 15_000 }, (_, at) => `u${at}@${"department.".repeat(4)}example.com`);
@@ -309,7 +309,7 @@ test("what has no room in one registration comes in pages, and the page that is 
   const kept: RegisterFileServerRequest[] = [];
   script.takesPage = (request) => {
     if (isLost && request.page === 1) {
-      // As a store that has forgotten the first page.
+      // Like a store that has lost the first page.
       isLost = false;
       kept.length = 0;
       return 0;

@@ -1,4 +1,4 @@
-// The node's HTTP listener: what it shows, to whom, and its port.
+// The node's HTTP listener: its answers, their access rules, and its port.
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { after, before, test } from "node:test";

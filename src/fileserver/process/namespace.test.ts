@@ -1,4 +1,4 @@
-// Files and directories over a real connection: what each operation answers, and what strangers learn, which is nothing.
+// Files and directories over a real connection: each operation's answers; strangers learn nothing.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";

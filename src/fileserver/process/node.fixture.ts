@@ -1,4 +1,4 @@
-// A FileServer in a temporary folder with mock sign-in, and a client that says exactly what a test wants to say.
+// A FileServer in a temporary folder with mock sign-in, and a client with free choice of every message.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
@@ -16,18 +16,18 @@ import {
 } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { type FileServerOptions, type RunningFileServer, startFileServer } from "./file-server.ts";
 
-/** What a test may want otherwise. */
+/** Settings that a test may change. */
 export interface TestNodeSettings {
   readonly env?: Readonly<Record<string, string>>;
   readonly options?: Partial<FileServerOptions>;
   readonly clock?: Clock;
-  /** Where events go; nowhere by default. */
+  /** The log; none by default. */
   readonly log?: Logger;
   /** A folder of an earlier node, kept when this one stops. */
   readonly dataFolder?: string;
 }
 
-/** A node that runs, with its free space in the test's hands. */
+/** A running node whose free space the test controls. */
 export interface TestNode {
   readonly node: RunningFileServer;
   readonly dataFolder: string;
@@ -162,7 +162,7 @@ export function chunk(offset: number, data: Uint8Array, crc32?: number): UploadP
   return { part: { case: "chunk", value } };
 }
 
-/** A whole upload in chunks of the given size, with the size announced unless told otherwise. */
+/** A whole upload in chunks of the given size, with its size announced by default. */
 export function* parts(
   path: string,
   data: Uint8Array,
@@ -173,7 +173,7 @@ export function* parts(
   for (let at = 0; at < data.length; at += chunkBytes) yield chunk(at, data.subarray(at, at + chunkBytes));
 }
 
-/** The reason and message that a call was refused with; fails the test when it was not refused. */
+/** The reason and message of a refused call; fails the test when the call succeeds. */
 export async function refusal(
   call: Promise<unknown>,
 ): Promise<{ code: number; reason: string; message: string; error: StatusError }> {

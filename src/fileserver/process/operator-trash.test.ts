@@ -1,4 +1,4 @@
-// An administrator at a user's trash: who may, what is told without a reason, what the user is shown, and what is audited (spec 5.5, D13).
+// An administrator at a user's trash: rights, no reason given, the user's view, audit (spec 5.5, D13).
 import assert from "node:assert/strict";
 import { hash } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
@@ -24,7 +24,7 @@ after(() => node.stop());
 
 const reasonOf = async (call: Promise<unknown>) => (await refusal(call)).reason;
 
-/** A user with one file in the trash, which was shared with somebody. */
+/** A user with one formerly shared file in the trash. */
 async function userWithTrash(name: string): Promise<{ user: TestUser; trashId: string }> {
   const user = await node.signIn(`${name}@example.com`);
   await user.call.createDirectory({ path: "/docs" });
@@ -173,7 +173,7 @@ test("the password alone lets in where there is no session, as the console has n
   assert.equal(await reasonOf(files.restoreFile({ root, trashId, operator })), "SESSION_MISSING");
   assert.equal(await reasonOf(files.showTrash({ root, operator }, by("guess"))), "NOT_ADMIN");
   assert.equal(await reasonOf(files.restoreFile({ root, trashId, operator }, by("guess"))), "NOT_ADMIN");
-  // A user's own requests are a session's, whatever password is known.
+  // A user's own requests need a session, with any password.
   assert.equal(await reasonOf(files.showTrash({ root }, by("opens"))), "SESSION_MISSING");
   assert.equal(await reasonOf(files.restoreFile({ root, trashId }, by("opens"))), "SESSION_MISSING");
   assert.equal(await reasonOf(files.purgeTrash({ root }, by("opens"))), "SESSION_MISSING");

@@ -1,4 +1,4 @@
-// Changes that meet on one path at the same moment: their answers are those of some order of them (D13).
+// Concurrent changes on one path: their answers are those of some order of them (D13).
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";

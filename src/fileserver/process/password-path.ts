@@ -3,14 +3,14 @@ import type { Logger } from "#base/log.ts";
 import { type AdminPassword, createAdminPassword } from "#security/identity/admin-password.ts";
 import type { IdentitySettings } from "#security/identity/settings.ts";
 
-/** What decides over it. */
+/** The settings that decide over it. */
 export interface PasswordPath {
   /** False switches the path off. */
   readonly passwordPath: boolean;
   readonly identity: Pick<IdentitySettings, "adminPasswordHash" | "adminPassword">;
 }
 
-/** The configured password, or none where the password path is switched off (T9); the built-in default is never passed over in silence (T10). */
+/** The configured password, or none with the path off (T9); the built-in default is always logged (T10). */
 export function adminPasswordOf(
   { passwordPath, identity }: PasswordPath,
   log: Logger,

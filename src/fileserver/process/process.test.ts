@@ -1,4 +1,4 @@
-// The processes as they are started: what they refuse to start with, how they stop, and what the check of a folder finds.
+// The processes from outside: refused starts, stops, and the findings of a folder's check.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

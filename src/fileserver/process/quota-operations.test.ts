@@ -1,4 +1,4 @@
-// GetQuota and SetQuota over a real connection: both ways to be allowed, and the refusals' exact words.
+// GetQuota and SetQuota over a real connection: both proofs of the right, and the refusals' exact words.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
@@ -107,7 +107,7 @@ test("a sixth wrong password is answered like the others, and even the right one
     await answered(HASH);
     clock.advance(15 * 60_000 - 5_001);
     await answered(HASH);
-    // What is not compared does not count: the first of the five is over.
+    // An attempt without a comparison does not count: the first of the five is over.
     clock.advance(1);
     assert.equal((await set(HASH)).success, true);
   } finally {

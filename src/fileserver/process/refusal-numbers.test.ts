@@ -1,4 +1,4 @@
-// Shows over a real connection that refusals carry the numbers behind them, in the details and as plain trailers (D1).
+// Refusals over a real connection carry their numbers, in the details and as plain trailers (D1).
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";
@@ -18,7 +18,7 @@ before(async () => {
 });
 after(() => node.stop());
 
-/** Reason, numbers and trailers of a refused call, the request's id left out. */
+/** Reason, numbers and trailers of a refused call, without the request's id. */
 async function told(call: Promise<unknown>): Promise<{
   reason: string;
   numbers: Record<string, string>;

@@ -1,4 +1,4 @@
-// Removed users at a node: what stays for 30 days, what goes then, what a newcomer with the address finds, and clocks that are wrong.
+// Removed users at a node: 30 days of grace, the removal, the address's next user, and wrong clocks.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { type TestContext, test } from "node:test";
@@ -19,7 +19,7 @@ interface Rig {
   readonly set: (more: object) => Promise<unknown>;
 }
 
-/** Dave has files and trash, shares with a friend, and the friend with him. */
+/** Dave has files and trash; he and a friend share with each other. */
 async function rig(t: TestContext, settledMs = REMOVAL_SETTLE_MS): Promise<Rig> {
   const clock = new ManualClock();
   const env = { SVC_ADMIN_EMAIL: "admin@example.com", ADMIN_PASSWORD_HASH: HASH };
@@ -84,7 +84,7 @@ test("after 30 days files, trash and shares are gone, and a newcomer with the re
   assert.deepEqual([usedBytes(it), sharedWithDave(it)], [0, 0]);
   assert.equal(await reasonOf(it.node.signIn(DAVE)), "USER_DISABLED");
   assert.match((await refusal(it.set({ disabled: false }))).message, /the files of this user are gone/);
-  // What was handed over of the root before is no hold on the newcomer's, also where it was left in the decision.
+  // A hand-over of the former root gives no access to the next user's, even while the decision lists it.
   await it.set({ disabled: false, ...due, released: true, handOvers });
   await sweep(it);
   const newcomer = await it.node.signIn(DAVE);

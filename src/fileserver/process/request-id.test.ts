@@ -1,4 +1,4 @@
-// One request's id through the node: from the client's metadata into log, audit and the trailers of a refusal, and on to the MetaServer.
+// One request's id: from the client's metadata into log, audit, refusal trailers, and on to the MetaServer.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ const bearer = (id: string) => ({
   metadata: { authorization: `Bearer ${user.token}`, [REQUEST_ID_HEADER]: id },
 });
 
-/** Lines of the log once one of them fits. */
+/** Lines of the log, once one of them matches. */
 async function lines(fits: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>[]> {
   for (;;) {
     const text = readFileSync(join(folder, "log"), "utf8");
@@ -93,7 +93,7 @@ test("what is done during a call is logged and audited with its id, whatever els
     const [line] = await lines(({ event, request_id }) => event === "quota_set" && request_id === id);
     assert.equal(line?.["quota_bytes"], quota);
   }
-  // Lines of the audit log are written in groups, a moment later.
+  // The audit log writes lines in groups, a moment later.
   const requests = new Set<string | undefined>();
   while (requests.size < 3) {
     const answer = await fetch(`http://127.0.0.1:${node.node.metricsPort}/audit`);

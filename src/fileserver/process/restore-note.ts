@@ -1,11 +1,11 @@
-// Writes into the audit log of a restored data folder that it was restored: whoever has gathered more of it then knows why it ends earlier.
+// Audits the restore of a data folder, so that holders of a longer copy of the log know why this one ends.
 import { userInfo } from "node:os";
 import type { Clock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
 import { AuditLog } from "#security/audit/audit-log.ts";
 import { restoreAct } from "#security/audit/restore-line.ts";
 
-/** Writes the line, behind the last one that the backup had; resolves when it is on stable storage. Throws STORAGE_FAILED. */
+/** Writes the line after the backup's last one; resolves on stable storage. Throws STORAGE_FAILED. */
 export async function noteRestore(
   dataFolder: string,
   from: { readonly backup: string; readonly takenAtMs: number },
@@ -21,7 +21,7 @@ export async function noteRestore(
   }
 }
 
-/** The account of this machine that restores; its number where it has no name. */
+/** The account of this machine that runs the restore; its number when it has no name. */
 function whoRuns(): string {
   try {
     return userInfo().username;

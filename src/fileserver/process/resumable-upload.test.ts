@@ -1,4 +1,4 @@
-// Shows what a client may rely on when its uploads break: staged bytes stay, are counted, and only it sees them (D15, D16, spec 3.5).
+// Broken uploads: staged bytes stay, count in the quota, only their client sees them (D15, D16, spec 3.5).
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { crc32 } from "node:zlib";
@@ -30,7 +30,7 @@ before(async () => {
 });
 after(() => node.stop());
 
-/** The messages of one stream: whole chunks from an offset on, up to an end. */
+/** The messages of one stream: whole chunks from one offset to another. */
 function* stream(uploadId: string, from: number, to: number, root = ""): Generator<UploadPart> {
   yield header("", { root, uploadId, resumeOffset: BigInt(from) });
   for (let at = from; at < to; at += CHUNK_BYTES) {
@@ -55,7 +55,7 @@ async function setQuota(username: string, quotaBytes: bigint): Promise<void> {
   assert.equal((await admin.call.setQuota({ username, quotaBytes })).success, true);
 }
 
-/** A cut reaches the server a moment later. */
+/** Waits until the server has seen the cut. */
 async function untilReleased(): Promise<void> {
   while (node.node.service.ledger.openAccounts > 0) await new Promise((resolve) => setTimeout(resolve, 5));
 }
@@ -155,7 +155,7 @@ test("staged bytes count against the quota, and a breach drops them at once (spe
   running.cut();
   await assert.rejects(running.result);
   await untilReleased();
-  // Between streams nothing is reserved: a smaller file fits beside what is staged.
+  // Between streams nothing is reserved: a smaller file fits beside the staging.
   await user.call.createFile({ path: "/small", data: Buffer.alloc(10) });
   const breach = await refusal(user.upload(stream(uploadId, CHUNK_BYTES, BYTES.length)));
   assert.deepEqual([breach.reason, breach.message], ["QUOTA_EXCEEDED", "storage quota exceeded"]);

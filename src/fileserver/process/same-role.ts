@@ -1,4 +1,4 @@
-// Refuses a start that would serve a data folder as less than it was: alone, without TLS, or as another node (D19).
+// Refuses a start that would serve a data folder as less than before: alone, without TLS, another node (D19).
 
 import { GroveError } from "#base/errors.ts";
 import {
@@ -10,13 +10,13 @@ import {
 } from "#security/authority/node-role.ts";
 import type { FileServerOptions } from "./file-server.ts";
 
-/** As what a node with these settings serves. */
+/** The role of a node with these settings. */
 export function roleOf(options: FileServerOptions): NodeRole {
   const { id, metaservers, advertise, tls } = options;
   return { id, metaservers, advertise, hasTls: tls !== undefined };
 }
 
-/** Throws BAD_ARGUMENT, with the commands that serve the folder as it was, for a start that would be less. */
+/** Throws BAD_ARGUMENT for a start that loses a part of the folder's role, with commands that keep it. */
 export function requireSameRole(past: PastRole, options: FileServerOptions): void {
   const losses = lossesOf(past, roleOf(options));
   if (losses.length === 0) return;
@@ -28,7 +28,7 @@ export function requireSameRole(past: PastRole, options: FileServerOptions): voi
   );
 }
 
-/** Throws BAD_ARGUMENT, with the commands that bring a new one, where a folder has joined and its private key is gone. */
+/** Throws BAD_ARGUMENT for a joined folder without its private key, with commands for a new one. */
 export function requireKey(past: PastRole, dataFolder: string): void {
   if (past.joined === undefined || past.hasKey) return;
   throw new GroveError(

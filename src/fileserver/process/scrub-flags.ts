@@ -4,12 +4,12 @@ import { parseBytes } from "#base/bytes.ts";
 import { parseDuration } from "#base/duration.ts";
 import type { ScrubSettings } from "#storage/contract/scrub-types.ts";
 
-/** Bytes that the scrub reads per second unless told otherwise: a tenth of what an SD card gives, and 10 TiB in 30 days. */
+/** Default bytes per second of the scrub: a tenth of an SD card's rate, and 10 TiB in 30 days. */
 const SCRUB_BYTES_PER_SECOND = 4_194_304;
 /** From the end of one pass of the scrub to the start of the next (failure A-08). */
 const SCRUB_PAUSE_MS: number = 30 * 86_400_000;
 
-/** What was typed. */
+/** The flags as typed. */
 export interface ScrubFlags {
   readonly scrubRate?: number;
   readonly scrubPause?: number;

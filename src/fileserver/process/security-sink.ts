@@ -1,4 +1,4 @@
-// What becomes of a security event on a FileServer: the list that the console reads, a line of the audit log, a line of the log (D22).
+// Sends a FileServer's security events to the console's list, the audit log and the log (D22).
 
 import type { Logger } from "#base/log.ts";
 import { currentRequestId } from "#base/request-scope.ts";
@@ -6,7 +6,9 @@ import type { SecurityEventSink } from "#base/security-event.ts";
 import type { AuditLog } from "#security/audit/audit-log.ts";
 import type { SecurityEvents } from "#telemetry/security-events.ts";
 
-/** Takes reports of events. A flood of one attempt counts up one event and gets a line when it begins, and at every tenfold. */
+/**
+ * Takes reports of events. A flood of one attempt is one event, with a line at its start and each tenfold.
+ */
 export function securityEventSink(
   events: SecurityEvents,
   auditLog: AuditLog,

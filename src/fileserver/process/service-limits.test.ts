@@ -1,4 +1,4 @@
-// The limits of D17 on a node that runs: both sides of each, what the refusal says, and that a moved one is told.
+// The limits of D17 on a running node: both sides of each, the refusal's words, and the log of a changed one.
 import assert from "node:assert/strict";
 import { hash } from "node:crypto";
 import { connect } from "node:http2";

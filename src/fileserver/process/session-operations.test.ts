@@ -1,4 +1,4 @@
-// Sign-in and sessions over a real connection: who gets one, what ends it, and what each refusal is called.
+// Sign-in and sessions over a real connection: their begin, their end, and the code of each refusal.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

@@ -1,4 +1,4 @@
-// What the MetaServer hears of a node's shares, against a scripted one on a real connection that is there, away, or late.
+// Replication of a node's shares to a scripted MetaServer on a real connection: present, absent, late.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { GroveError } from "#base/errors.ts";
@@ -22,11 +22,11 @@ let server: GrpcServer | undefined;
 let port = 0;
 let dataFolder = "";
 let node: TestNode | undefined;
-/** What the MetaServer would list, by "user path". */
+/** The MetaServer's list, by "user path". */
 let listed: Map<string, bigint>;
 let registrations: RegisterFileServerRequest[];
 let refuse: GroveError | undefined;
-/** What is told is heard, and the answer is not. */
+/** True to take requests without an answer. */
 let losesAnswers = false;
 let isFenced = false;
 

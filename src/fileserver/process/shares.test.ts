@@ -1,4 +1,4 @@
-// Shares as two users see them: who may do what, when it ends, who pays, and what those learn who are not let in (spec 4.5, 5.4).
+// Shares of two users: rights, their end, the payer, and what callers without a share learn (spec 4.5, 5.4).
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
@@ -31,7 +31,7 @@ after(() => node.stop());
 const newUser = (): Promise<TestUser> => node.signIn(`user${++users}@example.com`);
 const reasonOf = async (call: Promise<unknown>): Promise<string> => (await refusal(call)).reason;
 
-/** An owner with /docs/sub/f and /private/f, a sharee of /docs, and where that is. */
+/** An owner with /docs/sub/f and /private/f, a sharee of /docs, and the root's place. */
 async function sharedDocs(): Promise<{ owner: TestUser; sharee: TestUser; root: string }> {
   const [owner, sharee] = [await newUser(), await newUser()];
   for (const path of ["/docs", "/docs/sub", "/private"]) await owner.call.createDirectory({ path });
@@ -257,7 +257,7 @@ test("who is not let in costs the same look at their own shares, whatever is the
         `${permission} ${root} ${path}`,
       );
     }
-    // Deleting is the owner's alone, so that whether it is shared makes no difference either.
+    // Only the owner may delete, so a share makes no difference there.
     const paths =
       permission === "delete" ? ["/private/f", "/none", "/docs", "/docs/none"] : ["/private/f", "/none"];
     for (const path of paths) assert.equal(work(sharee.email, owner.email, path, permission), "pathsOf 1");

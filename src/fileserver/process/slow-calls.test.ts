@@ -1,4 +1,4 @@
-// Tests of what is told of slow calls: both sides of the threshold, what they waited for, streams, and how few lines a flood makes.
+// Tests of slow calls' log: both sides of the threshold, their waits, streams, and few lines for a flood.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { beginWaits, currentWaits, endWaits, type Wait, waiting } from "#base/call-waits.ts";

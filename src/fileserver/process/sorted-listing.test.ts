@@ -1,4 +1,4 @@
-// Shows that sorting a large directory keeps nobody waiting but who asks for it, and gives what the order promises (D13).
+// Sorting a large directory delays only its own caller, and keeps the order's promises (D13).
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -42,7 +42,7 @@ async function nodeWith(
   return node;
 }
 
-/** Puts empty files into a folder as an upload of each would: they come in an order of their own, and many have the same time. */
+/** Puts empty files into a folder as uploads would: in mixed order, and many with the same time. */
 function fill(dataFolder: string, root: number, folder: string, count: number): void {
   const db = new DatabaseSync(join(dataFolder, "inodes.db"));
   const at = `(SELECT id FROM inode WHERE name = '${folder}' AND id / 4294967296 = ${root})`;
@@ -163,7 +163,7 @@ test("both sides of the limits: sorted at once and elsewhere the pages are the s
   };
   const few = await pagesOf("/middle", Sort.MTIME);
   assert.equal(few.length, LIST_SORT_AT_ONCE);
-  // Behind all the others in both orders: one entry more, and it is sorted elsewhere.
+  // Last in both orders; with one entry more the folder is sorted in the background.
   await user.call.createFile({ path: "/middle/\u{10ffff}", data: Buffer.alloc(1) });
   assert.deepEqual(await pagesOf("/middle", Sort.MTIME), [...few, "\u{10ffff}"]);
   assert.deepEqual((await pagesOf("/middle", Sort.SIZE)).at(-1), "\u{10ffff}");

@@ -1,4 +1,4 @@
-// How a FileServer ends: the last that was opened first, and all of it, whatever fails.
+// A FileServer closes everything in reverse order of opening, despite failures.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startTestNode } from "./node.fixture.ts";

@@ -1,4 +1,4 @@
-// A node with certificates: clients over TLS, the link to the metaserver over mutual TLS, and what /metrics says of the certificate.
+// A node with certificates: clients over TLS, the MetaServer over mutual TLS, and certificates in /metrics.
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { after, before, test } from "node:test";

@@ -1,4 +1,4 @@
-// What the trash gives up by itself: what has expired, and for space the oldest of those who hold the most, never what is young (D14).
+// The reaper purges expired items, and for space the oldest of the largest users, never young ones (D14).
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
@@ -32,7 +32,7 @@ async function trashed(user: TestUser, name: string, bytes = 1_000): Promise<voi
   await user.call.trashFile({ path: `/${name}` });
 }
 
-/** Sessions end meanwhile, so the trash is read where it lies. */
+/** Sessions end meanwhile, so the trash is read from storage. */
 const left = ({ node }: Rig, ...owners: string[]): string[] =>
   owners
     .flatMap((owner) =>
@@ -42,8 +42,7 @@ const left = ({ node }: Rig, ...owners: string[]): string[] =>
     )
     .toSorted();
 
-/** Acts of a kind in the audit log: who did it, and to what. */
-/** The lines of one kind of act, once there are so many: what came while others were being written waits for the next turn. */
+/** Actor and subject of one act's audit lines, once there are enough; writes come in groups. */
 async function audited({ node, clock }: Rig, act: string, lines = 1): Promise<string[]> {
   for (;;) {
     clock.advance(AUDIT_FLUSH_INTERVAL_MS);
@@ -119,21 +118,21 @@ test("space is made from what has expired, then from the oldest of users above 8
   // The oldest, a's, is enough; c is below its share, and a now too.
   assert.deepEqual(left(it, "a@example.com", "b@example.com", "c@example.com"), ["a/4", "b/2", "c/3"]);
   await keeper.makeRoom();
-  // The disk has its time to show what was freed.
+  // The disk has its time to show the freed space.
   assert.deepEqual(left(it, "b@example.com"), ["b/2"]);
   it.clock.advance(60_000);
-  // What the timers have begun ends first.
+  // Lets the timers' actions end first.
   await new Promise(setImmediate);
   await keeper.makeRoom();
   assert.deepEqual(left(it, "a@example.com", "b@example.com", "c@example.com"), ["a/4", "c/3"]);
   it.clock.advance(1_000);
   assert.deepEqual(await audited(it, "trash.space", 2), ["node a@example.com:/1", "node b@example.com:/2"]);
   it.clock.advance(60_000);
-  // What the timers have begun ends first.
+  // Lets the timers' actions end first.
   await new Promise(setImmediate);
   it.node.disk.freeBytes = 0n;
   await keeper.makeRoom();
-  // Who holds little of a quota is left alone, however full the disk.
+  // Users far below their quota keep their trash, however full the disk.
   assert.deepEqual(left(it, "a@example.com", "c@example.com"), ["a/4", "c/3"]);
 });
 

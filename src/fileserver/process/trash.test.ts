@@ -1,4 +1,4 @@
-// The trash over a real connection: whose it is, what becomes of shares and downloads, quota, full disks, pages, and what is audited.
+// The trash over a real connection: owners, shares, downloads, quota, full disks, pages, audit.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
@@ -21,7 +21,7 @@ const trash = async (user: TestUser, path: string) => {
   assert.ok(item);
   return item;
 };
-/** What the audit log says of the trash of a user, once it says as much as is expected. */
+/** The audit lines about a user's trash, once there are as many as expected. */
 const linesOf = async (owner: string, count: number) => {
   for (;;) {
     const reply = await fetch(`http://127.0.0.1:${node.node.metricsPort}/audit?after=0&limit=1000`);
@@ -265,7 +265,7 @@ test("the audit log says who put what into the trash, what made way for a sharee
   await sharee.upload(parts("/docs/f", Buffer.from("others"), 100, { root: owner.email }));
   const move = { root: owner.email, path: "/docs/f", targetPath: "/docs/g", onConflict: OnConflict.REPLACE };
   await sharee.call.copy(move);
-  // What an owner replaces is gone, and nothing was put away.
+  // What an owner replaces is gone, without a trash item.
   await owner.upload(parts("/docs/g", Buffer.from("mine again"), 100));
   const { trashId } = await trash(owner, "/docs");
   await owner.call.restoreFile({ trashId, targetPath: "/back" });

@@ -1,4 +1,4 @@
-// Every way to send a bad upload, each with its answer, and proof that it changed nothing.
+// Every kind of bad upload with its answer, and proof that it changed nothing.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
@@ -159,7 +159,7 @@ test("every bad upload gets its answer and changes nothing (D1, D15)", async (t)
   }
 });
 
-/** Eight uploads a round. GROVE_E2E_ROUNDS=60 is what reset streams once made a segmentation fault of, in most runs. */
+/** Eight uploads a round; GROVE_E2E_ROUNDS=60 reveals a crash by stream resets in most runs. */
 const ROUNDS = Number(process.env["GROVE_E2E_ROUNDS"] ?? 10);
 
 test("uploads broken off at random bytes, in random ways, leave the accounts and the disk as they were (A-05)", async () => {

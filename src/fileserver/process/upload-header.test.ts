@@ -1,4 +1,4 @@
-// Uploads that say nothing: how long a stream may keep its place without a header, and that it ends with its session.
+// Uploads without a header: how long a stream keeps its slot, and its end with the session.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
@@ -22,7 +22,7 @@ interface Silent {
   readonly refused: readonly ReturnType<typeof refusal>[];
 }
 
-/** Uploads that have all places of a user and send nothing. */
+/** Uploads that take all slots of a user and send nothing. */
 async function silentUploads(count: number, run: (uploads: Silent) => Promise<void>): Promise<void> {
   const clock = new ManualClock();
   const limits = { registerPerMinutePerAddress: 100, streamsPerUser: count };
@@ -35,7 +35,7 @@ async function silentUploads(count: number, run: (uploads: Silent) => Promise<vo
       yield header("/late");
     };
     const refused = Array.from({ length: count }, () => refusal(user.upload(upload())));
-    // One more than there are places: when it is refused, all others have one.
+    // One more than the slots: when it is refused, all others have one.
     await until(async () => (await refusal(user.upload([header("/no/such")]))).reason === "RATE_LIMITED");
     await run({ timed, clock, user, refused });
   } finally {

@@ -1,4 +1,4 @@
-// Uploads over a real connection into real storage: the quota to the byte, the reserve, and breaches that leave nothing behind.
+// Uploads over a real connection into real storage: quota to the byte, reserve, and breaches without traces.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
@@ -161,7 +161,7 @@ test("of 200 uploads at once the quota takes as many as fit, and not a byte more
     const done = results.filter((result) => result.status === "fulfilled").length;
     assert.equal(await usedBytes(user), BigInt(done * 30_000));
     assert.ok(done <= 33);
-    // Known sizes are reserved whole: they cannot starve one another, so that exactly as many fit as can.
+    // Known sizes are reserved whole: none starves another, so exactly the possible number fits.
     if (known) assert.equal(done, 33);
     assert.equal((await user.call.listDir({ path: "/" })).entries.length, done);
     nothingReserved();
@@ -237,7 +237,7 @@ test("a client that goes away in the middle leaves nothing behind (A-05, B-01)",
   const upload = async function* (): AsyncGenerator<UploadPart> {
     yield header("/f", { size: 2_000_000n, sizeKnown: true });
     yield chunk(0, randomBytes(1_000_000));
-    // A call that goes away before the server has seen it would prove nothing.
+    // A call that is cancelled before the server has seen it would prove nothing.
     for (let i = 0; i < 1_000 && node.node.service.ledger.openAccounts === 0; i++) await delay(10);
     gone.abort();
     await new Promise<never>(() => undefined);

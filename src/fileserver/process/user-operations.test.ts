@@ -1,4 +1,4 @@
-// Locking users out over a real connection: sessions, streams and uploads end, sign-ins are refused, and it outlives a restart.
+// Locked users over a real connection: sessions, streams and uploads end, sign-ins fail, after restarts too.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";

@@ -22,7 +22,7 @@ import {
 import { testSubjects } from "./subjects-contract.fixture.ts";
 import { testUserStates } from "./user-states-contract.fixture.ts";
 
-/** Declares the contract's tests for one implementation; `skip` says why they cannot be run, or is false. */
+/** Declares the contract's tests for one implementation; `skip` is the reason not to run them, or false. */
 export function testDirectoryContract(
   name: string,
   open: OpenForTest,
@@ -90,7 +90,7 @@ export function testDirectoryContract(
       await refused("NODE_ID_HELD", directory.register(clone));
       const restarted = registration("a", { speaker: key("K1"), dataId: "new disk" });
       assert.equal((await directory.register(restarted)).epoch, 2);
-      // A second process with a certificate for the id, that knows the epoch, or claims a newer one, takes nothing over.
+      // Another process with a certificate for the id takes over neither by the known nor by a newer epoch.
       for (const epoch of [2, 9]) {
         await refused("NODE_ID_HELD", directory.heartbeat(beat("a", epoch, { speaker: key("K2") })));
         await refused(
@@ -99,7 +99,7 @@ export function testDirectoryContract(
         );
       }
       assert.equal((await directory.nodes())[0]?.epoch, 2);
-      // The process that registered goes over to a new key by its first heartbeat with it.
+      // The registered process changes its key by its first heartbeat with the new one.
       await directory.heartbeat(beat("a", 2, { speaker: key("K2"), instanceId: restarted.instanceId }));
       assert.equal((await directory.register(clone)).epoch, 3);
       clock.advance(NODE_LEASE_MS);
@@ -128,7 +128,7 @@ export function testDirectoryContract(
       const generic: Speaker = { kind: "generic", keyFingerprint: "K1" };
       const unnamed = registration("a", { speaker: generic, predecessorId: second.instanceId });
       await refused("NODE_ID_HELD", directory.register(unnamed));
-      // Who had the directory before is a stranger now.
+      // The former holder of the directory is a stranger now.
       await refused("NODE_ID_HELD", directory.register(next({ speaker: named("K3") })));
       await refused("FENCED", directory.heartbeat(beat("a", 1, { speaker: named("K2") })));
     },
@@ -158,7 +158,7 @@ export function testDirectoryContract(
       await refused("CLIENT_CERT_REQUIRED", directory.heartbeat(beat("a", 1, { speaker: generic("K2") })));
       const impostor = { fsId: "a", epoch: 1, speaker: generic("K2") };
       await refused("CLIENT_CERT_REQUIRED", directory.claimRoot("u@example.com", impostor));
-      // The node's own certificate may, and does not change whose key was first.
+      // The node's own certificate may, and does not change the first key.
       await directory.register(registration("a", { speaker: { kind: "named", keyFingerprint: "K3" } }));
       await refused("NODE_ID_HELD", directory.heartbeat(beat("a", 2, { speaker: generic("K1") })));
       clock.advance(NODE_LEASE_MS);
@@ -195,13 +195,13 @@ export function testDirectoryContract(
       assert.equal((await directory.register(first)).epoch, 1);
       assert.equal((await directory.register(first)).epoch, 1);
       assert.equal((await directory.heartbeat(beat("a", 1))).known, true);
-      // The same process registers anew, knowing its epoch: that is another registration.
+      // The same process registers anew with its epoch: that is another registration.
       const again = { ...first, lastEpoch: 1 };
       assert.equal((await directory.register(again)).epoch, 2);
       assert.equal((await directory.register(again)).epoch, 2);
       assert.equal((await directory.register(first)).epoch, 2);
       assert.equal((await directory.heartbeat(beat("a", 2))).known, true);
-      // Another process, or this one once another was there, begins the next.
+      // Another process, or this one after another, begins the next.
       assert.equal((await directory.register(registration("a"))).epoch, 3);
       assert.equal((await directory.register(again)).epoch, 4);
     },
@@ -218,7 +218,7 @@ export function testDirectoryContract(
       assert.equal((await directory.heartbeat(beat("a", 1))).known, true);
       const named = await directory.register({ ...next, knownEpoch: 1 });
       assert.deepEqual([named.epoch, named.heldEpoch], [2, undefined]);
-      // Once more, late, with the epoch that was right for it then, while the lease runs and when it has run out.
+      // A late copy with the epoch that was right for it then, during the lease and after it.
       for (const waitMs of [0, NODE_LEASE_MS]) {
         clock.advance(waitMs);
         for (const knownEpoch of [0, 1]) {
@@ -228,7 +228,7 @@ export function testDirectoryContract(
       const [node] = await directory.nodes();
       assert.deepEqual([node?.epoch, node?.live, node?.address], [2, false, next.address]);
       assert.equal((await directory.heartbeat(beat("a", 2))).known, true);
-      // The answer to its own was lost: it says the same again.
+      // The answer to its own was lost: it sends the same again.
       assert.equal((await directory.register({ ...next, knownEpoch: 1 })).epoch, 2);
     },
   );
@@ -242,7 +242,7 @@ export function testDirectoryContract(
       await directory.register({ ...second, knownEpoch: 1 });
       await refused("FENCED", directory.register({ ...first, lastEpoch: 1, knownEpoch: 1 }));
       assert.equal((await directory.nodes())[0]?.epoch, 2);
-      // The store that has epoch 2 is the older one for a process with 7: it takes the node, once it names what is there.
+      // To a process with epoch 7 a store with epoch 2 is an older copy: it registers once it names epoch 2.
       const newer = registration("a", { lastEpoch: 7, knownEpoch: 7 });
       assert.equal((await directory.register(newer)).heldEpoch, 2);
       assert.equal((await directory.register({ ...newer, knownEpoch: 2 })).epoch, 8);

@@ -1,4 +1,4 @@
-// The shared metadata store as everybody sees it: nodes with leases and epochs, where each root lives, who shares what (D19).
+// The interface of the metadata store: nodes with leases and epochs, places of roots, grants (D19).
 
 import type { SshNode } from "#base/ssh-node.ts";
 import type { PeopleStore } from "./people-store.ts";
@@ -7,16 +7,16 @@ import type { Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
 /** Commands that may wait for the metadata store; more are answered OVERLOADED. */
 export const DIRECTORY_QUEUE_MAX = 10_000;
 
-/** Who speaks for a node, as the transport has proven it (spec 5.6, D20). */
+/** The proven sender of a node's calls (spec 5.6, D20). */
 export type Speaker =
-  /** Mock mode: nobody proves anything, and the data directory's id stands for the key. */
+  /** Mock mode: nothing is proven, and the data directory's id stands for the key. */
   | { readonly kind: "mock" }
   /** A certificate that names this very node. */
   | { readonly kind: "named"; readonly keyFingerprint: string }
-  /** A certificate that names no node (`fileserver`, `localhost`): good for ids that first registered with its public key. */
+  /** A certificate that names no node (`localhost`): good for ids first registered with its key. */
   | { readonly kind: "generic"; readonly keyFingerprint: string };
 
-/** One user whom a root's owner lets read and write below a path. */
+/** One user who may read and write below a path of a root. */
 export interface Grant {
   readonly path: string;
   readonly user: string;
@@ -29,11 +29,11 @@ export interface HeldRoot {
   /** Grows with every change of the root's grants. */
   readonly version: bigint;
   readonly grants: readonly Grant[];
-  /** Whom the node knows the owner as; undefined where it knows nobody. */
+  /** The owner's person as the node knows it; undefined when unknown. */
   readonly subject?: Subject | undefined;
 }
 
-/** All that a FileServer says of itself when it registers. */
+/** All that a FileServer states when it registers. */
 export interface NodeRegistration {
   readonly fsId: string;
   readonly name: string;
@@ -46,32 +46,32 @@ export interface NodeRegistration {
   readonly instanceId: string;
   /** The epoch that the process had before; 0 or undefined at its start. */
   readonly lastEpoch?: number | undefined;
-  /** The epoch of this id that the process was told last, 0 for none; undefined from nodes that do not tell, and replace whoever was before. */
+  /** The last epoch of this id that it knows, 0 for none; undefined from nodes that replace any holder. */
   readonly knownEpoch?: number | undefined;
   /** Made once for each data directory. */
   readonly dataId: string;
-  /** The process that registered from that directory last, as the directory remembers it; empty or undefined for none. */
+  /** The process that registered last, by the directory's own file; empty or undefined for none. */
   readonly predecessorId?: string | undefined;
   readonly diskTotalBytes: bigint;
   readonly diskFreeBytes: bigint;
   readonly diskReserveBytes: bigint;
   /** All of them, or those of one page. */
   readonly roots: readonly HeldRoot[];
-  /** Set where the roots come in pages. */
+  /** Set when the roots come in pages. */
   readonly page?: RegistrationPage | undefined;
   readonly speaker: Speaker;
 }
 
-/** Which part of a registration a page is. */
+/** The place of a page in its registration. */
 export interface RegistrationPage {
-  /** Grows with each registration of the process that has pages, from 1 on. */
+  /** Grows with each paged registration of the process, from 1 on. */
   readonly registration: bigint;
   /** From 0 on; below 512. */
   readonly page: number;
   readonly isLast: boolean;
 }
 
-/** A root that a node holds although the store says that it lives elsewhere; the store's word stays. */
+/** A root that a node holds while the store places it elsewhere; the store's place stays. */
 export interface RootConflict {
   readonly owner: string;
   readonly heldRootId: string;
@@ -79,39 +79,39 @@ export interface RootConflict {
   readonly recordedFsId: string;
 }
 
-/** What a node gets for registering. */
+/** The answer to a registration. */
 export interface Lease {
   readonly clusterId: string;
-  /** Grows with each registration of the id, over the loss of the store too as long as its process remembers; speakers with an older one are fenced. */
+  /** Grows with each registration, even over a store's loss while the process lives; older are fenced. */
   readonly epoch: number;
   readonly conflicts: readonly RootConflict[];
-  /** Set when nothing was registered, and the epoch is 0: another process has this epoch, which the sender must name to replace it. */
+  /** Set when nothing was registered (epoch 0): the epoch of the holder, which the sender must name. */
   readonly heldEpoch?: number | undefined;
-  /** Set when nothing was registered yet, and the epoch is 0: the page that is missing next. */
+  /** Set when nothing was registered yet (epoch 0): the next missing page. */
   readonly nextPage?: number | undefined;
 }
 
-/** What a node says every 5 s. */
+/** The report of a node every 5 s. */
 export interface Heartbeat {
   readonly fsId: string;
   readonly epoch: number;
   readonly rootsVersion: bigint;
-  /** Roots that the node holds; undefined from nodes that do not tell. */
+  /** Roots that the node holds; undefined from nodes that omit it. */
   readonly rootCount?: bigint | undefined;
   readonly diskFreeBytes: bigint;
   readonly draining: boolean;
-  /** Of the process, as it registered; empty or undefined from nodes that do not tell. */
+  /** The process's instance id as registered; empty or undefined from nodes that omit it. */
   readonly instanceId?: string | undefined;
   readonly speaker: Speaker;
 }
 
-/** What the store answers to a heartbeat. */
+/** The store's answer to a heartbeat. */
 export interface HeartbeatOutcome {
   /** False when the store lacks the node, which must then register again. */
   readonly known: boolean;
-  /** True when either side shows to be older than before, as after a restored backup: the node should register again. */
+  /** True when either side is older than before, as after a restore: the node should register again. */
   readonly sendFull: boolean;
-  /** The version of what an operator has said last of addresses; undefined where none has said anything. */
+  /** The version of the last rebinding of an address; undefined when there is none. */
   readonly subjectsVersion?: bigint | undefined;
 }
 
@@ -120,7 +120,7 @@ export interface NodeCaller {
   readonly fsId: string;
   readonly epoch: number;
   readonly speaker: Speaker;
-  /** When its data folder was restored from a backup, in unix milliseconds; undefined for one that was not. */
+  /** Time of its data folder's restore, in unix milliseconds; undefined when it was not restored. */
   readonly restoredAtMs?: number | undefined;
 }
 
@@ -151,14 +151,14 @@ export interface LocatedRoot {
   /** Empty when the node has not registered since the store was rebuilt. */
   readonly address: string;
   readonly live: boolean;
-  /** Set in the answer to a claim that takes the place of a lost root, which an operator has given up. */
+  /** Set when a claim replaces a lost root that an operator has given up. */
   readonly replacesLost?: true;
 }
 
-/** On which node a user's root lives. */
+/** The node on which a user's root lives. */
 export type RootPlace = Pick<LocatedRoot, "owner" | "fsId">;
 
-/** A root of somebody else, and the path in it that is shared. */
+/** A root of another user, and the shared path in it. */
 export interface SharedRoot extends LocatedRoot {
   readonly path: string;
 }
@@ -177,19 +177,19 @@ export interface GrantChange extends Grant {
   readonly node: NodeCaller;
 }
 
-/** The security events that a MetaServer has seen, as a FileServer's /security-events has them (D22). */
+/** The security events of a MetaServer, in the form of a FileServer's /security-events (D22). */
 export interface SecurityReport {
-  /** Where that MetaServer is: host:port in ASCII. */
+  /** Address of that MetaServer: host:port in ASCII. */
   readonly source: string;
-  /** JSON; whoever reads it checks it. */
+  /** JSON; its readers check it. */
   readonly document: string;
 }
 
-/** What is known of nodes whose roots are not all in the store, by id. */
+/** Ids of nodes whose roots are not all in the store. */
 export interface MissingLists {
   /** New roots wait until these have listed theirs. */
   readonly awaited: readonly string[];
-  /** An operator has said that these do not come back. */
+  /** An operator has given these up. */
   readonly givenUp: readonly string[];
 }
 
@@ -199,13 +199,13 @@ export interface GivenUpRoot {
   readonly fsId: string;
 }
 
-/** What came of removing a node. */
+/** The outcome of a node's removal. */
 export interface NodeRemoval {
   /** "holds_roots" when nothing was changed, since that many roots were not given up. */
   readonly outcome: "removed" | "holds_roots" | "unknown";
   /** Roots that it holds or held: their files are on its disk alone. */
   readonly rootCount: number;
-  /** Whose they are, in order; the first 100. */
+  /** Their owners, in order; the first 100. */
   readonly owners: readonly string[];
   /** True when it was reached over SSH until now. */
   readonly ssh: boolean;
@@ -217,79 +217,86 @@ export type StoreState =
   | { readonly available: false; readonly reason: string };
 
 /**
- * The shared metadata store (D19). Every method is one atomic command, so that several MetaServers may use one store; all of them
- * may reject with STORE_UNAVAILABLE or OVERLOADED. Save where nodes are reached over SSH and who has tried what at a MetaServer, it holds nothing that registrations of the
- * FileServers cannot bring back.
+ * The shared metadata store (D19). Every method is one atomic command, so that several MetaServers may use
+ * one store; all may reject with STORE_UNAVAILABLE or OVERLOADED. Registrations of the FileServers restore
+ * its content, except the nodes reached over SSH and the MetaServers' security events.
  */
 export interface Directory extends PeopleStore {
-  /** Resolves when the store can never be used again by this process, with the reason; stays pending otherwise. */
+  /** Resolves with the reason when this process can never use the store again; stays pending otherwise. */
   readonly failed: Promise<Error>;
 
-  /** Tells the store's state now and whenever it changes; the returned function ends that. */
+  /** Reports the store's state now and at each change; the returned function ends that. */
   watch(listener: (state: StoreState) => void): () => void;
 
   /** The cluster's id; undefined in a new store until a node registers or an id is adopted. */
   clusterId(): Promise<string | undefined>;
 
   /**
-   * Gives a store without an id the one that the cluster had before the store was lost, and holds the placement of new roots for
-   * 30 s, so that the FileServers can bring back theirs. Throws CLUSTER_MISMATCH when it has another id, which is never overwritten.
+   * Gives a store without an id the cluster's former one, and holds the placement of new roots for 30 s, so
+   * that FileServers can register theirs. Throws CLUSTER_MISMATCH when it has another id, which is never
+   * overwritten.
    */
   adoptClusterId(clusterId: string): Promise<void>;
 
   /**
-   * Registers a node, takes over the roots that it holds and the store lacks, and begins a new epoch. One that does not name the epoch of
-   * the process that it replaces is told that epoch, and changes nothing: it may have come late, of a process that is gone. Throws
-   * CLUSTER_MISMATCH; FENCED when it had an epoch itself, and another process has a newer one;
-   * NODE_ID_HELD when a live lease belongs to another certificate key (in mock mode, to another data directory), unless the directory proves
-   * to be the holder's, by the process that registered from it last;
-   * CLIENT_CERT_REQUIRED when the speaker may not speak for this id; OVERLOADED beyond 1000 nodes.
-   *
-   * Of a registration in pages nothing is in force before the last; those before are kept for 10 minutes. A page that is there already,
-   * or comes before one that is missing, or late, changes nothing, and is answered with the page that is missing next.
+   * Registers a node, takes over roots that the store lacks, and begins a new epoch. A registration that does
+   * not name the epoch it replaces changes nothing and is answered with that epoch: it may be a late one.
+   * Throws CLUSTER_MISMATCH; FENCED when it had an epoch itself and another process has a newer one;
+   * OVERLOADED beyond 1000 nodes. Throws CLIENT_CERT_REQUIRED when the speaker may not speak for this id.
+   * Throws NODE_ID_HELD when a live lease belongs to another certificate key (in mock mode, to another data
+   * directory), unless the directory's last registered process is the holder.
+   * Of a paged registration nothing is in force before the last page; earlier ones are kept for 10 minutes. A
+   * repeated, early or late page changes nothing and is answered with the next missing one.
    */
   register(registration: NodeRegistration): Promise<Lease>;
 
-  /** Renews a lease. Throws FENCED for an older epoch, NODE_ID_HELD for another key and process than the live lease's, and CLIENT_CERT_REQUIRED when the speaker may not speak for this id. */
+  /**
+   * Renews a lease. Throws FENCED for an older epoch, NODE_ID_HELD for another key and process than the live
+   * lease's, and CLIENT_CERT_REQUIRED when the speaker may not speak for this id.
+   */
   heartbeat(beat: Heartbeat): Promise<HeartbeatOutcome>;
 
   /**
-   * Where the user's root lives; a user without one gets it placed on the live node with the most free bytes above its reserve that
-   * is not draining and takes new roots. Throws STARTING while placement is held, naming the nodes that are waited for, and NODE_DRAINING
-   * when no node takes new roots, with the nodes in the metadata `maintenance` that are paused.
+   * Where the user's root lives. A new root goes to the live node with the most free bytes above its reserve
+   * that is not draining and takes new roots. Throws STARTING while placement is held, with the awaited
+   * nodes. Throws NODE_DRAINING when no node takes new roots, with the paused nodes in the metadata
+   * `maintenance`.
    */
   locateRoot(owner: string): Promise<LocatedRoot>;
 
   /**
-   * The same for a FileServer that asks (ClaimRoot). Throws FENCED for an older epoch, STARTING for an unknown node, and ROOT_LOST for a root
-   * that the node held before it was restored from a backup, until that root is given up: then it answers a new one.
+   * The same for a FileServer that asks (ClaimRoot). Throws FENCED for an older epoch, STARTING for an
+   * unknown node. Throws ROOT_LOST for a root that the node lost in a restore, until it is given up: then it
+   * answers a new one.
    */
   claimRoot(owner: string, node: NodeCaller): Promise<LocatedRoot>;
 
   /** Where a root lives, without placing it. */
   findRoot(owner: string): Promise<LocatedRoot | undefined>;
 
-  /** Where all roots live, by owner, from behind an owner on: one page of at most 1000. A shorter page is the last. */
+  /** Places of all roots, by owner, after a given owner: pages of at most 1000; a shorter one is the last. */
   listRoots(afterOwner?: string): Promise<RootPlace[]>;
 
-  /** What others share with a user, by owner and path, from behind a place on: one page of at most 1000. */
+  /** Roots shared with a user, by owner and path, after a given place: one page of at most 1000. */
   rootsSharedWith(user: string, after?: SharePlace): Promise<SharedRoot[]>;
 
   /**
-   * The deepest path on the way to a place that the root's owner shares with the user; where none covers it, the place itself if something
-   * below it is shared; else undefined, after the same work whether or not there is such a root (D1).
+   * The deepest path on the way to a place that its owner shares with the user. Where none covers it: the
+   * place itself if something below it is shared, else undefined. The work is the same whether or not the
+   * root exists (D1).
    */
   sharedRoot(user: string, place: SharePlace): Promise<SharedRoot | undefined>;
 
   /**
-   * Records a grant or its end and tells whether that was news: an older version never overwrites a newer one (M-03). Throws FENCED,
-   * STARTING while the node has no lease, and WRONG_NODE when the root does not live on the calling node.
+   * Records a grant or its end, and returns whether that was new: an older version never overwrites a newer
+   * one (M-03). Throws FENCED, STARTING while the node has no lease, and WRONG_NODE when the root does not
+   * live on the calling node.
    */
   setGrant(change: GrantChange): Promise<boolean>;
 
   /**
-   * Addresses behind which an operator has put another person, in that order, from behind a place on, for a FileServer that asks: one page of
-   * at most 1000. Throws as `claimRoot` does.
+   * Rebound addresses for a FileServer, in the order of rebinding, after a given place: one page of at most
+   * 1000. Throws as `claimRoot` does.
    */
   reboundSubjects(node: NodeCaller, after: SubjectsAfter): Promise<SubjectRecord[]>;
 
@@ -300,56 +307,57 @@ export interface Directory extends PeopleStore {
   missingLists(): Promise<MissingLists>;
 
   /**
-   * Nodes that somebody remembers, at most 1000. Those that the store lacks were in it before it was lost or restored: new roots wait until
-   * they have listed theirs, unless they were given up.
+   * Adds nodes that a host remembers, at most 1000. The store has lost those that it lacks: new roots wait
+   * until they have listed theirs, unless they were given up.
    */
   awaitNodes(fsIds: readonly string[]): Promise<void>;
 
   /**
-   * An operator says that a node does not come back: new roots wait for it no longer, also when the store is lost again, until it registers.
-   * Tells whether they did wait for it.
+   * Gives a node up: new roots wait for it no longer, even after another loss of the store, until it
+   * registers. Returns whether they did wait for it.
    */
   giveUpNode(fsId: string): Promise<boolean>;
 
   /**
-   * Takes a node out of the store, and out of those that are reached over SSH. One that holds roots goes only with as many of them given up as
-   * it holds: their users get new, empty ones. Throws BAD_ARGUMENT for one whose lease runs, and for one that has not listed its roots since
-   * the store was lost. With the certificate's key that it had the node registers no more, until it is readmitted.
+   * Removes a node from the store and from those reached over SSH. One that holds roots goes only when that
+   * many are given up: their users get new, empty ones. Throws BAD_ARGUMENT during its lease, and before it
+   * has listed its roots after a loss of the store. Its certificate's key cannot register again until it is
+   * readmitted.
    */
   removeNode(fsId: string, abandonedRoots?: number): Promise<NodeRemoval>;
 
-  /** A node that was taken out has joined anew with this key: it may register again. */
+  /** Readmits a removed node that has joined anew with this key: it may register again. */
   readmitNode(fsId: string, keyFingerprint: string): Promise<void>;
 
-  /** An operator says that what a restore has lost of a user stays lost; undefined when no node held a root of this user. A root that is there stays. */
+  /** Gives up a user's root that a restore lost; undefined when no node held one. A present root stays. */
   giveUpRoot(owner: string): Promise<GivenUpRoot | undefined>;
 
   /**
-   * New roots are not placed on a node until a moment in unix milliseconds, or are again (undefined). It ends by itself; of a store that was
-   * lost nobody brings it back.
+   * Places no new roots on a node until a moment in unix milliseconds, or places them again (undefined). The
+   * pause ends by itself, and a loss of the store loses it.
    */
   setPlacementPause(fsId: string, untilWallMs: number | undefined): Promise<void>;
 
-  /** The nodes that actions may reach over SSH, by id (D20); unlike the rest, no registration brings them back. */
+  /** The nodes that actions may reach over SSH, by id (D20); no registration restores them. */
   sshNodes(): Promise<SshNode[]>;
 
-  /** Records such a node, in the place of what was known of its id. Throws BAD_ARGUMENT, and OVERLOADED beyond 1000. */
+  /** Records such a node, replacing its id's former one. Throws BAD_ARGUMENT, and OVERLOADED beyond 1000. */
   putSshNode(node: SshNode): Promise<void>;
 
-  /** Forgets such a node and tells whether it was known. */
+  /** Removes such a node and returns whether it was known. */
   removeSshNode(id: string): Promise<boolean>;
 
-  /** What MetaServers have told of security events last. Registrations do not bring it back; the next event does. */
+  /** The last security reports of MetaServers. Registrations do not restore them; the next event does. */
   securityReports(): Promise<SecurityReport[]>;
 
-  /** Puts a MetaServer's report in the place of its last one; those of 64 are kept, whoever is silent for longest goes. Throws BAD_ARGUMENT. */
+  /** Replaces a MetaServer's last report; of over 64 the one silent longest goes. Throws BAD_ARGUMENT. */
   putSecurityReport(report: SecurityReport): Promise<void>;
 
   /** Ends the connection; later calls reject. */
   close(): Promise<void>;
 }
 
-/** The store for whoever only looks, such as the console. */
+/** The store for read-only users such as the console. */
 export type DirectoryReader = Pick<
   Directory,
   | "failed"
@@ -365,7 +373,7 @@ export type DirectoryReader = Pick<
   | "close"
 >;
 
-/** The store for whoever administers nodes and whose the addresses are, beside the MetaServers that use it. */
+/** The store for commands that administer nodes and addresses, beside the MetaServers that use it. */
 export type NodeStore = Pick<
   Directory,
   | "nodes"

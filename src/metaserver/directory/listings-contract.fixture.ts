@@ -1,4 +1,4 @@
-// The part of the metadata store's contract that is about lists of roots: in pages, and new roots that wait for them.
+// The contract of the metadata store about lists of roots: pages, and new roots that wait for them.
 import assert from "node:assert/strict";
 import { isGroveError } from "#base/errors.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
@@ -6,7 +6,7 @@ import type { Directory, HeldRoot, Lease, NodeRegistration } from "./directory.t
 import { REGISTRATION_PAGES_TTL_MS } from "./staged-pages.ts";
 import { beat, type Contract, refused, registration } from "./store-under-test.fixture.ts";
 
-/** A registration of which each page lists one user, and how to send one of its pages. */
+/** A registration of which each page lists one user, and the function that sends one of its pages. */
 function paged(fsId: string, owners: readonly string[], facts: Partial<NodeRegistration> = {}) {
   const whole = registration(fsId, { knownEpoch: 0, ...facts });
   const rootOf = (owner: string): HeldRoot => ({
@@ -110,7 +110,7 @@ export function testListings(contract: Contract): void {
       await now.send(directory, 0);
       assert.equal((await before.send(directory, 0)).nextPage, 1);
       assert.equal((await now.send(directory, 1)).epoch, 1);
-      // It is gone: what it had sent is forgotten, and what still comes of it names no epoch.
+      // It is gone: its pages are forgotten, and its late ones name no epoch.
       for (const page of [0, 1]) {
         const late = await before.send(directory, page);
         assert.deepEqual([late.epoch, late.heldEpoch], [0, 1]);
@@ -220,7 +220,7 @@ export function testListings(contract: Contract): void {
       clock.advance(NODE_LEASE_MS - 1);
       await directory.heartbeat(beat("n2", 1, { rootCount: 0n }));
       clock.advance(1);
-      // n2 has what the store has; of n1 and n3 it is not known.
+      // n2 has what the store has; n1 and n3 are unknown.
       await waitsFor(["n1", "n3"], directory.locateRoot("u@example.com"));
       const roots = [{ owner: "u@example.com", rootId: "R-U", version: 1n, grants: [] }];
       await directory.register(registration("n1", { roots }));
@@ -232,7 +232,7 @@ export function testListings(contract: Contract): void {
   );
 }
 
-/** Asserts that a root's placement waits for these nodes, says so, and says what to do when one does not come back. */
+/** Asserts that a root's placement waits for these nodes, names them, and says how to give one up. */
 async function waitsFor(nodes: readonly string[], placed: Promise<unknown>): Promise<void> {
   await refused("STARTING", placed);
   await placed.catch((error: unknown) => {

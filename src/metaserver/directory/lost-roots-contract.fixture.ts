@@ -1,4 +1,4 @@
-// The promises of the metadata store about roots that a restored node lacks, as tests for every implementation.
+// The contract of the metadata store about roots that a restored node lacks, for every implementation.
 import assert from "node:assert/strict";
 import type { HeldRoot, NodeCaller } from "./directory.ts";
 import { type Contract, MOCK, refused, registration } from "./store-under-test.fixture.ts";

@@ -1,10 +1,10 @@
-// Roots that a node held and lost with its disk: what was restored of it lacks them, and nobody is given an empty one without a word (D19).
+// Roots that a node's disk and backup have lost: only an operator replaces them by empty ones (D19).
 import { GroveError } from "#base/errors.ts";
 import type { GivenUpRoot, NodeCaller } from "./directory.ts";
 import { type Moment, newUlid, setting } from "./node-commands.ts";
 import { get, type Plan, run } from "./sql-plan.ts";
 
-/** Beside the settings: a table of its own would shut out every MetaServer and console of the version before. */
+/** A setting, since a new table would shut out every MetaServer and console of the version before. */
 const PREFIX = "root_given_up:";
 
 interface HeldRow {
@@ -13,14 +13,14 @@ interface HeldRow {
   readonly assigned_ms: bigint;
 }
 
-/** True when a node that was restored may ask for a root which it has lost. */
+/** True when a restored node may ask for a root that it has lost. */
 export function mayBeLost(caller: NodeCaller): boolean {
   return caller.restoredAtMs !== undefined;
 }
 
 /**
- * Asked for by the node that the root is on: the id of the new, empty root where an operator has given the old one up since the restore; undefined
- * where nothing is lost. Throws ROOT_LOST for one that the node held before it was restored, and lacks.
+ * For the node on which a root lives: the id of the new, empty root when an operator gave the old one up
+ * after the restore; else undefined. Throws ROOT_LOST for a root from before the restore that the node lacks.
  */
 export function* replaceLostRoot(now: Moment, owner: string, caller: NodeCaller): Plan<string | undefined> {
   const { restoredAtMs } = caller;
@@ -28,7 +28,7 @@ export function* replaceLostRoot(now: Moment, owner: string, caller: NodeCaller)
   if (restoredAtMs === undefined || row === undefined || row.held === 0n) return undefined;
   if (row.assigned_ms > BigInt(Math.trunc(restoredAtMs))) return undefined;
   const givenUpAtMs = Number(yield* setting(PREFIX + owner));
-  // What was given up before this restore was another loss.
+  // A root given up before this restore was another loss.
   if (!(givenUpAtMs >= restoredAtMs)) {
     throw new GroveError(
       "ROOT_LOST",
@@ -48,7 +48,7 @@ export function* replaceLostRoot(now: Moment, owner: string, caller: NodeCaller)
   return rootId;
 }
 
-/** An operator says that what a restore has lost of a user stays lost. Nothing changes for a root that its node has. */
+/** Gives up a user's root that a restore has lost. Nothing changes for a root that its node has. */
 export function* giveUpRoot(now: Pick<Moment, "wallMs">, owner: string): Plan<GivenUpRoot | undefined> {
   const row = yield* heldRow(owner);
   if (row === undefined || row.held === 0n) return undefined;

@@ -1,4 +1,4 @@
-// Nodes whose roots the store may lack, so that nobody is given a second root while one of them has yet to list the first (D19).
+// Nodes whose roots the store may lack: new roots wait for their lists, so no user gets a second one (D19).
 import { GroveError } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS, NODES_MAX } from "#base/limits.ts";
 import type { MissingLists } from "./directory.ts";
@@ -19,7 +19,7 @@ export function* missingLists(): Plan<MissingLists> {
   return { awaited: ids(0n), givenUp: ids(1n) };
 }
 
-/** Nodes that the store lacks have their lists to bring. Those that are there, or given up, are left alone. */
+/** Adds nodes whose lists are missing. Known or given-up nodes stay as they are. */
 export function* awaitNodes(fsIds: readonly string[]): Plan<void> {
   const rows = yield* all<{ fs_id: string }>("SELECT fs_id FROM nodes");
   const known = new Set(rows.map((row) => row.fs_id));
@@ -31,7 +31,7 @@ export function* awaitNodes(fsIds: readonly string[]): Plan<void> {
   );
 }
 
-/** The store is an older copy: any of its nodes may have roots that it lacks. */
+/** Marks all nodes: the store is an older copy, and any of them may have roots that it lacks. */
 export function* awaitAllLists(): Plan<void> {
   yield* run(
     `INSERT INTO unlisted_nodes (fs_id, given_up) SELECT n.fs_id, 0 FROM nodes n WHERE n.fs_id <> ''
@@ -39,7 +39,7 @@ export function* awaitAllLists(): Plan<void> {
   );
 }
 
-/** The first page of a node's list has come: the rest of it will, also of one that was given up. */
+/** The first page of a node's list has come: the rest will follow, even from a given-up node. */
 export function* awaitRestOfList(fsId: string): Plan<void> {
   yield* run(
     "INSERT INTO unlisted_nodes (fs_id, given_up) VALUES (?, 0) ON CONFLICT (fs_id) DO UPDATE SET given_up = 0",
@@ -47,12 +47,12 @@ export function* awaitRestOfList(fsId: string): Plan<void> {
   );
 }
 
-/** The store has what the node holds. */
+/** The store has the node's whole list. */
 export function* listComplete(fsId: string): Plan<void> {
   yield* run("DELETE FROM unlisted_nodes WHERE fs_id = ?", fsId);
 }
 
-/** Gives a node up; false for one that nobody has heard of. */
+/** Gives a node up; false for an unknown one. */
 export function* giveUpList(fsId: string): Plan<boolean> {
   const row = yield* get<{ known: bigint }>(
     `SELECT (SELECT COUNT(*) FROM nodes n WHERE n.fs_id = ?) + (SELECT COUNT(*) FROM unlisted_nodes u WHERE u.fs_id = ?) AS known`,

@@ -30,16 +30,16 @@ import { all, get, getLocked, type Plan, run } from "./sql-plan.ts";
 import { forgetStaged, isPaged, stagedPage, stagePage } from "./staged-pages.ts";
 import { newestSubject } from "./subject-version.ts";
 
-/** Time as the store counts it at the moment of a command: by one clock for all who use the store. */
+/** Time at the moment of a command: by one clock for all users of the store. */
 export interface Moment {
   readonly wallMs: number;
   /** True while the node's lease runs. */
   isLive(node: Pick<NodeRow, "fs_id" | "last_seen_ms">): boolean;
-  /** A heartbeat or registration came just now; its row says so too. */
+  /** Records a heartbeat or registration of this moment, which the row holds as well. */
   renew(fsId: string): void;
-  /** How long new roots still have to wait for the FileServers to list theirs; the setting says since when they do. */
+  /** Remaining wait of new roots for the FileServers' lists, in milliseconds; the setting holds its begin. */
   placementWaitMs(heldSinceWallMs: number): number;
-  /** They begin to wait now; the setting says so too. */
+  /** Begins that wait; the setting holds that as well. */
   holdPlacement(): void;
 }
 
@@ -56,7 +56,7 @@ export function* adoptClusterId(now: Moment, id: string): Plan<void> {
   else if (own !== id) throw clusterMismatch(own);
 }
 
-/** Registers a node and begins its next epoch, or keeps a page of its registration until the last one has come. */
+/** Registers a node and begins its next epoch, or keeps a page until its registration's last has come. */
 export function* register(now: Moment, registration: NodeRegistration): Plan<Lease> {
   const id = yield* joinCluster(now, registration.clusterId);
   const known = yield* getLocked<NodeRow>(
@@ -112,11 +112,11 @@ export function* heartbeat(now: Moment, beat: Heartbeat): Plan<HeartbeatOutcome>
   maySpeak(node, beat.speaker);
   requireEpoch(node, beat.epoch);
   if (now.isLive(node)) mayBeat(node, beat);
-  // A newer epoch than the store's, or roots that it lacks, mean that the store was restored from an older copy.
+  // A newer epoch than the store's, or roots that it lacks, mean a store restored from an older copy.
   const isNewer = BigInt(beat.epoch) > node.epoch;
   const isStoreOlder = isNewer || (beat.rootCount ?? 0n) > node.held_count + node.roots_refused;
   if (isNewer && isOfAnother(node, beat)) {
-    // Of before the store was lost, and of a process that may be gone: who is there registers.
+    // From before the store was lost, and perhaps from a gone process: the present one registers.
     yield* awaitOlderRoots(now);
     return { known: true, sendFull: true };
   }
@@ -149,7 +149,7 @@ export function* nodes(now: Moment): Plan<NodeRecord[]> {
   return byId.map((row) => toNodeRecord(row, now.isLive(row)));
 }
 
-/** Gives up a node that does not come back; false for an unknown one. Throws BAD_ARGUMENT for one that runs. */
+/** Gives up a node that does not come back; false for an unknown one. Throws BAD_ARGUMENT for a live one. */
 export function* giveUpNode(now: Moment, fsId: string): Plan<boolean> {
   const node = yield* get<Pick<NodeRow, "fs_id" | "last_seen_ms">>(
     "SELECT fs_id, last_seen_ms FROM nodes WHERE fs_id = ?",
@@ -189,7 +189,7 @@ function* joinCluster(now: Moment, offered: string): Plan<string> {
   return made;
 }
 
-/** The store is new and the cluster is not: other nodes still have to say which roots they hold. */
+/** Adopts an id into a new store of an older cluster: other nodes have yet to list their roots. */
 function* adopt(now: Moment, id: string): Plan<void> {
   yield* putSetting("cluster_id", id);
   yield* awaitRoots(now);
@@ -238,7 +238,7 @@ function* putNode(
   );
 }
 
-/** The node that a control call is of. */
+/** The node that makes a control call. */
 export function* requireCaller(caller: NodeCaller): Plan<NodeRow> {
   const node = yield* get<NodeRow>("SELECT n.*, 0 AS root_count FROM nodes n WHERE n.fs_id = ?", caller.fsId);
   if (node === undefined) {

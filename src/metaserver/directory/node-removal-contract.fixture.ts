@@ -1,4 +1,4 @@
-// The promises of the metadata store about nodes that are taken out of it, as tests for every implementation.
+// The contract of the metadata store about removed nodes, as tests for every implementation.
 import assert from "node:assert/strict";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { HeldRoot, Speaker } from "./directory.ts";
@@ -25,7 +25,7 @@ export function testNodeRemoval(contract: Contract): void {
       assert.deepEqual([await directory.nodes(), await directory.sshNodes()], [[], []]);
       const unknown = { outcome: "unknown", rootCount: 0, owners: [], ssh: false };
       assert.deepEqual(await directory.removeNode("a"), unknown);
-      // Whoever remembers it does not have new users wait for it.
+      // New users do not wait for it, even when a host remembers it.
       await directory.awaitNodes(["a"]);
       assert.deepEqual((await directory.missingLists()).awaited, []);
       await directory.putSshNode(sshNode("only-ssh"));
@@ -43,7 +43,7 @@ export function testNodeRemoval(contract: Contract): void {
       const generic: Speaker = { kind: "generic", keyFingerprint: "K1" };
       await directory.register(registration("a", { speaker: named("K1") }));
       await directory.register(registration("b", { speaker: named("K2") }));
-      // It went over to another key since, and both are its own.
+      // It has changed its key since, and both are its own.
       clock.advance(NODE_LEASE_MS);
       await directory.register(registration("a", { speaker: named("K3") }));
       clock.advance(NODE_LEASE_MS);

@@ -1,4 +1,4 @@
-// Takes a node out of the metadata store for good, with what the store knows of it; roots that it holds only where that is said (D19).
+// Removes a node from the metadata store for good; a node with roots only when they are given up (D19).
 import { GroveError } from "#base/errors.ts";
 import type { NodeRemoval } from "./directory.ts";
 import { giveUpList } from "./missing-lists.ts";
@@ -10,10 +10,10 @@ import { all, get, getLocked, type Plan, run } from "./sql-plan.ts";
 import { removeSshNode } from "./ssh-node-commands.ts";
 import { forgetStaged } from "./staged-pages.ts";
 
-/** Owners that are named of a node which still holds roots. */
+/** Owners that the refusal names for a node that still holds roots. */
 const OWNERS_LISTED = 100;
 
-/** Removes a node that holds as many roots as are given up. Throws BAD_ARGUMENT for one that runs, or may hold roots that nobody knows. */
+/** Removes a node whose roots are given up. Throws BAD_ARGUMENT for a live one or one with unlisted roots. */
 export function* removeNode(now: Moment, fsId: string, abandonedRoots = 0): Plan<NodeRemoval> {
   const node = yield* getLocked<Pick<NodeRow, "fs_id" | "last_seen_ms" | "holder_key" | "first_key">>(
     "SELECT fs_id, last_seen_ms, holder_key, first_key FROM nodes WHERE fs_id = ?",
@@ -28,7 +28,7 @@ export function* removeNode(now: Moment, fsId: string, abandonedRoots = 0): Plan
     );
   }
   yield* requireListed(fsId);
-  // What was only placed has no files yet: its user is sent elsewhere at the next sign-in.
+  // A root that was only placed has no files yet: its user is placed elsewhere at the next sign-in.
   const held = yield* get<{ count: bigint }>(
     "SELECT COUNT(*) AS count FROM roots WHERE fs_id = ? AND held = 1",
     fsId,

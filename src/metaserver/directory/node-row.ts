@@ -1,4 +1,4 @@
-// A node as a row of the store: who may speak for it, who may hold its id, and its public form.
+// A node as a row of the store: the right to speak for it and to hold its id, and its public form.
 import { GroveError } from "#base/errors.ts";
 import type { Heartbeat, NodeRecord, NodeRegistration, Speaker } from "./directory.ts";
 
@@ -22,7 +22,10 @@ export interface NodeRow {
   readonly root_count: bigint;
 }
 
-/** Throws CLIENT_CERT_REQUIRED when a certificate that names no node speaks for an id that first registered with another key (D20). */
+/**
+ * Throws CLIENT_CERT_REQUIRED when a certificate without a node's name speaks for an id first registered with
+ * another key (D20).
+ */
 export function maySpeak(node: Pick<NodeRow, "first_key">, speaker: Speaker): void {
   if (speaker.kind !== "generic" || node.first_key === speaker.keyFingerprint) return;
   throw new GroveError(
@@ -31,13 +34,13 @@ export function maySpeak(node: Pick<NodeRow, "first_key">, speaker: Speaker): vo
   );
 }
 
-/** Throws NODE_ID_HELD unless the newcomer proves to be the holder of the live lease, started again (D19). */
+/** Throws NODE_ID_HELD unless the newcomer proves to be the restarted holder of the live lease (D19). */
 export function mayHold(
   node: Pick<NodeRow, "holder_key" | "data_id" | "instance_id">,
   newcomer: Pick<NodeRegistration, "speaker" | "dataId" | "predecessorId" | "fsId">,
 ): void {
   const key = newcomer.speaker.kind === "mock" ? null : newcomer.speaker.keyFingerprint;
-  // Where one of the two has no key, that is mock mode, and there the data directory is the proof.
+  // A side without a key is in mock mode, where the data directory is the proof.
   const isSame =
     key === null || node.holder_key === null ? node.data_id === newcomer.dataId : node.holder_key === key;
   if (isSame || continues(node, newcomer)) return;
@@ -47,8 +50,9 @@ export function mayHold(
 }
 
 /**
- * True for a certificate of this very id and the holder's own data directory: the process that holds the lease is named by that directory
- * alone, and locks it while it runs. A copy from before that process registered names another.
+ * True for a certificate of this id and the holder's own data directory: only that directory names the
+ * lease's process, and it is locked while that runs. A copy made before that process registered names
+ * another.
  */
 function continues(
   node: Pick<NodeRow, "data_id" | "instance_id">,
@@ -58,8 +62,8 @@ function continues(
 }
 
 /**
- * Throws NODE_ID_HELD when a heartbeat comes with another key than that of the live lease, and from another process: of two with a
- * certificate for the same id only the one that registered may go over to a new key.
+ * Throws NODE_ID_HELD when a heartbeat comes with another key than the live lease's and from another process.
+ * Of two processes with a certificate for one id, only the registered one may change its key.
  */
 export function mayBeat(
   node: Pick<NodeRow, "holder_key" | "instance_id" | "fs_id">,
@@ -82,8 +86,8 @@ export function requireEpoch(node: Pick<NodeRow, "epoch">, epoch: number): void 
 }
 
 /**
- * Of a process that has registered already, and says so without the epoch that it was given, the answer was lost or this message was late:
- * its epoch stays, or it would be fenced by itself.
+ * Keeps the epoch when a registered process registers without naming it: the answer was lost or the message
+ * is late. Otherwise it would fence itself.
  */
 export function nextEpoch(
   known: Pick<NodeRow, "epoch" | "instance_id"> | undefined,
@@ -94,8 +98,8 @@ export function nextEpoch(
 }
 
 /**
- * The epoch of another process, which a registration must name to replace it; undefined when it does. Only who is there hears of it and can
- * name it: a message that was overtaken by the next process's registration names an older one. Throws FENCED.
+ * The epoch of another process, which a registration must name to replace it; undefined when it does. Only a
+ * running process learns and names it: an overtaken message names an older one. Throws FENCED.
  */
 export function epochInTheWay(
   known: Pick<NodeRow, "epoch" | "instance_id">,
@@ -108,12 +112,12 @@ export function epochInTheWay(
   return Number(known.epoch);
 }
 
-/** True when a heartbeat is of another process than the one that registered, as far as it tells. */
+/** True when a heartbeat comes from another process than the registered one, if it names its own. */
 export function isOfAnother(node: Pick<NodeRow, "instance_id">, { instanceId = "" }: Heartbeat): boolean {
   return instanceId !== "" && instanceId !== node.instance_id;
 }
 
-/** The row as others see it. */
+/** The public form of the row. */
 export function toNodeRecord(row: NodeRow, live: boolean): NodeRecord {
   return {
     fsId: row.fs_id,

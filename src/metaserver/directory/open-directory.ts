@@ -9,29 +9,29 @@ import type { Directory, DirectoryReader, NodeStore } from "./directory.ts";
 import { isPostgresUrl, parsePostgresUrl } from "./postgres-url.ts";
 import { openSqliteDirectory, openSqliteNodes, openSqliteReader } from "./sqlite-directory.ts";
 
-/** What a store is opened with. */
+/** Dependencies of an opened store. */
 export interface OpenDirectoryDeps {
   readonly clock: Clock;
-  /** The cluster that this host served before; undefined for a new one. A store without an id is given it. */
+  /** The cluster that this host served before; undefined for a new one. A store without an id adopts it. */
   readonly clusterId?: string | undefined;
-  /** False to leave a database without tables, or with those of an older Grove, as it is, and refuse it. */
+  /** False to refuse a database without tables, or with those of an older Grove, unchanged. */
   readonly makesTables?: boolean;
 }
 
-/** Which node takes no new roots, and until when. */
+/** A node that takes no new roots, and the end of its pause. */
 export interface PlacementPause {
   readonly fsId: string;
   readonly untilWallMs: number | undefined;
 }
 
 /**
- * Opens `sqlite:PATH`, making file and folder when they are missing, or `postgres://…`, making the tables. Throws BAD_ARGUMENT for any
- * other URL and for a store of a newer Grove, CLUSTER_MISMATCH for another cluster's, STORE_UNAVAILABLE when the store cannot be used. The
- * URL is never quoted: it may hold a password.
+ * Opens `sqlite:PATH`, making file and folder when missing, or `postgres://…`, making the tables. Throws
+ * BAD_ARGUMENT for any other URL and for a store of a newer Grove, CLUSTER_MISMATCH for another cluster's,
+ * STORE_UNAVAILABLE when the store cannot be used. The URL is never quoted: it may hold a password.
  */
 export async function openDirectory(url: string, deps: OpenDirectoryDeps): Promise<Directory> {
   if (isPostgresUrl(url)) {
-    // Most clusters need no database server, and then not what speaks to one.
+    // Most clusters need no database server, nor the code for one.
     const { openPostgresDirectory } = await import("./postgres-directory.ts");
     return openPostgresDirectory({ ...deps, url });
   }
@@ -48,8 +48,9 @@ export async function openDirectory(url: string, deps: OpenDirectoryDeps): Promi
 }
 
 /**
- * Opens a store for whoever only looks, beside the MetaServer that writes it: nothing is made or changed. Throws BAD_ARGUMENT and
- * STORE_UNAVAILABLE as `openDirectory` does, the latter also for a file that is not there yet.
+ * Opens a store for reading beside the MetaServer that writes it: nothing is made or changed. Throws
+ * BAD_ARGUMENT and STORE_UNAVAILABLE as `openDirectory` does, the latter also for a file that does not exist
+ * yet.
  */
 export async function openDirectoryReader(
   url: string,
@@ -59,15 +60,15 @@ export async function openDirectoryReader(
   return openSqliteReader({ path: pathOf(url), clock: deps.clock });
 }
 
-/** Opens a store to enrol nodes in it, give them up or remove them, beside the MetaServers that use it. Throws as `openDirectoryReader` does. */
+/** Opens a store to enrol, give up or remove nodes beside its users. Throws as `openDirectoryReader` does. */
 export async function openNodeStore(url: string, deps: Pick<OpenDirectoryDeps, "clock">): Promise<NodeStore> {
   if (isPostgresUrl(url)) return openDirectory(url, { ...deps, makesTables: false });
   return openSqliteNodes({ path: pathOf(url), clock: deps.clock });
 }
 
 /**
- * Has a store place no new roots on a node until a moment in unix milliseconds, or place them again (undefined): opens it for that alone, beside
- * those who use it. Throws as `openDirectoryReader` does.
+ * Pauses the placement of new roots on a node until a moment in unix milliseconds, or resumes it (undefined).
+ * Opens the store for that alone, beside its users. Throws as `openDirectoryReader` does.
  */
 export async function pausePlacement(
   url: string,
@@ -81,7 +82,7 @@ export async function pausePlacement(
   }
 }
 
-/** What kind of store a URL names and where it is, to be shown: never its user or password. Throws BAD_ARGUMENT. */
+/** The kind and place of a URL's store for display, never its user or password. Throws BAD_ARGUMENT. */
 export function storePlace(
   url: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -91,7 +92,7 @@ export function storePlace(
   return { kind: "postgres", place: `${hosts.map((host) => formatHostPort(host)).join(",")}/${database}` };
 }
 
-/** The password that stands in a store's URL, so that it can be kept out of what is shown; undefined for none. Throws BAD_ARGUMENT. */
+/** The password in a store's URL, to be kept out of all output; undefined for none. Throws BAD_ARGUMENT. */
 export function storePassword(
   url: string,
   env: Readonly<Record<string, string | undefined>>,

@@ -1,36 +1,38 @@
-// The part of the metadata store that knows people: whose addresses are (D21), and whom administrators have locked out.
+// The metadata store's interface about people: persons behind addresses (D21), and decisions about users.
 import type { UserState } from "#base/user-state.ts";
 import type { Rebinding, Subject, SubjectRecord } from "./subject.ts";
 
-/** What the store is asked about people. */
+/** The store's commands about people. */
 export interface PeopleStore {
   /**
-   * True when the address belongs to this person, which is remembered at the first time, for all MetaServers; false when it belongs to
-   * somebody else (D21).
+   * True when the address belongs to this person, who gets a new address for all MetaServers; false when it
+   * belongs to another (D21).
    */
   admitSubject(username: string, person: Subject): Promise<boolean>;
 
-  /** Who stands behind an address; undefined where nobody is known. */
+  /** The person behind an address; undefined when unknown. */
   findSubject(username: string): Promise<SubjectRecord | undefined>;
 
-  /** Whom an issuer stands for, by address, from behind one on: one page of at most 1000. A shorter page is the last. */
+  /**
+   * The persons of an issuer, by address, after a given one: pages of at most 1000; a shorter one ends it.
+   */
   subjectsOf(issuer: string, afterUsername?: string): Promise<SubjectRecord[]>;
 
   /**
-   * Puts other persons behind addresses, all or none, and answers with the version that they have; nodes hear of it with their next heartbeat.
-   * Throws BAD_ARGUMENT when an address is somebody else's than was said.
+   * Rebinds addresses to other persons, all or none, and returns the version of that; nodes learn of it with
+   * their next heartbeat. Throws BAD_ARGUMENT when an address belongs to another person than expected.
    */
   rebindSubjects(rebindings: readonly Rebinding[]): Promise<bigint>;
 
-  /** What administrators have decided about users, by username. */
+  /** Administrators' decisions about users, by username. */
   userStates(): Promise<UserState[]>;
 
-  /** Changes whenever those do, whoever has changed them; empty before the first. */
+  /** Changes with every change of the decisions, by any writer; empty before the first. */
   userStatesMark(): Promise<string>;
 
   /**
-   * Keeps those that are newer than what is known about their users, with the person where the store knows one, and gives what counts then.
-   * Throws BAD_ARGUMENT, OVERLOADED.
+   * Stores those that are newer than the known decisions about their users, with the known person, and
+   * returns the valid ones. Throws BAD_ARGUMENT, OVERLOADED.
    */
   putUserStates(states: readonly UserState[]): Promise<UserState[]>;
 }

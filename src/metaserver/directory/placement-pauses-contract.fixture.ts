@@ -1,4 +1,4 @@
-// The promises of the metadata store about nodes that take no new roots for a while, as tests for every implementation.
+// The contract of the metadata store about nodes that take no new roots for a while.
 import assert from "node:assert/strict";
 import { isGroveError } from "#base/errors.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
@@ -17,7 +17,7 @@ export function testPlacementPauses(contract: Contract): void {
       await directory.setPlacementPause("a", clock.wallMs() + 10_000);
       assert.equal((await directory.locateRoot("u2@example.com")).fsId, "b");
       assert.deepEqual(await directory.locateRoot("u1@example.com"), first);
-      // It is no setting of the cluster's, and a heartbeat does not end it.
+      // It is no setting of the cluster, and a heartbeat does not end it.
       await directory.heartbeat(beat("a", 1, { diskFreeBytes: 400n * GIB }));
       assert.equal((await directory.locateRoot("u3@example.com")).fsId, "b");
       clock.advance(10_000);

@@ -1,14 +1,14 @@
-// Nodes that new roots are not placed on for a while, since an operator works on them, as plans (D11, D19).
+// Nodes that get no new roots for a while because an operator works on them, as plans (D11, D19).
 import { GroveError } from "#base/errors.ts";
 import { NODES_MAX } from "#base/limits.ts";
 import type { Moment } from "./node-commands.ts";
 import type { PlacementCandidate } from "./placement.ts";
 import { all, type Plan, run } from "./sql-plan.ts";
 
-/** Beside the settings: a table of its own would shut out every MetaServer and console of the version before. */
+/** A setting, since a new table would shut out every MetaServer and console of the version before. */
 const PREFIX = "placement_paused:";
 
-/** Until when, in unix milliseconds, by node; without those that are over. */
+/** Ends of the current pauses, in unix milliseconds, by node. */
 export function* placementPauses(now: Pick<Moment, "wallMs">): Plan<ReadonlyMap<string, number>> {
   const rows = yield* all<{ key: string; value: string }>(
     "SELECT key, value FROM settings WHERE key LIKE ? ORDER BY key LIMIT ?",
@@ -19,7 +19,7 @@ export function* placementPauses(now: Pick<Moment, "wallMs">): Plan<ReadonlyMap<
   return new Map(pauses.filter(([, untilMs]) => untilMs > now.wallMs));
 }
 
-/** Pauses a node until a moment, or has it take new roots again. */
+/** Pauses a node until a moment, or ends its pause. */
 export function* setPlacementPause(
   now: Pick<Moment, "wallMs">,
   fsId: string,
@@ -36,7 +36,7 @@ export function* setPlacementPause(
   );
 }
 
-/** The refusal when no node takes a new root, with those that would if they were not paused. */
+/** The refusal when no node takes a new root, with those that would without their pause. */
 export function nobodyTakesRoots(
   nodes: readonly PlacementCandidate[],
   pauses: ReadonlyMap<string, number>,

@@ -1,4 +1,4 @@
-// Shows the placement rule with random clusters against the words of D19.
+// Compares the placement rule with the words of D19 on random clusters.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,6 +1,6 @@
-// Which node takes the root of a new user (D19): the one with the most free bytes above its reserve.
+// Chooses the node of a new user's root (D19): the one with the most free bytes above its reserve.
 
-/** What placement looks at in a node. */
+/** The facts about a node that placement compares. */
 export interface PlacementCandidate {
   readonly fsId: string;
   readonly live: boolean;
@@ -18,7 +18,7 @@ export function bytesAboveReserve(
 }
 
 /**
- * Picks among the live nodes that are not draining the one with the most free bytes above its reserve; equals are told apart by fewer
+ * Picks the live, not draining node with the most free bytes above its reserve; equals are ordered by fewer
  * roots, then by id. Undefined when no node qualifies (D19).
  */
 export function chooseNode<Node extends PlacementCandidate>(nodes: readonly Node[]): Node | undefined {

@@ -1,41 +1,41 @@
-// Connections to the database: a bounded pool for each server, the server that takes changes, and rest after failures.
+// Connections to PostgreSQL: a bounded pool for each server, the choice of the primary, rest after failures.
 import { readFileSync } from "node:fs";
 import pg from "pg";
 import { GroveError } from "#base/errors.ts";
 import { formatHostPort } from "#base/node-id.ts";
 import { findPassword, type PostgresHost, type PostgresSettings } from "./postgres-url.ts";
 
-/** Time for a new connection to the metadata store's database to stand. */
+/** Time for a new connection to the metadata store's database to be ready. */
 const POSTGRES_CONNECT_TIMEOUT_MS = 2_000;
-/** Time for one statement of the metadata store, and for the locks that it waits for; below that of a whole command. */
+/** Time for one statement of the metadata store and its locks; below that of a whole command. */
 const POSTGRES_STATEMENT_TIMEOUT_MS = 3_000;
-/** Time for one command of the metadata store in PostgreSQL, repetitions included; below what a heartbeat waits for its answer. */
+/** Time for one command in PostgreSQL, repetitions included; below a heartbeat's wait for its answer. */
 export const POSTGRES_COMMAND_TIMEOUT_MS = 4_000;
 /** The same for a registration, which may bring 100,000 roots. */
 export const POSTGRES_REGISTER_TIMEOUT_MS = 15_000;
 /** Repetitions of one command of the metadata store after conflicts with others or lost connections. */
 export const POSTGRES_RETRIES_MAX = 10;
-/** Connections of one MetaServer to PostgreSQL for users' calls, whose flood must not keep heartbeats waiting. */
+/** Connections of one MetaServer to PostgreSQL for users' calls, whose flood must not delay heartbeats. */
 export const POSTGRES_USER_CONNECTIONS = 6;
 /** Connections of one MetaServer to PostgreSQL for the control plane. */
 export const POSTGRES_CONTROL_CONNECTIONS = 4;
-/** How often a MetaServer looks whether the metadata store in PostgreSQL is there. */
+/** Interval of a MetaServer's checks that the metadata store in PostgreSQL answers. */
 export const POSTGRES_PROBE_INTERVAL_MS = 2_000;
 
-/** What connections are made from. */
+/** Dependencies of the connections. */
 export interface PostgresConnectionsDeps {
   readonly settings: PostgresSettings;
   /** Connections at once, to one server. */
   readonly max: number;
-  /** Sees to the tables on each new connection; what it throws ends the connection. */
+  /** Checks the tables on each new connection; what it throws ends the connection. */
   readonly prepare: (client: pg.ClientBase) => Promise<void>;
 }
 
 /** Rest after the first failure; it doubles with each further one. */
 const REST_FIRST_MS = 50;
-/** Longest rest, and with it the longest time in which a database that is back goes unnoticed. */
+/** Longest rest, and so the longest time in which a database's return goes unnoticed. */
 const REST_LONGEST_MS = 500;
-/** A connection that nobody uses is closed. */
+/** An idle connection is closed after this time. */
 const IDLE_MS = 30_000;
 
 type TlsOptions = Exclude<pg.PoolConfig["ssl"], boolean | undefined>;
@@ -46,13 +46,13 @@ const TYPES: pg.CustomTypesConfig = {
     INTEGER_TYPES.has(id) ? BigInt : (value: unknown) => value) as pg.CustomTypesConfig["getTypeParser"],
 };
 
-/** Asked on every connection: Grove's own tables first, and nothing that hangs for ever on either side. */
+/** Settings of every connection: Grove's own schema, and limits for statements, locks and idle time. */
 const SETTINGS = `
   SET search_path TO grove; SET statement_timeout TO ${POSTGRES_STATEMENT_TIMEOUT_MS};
   SET lock_timeout TO ${POSTGRES_STATEMENT_TIMEOUT_MS};
   SET idle_in_transaction_session_timeout TO ${POSTGRES_STATEMENT_TIMEOUT_MS}`;
 
-/** A failure to connect, with the time from which it is worth trying again. */
+/** A failure to connect, with the time from which another try makes sense. */
 export class ConnectFailure extends Error {
   readonly restMs: number;
 
@@ -70,7 +70,7 @@ interface HostPool {
 /** A connection in use. */
 export interface Acquired {
   readonly client: pg.PoolClient;
-  /** Gives it back; a broken one is ended, in the middle of a statement too. */
+  /** Returns it; a broken one is ended, even in the middle of a statement. */
   readonly release: (isBroken: boolean) => void;
 }
 
@@ -78,8 +78,8 @@ export interface Acquired {
 export interface Use {
   readonly connections: PostgresConnections;
   /**
-   * "read": each statement for itself. "row": one transaction, which locks what it changes. "all": one transaction at a time in the
-   * whole cluster, for what is decided by more than one row.
+   * "read": each statement for itself. "row": one transaction that locks what it changes. "all": one
+   * transaction at a time in the whole cluster, for decisions over more than one row.
    */
   readonly holds: "read" | "row" | "all";
   readonly timeoutMs: number;
@@ -103,8 +103,8 @@ export class PostgresConnections {
   }
 
   /**
-   * A connection to the server that takes changes, in turn when all are in use. Rejects with ConnectFailure, and with OVERLOADED when
-   * none became free in time.
+   * A connection to the primary, in turn when all are in use. Rejects with ConnectFailure, and with
+   * OVERLOADED when none became free in time.
    */
   async acquire(waitMs: number): Promise<Acquired> {
     await this.#takeSlot(waitMs);
@@ -138,7 +138,7 @@ export class PostgresConnections {
         this.#failures = 0;
         return client;
       } catch (error) {
-        // What the primary says is worth more than that the others are standbys or away.
+        // The primary's error says more than those of standbys or silent servers.
         failure ??= described(error, host);
       }
     }
@@ -149,7 +149,7 @@ export class PostgresConnections {
     throw new ConnectFailure(failure, nextRestMs);
   }
 
-  /** First come, first served: the pool's own queue would give up after the time that a connection may take. */
+  /** First come, first served: the pool's own queue would give up after the limit of a connection attempt. */
   #takeSlot(waitMs: number): Promise<void> {
     if (this.#used < this.#deps.max) {
       this.#used++;
@@ -201,13 +201,13 @@ export class PostgresConnections {
       // oxlint-disable-next-line typescript/no-misused-promises -- the pool waits for it; only its types do not say so
       onConnect: (client) => this.#setUp(client),
     });
-    // An idle connection that the server closes is no failure of anybody's call.
+    // An idle connection that the server closes fails no call.
     pool.on("error", () => undefined);
     return pool;
   }
 
   async #setUp(client: pg.ClientBase): Promise<void> {
-    // What breaks while a call holds the connection fails the call's own statement, and is told to that one.
+    // An error while a call holds the connection fails the call's own statement, which reports it.
     client.on("error", () => undefined);
     // The pool's own time limit ends where the session begins, and a server may fall asleep at any moment.
     const timer = setTimeout(() => void (client as pg.Client).end(), POSTGRES_STATEMENT_TIMEOUT_MS);
@@ -224,7 +224,7 @@ export class PostgresConnections {
   }
 }
 
-/** The certificates are read at each connection, so that renewed ones count. Throws BAD_ARGUMENT when one cannot be read now. */
+/** Reads the certificates, which are renewed, at each connection. Throws BAD_ARGUMENT for unreadable ones. */
 function tlsOptions({ sslMode, sslFiles }: PostgresSettings): TlsOptions | false {
   if (sslMode === "disable") return false;
   const options: TlsOptions = { minVersion: "TLSv1.2", rejectUnauthorized: sslMode !== "require" };

@@ -1,6 +1,6 @@
-// What the store in PostgreSQL is made from.
+// Dependencies of the store in PostgreSQL.
 
-/** Which database, and how it is used. */
+/** The database, and how the store uses it. */
 export interface PostgresDirectoryDeps {
   readonly url: string;
   /** The cluster that this host served before; undefined for a new one. */

@@ -1,4 +1,4 @@
-// Runs the store's contract on a real PostgreSQL, and shows what is particular to a store that several MetaServers share.
+// Runs the store's contract on a real PostgreSQL, and tests what is particular to a shared store.
 import { after, before } from "node:test";
 import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
 import type { Directory } from "./directory.ts";

@@ -1,4 +1,4 @@
-// The metadata store in PostgreSQL: several MetaServers share it, leases go by its clock, and outages heal by themselves.
+// The metadata store in PostgreSQL: shared by MetaServers, leases by its clock, recovery without an operator.
 
 import { isDeepStrictEqual } from "node:util";
 import type { ClientBase, PoolClient, QueryResult } from "pg";
@@ -58,13 +58,13 @@ import * as subjectCommands from "./subject-commands.ts";
 import { putUserStates, userStates, userStatesMark } from "./user-state-commands.ts";
 
 const DATABASE_NOW = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
-/** An outage that is younger than this is waited out, since most are a restart; in an older one calls fail at once. */
+/** A younger outage is waited out, since most are a restart; in an older one calls fail at once. */
 const WAITED_OUT_MS = 10_000;
 
 /**
- * Opens the store, making its tables when they are missing. A database that does not answer is waited for: commands reject with
- * STORE_UNAVAILABLE until it does. Throws BAD_ARGUMENT for a wrong URL and tables of a newer Grove, CLUSTER_MISMATCH for another cluster's,
- * STORE_UNAVAILABLE when the database refuses user, password or rights.
+ * Opens the store, making missing tables. While the database does not answer, commands reject with
+ * STORE_UNAVAILABLE. Throws BAD_ARGUMENT for a wrong URL and tables of a newer Grove, CLUSTER_MISMATCH for
+ * another cluster's, STORE_UNAVAILABLE when the database refuses user, password or rights.
  */
 export async function openPostgresDirectory(deps: PostgresDirectoryDeps): Promise<Directory> {
   const directory = new PostgresDirectory(deps);
@@ -96,7 +96,7 @@ class PostgresDirectory implements Directory {
   #running = 0;
   #answeredMs = Number.NEGATIVE_INFINITY;
   #awaySinceMs: number | undefined;
-  /** True when the database has refused us, which only a person can change. */
+  /** True when the database has refused Grove, which only an operator can change. */
   isRefused = false;
 
   constructor(deps: PostgresDirectoryDeps) {
@@ -267,7 +267,7 @@ class PostgresDirectory implements Directory {
     await this.#closing;
   }
 
-  /** Runs a command until it has an outcome that is the database's, or its time is up. Every command may be repeated without harm. */
+  /** Runs a command until the database decides it or its time is up; any command may be repeated. */
   async #run<Result>(use: Use, command: (now: nodeCommands.Moment) => Plan<Result>): Promise<Result> {
     if (this.#closing !== undefined) throw unavailable("the metadata store is closed");
     if (this.#running >= DIRECTORY_QUEUE_MAX) {
@@ -307,7 +307,7 @@ class PostgresDirectory implements Directory {
       return isYoung && this.#answeredMs > 0 && !isRefusal(error.cause) ? error.restMs + 1 : undefined;
     }
     if (isGroveError(error)) return undefined;
-    // Between half and the whole, so that those who met do not meet again.
+    // Between half and the whole, so that conflicting commands do not meet again.
     return remedyOf(error) === "none" ? undefined : 2 ** Math.min(retries, 7) * (0.5 + systemFraction() / 2);
   }
 
@@ -318,7 +318,7 @@ class PostgresDirectory implements Directory {
   ): Promise<Result> {
     const { client, release } = await use.connections.acquire(Math.max(endMs - performance.now(), 1));
     let isLate = false;
-    // Ending a connection in the middle of a statement fails the statement, also when the server has fallen asleep.
+    // To end a connection in a statement fails the statement, even when the server has fallen asleep.
     const timer = setTimeout(
       () => {
         isLate = true;
@@ -348,11 +348,11 @@ class PostgresDirectory implements Directory {
     const now = `SELECT ${this.#nowSql()} AS now_ms, (SELECT value FROM settings WHERE key = 'cluster_id') AS cluster_id`;
     const begin = holds === "read" ? "" : "BEGIN ISOLATION LEVEL READ COMMITTED; ";
     const lock = holds === "all" ? "SELECT value FROM settings WHERE key = 'mutex' FOR UPDATE; " : "";
-    // Each statement after the lock sees what those who held it before have left.
+    // Each statement after the lock sees the results of earlier holders.
     const answers = await client.query(begin + lock + now);
     const last = (Array.isArray(answers) ? answers.at(-1) : answers) as QueryResult;
     const { now_ms, cluster_id } = last.rows[0] as { now_ms: bigint; cluster_id: string | null };
-    // Somebody has put another database in this one's place.
+    // Another database stands in this one's place.
     if (this.#clusterId !== undefined && cluster_id !== this.#clusterId) throw otherStore();
     const result = await this.#follow(client, command(momentOf(Number(now_ms))));
     if (holds !== "read") await client.query("COMMIT");
@@ -365,12 +365,12 @@ class PostgresDirectory implements Directory {
     return step.value;
   }
 
-  /** On each new connection: the tables are there, and they are this cluster's. An empty store becomes this cluster's again. */
+  /** Checks a new connection's tables: they are this cluster's; an empty store becomes its own again. */
   async #prepare(client: ClientBase): Promise<void> {
     try {
       await (this.#makesTables ? migrate(client) : requireTables(client));
     } catch (error) {
-      // A newer Grove has been here: this one must not touch what it does not know.
+      // A newer Grove has been here: this one must not touch a schema that it does not know.
       if (isGroveError(error, "BAD_ARGUMENT")) this.#fail(error);
       throw error;
     }
@@ -397,7 +397,7 @@ class PostgresDirectory implements Directory {
     }
   }
 
-  /** Asks the database something when nobody has lately, so that its coming and going are noticed. */
+  /** Queries the database when no call has done so lately, so that outages and recoveries are noticed. */
   #look(): void {
     const isFresh = performance.now() - this.#answeredMs < POSTGRES_PROBE_INTERVAL_MS;
     if (!isFresh || !this.#state.available) this.clusterId().catch(() => undefined);
@@ -410,12 +410,12 @@ class PostgresDirectory implements Directory {
     this.#tell({ available: true });
   }
 
-  /** The failure for the caller; what it says of the database is told to those who watch. */
+  /** The failure for the caller; reports the database's state to the listeners. */
   #judged(error: unknown): GroveError {
     if (isGroveError(error, "OVERLOADED")) return error;
     const cause = error instanceof ConnectFailure ? error.cause : error;
     if (isGroveError(cause) && !(error instanceof ConnectFailure) && cause.code !== "STORE_UNAVAILABLE") {
-      // The rules of the store have refused, so that it works.
+      // The rules of the store have refused, so the database works.
       this.#answered();
       return cause;
     }
@@ -423,7 +423,7 @@ class PostgresDirectory implements Directory {
     if (this.#closing !== undefined) return unavailable("the metadata store is closed");
     this.isRefused = isRefusal(cause);
     this.#tell({ available: false, reason: failure.message });
-    // At the start these end the process; later they are nothing that a caller could do anything about.
+    // At the start these end the process; later a caller could do nothing about them.
     const isCallers = this.#answeredMs === Number.NEGATIVE_INFINITY || failure.code === "STORE_UNAVAILABLE";
     return isCallers ? failure : unavailable(failure.message);
   }

@@ -1,4 +1,4 @@
-// What a failure of the database means: whether to try again, and what to tell. Passwords and URLs appear in none of it.
+// Classifies failures of the database: retry or not, and what to report, without passwords and URLs.
 import { GroveError } from "#base/errors.ts";
 
 /** What may be done about a failed statement or connection. */
@@ -7,14 +7,14 @@ export type Remedy =
   | "again"
   /** The connection is lost or leads to a server that takes no changes: the same again, on another one. */
   | "reconnect"
-  /** Nothing that trying again at once would change. */
+  /** An immediate retry changes nothing. */
   | "none";
 
-/** SQLSTATE: serialisation failure, deadlock, and a row that somebody else made first. */
+/** SQLSTATE: serialisation failure, deadlock, and a row that another transaction made first. */
 const AGAIN: ReadonlySet<string> = new Set(["40001", "40P01", "23505"]);
 /**
- * Shut down by the administrator, by a crash, or starting; idle too long in a transaction or a session; a server that only reads; and
- * tables that have gone, since somebody restores the database.
+ * Shutdown by the administrator or a crash, and start; idle too long in a transaction or session; a read-only
+ * server; tables that are gone during a restore.
  */
 const RECONNECT: ReadonlySet<string> = new Set([
   "57P01",
@@ -26,7 +26,7 @@ const RECONNECT: ReadonlySet<string> = new Set([
   "42P01",
   "3F000",
 ]);
-/** What a restart of the database does not heal. */
+/** Refusals that a restart of the database does not heal. */
 const REFUSED: ReadonlySet<string> = new Set(["28P01", "28000", "3D000", "42501"]);
 
 const TEXTS: Readonly<Record<string, string>> = {
@@ -47,17 +47,17 @@ const TEXTS: Readonly<Record<string, string>> = {
 export function remedyOf(error: unknown): Remedy {
   const code = codeOf(error);
   if (AGAIN.has(code)) return "again";
-  // Class 08 is the connection; what has no SQLSTATE came from the socket or from pg itself.
+  // Class 08 is the connection; an error without SQLSTATE came from the socket or from pg itself.
   const isSqlState = /^[0-9A-Z]{5}$/.test(code) && code !== "EPIPE";
   return RECONNECT.has(code) || code.startsWith("08") || !isSqlState ? "reconnect" : "none";
 }
 
-/** True when the database will not have us, or is not ours, which a person must put right. */
+/** True when the database refuses Grove or is another cluster's, which an operator must correct. */
 export function isRefusal(error: unknown): boolean {
   return REFUSED.has(codeOf(error)) || (error instanceof GroveError && error.code !== "STORE_UNAVAILABLE");
 }
 
-/** The failure as the rest of Grove knows it. */
+/** The failure as a GroveError. */
 export function toStoreError(error: unknown): GroveError {
   if (error instanceof GroveError) return error;
   const code = codeOf(error);
@@ -71,7 +71,7 @@ function codeOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-/** Undefined table stands for all that is not where it was: the next connection looks what is there. */
+/** Undefined table stands for everything that was moved: the next connection checks what is there. */
 export function otherStore(): Error {
   return Object.assign(new Error("the database is another one"), { code: "42P01" });
 }

@@ -1,13 +1,13 @@
-// Time as a store in PostgreSQL counts it: by the clock of the database.
+// Time of a store in PostgreSQL: by the clock of the database.
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { Moment } from "./node-commands.ts";
 
-/** Time by the database's clock alone, which may be set, and may be another one after a failover: neither stretches a lease by much. */
+/** Time by the database's clock alone: a set clock, or another server's, stretches no lease by much. */
 export function momentOf(wallMs: number): Moment {
   return {
     wallMs,
     isLive: ({ last_seen_ms }) => Math.abs(wallMs - Number(last_seen_ms)) < NODE_LEASE_MS,
-    // The rows say all there is to say.
+    // The rows hold everything.
     renew: () => undefined,
     placementWaitMs: (sinceMs) =>
       Math.abs(wallMs - sinceMs) < NODE_LEASE_MS

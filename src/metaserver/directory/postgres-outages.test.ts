@@ -1,4 +1,4 @@
-// What becomes of the store in PostgreSQL when its database fails in every way that it can (M-09).
+// The store in PostgreSQL under every kind of failure of its database (M-09).
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -54,7 +54,7 @@ async function eventually<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A connection of somebody else. */
+/** A connection of another program. */
 async function connect(t: TestContext): Promise<pg.Client> {
   const client = new pg.Client({ host: server.socketFolder, port: server.port, user: "grove", database });
   client.on("error", () => undefined);
@@ -118,7 +118,7 @@ test(
       return true;
     });
     await server.start();
-    // Nobody calls; it looks by itself.
+    // Without a call; it checks by itself.
     while (states.at(-1)?.available !== true) await delay(50);
     assert.ok(states.some(({ available }) => !available));
     assert.equal(await directory.clusterId(), undefined);
@@ -185,7 +185,7 @@ test(
   async (t) => {
     const directory = await open(t);
     await directory.register(registration("a"));
-    // Another process with the settings of a MetaServer, that holds the lock and says no more.
+    // Another process with the settings of a MetaServer, which holds the lock and falls silent.
     const gone = await connect(t);
     await gone.query("SET idle_in_transaction_session_timeout TO 3000");
     await gone.query("BEGIN; SELECT value FROM grove.settings WHERE key = 'mutex' FOR UPDATE");

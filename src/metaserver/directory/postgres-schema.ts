@@ -1,11 +1,11 @@
-// The tables of the metadata store in PostgreSQL, in a schema of their own, and how older ones become newer.
+// The tables of the metadata store in PostgreSQL, in a schema of their own, and their migrations.
 import type { ClientBase } from "pg";
 import { GroveError } from "#base/errors.ts";
 import { requireKnownSchema } from "#os/state-file.ts";
 
 /**
- * Each entry takes the schema one version further, in a transaction of its own. Entries are never changed, only added. The tables are
- * those of SQLite, column by column.
+ * Each entry takes the schema one version further, in a transaction of its own. Entries are never changed,
+ * only added. The tables equal SQLite's, column by column.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -88,12 +88,12 @@ const MIGRATIONS: readonly string[] = [
 /** The schema version that this program writes. */
 const SCHEMA_VERSION: number = MIGRATIONS.length;
 
-/** A number of our own, so that two processes that find an empty database do not both make the tables: "GrvM" in ASCII. */
+/** A number of Grove's own, "GrvM" in ASCII, so that only one of two processes makes the tables. */
 const ADVISORY_LOCK = 0x47_72_76_4d;
 
-/** Undefined table, undefined schema: a database that Grove has not been in. */
+/** Undefined table, undefined schema: a database without Grove's tables. */
 const NOT_MADE: ReadonlySet<unknown> = new Set(["42P01", "3F000"]);
-/** Undefined function, feature not supported: servers that speak the protocol and have no advisory locks. */
+/** Undefined function, feature not supported: servers with PostgreSQL's protocol and no advisory locks. */
 const NO_LOCKS: ReadonlySet<unknown> = new Set(["42883", "0A000"]);
 
 /** Makes or migrates the tables. Throws BAD_ARGUMENT for those of a newer version, and what pg throws. */
@@ -101,10 +101,10 @@ export async function migrate(client: ClientBase): Promise<void> {
   if ((await versionOf(client)) === SCHEMA_VERSION) return;
   await inTransaction(client, async () => {
     await lock(client);
-    // Others may have been faster.
+    // Another process may have been faster.
     const version = await versionOf(client, { inTransaction: true });
     if (version === 0) {
-      // Where it exists, the user may be allowed no more than to use it.
+      // Where it exists, the user may have no right but to use it.
       const { rows } = await client.query("SELECT nspname FROM pg_namespace WHERE nspname = 'grove'");
       if (rows.length === 0) await client.query("CREATE SCHEMA grove");
       const current = await client.query("SELECT current_schema() AS name");
@@ -120,7 +120,7 @@ export async function migrate(client: ClientBase): Promise<void> {
   });
 }
 
-/** Throws BAD_ARGUMENT unless the tables are there as this program knows them. */
+/** Throws BAD_ARGUMENT unless the tables have this program's version. */
 export async function requireTables(client: ClientBase): Promise<void> {
   const version = await versionOf(client);
   if (version === SCHEMA_VERSION) return;
@@ -156,7 +156,7 @@ async function lock(client: ClientBase): Promise<void> {
     await client.query("SELECT pg_advisory_xact_lock($1)", [ADVISORY_LOCK]);
   } catch (error) {
     if (!NO_LOCKS.has((error as { code?: unknown }).code)) throw error;
-    // There a table that is made twice fails one of the two, which then looks again.
+    // There one of two processes that make a table fails, and then checks again.
     await client.query("ROLLBACK TO SAVEPOINT lock");
   }
 }

@@ -1,4 +1,4 @@
-// Two MetaServers on one database: whatever they are asked at the same moment, they answer as one would.
+// Two MetaServers on one database: they answer concurrent commands as one would.
 import assert from "node:assert/strict";
 import { after, before, type TestContext, test } from "node:test";
 import fc from "fast-check";
@@ -109,7 +109,7 @@ test("an address that two people bring at once belongs to one of them everywhere
   assert.equal(admitted.filter(Boolean).length, 10);
 });
 
-/** One command of a run: at which MetaServer, by which node, about which user. */
+/** One command of a run: the MetaServer, the node, the user. */
 const step = fc.record({
   kind: fc.constantFrom("locate", "claim", "register", "beat", "grant", "tick"),
   store: fc.nat(1),
@@ -163,7 +163,7 @@ test(
                   else if (version === known.version) known.granted.add(granted);
                 }
               } catch (error) {
-                // What the rules refuse; never a failure of the store.
+                // A refusal by the rules; never a failure of the store.
                 assert.ok(
                   isGroveError(error, "FENCED", "WRONG_NODE", "STARTING", "NODE_DRAINING"),
                   String(error),

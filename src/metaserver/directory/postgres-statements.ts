@@ -1,11 +1,11 @@
-// The statements of plans in PostgreSQL's words: numbered marks, values as text.
+// The statements of plans in PostgreSQL's syntax: numbered marks, values as text.
 import type { ClientBase } from "pg";
 import type { SqlAnswer, SqlAsk } from "./sql-plan.ts";
 
-/** Statements whose marks have been numbered; those of many rows come in many lengths. */
+/** Statements with numbered marks that are kept; those of many rows come in many lengths. */
 const STATEMENTS_KEPT = 256;
 
-/** Asks the database what plans ask for. */
+/** Runs the statements of plans on the database. */
 export class PostgresStatements {
   readonly #texts = new Map<string, string>();
 
@@ -24,7 +24,7 @@ export class PostgresStatements {
   }
 }
 
-/** Ends a transaction without a trace; false when the connection could not even do that. */
+/** Rolls a transaction back; false when the connection is broken. */
 export async function rolledBack(client: ClientBase): Promise<boolean> {
   return client.query("ROLLBACK").then(
     () => true,

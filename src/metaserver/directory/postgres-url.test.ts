@@ -1,4 +1,4 @@
-// URLs of the PostgreSQL store: what they mean, what is refused, and where a password is found when they have none.
+// URLs of the PostgreSQL store: their meaning, their refusals, and the sources of a missing password.
 import assert from "node:assert/strict";
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,10 +1,10 @@
-// Reads `postgres://…` into what a connection needs, and finds the password where it was not written into the URL.
+// Parses `postgres://…` into connection settings, and finds a password that the URL lacks.
 import { readFile, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { GroveError } from "#base/errors.ts";
 
-/** How far the server's certificate is believed, as libpq names it. */
+/** Trust in the server's certificate, as libpq names it. */
 type SslMode = "disable" | "require" | "verify-ca" | "verify-full";
 
 /** One database server. */
@@ -16,11 +16,11 @@ export interface PostgresHost {
 
 /** Where the database is and how to reach it. */
 export interface PostgresSettings {
-  /** Tried in turn; the one that takes changes is used. */
+  /** Tried in turn; the primary is used. */
   readonly hosts: readonly [PostgresHost, ...PostgresHost[]];
   readonly user: string;
   readonly database: string;
-  /** As the URL has it; elsewhere it is looked for at each connection, so that it may change. */
+  /** The URL's password; another source is read at each connection, so that it may change. */
   readonly password: string | undefined;
   readonly sslMode: SslMode;
   /** Files of PEM. */
@@ -48,15 +48,15 @@ export function isPostgresUrl(url: string): boolean {
   return /^postgres(?:ql)?:/.test(url);
 }
 
-/** True when a password stands in the URL, so that whoever sees the URL has it. */
+/** True when the URL holds a password and so must not be shown. */
 export function hasPassword(url: string): boolean {
   const [, userInfo = "", , , query = ""] = FORM.exec(url) ?? [];
   return userInfo.includes(":") || new URLSearchParams(query).has("password");
 }
 
 /**
- * Reads a URL; what it leaves out comes from PGHOST, PGPORT, PGUSER, PGDATABASE, PGSSLMODE and PGSSLROOTCERT. Throws BAD_ARGUMENT with
- * a sentence that quotes nothing of it.
+ * Parses a URL; missing parts come from PGHOST, PGPORT, PGUSER, PGDATABASE, PGSSLMODE and PGSSLROOTCERT.
+ * Throws BAD_ARGUMENT with a sentence that quotes nothing of it.
  */
 export function parsePostgresUrl(url: string, env: Environment): PostgresSettings {
   const [whole, userInfo = "", authority = "", path = "", query = ""] = FORM.exec(url) ?? [];
@@ -90,12 +90,12 @@ export function parsePostgresUrl(url: string, env: Environment): PostgresSetting
   };
 }
 
-/** True for a server that is reached without leaving the machine. */
+/** True for a server on this machine. */
 function isLocal({ host }: PostgresHost): boolean {
   return host.startsWith("/") || /^(?:127(?:\.\d+){3}|::1|localhost)$/.test(host);
 }
 
-/** Unlike libpq, which falls back to plain text without a word: what leaves the machine is encrypted unless that was asked for. */
+/** Encrypts what leaves the machine unless the URL says otherwise; libpq falls back to plain text. */
 function parseSslMode(mode: string | undefined, hosts: readonly PostgresHost[]): SslMode {
   const chosen = mode ?? (hosts.every(isLocal) ? "disable" : "verify-full");
   if (SSL_MODES.includes(chosen)) return chosen as SslMode;
@@ -130,8 +130,8 @@ function bad(what: string): GroveError {
 }
 
 /**
- * The password for a host: the URL's, PGPASSWORD, or the line of PGPASSFILE (else ~/.pgpass) that fits. Throws BAD_ARGUMENT when
- * there is none, and when others may read the file.
+ * The password for a host: the URL's, PGPASSWORD, or the matching line of PGPASSFILE (else ~/.pgpass). Throws
+ * BAD_ARGUMENT when there is none, and when others may read the file.
  */
 export async function findPassword(
   settings: PostgresSettings,

@@ -1,21 +1,21 @@
-// Nodes that an operator has taken out of the cluster: the keys with which they are not taken back before they have joined anew, as plans (D19, D20).
+// Keys of nodes that an operator has removed, refused until the node has joined anew, as plans (D19, D20).
 import { GroveError } from "#base/errors.ts";
 import type { Speaker } from "./directory.ts";
 import { get, type Plan, run } from "./sql-plan.ts";
 
-/** Beside the settings: a table of its own would shut out every MetaServer and console of the version before. One for each id that was removed. */
+/** A setting per removed id: a new table would shut out MetaServers and consoles of the version before. */
 const PREFIX = "removed_node:";
 const REMOVED_KEYS_MAX = 16;
 
-/** Notes the keys of a node that is taken out; one without any has proven nothing, and nothing can be held against it. */
+/** Records the keys of a removed node; one without any has proven nothing, so nothing bars it. */
 export function* noteRemoved(fsId: string, keys: readonly (string | null)[]): Plan<void> {
   const known = yield* removedKeys(fsId);
-  // The newest first: an id that goes and comes again and again has a few.
+  // The newest first: an id that comes and goes has a few.
   const all = new Set([...keys.filter((key) => key !== null), ...known]);
   yield* putKeys(fsId, [...all].slice(0, REMOVED_KEYS_MAX));
 }
 
-/** Throws CLIENT_CERT_REQUIRED for a node that was taken out and has not joined anew since. */
+/** Throws CLIENT_CERT_REQUIRED for a removed node that has not joined anew since. */
 export function* requireNotRemoved(fsId: string, speaker: Speaker): Plan<void> {
   if (speaker.kind === "mock" || !(yield* removedKeys(fsId)).includes(speaker.keyFingerprint)) return;
   throw new GroveError(
@@ -25,7 +25,7 @@ export function* requireNotRemoved(fsId: string, speaker: Speaker): Plan<void> {
   );
 }
 
-/** The node has joined anew with this key; what else was held against its id stays. */
+/** Readmits a node that has joined anew with this key; the other keys of its id stay refused. */
 export function* readmitNode(fsId: string, keyFingerprint: string): Plan<void> {
   const known = yield* removedKeys(fsId);
   if (known.includes(keyFingerprint))

@@ -1,4 +1,4 @@
-// Takes over what a registering node says of its roots, without ever overwriting what the store knows better (D19).
+// Takes over a registering node's list of roots, without overwriting newer state of the store (D19).
 import type { HeldRoot, RootConflict } from "./directory.ts";
 import { all, type Plan, rowsOfMarks, run, type SqlValue } from "./sql-plan.ts";
 import type { SubjectRecord } from "./subject.ts";
@@ -11,12 +11,13 @@ interface RecordedRoot {
   readonly version: bigint;
 }
 
-/** Roots or grants that one statement takes: far fewer values than any database bounds them to. */
+/** Roots or grants that one statement takes: far fewer values than any database's limit. */
 const BATCH = 500;
 
 /**
- * Records the roots and grants of a node, or a page of them. A root that the store lacks is added, which is how a lost store is rebuilt; one that it has
- * placed elsewhere yields only while nobody holds it there; every other difference is a conflict, and the store's word stays.
+ * Records the roots and grants of a node, or a page of them. Adds a root that the store lacks, which rebuilds
+ * a lost store. A root placed elsewhere yields only while no node holds it there; every other difference is a
+ * conflict, and the store's state stays.
  */
 export function* registerRoots(
   fsId: string,
@@ -61,7 +62,7 @@ function* recordedOf(batch: readonly HeldRoot[]): Plan<Map<string, RecordedRoot>
   return new Map(rows.flatMap((row) => [[row.owner, row] as const, [row.root_id, row] as const]));
 }
 
-/** What stands against a root, if anything does. */
+/** The conflict of a root; undefined for none. */
 function inTheWay(
   held: HeldRoot,
   at: {
@@ -98,8 +99,8 @@ function* recordRoots(fsId: string, roots: readonly HeldRoot[], nowWallMs: numbe
 }
 
 /**
- * The list replaces every grant up to its version, ended ones too: what is older than a registration counts no more. A newer one came by a
- * message of its own and stays.
+ * Replaces every grant up to the list's version, ended ones too: an older state no longer counts. A newer
+ * grant came by a message of its own and stays.
  */
 function* recordGrants(roots: readonly HeldRoot[]): Plan<void> {
   const version = "(SELECT r.version FROM roots r WHERE r.owner = grants.owner)";
@@ -124,7 +125,10 @@ function* recordGrants(roots: readonly HeldRoot[]): Plan<void> {
   }
 }
 
-/** Who signs in as a root's owner is what the node that guards the files says (D21), unless an operator has said otherwise since. */
+/**
+ * Records the persons of roots' owners by the node that guards the files (D21), unless an operator has
+ * rebound them since.
+ */
 function* recordSubjects(roots: readonly HeldRoot[]): Plan<void> {
   const told = roots.flatMap(({ owner, subject }) =>
     subject === undefined || subject.subject === "" ? [] : [{ username: owner, ...subject }],

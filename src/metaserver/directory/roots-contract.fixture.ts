@@ -1,4 +1,4 @@
-// The part of the metadata store's contract that is about roots and grants: placement, claims, rebuilding, versions.
+// The contract of the metadata store about roots and grants: placement, claims, rebuilding, versions.
 import assert from "node:assert/strict";
 import { NODE_LEASE_MS, ROOTS_LISTED_MAX } from "#base/limits.ts";
 import type { NodeRegistration } from "./directory.ts";
@@ -274,7 +274,7 @@ export function testRoots(contract: Contract): void {
       assert.equal(await directory.admitSubject("u@example.com", person("1", "other.example.com")), false);
       const again = await store.reopen();
       assert.equal(await again.admitSubject("u@example.com", person("2")), false);
-      // Where the node that guards the files knows the person otherwise, its word counts.
+      // Where the node that guards the files knows another person, its entry counts.
       const roots = [{ owner: "u@example.com", rootId: "R1", version: 1n, grants: [], subject: person("2") }];
       await again.register(registration("a", { roots }));
       assert.equal(await again.admitSubject("u@example.com", person("2")), true);
@@ -323,7 +323,7 @@ export function testRoots(contract: Contract): void {
       await refused("STARTING", directory.setGrant(change));
       await directory.heartbeat(beat("a", 1));
       assert.equal(await directory.setGrant(change), true);
-      // What is older than the state that a registration has told counts no more, and leaves nothing behind.
+      // A grant older than a registration's state no longer counts, and leaves nothing behind.
       await directory.register(
         registration("a", { roots: [{ owner, rootId: "R", version: 5n, grants: [] }] }),
       );
@@ -354,7 +354,7 @@ export function testRoots(contract: Contract): void {
     await refused("WRONG_NODE", change(9n, "v@example.com", true, "b"));
     assert.deepEqual(await directory.rootsSharedWith("v@example.com"), []);
     assert.equal((await directory.rootsSharedWith("w@example.com")).length, 1);
-    // A registration with the state of version 2 cannot bring back what version 3 ended; one of version 4 decides all.
+    // A registration with version 2 cannot restore what version 3 ended; one of version 4 decides all.
     const held = (version: bigint, user: string): NodeRegistration["roots"] => [
       { owner: "u@example.com", rootId: rootId ?? "", version, grants: [{ path: "/docs", user }] },
     ];

@@ -1,4 +1,4 @@
-// The commands of the metadata store about security events that MetaServers have seen, as plans (spec 5.7, D22).
+// The commands of the metadata store about MetaServers' security events, as plans (spec 5.7, D22).
 import { GroveError } from "#base/errors.ts";
 import type { SecurityReport } from "./directory.ts";
 import { all, type Plan, run } from "./sql-plan.ts";
@@ -8,10 +8,10 @@ export const METASERVERS_HEARD_MAX = 64;
 /** Bytes of one MetaServer's security events in the store: 100 of them. */
 export const SECURITY_REPORT_MAX_BYTES = 65_536;
 
-/** Beside the settings: a table of its own would shut out every MetaServer and console of the version before. */
+/** A setting, since a new table would shut out every MetaServer and console of the version before. */
 const PREFIX = "security_events:";
 
-/** What each MetaServer has told last, by its name. */
+/** The last report of each MetaServer, by its name. */
 export function* securityReports(): Plan<SecurityReport[]> {
   const rows = yield* all<{ key: string; value: string }>(
     "SELECT key, value FROM settings WHERE key LIKE ? ORDER BY key LIMIT ?",
@@ -21,7 +21,7 @@ export function* securityReports(): Plan<SecurityReport[]> {
   return rows.map(({ key, value }) => ({ source: key.slice(PREFIX.length), document: value }));
 }
 
-/** Puts a report in the place of that MetaServer's last one; where there are too many, in that of the one silent for longest. */
+/** Replaces a MetaServer's last report; when there are too many, that of the one silent for longest. */
 export function* putSecurityReport({ source, document }: SecurityReport): Plan<void> {
   if (!/^[\u0021-\u007e]{1,300}$/.test(source) || Buffer.byteLength(document) > SECURITY_REPORT_MAX_BYTES)
     throw new GroveError("BAD_ARGUMENT", "that is no report of security events");
@@ -37,7 +37,7 @@ export function* putSecurityReport({ source, document }: SecurityReport): Plan<v
   );
 }
 
-/** Ids of events are ordered by time; what is no report is as old as can be. */
+/** Ids of events are ordered by time; an invalid report counts as the oldest. */
 function newestIn({ document }: SecurityReport): string {
   return /.*"id":"([^"]*)"/.exec(document)?.[1] ?? "";
 }

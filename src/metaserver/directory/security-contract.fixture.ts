@@ -1,4 +1,4 @@
-// The promises of the metadata store about security events of MetaServers, as tests for every implementation.
+// The contract of the metadata store about security events of MetaServers, for every implementation.
 import assert from "node:assert/strict";
 import type { SecurityReport } from "./directory.ts";
 import { METASERVERS_HEARD_MAX, SECURITY_REPORT_MAX_BYTES } from "./security-commands.ts";

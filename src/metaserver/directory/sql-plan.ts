@@ -1,17 +1,17 @@
-// Commands as plans: what is asked of the database, one statement after the other, without saying which database it is.
+// Commands as plans: sequences of statements that are independent of the database.
 
-/** What a statement's `?` stand for. */
+/** Values for a statement's `?`. */
 export type SqlValue = string | bigint | number | null;
 
-/** One statement that a plan asks for. */
+/** One statement of a plan. */
 export interface SqlAsk {
   readonly sql: string;
   readonly values: readonly SqlValue[];
-  /** The rows that it finds are locked until the plan ends, where several processes write to the database. */
+  /** Locks the found rows until the plan ends, where several processes write to the database. */
   readonly locks?: boolean;
 }
 
-/** What the database says. */
+/** The database's answer. */
 export interface SqlAnswer {
   /** Integers as bigint. */
   readonly rows: readonly unknown[];
@@ -19,7 +19,7 @@ export interface SqlAnswer {
   readonly changes: number;
 }
 
-/** A command that yields its statements and is given their answers, so that the same words run on every database. */
+/** A command that yields statements and receives answers, so that the same code runs on every database. */
 export type Plan<Result> = Generator<SqlAsk, Result, SqlAnswer>;
 
 /** All rows of a query. */
@@ -37,7 +37,7 @@ export function* getLocked<Row>(sql: string, ...values: SqlValue[]): Plan<Row | 
   return (yield { sql, values, locks: true }).rows[0] as Row | undefined;
 }
 
-/** Runs a change and tells how many rows it touched. */
+/** Runs a change and returns how many rows it touched. */
 export function* run(sql: string, ...values: SqlValue[]): Plan<number> {
   return (yield { sql, values }).changes;
 }

@@ -1,8 +1,8 @@
-// One connection to the store's file, with its prepared statements kept and its integers exact.
+// One connection to the store's file, with cached prepared statements and exact integers.
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Plan, SqlAnswer, SqlAsk } from "./sql-plan.ts";
 
-/** How long a command waits for a reader of another process that holds the file. */
+/** How long a command waits for a reader of another process that locks the file. */
 const BUSY_TIMEOUT_MS = 5_000;
 
 /** Prepared statements kept; those of many rows come in many lengths. */
@@ -19,7 +19,7 @@ export class SqlSession {
   readonly database: DatabaseSync;
   readonly #statements = new Map<string, Prepared>();
 
-  /** FULL flushes each commit before it returns; NORMAL leaves that to the next FULL one or to the operating system. */
+  /** FULL flushes each commit before it returns; NORMAL leaves that to the next FULL one or to the OS. */
   constructor(path: string, mode: "FULL" | "NORMAL" | "read-only") {
     const readOnly = mode === "read-only";
     this.database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly });

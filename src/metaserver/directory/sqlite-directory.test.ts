@@ -1,4 +1,4 @@
-// Runs the store's contract on SQLite, and shows what is particular to a file.
+// Runs the store's contract on SQLite, and tests what is particular to a file.
 import assert from "node:assert/strict";
 import { readdir, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

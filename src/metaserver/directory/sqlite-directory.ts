@@ -1,4 +1,4 @@
-// The metadata store in one SQLite file: hands each command to the worker that owns the file.
+// The metadata store in one SQLite file: passes each command to the worker that owns the file.
 import { Worker } from "node:worker_threads";
 import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
@@ -31,10 +31,10 @@ import type { Now, SqliteStore } from "./sqlite-store.ts";
 import type { StoreCommand, WorkerReply, WorkerRequest, WorkerStart } from "./sqlite-worker.ts";
 import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
 
-/** How often a MetaServer with a store of its own counts the time that it was there to hear heartbeats. */
+/** Interval in which a MetaServer with its own store counts the time that it could receive heartbeats. */
 export const LEASE_LOOK_INTERVAL_MS = 1_000;
 
-/** What the store on SQLite is made from. */
+/** Dependencies of the store on SQLite. */
 export interface SqliteDirectoryDeps {
   /** Path of the file; its folder exists. */
   readonly path: string;
@@ -42,8 +42,8 @@ export interface SqliteDirectoryDeps {
 }
 
 /**
- * Opens a store that another process writes, for reading alone (D19). Throws STORE_UNAVAILABLE when there is none yet, or when it is of
- * an older Grove, BAD_ARGUMENT for a file of a newer one or of another program.
+ * Opens a store that another process writes, read-only (D19). Throws STORE_UNAVAILABLE for a missing one or
+ * one of an older Grove, BAD_ARGUMENT for a file of a newer one or of another program.
  */
 export async function openSqliteReader(deps: SqliteDirectoryDeps): Promise<DirectoryReader> {
   const directory = new SqliteDirectory(deps, "reader");
@@ -52,8 +52,8 @@ export async function openSqliteReader(deps: SqliteDirectoryDeps): Promise<Direc
 }
 
 /**
- * Opens a store that a MetaServer may be using, to enrol nodes in it, give them up or remove them: nothing of that goes by the writer's leases, so that
- * a second one does no harm. Throws as `openSqliteReader` does.
+ * Opens a store to enrol, give up or remove nodes while a MetaServer may use it: none of that depends on the
+ * writer's leases. Throws as `openSqliteReader` does.
  */
 export async function openSqliteNodes(deps: SqliteDirectoryDeps): Promise<NodeStore> {
   const directory = new SqliteDirectory(deps, "enroller");
@@ -72,8 +72,9 @@ interface Waiting {
 const WORKER = import.meta.url.endsWith(".ts") ? "./sqlite-worker.ts" : "./sqlite-worker.js";
 
 /**
- * Opens or makes the store (D19). One process at a time writes; others may open the file read-only. Throws BAD_ARGUMENT for a file of
- * a newer Grove or of another program, DATA_IN_USE while another process has it, STORE_UNAVAILABLE when it cannot be opened.
+ * Opens or makes the store (D19). One process at a time writes; others may open the file read-only. Throws
+ * BAD_ARGUMENT for a file of a newer Grove or of another program, DATA_IN_USE while another process has it,
+ * STORE_UNAVAILABLE when it cannot be opened.
  */
 export async function openSqliteDirectory(deps: SqliteDirectoryDeps): Promise<Directory> {
   const directory = new SqliteDirectory(deps, "owner");
@@ -84,7 +85,7 @@ export async function openSqliteDirectory(deps: SqliteDirectoryDeps): Promise<Di
 class SqliteDirectory implements Directory {
   readonly failed: Promise<Error>;
   readonly opened: Promise<unknown>;
-  /** A MetaServer that stood still heard no heartbeat: that ends no lease. */
+  /** A suspended MetaServer received no heartbeat, so its clock ends no lease. */
   readonly #clock: AwakeClock;
   readonly #stopLooking: () => void;
   readonly #worker: Worker;

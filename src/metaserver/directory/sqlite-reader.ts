@@ -1,4 +1,4 @@
-// The metadata store's file as another process reads it while the MetaServer has it open; lives inside the worker (D19).
+// Reads the store's file from another process while the MetaServer has it open; runs in the worker (D19).
 import { statSync } from "node:fs";
 import { GroveError } from "#base/errors.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
@@ -31,17 +31,17 @@ import { userStates } from "./user-state-commands.ts";
 
 interface OpenFile {
   readonly session: SqlSession;
-  /** Device and number of the file, which change when the store was lost and made again. */
+  /** Device and inode number of the file, which change when the store was lost and made again. */
   readonly place: string;
 }
 
-/** Reads a store that another process writes, or enrols nodes in it; a file that was replaced is opened again. */
+/** Reads a store that another process writes, or enrols nodes in it; a replaced file is opened again. */
 export class SqliteReader {
   readonly #path: string;
   readonly #mode: "read-only" | "FULL";
   #file: OpenFile | undefined;
 
-  /** Throws STORE_UNAVAILABLE when there is no store yet, BAD_ARGUMENT for a file of another schema or program. */
+  /** Throws STORE_UNAVAILABLE without a store, BAD_ARGUMENT for a file of another schema or program. */
   constructor(path: string, role: "reader" | "enroller") {
     this.#path = path;
     this.#mode = role === "reader" ? "read-only" : "FULL";
@@ -133,7 +133,7 @@ export class SqliteReader {
     try {
       return use(this.#open());
     } catch (error) {
-      // Whatever is wrong with the connection, the next one may be better: the file is not ours to give up.
+      // After any error the next connection may work: a reader never gives the file up.
       this.close();
       throw error;
     }
@@ -170,7 +170,7 @@ function placeOf(path: string): string {
   }
 }
 
-/** Leases as far as the file tells: the writer counts them on its steady clock, and writes the wall's time of each sign of life. */
+/** Leases by the file: the writer counts them on its steady clock, and writes each heartbeat's wall time. */
 function readersMoment(now: Now): nodeCommands.Moment {
   const refuse = (): never => {
     throw new TypeError("a reader changes nothing");

@@ -1,12 +1,12 @@
-// The tables of the metadata store in SQLite, and how an older file becomes a newer one.
+// The tables of the metadata store in SQLite, and their migrations.
 import type { DatabaseSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { requireKnownSchema } from "#os/state-file.ts";
 
-/** Marks the file as ours: "GrvM" in ASCII. */
+/** Marks the file as Grove's: "GrvM" in ASCII. */
 const APPLICATION_ID = 0x47_72_76_4d;
 
-/** Each entry takes the schema one version further, in a transaction of its own. Entries are never changed, only added. */
+/** Each entry takes the schema one version further in its own transaction. Entries are only added. */
 const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -97,7 +97,10 @@ const MIGRATIONS: readonly string[] = [
 /** The schema version that this program writes. */
 export const SCHEMA_VERSION: number = MIGRATIONS.length;
 
-/** Refuses a file that whoever only reads cannot read. Throws BAD_ARGUMENT, or STORE_UNAVAILABLE for one that the MetaServer has yet to bring up to date. */
+/**
+ * Refuses a file that a reader cannot use. Throws BAD_ARGUMENT, or STORE_UNAVAILABLE for one that the
+ * MetaServer has yet to migrate.
+ */
 export function requireCurrentSchema(database: DatabaseSync): void {
   const version = pragma(database, "user_version");
   if (version === SCHEMA_VERSION && pragma(database, "application_id") === APPLICATION_ID) return;

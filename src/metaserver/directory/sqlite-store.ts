@@ -1,4 +1,4 @@
-// The metadata store on SQLite: runs the commands synchronously, each one transaction; lives inside the worker.
+// The metadata store on SQLite: runs each command synchronously in one transaction, inside the worker.
 import { closeSync, openSync } from "node:fs";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
@@ -48,7 +48,7 @@ export interface Now {
 export class SqliteStore {
   /** Every commit is flushed before it is answered. */
   readonly #durable: SqlSession;
-  /** For heartbeats alone: losing the last ones in a power cut costs nothing, and flushing them would wear out SD cards. */
+  /** For heartbeats alone: a power cut loses only the last ones, and flushes would wear out SD cards. */
   readonly #relaxed: SqlSession;
   /** End of each lease on the steady clock, because the wall clock may jump. */
   readonly #leaseEndsSteadyMs = new Map<string, number>();
@@ -58,7 +58,7 @@ export class SqliteStore {
   constructor(path: string, now: Now) {
     // Leases are counted in this process alone.
     this.#unlock = holdAlone(`${path}.lock`, "another process has opened this metadata store");
-    // Made before SQLite does, since the files hold e-mail addresses and the mask of the process may be lenient.
+    // Made before SQLite does, since the files hold e-mail addresses and the process's umask may be lenient.
     closeSync(openSync(path, "a", 0o600));
     this.#durable = new SqlSession(path, "FULL");
     try {
@@ -212,7 +212,7 @@ export class SqliteStore {
   }
 
   putSecurityReport(_now: Now, report: SecurityReport): void {
-    // Whoever makes attempts must not have the disk flushed for each.
+    // Attempts from outside must not flush the disk each time.
     this.#relaxed.write(() => this.#relaxed.follow(putSecurityReport(report)));
   }
 

@@ -5,11 +5,11 @@ import { errorText } from "#base/log.ts";
 import { SqliteReader } from "./sqlite-reader.ts";
 import { type Now, SqliteStore } from "./sqlite-store.ts";
 
-/** What the worker is started with. */
+/** The start data of the worker. */
 export interface WorkerStart {
   readonly path: string;
   readonly now: Now;
-  /** "owner": writes all of it, alone. The others go beside the owner: "reader" looks, "enroller" writes nodes for SSH too. */
+  /** "owner": writes everything, alone. Beside it "reader" only reads, "enroller" writes nodes for SSH. */
   readonly role: "owner" | "reader" | "enroller";
 }
 
@@ -31,15 +31,15 @@ export interface WireError {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** What comes back; the first one, with id 0, says whether the file could be opened. */
+/** A reply of the worker; the first one, with id 0, says whether the file could be opened. */
 export type WorkerReply =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: WireError; readonly isFinal: boolean };
 
-/** SQLite's primary result codes after which nothing in the file can be trusted: I/O error, corruption, not a database. */
+/** SQLite's primary result codes of a file beyond trust: I/O error, corruption, not a database. */
 const FINAL_ERRORS: ReadonlySet<number> = new Set([10, 11, 26]);
 
-/** After a failed flush nothing is tried again: what the kernel dropped would look saved the next time. */
+/** After a failed flush nothing is retried: pages that the kernel dropped would look saved the next time. */
 let failure: WireError | undefined;
 
 function toReply(id: number, error: unknown, isReader: boolean): WorkerReply {

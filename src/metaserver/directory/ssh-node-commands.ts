@@ -18,7 +18,7 @@ interface SshNodeRow {
 /** All of them, by id. */
 export function* sshNodes(): Plan<SshNode[]> {
   const rows = yield* all<SshNodeRow>(
-    // One of before that id was reserved must not keep the others from being read.
+    // An entry from before its id was reserved must not block the others.
     'SELECT id, host, port, "user", host_key, repository, services FROM ssh_nodes WHERE id <> ? LIMIT ?',
     RESERVED_NODE_ID,
     NODES_MAX,
@@ -27,7 +27,7 @@ export function* sshNodes(): Plan<SshNode[]> {
   return rows.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(toNode);
 }
 
-/** Records a node, in the place of what was known of its id. */
+/** Records a node in place of the former one of its id. */
 export function* putSshNode(node: SshNode): Plan<void> {
   const { id, host, port, user, hostKey, repository, services } = checkedSshNode(node);
   const others = yield* get<{ count: bigint }>("SELECT COUNT(*) AS count FROM ssh_nodes WHERE id <> ?", id);
@@ -50,12 +50,12 @@ export function* putSshNode(node: SshNode): Plan<void> {
   );
 }
 
-/** Forgets a node and tells whether it was known. */
+/** Removes a node and returns whether it was known. */
 export function* removeSshNode(id: string): Plan<boolean> {
   return (yield* run("DELETE FROM ssh_nodes WHERE id = ?", id)) > 0;
 }
 
-/** What the store says is checked like what people say, since it ends in command lines. */
+/** The store's text is checked like people's input, since it ends in command lines. */
 function toNode(row: SshNodeRow): SshNode {
   const { id, host, user, host_key: hostKey, repository } = row;
   const services = JSON.parse(row.services) as SshNode["services"];

@@ -1,11 +1,11 @@
-// The promises of the metadata store about nodes that are administered over SSH, as tests for every implementation.
+// The contract of the metadata store about nodes that are administered over SSH.
 import assert from "node:assert/strict";
 import type { SshNode } from "#base/ssh-node.ts";
 import { type Contract, refused } from "./store-under-test.fixture.ts";
 
 const HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJzQ0fUkmCMLkqvhMVrHzQ1aXKLF0rXMqmUJ0yJIlhYr";
 
-/** A node with everything that a test does not care about filled in. */
+/** A node with defaults for all facts that a test does not set. */
 export function sshNode(id: string, facts: Partial<SshNode> = {}): SshNode {
   const place = { host: `${id}.example.com`, port: 22, user: "grove", repository: "grove" };
   return { id, ...place, hostKey: HOST_KEY, services: {}, ...facts };

@@ -1,4 +1,4 @@
-// Pages of a registration that has not come whole yet, kept in the store until its last one takes them all (D19).
+// Keeps the pages of an unfinished registration in the store until its last one takes them all (D19).
 import { GroveError } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
 import type { HeldRoot, NodeRegistration, RegistrationPage } from "./directory.ts";
@@ -11,27 +11,27 @@ const REGISTRATION_PAGES_KEPT = 2_048;
 /** How long the pages of an unfinished registration are kept. */
 export const REGISTRATION_PAGES_TTL_MS: number = 10 * 60_000;
 
-/** A registration that is not whole. */
+/** A registration with a page. */
 export type PagedRegistration = NodeRegistration & { readonly page: RegistrationPage };
 
 type Process = Pick<NodeRegistration, "fsId" | "instanceId">;
 
-/** True for a page; a registration that is whole has none. */
+/** True for a page; a whole registration has none. */
 export function isPaged(registration: NodeRegistration): registration is PagedRegistration {
   return registration.page !== undefined;
 }
 
-/** What has come of a registration. */
+/** The progress of a registration. */
 export interface Staged {
-  /** The page that is missing next. */
+  /** The next missing page. */
   readonly nextPage: number;
   /** True for the last page when all before it are there. */
   readonly isWhole: boolean;
 }
 
 /**
- * Keeps a page, unless it is the last. What is repeated, comes before one that is missing, or is of an earlier registration of the process
- * changes nothing. Throws BAD_ARGUMENT for a page that no list has, OVERLOADED while too many are kept.
+ * Keeps a page, unless it is the last. A repeated or early page, or one of an earlier registration, changes
+ * nothing. Throws BAD_ARGUMENT for an impossible page, OVERLOADED while too many are kept.
  */
 export function* stagePage(nowWallMs: number, registration: PagedRegistration): Plan<Staged> {
   const { fsId, instanceId, page: at } = registration;
@@ -65,13 +65,13 @@ export function* stagePage(nowWallMs: number, registration: PagedRegistration): 
     at.registration,
     at.page,
     toText(registration.roots),
-    // All pages of a registration run out together.
+    // All pages of a registration expire together.
     pages === 0 ? nowWallMs : (kept?.begun_ms ?? nowWallMs),
   );
   return { nextPage: pages + 1, isWhole: false };
 }
 
-/** One page that is kept. */
+/** One kept page. */
 export function* stagedPage({ fsId, instanceId }: Process, page: number): Plan<HeldRoot[]> {
   const row = yield* get<{ roots: string }>(
     "SELECT roots FROM staged_pages WHERE fs_id = ? AND instance_id = ? AND page = ?",
@@ -82,12 +82,15 @@ export function* stagedPage({ fsId, instanceId }: Process, page: number): Plan<H
   return row === undefined ? [] : fromText(row.roots);
 }
 
-/** The node has registered: nothing that came of it before counts any more. */
+/** Drops the pages of a registered node. */
 export function* forgetStaged(fsId: string): Plan<void> {
   yield* run("DELETE FROM staged_pages WHERE fs_id = ?", fsId);
 }
 
-/** A process that is gone may have left pages, and one that is there may be older than the sender: the two latest are kept. */
+/**
+ * Keeps the pages of the two latest processes: a gone one may have left pages, and a present one may be older
+ * than the sender.
+ */
 function* forgetAllButLatestOther({ fsId, instanceId }: Process): Plan<void> {
   const others = yield* all<{ instance_id: string }>(
     `SELECT instance_id FROM staged_pages WHERE fs_id = ? AND instance_id <> ? AND page = 0 ORDER BY begun_ms DESC LIMIT 10`,

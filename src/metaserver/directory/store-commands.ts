@@ -1,4 +1,4 @@
-// The commands of the metadata store about roots and grants, as plans that every database runs; each is one transaction (D19).
+// The commands of the metadata store about roots and grants, as plans of one transaction each (D19).
 import { GroveError } from "#base/errors.ts";
 import { GRANTS_PER_ROOT, ROOTS_LISTED_MAX, SHARED_ROOTS_LISTED_MAX } from "#base/limits.ts";
 import type { GrantChange, LocatedRoot, NodeCaller, RootPlace, SharedRoot, SharePlace } from "./directory.ts";
@@ -20,7 +20,7 @@ interface RootRow {
   readonly last_seen_ms: bigint | null;
 }
 
-/** Where the user's root lives, placing it when it has no place. */
+/** Where the user's root lives; places one that has no place. */
 export function* locateRoot(now: Moment, owner: string): Plan<LocatedRoot> {
   return (yield* findRoot(now, owner)) ?? (yield* place(now, owner));
 }
@@ -36,7 +36,7 @@ export function* claimRoot(now: Moment, owner: string, caller: NodeCaller): Plan
   return located;
 }
 
-/** What a claim answers when it changes nothing; undefined when it would. */
+/** The answer to a claim that changes nothing; undefined when it would change something. */
 export function* claimedRoot(now: Moment, owner: string, caller: NodeCaller): Plan<LocatedRoot | undefined> {
   yield* requireCaller(caller);
   const row = yield* rootRow(owner);
@@ -51,7 +51,7 @@ export function* findRoot(now: Moment, owner: string): Plan<LocatedRoot | undefi
   return row === undefined ? undefined : toLocated(now, row);
 }
 
-/** Where all roots live, one page. */
+/** Places of all roots, one page. */
 export function* listRoots(_now: Moment, afterOwner?: string): Plan<RootPlace[]> {
   const rows = yield* all<Pick<RootRow, "owner" | "fs_id">>(
     "SELECT owner, fs_id FROM roots WHERE owner > ? ORDER BY owner LIMIT ?",
@@ -61,7 +61,7 @@ export function* listRoots(_now: Moment, afterOwner?: string): Plan<RootPlace[]>
   return rows.map(({ owner, fs_id: fsId }) => ({ owner, fsId }));
 }
 
-/** What others share with a user, one page. */
+/** Roots shared with a user, one page. */
 export function* rootsSharedWith(now: Moment, user: string, after?: SharePlace): Plan<SharedRoot[]> {
   const rows = yield* all<RootRow & { path: string }>(
     `SELECT ${ROOT_COLUMNS}, g.path FROM grants g JOIN roots r ON r.owner = g.owner
@@ -93,7 +93,7 @@ export function* sharedRoot(now: Moment, user: string, place: SharePlace): Plan<
   return row === undefined ? undefined : { ...toLocated(now, row), path: way };
 }
 
-/** Records a grant or its end, and tells whether that was news. */
+/** Records a grant or its end, and returns whether that was new. */
 export function* setGrant(now: Moment, change: GrantChange): Plan<boolean> {
   const node = yield* requireCaller(change.node);
   if (!now.isLive(node)) {
@@ -106,7 +106,7 @@ export function* setGrant(now: Moment, change: GrantChange): Plan<boolean> {
   if (root?.fs_id !== change.node.fsId) {
     throw new GroveError("WRONG_NODE", "this root does not live on the calling node");
   }
-  // A registration has told the whole state of its version, which leaves no trace of what had ended by then.
+  // A registration carries the whole state of its version, without grants that had ended by then.
   if (change.version < root.version) return false;
   const changes = yield* run(
     `INSERT INTO grants (owner, "user", path, version, granted) VALUES (?, ?, ?, ?, ?)
@@ -147,7 +147,7 @@ function* place(now: Moment, owner: string): Plan<LocatedRoot> {
   return { owner, rootId, fsId: node.fsId, address: node.address, live: true };
 }
 
-/** The deepest of the shared paths that covers a place; the place itself when one lies below it; else nothing. */
+/** The deepest shared path that covers a place; the place itself when one lies below it; else undefined. */
 function wayTo(place: string, shared: readonly string[]): string | undefined {
   const isBelow = (path: string, above: string): boolean =>
     path === above || above === "/" || path.startsWith(`${above}/`);

@@ -1,31 +1,31 @@
-// What the contract's tests of the metadata store are made with.
+// Helpers of the contract's tests of the metadata store.
 import assert from "node:assert/strict";
 import type { ManualClock } from "#base/clock.ts";
 import { type ErrorCode, isGroveError } from "#base/errors.ts";
 import type { Directory, Heartbeat, NodeRegistration, Speaker } from "./directory.ts";
 
-/** One empty store, and how to reach the same store a second time. */
+/** One empty store, and the way to open the same store a second time. */
 export interface DirectoryUnderTest {
   readonly directory: Directory;
   /** Closes the store and opens it again, as a restarted MetaServer does. */
   reopen(): Promise<Directory>;
 }
 
-/** Makes an empty store on the clock; whatever it opened is closed after the test. */
+/** Makes an empty store on the clock; the test's end closes all that it opened. */
 export type OpenForTest = (
   clock: ManualClock,
   cleanUp: (end: () => Promise<void>) => void,
 ) => Promise<DirectoryUnderTest>;
 
-/** Nobody proves anything. */
+/** A speaker in mock mode, without any proof. */
 export const MOCK: Speaker = { kind: "mock" };
 /** Bytes of a gibibyte. */
 export const GIB: bigint = 1n << 30n;
 
-/** Every registration is of a process of its own unless a test says otherwise. */
+/** Every registration is of a process of its own by default. */
 let instances = 0;
 
-/** A registration with everything that a test does not care about filled in. */
+/** A registration with defaults for all facts that a test does not set. */
 export function registration(fsId: string, facts: Partial<NodeRegistration> = {}): NodeRegistration {
   return {
     fsId,
@@ -44,7 +44,7 @@ export function registration(fsId: string, facts: Partial<NodeRegistration> = {}
   };
 }
 
-/** A heartbeat with everything that a test does not care about filled in. */
+/** A heartbeat with defaults for all facts that a test does not set. */
 export function beat(fsId: string, epoch: number, facts: Partial<Heartbeat> = {}): Heartbeat {
   const defaults = { rootsVersion: 1n, diskFreeBytes: 500n * GIB, draining: false, speaker: MOCK };
   return { fsId, epoch, ...defaults, ...facts };

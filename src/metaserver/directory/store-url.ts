@@ -1,12 +1,12 @@
-// Which metadata store the command line names, and that no password stands where other users of the machine can read it.
+// Resolves the store's URL from the flags, and keeps its password off the command line.
 import { readFile, stat } from "node:fs/promises";
 import { GroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
 import { hasPassword } from "./postgres-url.ts";
 
 /**
- * The URL of the store: `-meta`, or the first line of `-meta_file`; undefined when neither is given. Throws BAD_ARGUMENT when both are,
- * when a password stands in `-meta`, and when others may read the file.
+ * The URL of the store: `-meta`, or the first line of `-meta_file`; undefined when neither is given. Throws
+ * BAD_ARGUMENT when both are, when `-meta` holds a password, and when others may read the file.
  */
 export async function storeUrl(flags: {
   readonly meta?: string;

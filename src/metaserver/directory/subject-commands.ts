@@ -1,4 +1,4 @@
-// The commands of the metadata store about who stands behind each e-mail address (D21), as plans.
+// The commands of the metadata store about the persons behind e-mail addresses (D21), as plans.
 import { GroveError } from "#base/errors.ts";
 import { SUBJECTS_LISTED_MAX } from "#base/limits.ts";
 import type { NodeCaller } from "./directory.ts";
@@ -9,14 +9,14 @@ import { newestSubject } from "./subject-version.ts";
 
 const COLUMNS = "username, issuer, subject, version";
 
-/** True when the address belongs to this person; undefined when it is not known whose it is, or it waits for the first who comes from that issuer. */
+/** True when the address is this person's; undefined when unknown, or kept for that issuer's first. */
 export function* knownSubject(_now: Moment, username: string, person: Subject): Plan<boolean | undefined> {
   const row = yield* get<Subject>("SELECT issuer, subject FROM subjects WHERE username = ?", username);
   if (row === undefined || row.issuer !== person.issuer) return row === undefined ? undefined : false;
   return row.subject === "" ? undefined : row.subject === person.subject;
 }
 
-/** True when the address belongs to this person, which is remembered when it is not known whose it is. */
+/** True when the address belongs to this person; an unknown address is recorded as theirs. */
 export function* admitSubject(now: Moment, username: string, person: Subject): Plan<boolean> {
   const known = yield* knownSubject(now, username, person);
   if (known !== undefined) return known;
@@ -30,12 +30,12 @@ export function* admitSubject(now: Moment, username: string, person: Subject): P
   return true;
 }
 
-/** Who stands behind one address; undefined where nobody is known. */
+/** The person behind one address; undefined when unknown. */
 export function* findSubject(_now: Moment, username: string): Plan<SubjectRecord | undefined> {
   return yield* get<SubjectRecord>(`SELECT ${COLUMNS} FROM subjects WHERE username = ?`, username);
 }
 
-/** Those of one issuer, by address, from behind one on. */
+/** The persons of one issuer, by address, after a given one. */
 export function* subjectsOf(_now: Moment, issuer: string, afterUsername = ""): Plan<SubjectRecord[]> {
   return yield* all<SubjectRecord>(
     `SELECT ${COLUMNS} FROM subjects WHERE issuer = ? AND username > ? ORDER BY username LIMIT ?`,
@@ -45,7 +45,7 @@ export function* subjectsOf(_now: Moment, issuer: string, afterUsername = ""): P
   );
 }
 
-/** What operators have said of addresses, in the order in which they said it, from behind one on. */
+/** Rebound addresses in the order of rebinding, after a given one. */
 export function* reboundSubjects(
   _now: Moment,
   caller: NodeCaller,
@@ -62,10 +62,13 @@ export function* reboundSubjects(
   );
 }
 
-/** Puts other persons behind addresses, all or none, and answers with the version of that. Throws BAD_ARGUMENT when one is another's than was said. */
+/**
+ * Rebinds addresses to other persons, all or none, and returns the version. Throws BAD_ARGUMENT when one
+ * belongs to another than expected.
+ */
 export function* rebindSubjects(now: Moment, rebindings: readonly Rebinding[]): Plan<bigint> {
   const newest = yield* newestSubject();
-  // A store that was restored gives no version twice, since time goes on.
+  // A restored store gives no version twice, since time goes on.
   const wall = BigInt(Math.trunc(now.wallMs));
   const version = newest >= wall ? newest + 1n : wall;
   for (const { username, from, to } of rebindings) {

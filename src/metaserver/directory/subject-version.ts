@@ -1,7 +1,7 @@
-// How far operators' words on whose the addresses are have come, which every heartbeat tells (D21).
+// The version of the last rebinding of an address, which every heartbeat's answer carries (D21).
 import { get, type Plan } from "./sql-plan.ts";
 
-/** The version of what an operator has said last; 0 where none has said anything. */
+/** The version of the last rebinding; 0 when there is none. */
 export function* newestSubject(): Plan<bigint> {
   const row = yield* get<{ newest: bigint | null }>("SELECT MAX(version) AS newest FROM subjects");
   return row?.newest ?? 0n;

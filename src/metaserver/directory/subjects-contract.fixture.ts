@@ -1,4 +1,4 @@
-// The promises of the metadata store about whose an address is, as tests for every implementation (D21).
+// The contract of the metadata store about the persons behind addresses, for every implementation (D21).
 import assert from "node:assert/strict";
 import { SUBJECTS_LISTED_MAX } from "#base/limits.ts";
 import type { HeldRoot } from "./directory.ts";
@@ -67,7 +67,7 @@ export function testSubjects(contract: Contract): void {
       const version = await directory.rebindSubjects([goesOver("a@x.de", before, person(NEW, "2"))]);
       await directory.register(registration("a", { roots: [rootOf("a@x.de", before)] }));
       assert.equal((await directory.findSubject("a@x.de"))?.subject, "2");
-      // A store that was restored from before hears it from the node.
+      // A store restored from before learns it from the node.
       const later = { ...person(NEW, "3"), version: version + 1n };
       await directory.register(registration("a", { roots: [rootOf("a@x.de", later)] }));
       assert.deepEqual(await directory.findSubject("a@x.de"), { username: "a@x.de", ...later });

@@ -1,4 +1,4 @@
-// The commands of the metadata store about decisions of administrators about users, as plans.
+// The commands of the metadata store about administrators' decisions about users, as plans.
 import { hash } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
 import { USER_STATES_MAX } from "#base/limits.ts";
@@ -7,9 +7,9 @@ import { setting } from "./node-commands.ts";
 import { all, get, type Plan, run } from "./sql-plan.ts";
 import type { Subject } from "./subject.ts";
 
-/** Beside the settings: a table of its own would shut out every MetaServer and console of the version before. */
+/** A setting, since a new table would shut out every MetaServer and console of the version before. */
 const PREFIX = "user_state:";
-/** Changes with every change of the decisions, so that who has read them need not read them again. */
+/** Changes with every change of the decisions, so that readers can skip unchanged ones. */
 const MARK = "user_states_mark";
 
 /** All decisions, by username. */
@@ -23,14 +23,14 @@ export function* userStates(): Plan<UserState[]> {
   return rows.map(({ value }) => read(value)).toSorted((a, b) => (a.username < b.username ? -1 : 1));
 }
 
-/** What changes whenever they do; empty before the first. */
+/** The mark, which changes whenever they do; empty before the first. */
 export function* userStatesMark(): Plan<string> {
   return (yield* setting(MARK)) ?? "";
 }
 
 /**
- * Keeps those that are newer than what is known about their users, with the person behind the address where the store knows one, and gives
- * what counts then. Throws BAD_ARGUMENT, OVERLOADED beyond USER_STATES_MAX.
+ * Stores those that are newer than the known decisions about their users, with the known person, and returns
+ * the valid ones. Throws BAD_ARGUMENT, OVERLOADED beyond USER_STATES_MAX.
  */
 export function* putUserStates(states: readonly UserState[]): Plan<UserState[]> {
   const counting: UserState[] = [];

@@ -1,4 +1,4 @@
-// The promises of the metadata store about whom administrators have locked out, as tests for every implementation.
+// The contract of the metadata store about decisions on users, for every implementation.
 import assert from "node:assert/strict";
 import type { UserState } from "#base/user-state.ts";
 import { type Contract, refused } from "./store-under-test.fixture.ts";

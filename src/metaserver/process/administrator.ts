@@ -1,4 +1,4 @@
-// Who is an administrator to a MetaServer: by the password where one is set for it, or by an ID token of SVC_ADMIN_EMAIL (spec 5.5, T9).
+// The administrators of a MetaServer: by its own password, or by SVC_ADMIN_EMAIL's ID token (spec 5.5, T9).
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { ADMIN_HASH_FAILURE_WINDOW_MS, ADMIN_HASH_FAILURES_PER_WINDOW } from "#base/limits.ts";
@@ -15,23 +15,23 @@ import type { UserStateGate } from "./user-state-gate.ts";
 const PASSWORD_HASH_HEADER = "x-admin-password-hash";
 const BEARER = /^bearer +(\S+)$/i;
 
-/** Who may act as an administrator. */
+/** The ways to prove administrator rights. */
 export interface Administrators {
-  /** Undefined unless a password was set for this MetaServer: the built-in default opens nothing here. */
+  /** Undefined unless this MetaServer has a password: the built-in default opens nothing here. */
   readonly passwordPath: PasswordPath | undefined;
   readonly adminUsername: string | undefined;
 }
 
-/** What the rule needs. */
+/** Dependencies of the rule. */
 export interface AdministratorDeps {
-  /** Undefined: nobody. */
+  /** Undefined: there are none. */
   readonly administrators?: Administrators | undefined;
   readonly tokenVerifier: TokenVerifier;
   readonly subjects: SubjectGate;
   readonly userStates: UserStateGate;
 }
 
-/** The name under which an administrator acts. Throws NOT_ADMIN, and what is wrong with an ID token that came. */
+/** The name under which an administrator acts. Throws NOT_ADMIN, and why a presented ID token is invalid. */
 export async function requireAdministrator(
   { metadata, peer }: Pick<CallContext, "metadata" | "peer">,
   deps: AdministratorDeps,
@@ -61,7 +61,7 @@ export async function requireAdministrator(
   );
 }
 
-/** Who may act as an administrator by a MetaServer's settings. Throws BAD_ARGUMENT for a hash that is none. */
+/** The administrators by a MetaServer's settings. Throws BAD_ARGUMENT for an invalid hash. */
 export function administratorsOf(
   settings: Pick<IdentitySettings, "adminEmail" | "adminPassword" | "adminPasswordHash">,
   { clock, ...world }: Pick<PasswordPathDeps, "log" | "onSecurityEvent"> & { readonly clock: Clock },

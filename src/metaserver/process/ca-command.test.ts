@@ -1,4 +1,4 @@
-// `grove ca` and `grove node` as people type them, in processes of their own.
+// `grove ca` and `grove node` on the command line, in processes of their own.
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { readFile, stat, writeFile } from "node:fs/promises";

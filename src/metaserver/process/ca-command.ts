@@ -195,7 +195,7 @@ function openFor(flags: { readonly caDir: string; readonly days: number }): Prom
   return openAuthority(resolve(flags.caDir), { clock: systemClock, lifetimeMs: flags.days * DAY_MS });
 }
 
-/** Everything that was issued, the newest of each id first. */
+/** All issued certificates, the newest of each id first. */
 async function listed(authority: Authority): Promise<Listed[]> {
   const { alternativeNames } = await import("#security/authority/certificate-maker.ts");
   const nowMs = systemClock.wallMs();

@@ -1,4 +1,4 @@
-// Judges the callers of a MetaServer by the headers of their calls: a node's certificate, a known ID token, or nothing (spec 5.6, D19).
+// Checks a MetaServer's callers by header: node certificate, known ID token, or nothing (spec 5.6, D19).
 import { GroveError } from "#base/errors.ts";
 import { RECEIVE_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import { networkOf } from "#base/network.ts";
@@ -12,7 +12,7 @@ import { mayControl, type NodeSpeakerDeps, requireCertificate } from "./node-spe
 
 /** Methods that users call with an ID token. */
 const USER_METHODS: ReadonlySet<string> = new Set(["GetRoots", "Navigate"]);
-/** Methods that administrators call, with a credential that the operation itself judges. */
+/** Methods of administrators, whose credential the operation itself checks. */
 const ADMINISTRATORS_METHODS: ReadonlySet<string> = new Set([
   "GetUserStates",
   "KeepUserState",
@@ -24,7 +24,7 @@ const JOIN_METHOD = "JoinNode";
 /** Names of users and nodes, one path of at most 4,096 bytes, or a page token that holds one. */
 const NAMES: ReceiveLimits = { receiveMessageBytes: 16 * 1_024, receiveFields: 128 };
 
-/** What bounds a request of each method; a registration lists all roots of a node. */
+/** Limits of a request of each method; a registration lists all roots of a node. */
 export const REQUEST_LIMITS = {
   getRoots: NAMES,
   navigate: NAMES,
@@ -36,17 +36,17 @@ export const REQUEST_LIMITS = {
   registerFileServer: { receiveMessageBytes: RECEIVE_MESSAGE_MAX_BYTES, receiveFields: 1_000_000 },
 } as const;
 
-/** What bounds those that are not named. */
+/** Limits of all other methods. */
 export const USUAL_REQUEST: ReceiveLimits = { receiveMessageBytes: 64 * 1_024, receiveFields: 1_024 };
 
-/** What the gate works with. */
+/** Dependencies of the gate. */
 export interface MetaServerGateDeps extends NodeSpeakerDeps {
   readonly tokenVerifier: Pick<TokenVerifier, "known">;
-  /** Hears of calls that were refused by their headers. */
+  /** Called for calls that were refused by their headers. */
   readonly onRefused: (head: CallHead, error: unknown) => void;
 }
 
-/** Makes the gate. A method that it does not know is a control call, and needs a node's certificate. */
+/** Makes the gate. An unknown method is a control call and needs a node's certificate. */
 export function metaServerGate(deps: MetaServerGateDeps): CallGate {
   const judge = (head: CallHead): Standing => {
     const network = networkOf(head.peer.address);
@@ -55,7 +55,7 @@ export function metaServerGate(deps: MetaServerGateDeps): CallGate {
       return unproven(network);
     }
     if (USER_METHODS.has(name)) return userStanding(head, network, deps);
-    // Nobody proves anything in mock mode (spec 5.6).
+    // Mock mode needs no proof (spec 5.6).
     if (deps.mock) return { kind: "user", party: network };
     const { nodeId, keyFingerprint } = requireCertificate(head, deps);
     return { kind: "node", party: nodeId ?? keyFingerprint };
@@ -70,7 +70,7 @@ export function metaServerGate(deps: MetaServerGateDeps): CallGate {
   };
 }
 
-/** The ID token of a user's call, which travels only as bearer metadata (D19). Throws TOKEN_REJECTED where there is none. */
+/** The ID token of a user's call, only as bearer metadata (D19). Throws TOKEN_REJECTED without one. */
 export function idTokenOf({ metadata }: Pick<CallHead, "metadata">): string {
   const token = /^bearer +(\S+)$/i.exec(metadata.get("authorization") ?? "")?.[1];
   if (token === undefined) {
@@ -79,7 +79,7 @@ export function idTokenOf({ metadata }: Pick<CallHead, "metadata">): string {
   return token;
 }
 
-/** A token that has not been verified yet proves nothing: the verification itself is what must not cost others. */
+/** The standing of a user's call. An unverified token proves nothing: its verification is what costs. */
 function userStanding(head: CallHead, network: string, { tokenVerifier }: MetaServerGateDeps): Standing {
   const known = tokenVerifier.known(idTokenOf(head));
   return known === undefined ? unproven(network) : { kind: "user", party: known.identity.username };

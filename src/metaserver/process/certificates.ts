@@ -1,4 +1,4 @@
-// The MetaServer's own certificate and the authority behind it: from files, or from the authority's folder alone.
+// The MetaServer's own certificate and the authority behind it: from files, or from the authority's folder.
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
@@ -20,7 +20,7 @@ import {
   tlsPathsOf,
 } from "#security/authority/tls-material.ts";
 
-/** What a MetaServer was told of certificates. */
+/** The certificate flags of a MetaServer. */
 export interface CertificateFlags extends TlsFlags {
   /** Folder of the cluster's authority, on the one host that signs. */
   readonly caDir?: string | undefined;
@@ -29,27 +29,27 @@ export interface CertificateFlags extends TlsFlags {
   /** List of revoked certificates; with -ca_dir the authority's own. */
   readonly revoked?: string | undefined;
   readonly id: string;
-  /** host:port where it listens and where it says that it is. */
+  /** host:port of its listener, and of its advertised address. */
   readonly listen: string | undefined;
   readonly advertise: string | undefined;
 }
 
-/** What the MetaServer works with; everything undefined where it serves without TLS. */
+/** The certificates in use; everything undefined when it serves without TLS. */
 export interface MetaCertificates {
   readonly keeper: CertificateRenewer | undefined;
   readonly authority: Authority | undefined;
   readonly revocations: Revocations | undefined;
-  /** What the server shows: with -ca_dir the authority's certificate behind its own, by which a joining node knows it. */
+  /** The server's chain; with -ca_dir it ends in the authority's certificate, for joining nodes. */
   served(): TlsMaterial | undefined;
-  /** Tells of every later change. */
+  /** Calls back at every later change. */
   onChange(listener: (material: TlsMaterial) => void): void;
   isOwnName(name: string): boolean;
   close(): Promise<void>;
 }
 
 /**
- * Opens what the flags name. With -ca_dir and without certificate files the server issues its own into its data folder. Throws
- * BAD_ARGUMENT when something cannot be used.
+ * Opens the flags' files. With -ca_dir and without certificate files the server issues its own into its data
+ * folder. Throws BAD_ARGUMENT for unusable files.
  */
 export async function openCertificates(
   flags: CertificateFlags,
@@ -119,7 +119,7 @@ async function pathsOf(
   return { cert: files.certificatePath, key: files.keyPath, ca: authority.certificatePath };
 }
 
-/** Under which names the server is reached: what it was told, its host's name, and this machine. */
+/** Names of the server's certificate: its flags, its host's name, and this machine. */
 function ownNames(flags: CertificateFlags): { names: string[]; addresses: string[] } {
   const names = new Set(["localhost"]);
   const addresses = new Set(["127.0.0.1", "::1"]);

@@ -20,7 +20,7 @@ const TIMEOUT = { timeout: 30_000 };
 
 interface Started {
   readonly child: ChildProcess;
-  /** What it has logged so far. */
+  /** The log so far. */
   log(): string;
   readonly channel: GrpcChannel;
   stop(signal: NodeJS.Signals): Promise<number | null>;
@@ -40,7 +40,7 @@ async function start(
   t.after(() => child.kill("SIGKILL"));
   let log = "";
   await new Promise<void>((resolve) => {
-    // Read on to the end: a pipe that nobody reads would break the process's log.
+    // Read on to the end: a full pipe would block the process's log.
     child.stderr.on("data", (chunk: Buffer) => {
       log += String(chunk);
       if (log.includes('"event":"serving"')) resolve();

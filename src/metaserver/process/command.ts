@@ -149,14 +149,14 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   let { port } = listen;
   const teller = new SecurityReporter({
     directory,
-    // Several may have the same address in their own eyes.
+    // Several MetaServers may listen on the same address of their own machines.
     source: () => flags.advertise ?? `${hostname()}:${port}`,
     clock: systemClock,
     random: systemRandom,
     log,
   });
   const watched = { clock: systemClock, onSecurityEvent: teller.sink, log };
-  /** What ends with the process, the last that was made first, whatever of it fails. */
+  // Ends in the opposite order, each part also when another fails.
   const ends = new AsyncDisposableStack();
   ends.defer(() => certificates.close());
   ends.defer(() => directory.close());
@@ -185,7 +185,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
     ({ port } = server.address);
     logServing(server, { ...flags, mock }, log);
     status = await startStatus(flags, { ...server, directory, certificates, log });
-    // A store that has failed for good recovers by a restart, which is whoever started us's affair.
+    // A restart heals a store that has failed for good; the process manager restarts the process.
     const ended = directory.failed.then((error) => Promise.reject(error));
     return { ended, stop: () => ends.disposeAsync() };
   } catch (error) {
@@ -210,7 +210,7 @@ function logServing(
   });
 }
 
-/** Where nodes alone are served. Throws BAD_ARGUMENT where nobody could show that they are one. */
+/** Address for nodes alone. Throws BAD_ARGUMENT when no node could prove its identity. */
 function controlAddress(
   { controlListen }: MetaServerFlags,
   asksForCertificates: boolean,
@@ -225,7 +225,7 @@ function controlAddress(
   return parseHostPort(controlListen);
 }
 
-/** SIGHUP reads the certificate files again; returns how to stop listening for it. */
+/** SIGHUP reads the certificate files again; returns the function that ends this. */
 function reloadOnHangup(certificates: MetaCertificates, log: Logger): () => void {
   const onHangup = (): void => {
     log.info("reload");
@@ -235,7 +235,7 @@ function reloadOnHangup(certificates: MetaCertificates, log: Logger): () => void
   return () => process.off("SIGHUP", onHangup);
 }
 
-/** The listener for /metrics. Only one that was asked for has to come about: another process may have the port. */
+/** The listener for /metrics. Only a requested one must start: another process may have the port. */
 async function startStatus(
   flags: MetaServerFlags,
   parts: {
@@ -272,7 +272,7 @@ async function startStatus(
   }
 }
 
-/** Refuses to let other machines reach what is only safe on this one, unless that was asked for (C-06). */
+/** Refuses to expose to other machines what is safe only on this one, unless a flag asks for it (C-06). */
 function listenAddress(flags: MetaServerFlags, isSafe: boolean): ListenAddress {
   const text = flags.listen ?? `${isSafe ? "0.0.0.0" : "127.0.0.1"}:${METASERVER_PORT}`;
   const address = parseHostPort(text.startsWith(":") ? `0.0.0.0${text}` : text, { allowZero: true });

@@ -1,4 +1,4 @@
-// Shows the rule of spec 5.6 on one TLS port: users come without a certificate, FileServers need the right one.
+// The rule of spec 5.6 on one TLS port: users need no certificate, FileServers need the right one.
 import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -70,7 +70,7 @@ async function startCluster(t: TestContext, hasControlListener = false): Promise
   };
 }
 
-/** What a node calls in its own name, here that of "a". */
+/** The calls of a node in its own name, here "a". */
 const SHARE = { owner: "u@example.com", path: "/docs", user: "v@example.com", version: 7n };
 
 function nodeCalls(client: Client<typeof MetaServer>): Promise<unknown>[] {
@@ -195,7 +195,7 @@ test(
   async (t) => {
     const cluster = await startCluster(t);
     const client = cluster.connect(await cluster.tlsOf(cluster.authority));
-    // What the first release sent: no reserve, no cluster, and heartbeats that do not say which process they are of.
+    // Messages of the first release: no reserve, no cluster, and heartbeats without a process.
     const first = { fsId: "a", grpcAddr: "a.example.com:50051", version: "", instanceId: "i", dataId: "d" };
     const reply = await client.registerFileServer(first);
     assert.equal(reply.serverVersion, VERSION);

@@ -20,24 +20,24 @@ import { epochOf, storedBytes, storedVersion, toRegistration } from "./registrat
 import type { SubjectGate } from "./subject-gate.ts";
 import type { UserStateGate } from "./user-state-gate.ts";
 
-/** What the routes are made from. */
+/** Dependencies of the routes. */
 export interface ControlRoutesDeps extends NodeSpeakerDeps {
   readonly directory: Directory;
   readonly subjects: SubjectGate;
   readonly userStates: Pick<UserStateGate, "requireEntry" | "states">;
-  /** Told the cluster's id with every registration, so that it outlives a lost store. */
+  /** Called with the cluster's id at every registration, so that it survives a lost store. */
   readonly rememberCluster: (clusterId: string) => Promise<void>;
-  /** Told the id of each node that has registered, for the same reason. */
+  /** Called with each registered node's id, for the same reason. */
   readonly rememberNode: (fsId: string) => Promise<void>;
 }
 
-/** The handlers of the control plane. Every one proves first who calls. */
+/** The handlers of the control plane. Each first proves its caller. */
 export type ControlRoutes = Pick<
   ServiceHandlers<typeof MetaServer>,
   "registerFileServer" | "heartbeat" | "claimRoot" | "rootShare" | "rootUnshare" | "listReboundSubjects"
 >;
 
-/** Roots held twice that a registration has lines for; a node that was given up may come back with all of its own. */
+/** Log lines of one registration for roots held twice; a given-up node may come back with all of its own. */
 const CONFLICTS_LOGGED = 100;
 
 /** Makes the handlers. */
@@ -97,7 +97,7 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
       return { rootId, fsId, address, replacesLost: replacesLost === true };
     },
 
-    // Told again or late they change nothing, and that is no error: the node only has to know that it was heard (M-03).
+    // A repeated or late message changes nothing and is acknowledged without an error (M-03).
     rootShare: record(true),
     rootUnshare: record(false),
   };

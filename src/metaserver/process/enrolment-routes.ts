@@ -1,4 +1,4 @@
-// How nodes come by certificates: the first one by a one-time token, each next one by the one before (D20).
+// Certificates of nodes: the first by a one-time token, each next one by the one before (D20).
 import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { checkedNodeId } from "#base/node-id.ts";
@@ -23,13 +23,13 @@ export const JOIN_FAILURES_PER_MINUTE_PER_ADDRESS = 5;
 /** Renewals of one node's certificate per hour. */
 export const RENEWALS_PER_HOUR_PER_NODE = 20;
 
-/** What the routes are made from. */
+/** Dependencies of the routes. */
 export interface EnrolmentRoutesDeps extends NodeSpeakerDeps {
   /** The cluster's authority; undefined on a MetaServer without -ca_dir, which signs nothing. */
   readonly authority: Authority | undefined;
-  /** The metadata store: who was taken out of the cluster comes back by joining. */
+  /** The metadata store: a removed node comes back by joining. */
   readonly directory: Pick<Directory, "readmitNode">;
-  /** True for a DNS name or address under which this MetaServer is reached, which no other node gets unasked. */
+  /** True for a DNS name or address of this MetaServer, which no other node gets by default. */
   readonly isOwnName: (name: string) => boolean;
 }
 
@@ -59,7 +59,7 @@ export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
       });
       const { order, certificate } = await oneByOne(async () => {
         const checked = await checkedOrder(request, granted, deps, authority);
-        // First: where the store is away the token is good for another try.
+        // First: while the store is away the token stays good for another try.
         const key = publicKeyFingerprint(keyOf(checked.publicKey));
         await deps.directory.readmitNode(checked.request.id, key);
         await tokens.use(token);
@@ -94,7 +94,7 @@ export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
   };
 }
 
-/** Checks everything before the token is used up, so that a slip of the operator does not cost it. */
+/** Checks everything before the token is used up, so that an operator's slip does not cost it. */
 async function checkedOrder(
   request: JoinNodeRequest,
   granted: Grant,
@@ -155,7 +155,7 @@ function keyOf(spki: Uint8Array): KeyObject {
   return createPublicKey({ key: Buffer.from(spki), format: "der", type: "spki" });
 }
 
-/** A token that names no id must not bring a second holder for one that is taken. */
+/** A token without an id must not bring a second holder of a used one. */
 async function requireFreeId(
   id: string,
   publicKey: Uint8Array,
@@ -176,7 +176,7 @@ async function requireFreeId(
   }
 }
 
-/** Slows down whoever guesses tokens, by address: everybody else joins undisturbed. */
+/** Limits guesses of tokens by address; other addresses join undisturbed. */
 class FailureGate {
   readonly #failures: RateLimiter;
   readonly #log: NodeSpeakerDeps["log"];
@@ -190,8 +190,8 @@ class FailureGate {
   }
 
   /**
-   * Counts what is refused. Counted before the work, so that many at once get no more attempts than one after another. Throws
-   * RATE_LIMITED, before any token is looked at.
+   * Counts refusals, and counts before the work, so that concurrent attempts are no more than sequential
+   * ones. Throws RATE_LIMITED before any token is compared.
    */
   async watch<T>(address: string, work: () => Promise<T>): Promise<T> {
     const waitMs = this.#failures.take(address);

@@ -1,4 +1,4 @@
-// A MetaServer with an authority over real TLS, and ways to join it, for the tests of joining and renewing.
+// A MetaServer with an authority over real TLS, and helpers to join it, for tests of joining and renewing.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,27 +14,27 @@ import { type MetaCertificates, openCertificates } from "./certificates.ts";
 import { joinCluster } from "./join-cluster.ts";
 import { type MetaServerUnderTest, startForTest } from "./meta-server.fixture.ts";
 
-/** Joining opens processes' worth of connections; busy machines take long. */
+/** Joining opens many connections; busy machines take long. */
 export const TIMEOUT: { readonly timeout: number } = { timeout: 60_000 };
 /** Milliseconds. */
 export const HOUR_MS: number = 3_600_000;
 type Tls = NonNullable<GrpcChannelOptions["tls"]>;
 
-/** A MetaServer with an authority, and ways to join it. */
+/** A MetaServer with an authority, and helpers to join it. */
 export interface Cluster extends MetaServerUnderTest {
   readonly folder: string;
   readonly authority: Authority;
   readonly tokens: JoinTokens;
   readonly certificates: MetaCertificates;
   token(id?: string): Promise<string>;
-  /** Joins as people do, into a folder of its own. */
+  /** Joins as an operator does, into a folder of its own. */
   join(
     token: string,
     options?: { id?: string; data?: string; hosts?: string[]; advertise?: string; again?: boolean },
   ): Promise<Tls & { readonly folder: string; readonly id: string }>;
 }
 
-/** Starts one over TLS, in a folder that goes with the test. */
+/** Starts one over TLS, in a folder that the test's end removes. */
 export async function startCluster(t: TestContext): Promise<Cluster> {
   const folder = scratchFolder("metaserver-");
   const clock = new ManualClock(Date.now());
@@ -85,7 +85,7 @@ export async function startCluster(t: TestContext): Promise<Cluster> {
   };
 }
 
-/** Judges an error by its code, and its text where one is given. */
+/** Matches an error by its code, and its text where one is given. */
 export const has =
   (code: ErrorCode, text?: RegExp) =>
   (error: unknown): boolean => {

@@ -61,7 +61,7 @@ test(
     const again = await cluster.join(await cluster.token("n1"), { data, again: true });
     await cluster.connect(again).registerFileServer(nodeMessage("n1"));
     await remove();
-    // The machine is another one: what the old one has counts no more.
+    // It is another machine: counts of the old one do not apply.
     const other = await cluster.join(await cluster.token("n1"), { data: join(cluster.folder, "other") });
     await cluster.connect(other).registerFileServer(nodeMessage("n1"));
     clock.advance(NODE_LEASE_MS);
@@ -113,7 +113,7 @@ test(
     ]) {
       await assert.rejects(cluster.join(open, { id: "n2", hosts }), has("BAD_ARGUMENT"));
     }
-    // Nothing of that has cost the token.
+    // None of these attempts has used up the token.
     assert.equal((await cluster.join(open, { id: "n2" })).id, "n2");
     const again = await cluster.join(await cluster.token("n1"), { hosts: ["meta.example.net"] });
     assert.notEqual(again.key, first.key);
@@ -266,7 +266,7 @@ test("a server that is not of the token's cluster gets nothing, not even the tok
     joinAt(await listen(served(evil.certificatePem))),
     has("CLUSTER_MISMATCH", /nothing was sent/),
   );
-  // It shows the true authority's certificate behind its own, which is no proof: the connection that follows fails.
+  // It shows the true authority's certificate behind its own, which is no proof: the next connection fails.
   const chained = `${evil.certificatePem}${cluster.authority.certificatePem}`;
   await assert.rejects(joinAt(await listen(served(chained))), has("STORE_UNAVAILABLE", /not trusted|verify/));
   assert.equal(received, 0);

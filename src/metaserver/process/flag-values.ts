@@ -13,7 +13,7 @@ export function parseDays(text: string): number {
   throw new InvalidArgumentError(`write a number of days above 0, at most ${CERTIFICATE_DAYS_MAX}.`);
 }
 
-/** Gathers the values of a flag that may be given up to CERTIFICATE_NAMES_MAX times. */
+/** Collects the values of a flag that may be given up to CERTIFICATE_NAMES_MAX times. */
 export function collect(value: string, before: readonly string[] = []): string[] {
   if (before.length >= CERTIFICATE_NAMES_MAX)
     throw new InvalidArgumentError(`at most ${CERTIFICATE_NAMES_MAX}.`);

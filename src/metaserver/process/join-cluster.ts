@@ -1,4 +1,4 @@
-// A new node's side of joining: knows the MetaServer by the authority's fingerprint, sends its request, keeps what comes back.
+// A new node's side of joining: checks the authority's fingerprint, sends the request, stores the answer.
 import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { join } from "node:path";
@@ -32,10 +32,10 @@ import { errorCodeOf, REASON_TRAILER } from "#wire/proto/status-table.ts";
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const CALL_TIMEOUT_MS = 30_000;
-/** Certificates that a server may show in a row; the authority's is among them. */
+/** Certificates that a server may show in a row, the authority's included. */
 const CHAIN_MAX = 10;
 
-/** What a node wants. */
+/** The order of a joining node. */
 export interface JoinOrder {
   readonly dataFolder: string;
   readonly metaservers: readonly string[];
@@ -51,7 +51,7 @@ export interface JoinOrder {
   readonly clock: Pick<Clock, "wallMs">;
 }
 
-/** What it has afterwards. */
+/** The outcome of joining. */
 export interface Joined {
   readonly id: string;
   readonly paths: TlsPaths;
@@ -59,9 +59,9 @@ export interface Joined {
 }
 
 /**
- * Joins: the certificate, the key (which is made here and never sent), the authority and the cluster's address are in the data folder
- * when this resolves. Throws the MetaServer's refusals, STORE_UNAVAILABLE when none answers, and CLUSTER_MISMATCH when
- * the one that answers is not the token's; nothing has then been sent to it.
+ * Joins: when this resolves, certificate, key, authority and cluster address are in the data folder. The key
+ * is made here and never sent. Throws the MetaServer's refusals, STORE_UNAVAILABLE when none answers, and
+ * CLUSTER_MISMATCH for another cluster, to which nothing is sent.
  */
 export async function joinCluster(order: JoinOrder): Promise<Joined> {
   const token = parseJoinToken(order.token);
@@ -74,7 +74,7 @@ export async function joinCluster(order: JoinOrder): Promise<Joined> {
   ];
   const { authorityPem, certificate, keyPem } = await fromAny(order.metaservers, async (server) => {
     const shown = await authorityOf(server, token.fingerprint);
-    // Nothing is made in the folder for a server that is not the right one.
+    // Nothing is made in the folder for a wrong server.
     makePrivateFolder(join(order.dataFolder, "tls"));
     for (const path of [paths.cert, paths.key, paths.ca]) await removeLeftovers(path);
     const key = await keyOf(paths.key);
@@ -162,17 +162,20 @@ async function askFor(request: Request): Promise<{ readonly certificate: string 
   }
 }
 
-/** What the first MetaServer says that can be reached, is the token's, and signs; else why the first one, or the worst one, did not. */
+/**
+ * The answer of the first MetaServer that is reachable, is the token's, and signs; else the first failure, or
+ * the worst.
+ */
 async function fromAny<T>(addresses: readonly string[], ask: (server: string) => Promise<T>): Promise<T> {
   let failure: GroveError | undefined;
   for (const server of addresses) {
     try {
       return await ask(server);
     } catch (error) {
-      // A refusal is the cluster's word; who is away, is somebody else or cannot sign has said nothing.
+      // A refusal is the cluster's answer; an absent, foreign or not signing server has given none.
       if (!isGroveError(error, "STORE_UNAVAILABLE", "CLUSTER_MISMATCH", "NOT_IMPLEMENTED")) throw error;
       failure ??= error;
-      // Somebody who is not who he should be is worth more words than one who is silent.
+      // A foreign server deserves the message rather than a silent one.
       if (error.code === "CLUSTER_MISMATCH") failure = error;
     }
   }
@@ -180,15 +183,15 @@ async function fromAny<T>(addresses: readonly string[], ask: (server: string) =>
 }
 
 /**
- * Looks at what a server shows in its handshake, sends nothing, and answers with the certificate that has the fingerprint. Whether the
- * server was signed by it, and is who it was called as, is proven by the connection that follows.
+ * Reads a server's certificates in its handshake, sends nothing, and returns the one with the fingerprint.
+ * The next connection proves that it signed the server, and the server's name.
  */
 async function authorityOf(server: string, fingerprint: string): Promise<string> {
   const { host, port } = parseHostPort(server);
   const shown = await new Promise<string[]>((resolve, reject) => {
     const fail = (why: string): void => {
       socket.destroy();
-      // As a call would have failed: it is the server that is not there, and nothing of this machine.
+      // As a call would have failed: the server is not there, and this machine works.
       const cause = new StatusError(Code.UNAVAILABLE, why);
       reject(new GroveError("STORE_UNAVAILABLE", `${server} ${why}`, { cause }));
     };
@@ -198,7 +201,7 @@ async function authorityOf(server: string, fingerprint: string): Promise<string>
       ...(isIP(host) === 0 ? { servername: host } : {}),
       ALPNProtocols: ["h2"],
       ...TLS_POLICY,
-      // Nothing is believed yet: the fingerprint decides.
+      // Nothing is trusted yet: the fingerprint decides.
       rejectUnauthorized: false,
     });
     socket.setTimeout(CONNECT_TIMEOUT_MS, () => fail("does not answer"));
@@ -230,7 +233,7 @@ function whyNot(error: Error): string {
   return `cannot be reached (${code ?? error.message})`;
 }
 
-/** What the peer showed, in PEM, from its own certificate up. */
+/** The peer's chain in PEM, from its own certificate up. */
 function chainOf(socket: TLSSocket): string[] {
   const chain: string[] = [];
   let current = socket.getPeerX509Certificate();

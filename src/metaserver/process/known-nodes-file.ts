@@ -1,4 +1,4 @@
-// Keeps which nodes there are beside the metadata store, so that a lost store knows whose lists of roots it has to wait for (D19).
+// Keeps the ids of nodes beside the metadata store, so that a lost store can wait for their lists (D19).
 import { join } from "node:path";
 import { z } from "zod";
 import { NODES_MAX } from "#base/limits.ts";
@@ -19,11 +19,14 @@ function isNodeId(text: string): boolean {
 /** The nodes that this host's MetaServer knew last, at most 1000. */
 export interface KnownNodesFile {
   readonly nodes: readonly string[];
-  /** Puts others in their place; resolves when that is on stable storage. */
+  /** Replaces them; resolves when that is on stable storage. */
   remember(nodes: readonly string[]): Promise<void>;
 }
 
-/** Opens the file in a folder. What cannot be read of it is as good as none: it only makes a lost store wait longer. Throws BAD_ARGUMENT for a newer Grove's. */
+/**
+ * Opens the file in a folder. A damaged file counts as none: a lost store then only waits longer. Throws
+ * BAD_ARGUMENT for a newer Grove's.
+ */
 export async function openKnownNodesFile(folder: string): Promise<KnownNodesFile> {
   const path = join(folder, FILE);
   await removeLeftovers(path);
@@ -38,7 +41,7 @@ export async function openKnownNodesFile(folder: string): Promise<KnownNodesFile
       const sorted = [...new Set(others)].toSorted().slice(0, NODES_MAX);
       if (sorted.join() !== nodes.join()) {
         nodes = sorted;
-        // One after the other, also after one that failed: each holds all of them.
+        // One after another, also after a failed one: each holds all of them.
         writing = writing
           .catch(() => undefined)
           .then(() => writeFileAtomic(path, `${JSON.stringify({ schema: 1, nodes: sorted })}\n`));

@@ -1,4 +1,4 @@
-// What a MetaServer remembers of the nodes beside its store, and that a store which is lost waits for them (D19).
+// A MetaServer remembers nodes beside its store, and a lost store waits for them (D19).
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

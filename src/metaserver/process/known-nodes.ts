@@ -1,13 +1,13 @@
-// Compares the nodes in the metadata store with those that this host remembers, so that nobody is given a second root after a loss (D19).
+// Compares the store's nodes with those this host remembers: no user gets a second root after a loss (D19).
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import type { KnownNodesFile } from "./known-nodes-file.ts";
 
-/** How often a MetaServer writes down which nodes there are, for when the store is lost. */
+/** Interval in which a MetaServer writes down the nodes, for a loss of the store. */
 export const KNOWN_NODES_INTERVAL_MS = 60_000;
 
-/** What it is made from. */
+/** Dependencies of the comparison. */
 export interface KnownNodesDeps {
   readonly directory: Pick<Directory, "nodes" | "missingLists" | "awaitNodes">;
   readonly file: KnownNodesFile;
@@ -26,7 +26,7 @@ export class KnownNodes {
     this.#stop = deps.clock.every(KNOWN_NODES_INTERVAL_MS, () => void this.compare());
   }
 
-  /** Has the store wait for the lists of nodes that it lacks, and remembers those that it has. Never rejects. */
+  /** Has the store wait for the lists of nodes it lacks, and remembers those it has. Never rejects. */
   async compare(): Promise<void> {
     const { directory, file, log } = this.#deps;
     try {
@@ -48,12 +48,12 @@ export class KnownNodes {
     if (!file.nodes.includes(fsId)) await file.remember([...file.nodes, fsId]);
   }
 
-  /** Ends the comparing. */
+  /** Stops comparing. */
   stop(): void {
     this.#stop();
   }
 
-  /** One line for each new state of affairs. */
+  /** Logs each change of the awaited nodes once. */
   #tell(awaited: readonly string[]): void {
     const text = awaited.toSorted().join();
     if (text === this.#told) return;

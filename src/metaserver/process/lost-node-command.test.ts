@@ -1,4 +1,4 @@
-// `grove node lost` as people type it, on the store of a cluster that waits for nodes.
+// `grove node lost` on the command line, on the store of a cluster that waits for nodes.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// `grove node lost`: which nodes new users wait for since the metadata store was lost, and that one of them does not come back (D19).
+// `grove node lost`: lists nodes that new users wait for after a loss of the store, and gives one up (D19).
 import type { Command } from "commander";
 import { GroveError } from "#base/errors.ts";
 import { checkedId, print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";

@@ -1,4 +1,4 @@
-// `grove node lost-root`: the operator's word that what a restore has lost of a user stays lost, so that the user gets an empty root (D19).
+// `grove node lost-root`: gives up what a restore lost of a user, who then gets an empty root (D19).
 import type { Command } from "commander";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { canonicalUsername } from "#base/names.ts";

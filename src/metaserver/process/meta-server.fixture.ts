@@ -26,7 +26,7 @@ export interface MetaServerUnderTest {
   readonly clock: ManualClock;
   readonly directory: Directory;
   readonly port: number;
-  /** Where nodes alone are served; undefined unless a test wants that. */
+  /** Port for nodes alone; undefined unless a test wants it. */
   readonly controlPort: number | undefined;
   /** Events that were logged, with their fields. */
   readonly logged: { event: string; fields: LogFields }[];
@@ -51,7 +51,7 @@ export async function startForTest(
     readonly tokenVerifier?: TokenVerifier;
     /** True for a second address for nodes alone. */
     readonly hasControlListener?: boolean;
-    /** What says who is an administrator; nobody is by default. */
+    /** Environment that names administrators; none by default. */
     readonly env?: Readonly<Record<string, string>>;
   } = {},
 ): Promise<MetaServerUnderTest> {
@@ -107,10 +107,10 @@ export async function startForTest(
   };
 }
 
-/** Every message is of a process of its own unless a test says otherwise. */
+/** Every message is of a process of its own by default. */
 let instances = 0;
 
-/** A registration with everything that a test does not care about filled in. */
+/** A registration with defaults for all facts that a test does not set. */
 export function nodeMessage(
   fsId: string,
   facts: MessageInitShape<typeof RegisterFileServerRequestSchema> = {},

@@ -1,4 +1,4 @@
-// Shows what users and FileServers get from a MetaServer over a real connection.
+// The answers of a MetaServer to users and FileServers over a real connection.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -72,7 +72,7 @@ test("another user's root answers the same whether or not it exists (D1)", TIMEO
         () => "answered",
         (error: unknown) => {
           assert.ok(error instanceof StatusError);
-          // Each call has an id of its own, whatever it asks.
+          // Each call has an id of its own, for any method.
           const told = [...error.metadata.entries()].filter(([name]) => name !== "x-request-id");
           return [error.code, error.message, ...told].join();
         },
@@ -126,7 +126,7 @@ test(
     assert.equal((await client.heartbeat({ fsId: "a", epoch: 1n })).known, true);
     const lease = await client.registerFileServer({ ...restart, knownEpoch: told.heldEpoch });
     assert.deepEqual([lease.epoch, lease.heldEpoch], [2n, 0n]);
-    // Without the field it is as it always was.
+    // Without the field the answer is the old one.
     assert.equal((await client.registerFileServer(nodeMessage("a"))).epoch, 3n);
   },
 );

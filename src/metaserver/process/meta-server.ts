@@ -32,25 +32,25 @@ import { userRoutes } from "./user-routes.ts";
 import { UserStateGate } from "./user-state-gate.ts";
 import { userStateRoutes } from "./user-state-routes.ts";
 
-/** What a MetaServer is made from. */
+/** Dependencies of a MetaServer. */
 export interface MetaServerDeps {
   readonly directory: Directory;
   readonly tokenVerifier: TokenVerifier;
-  /** Who may act as an administrator here; nobody where it is undefined. */
+  /** The ways to prove administrator rights here; undefined when there are none. */
   readonly administrators?: Administrators | undefined;
   readonly rememberCluster: (clusterId: string) => Promise<void>;
-  /** Outlives the store. */
+  /** Survives a loss of the store. */
   readonly knownNodes: KnownNodesFile;
   readonly clock: Clock;
   readonly log: Logger;
   readonly listen: ListenAddress;
-  /** A second address, for nodes alone: who shows no node's certificate there is not served. */
+  /** A second address for nodes alone, which refuses callers without a node's certificate. */
   readonly controlListen?: ListenAddress | undefined;
-  /** Certificates; the client's is asked for, not required, so that users come over the same port (spec 5.6). */
+  /** Certificates; the client's is requested, not required, so that users share the port (spec 5.6). */
   readonly tls?: Omit<ServerTls, "requestClientCertificate"> | undefined;
-  /** Keeps them fresh and signs others'; undefined for certificates that never change. */
+  /** Renews them and signs those of nodes; undefined for certificates that never change. */
   readonly certificates?: MetaCertificates | undefined;
-  /** Whom a user may ask whose address is another person's; undefined where nobody is named. */
+  /** The administrator named to users whose address is another person's; undefined when there is none. */
   readonly adminEmail?: string | undefined;
   /** Mock mode: control calls need no certificate (spec 5.6, 5.7). */
   readonly mock: boolean;
@@ -110,7 +110,7 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
     log.error("store_failed", { error: errorText(error) });
     setServing(health, false);
   });
-  // Before the first user comes, where the store answers by now.
+  // Before the first user comes, if the store answers by now.
   await knownNodes.compare();
   await userStates.look();
   const address = await listen(server, deps.listen, false);
@@ -178,7 +178,7 @@ async function listen(
   }
 }
 
-/** This MetaServer may never see a registration where others serve the same store. */
+/** Remembers the id of a cluster whose registrations may all go to other MetaServers. */
 function rememberFoundCluster({ directory, rememberCluster, log }: MetaServerDeps): void {
   directory
     .clusterId()
@@ -190,22 +190,22 @@ function setServing(health: HealthService, isServing: boolean): void {
   for (const service of ["", MetaServer.typeName]) health.setServing(service, isServing);
 }
 
-/** Refusals of the control plane that an operator should see: somebody speaks for a node who may not, or holds its id (M-02). */
+/** Security events of the control plane: a caller may not speak for a node, or its id is held (M-02). */
 const SECURITY_EVENTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   CLIENT_CERT_REQUIRED: "unknown_cert",
   NODE_ID_HELD: "node_id_held",
 };
 
-/** What hears of refused calls. */
+/** Receives refused calls. */
 interface RefusalLog {
   readonly refused: (head: CallHead, error: unknown) => void;
   readonly interceptor: ServerInterceptor;
 }
 
-/** Logs refusals by their reason, never with the token that came; few lines of each kind. Callers' own refusals are for who looks closely. */
+/** Logs refusals by reason, few lines of each kind, without tokens. Callers' own ones are debug lines. */
 function refusalLog({ log, clock }: Pick<MetaServerDeps, "log" | "clock">): RefusalLog {
   const sampler = new LogSampler(clock);
-  // A refused node comes back every five seconds: one event for each reason and address in ten minutes is enough to be seen.
+  // A refused node comes back every five seconds: one event per reason and address in ten minutes suffices.
   const events = new RateLimiter(clock, { count: 1, windowMs: IP_MISMATCH_EVENT_INTERVAL_MS });
   const refused = ({ method, peer }: CallHead, error: unknown): void => {
     const cause = error instanceof Error ? error.cause : undefined;
@@ -232,5 +232,5 @@ function refusalLog({ log, clock }: Pick<MetaServerDeps, "log" | "clock">): Refu
   return { refused, interceptor };
 }
 
-/** Refusals that are this server's affair, or its operator's. */
+/** Refusals that are this server's fault, or its operator's. */
 const OURS: readonly ErrorCode[] = ["STORE_UNAVAILABLE", "OVERLOADED", "INTERNAL", "NODE_ID_HELD", "FENCED"];

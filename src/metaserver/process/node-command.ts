@@ -1,4 +1,4 @@
-// `grove node`: brings new machines into the cluster, with one-time tokens instead of keys that are copied by hand (D20).
+// `grove node`: adds machines to the cluster, with one-time tokens instead of keys copied by hand (D20).
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
@@ -137,7 +137,7 @@ async function makeToken(flags: TokenFlags): Promise<void> {
     process.stdout.write(`${JSON.stringify({ token, id: flags.id ?? null, ends }, null, 2)}\n`);
     return;
   }
-  // The token alone on standard output, so that it goes into a file or a pipe as it is.
+  // The token alone on standard output, for a file or a pipe.
   process.stdout.write(`${token}\n`);
   process.stderr.write(
     `good once, until ${ends}${flags.id === undefined ? "" : `, for ${flags.id}`}. On the new machine: grove node join -metaserver HOST:PORT -data FOLDER\n`,
@@ -193,7 +193,7 @@ function parseTtl(text: string): number {
   throw new InvalidArgumentError("write a time such as 30m, 2h or 1d, at most 7d.");
 }
 
-/** What is wrong with a value, the way the parser of the command line tells it. */
+/** Reports an invalid value as the command line's parser does. */
 function checked<T>(read: () => T): T {
   try {
     return read();

@@ -1,4 +1,4 @@
-// Who may speak in a control call, and for which node (spec 5.6, D19, D20).
+// Proves that the caller of a control call may speak for a node (spec 5.6, D19, D20).
 import { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
@@ -11,15 +11,15 @@ import { judgeCertificate } from "#security/identity/certificate-rule.ts";
 import type { CallHead } from "#wire/grpc/call-gate.ts";
 import type { Peer } from "#wire/grpc/handler.ts";
 
-/** What the rule needs to know. */
+/** Dependencies of the rule. */
 export interface NodeSpeakerDeps {
   /** Mock mode: control calls need no certificate (spec 5.6). */
   readonly mock: boolean;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Keeps the lines of refused control calls few. */
+  /** Limits the log lines of refused control calls. */
   readonly refusals: LogSampler;
-  /** True for the serial number (hex) of a certificate that the operator has revoked; undefined where there is no list. */
+  /** True for the serial number (hex) of a revoked certificate; undefined when there is no list. */
   readonly isRevoked?: ((serial: string) => boolean) | undefined;
 }
 
@@ -33,8 +33,9 @@ export interface NodeCertificate {
 }
 
 /**
- * Proves that the caller may speak for the node: by a certificate that names it, or by one that names no node and whose key the
- * metadata store then compares (D20). Throws CLIENT_CERT_REQUIRED, and BAD_ARGUMENT for what is no node id.
+ * Proves that the caller may speak for the node: by a certificate that names it, or by one without a node's
+ * name whose key the metadata store compares (D20). Throws CLIENT_CERT_REQUIRED, and BAD_ARGUMENT for an
+ * invalid node id.
  */
 export function speakerFor(fsId: string, context: CallHead, deps: NodeSpeakerDeps): Speaker {
   if (deps.mock) {
@@ -50,12 +51,12 @@ export function speakerFor(fsId: string, context: CallHead, deps: NodeSpeakerDep
   return { kind: "named", keyFingerprint };
 }
 
-/** The certificate of the caller, outside mock mode and in it. Throws CLIENT_CERT_REQUIRED when it may make no control calls. */
+/** The caller's certificate, in mock mode too. Throws CLIENT_CERT_REQUIRED for one without control calls. */
 export function requireCertificate(context: CallHead, deps: NodeSpeakerDeps): NodeCertificate {
   return verdictOf(context, deps);
 }
 
-/** True for a peer whose certificate may make control calls; says nothing to anybody. */
+/** True for a peer whose certificate may make control calls; logs nothing. */
 export function mayControl(peer: Peer, { clock, isRevoked }: NodeSpeakerDeps): boolean {
   const shown = peer.certificate;
   if (shown === undefined || !shown.authorized) return false;
@@ -78,7 +79,7 @@ function verdictOf(context: CallHead, deps: NodeSpeakerDeps): NodeCertificate {
   return { nodeId, keyFingerprint, raw: shown.raw };
 }
 
-/** Tells the caller why, since the operator of a node looks into the node's log; it says nothing that the certificate does not. */
+/** Refuses with a reason for the node's operator, which reveals only the certificate's content. */
 function refuse(context: CallHead, deps: NodeSpeakerDeps, reason: string): never {
   const { address } = context.peer;
   const sampled = deps.refusals.take(`${reason} ${networkOf(address)}`);

@@ -1,4 +1,4 @@
-// MetaServers on one PostgreSQL: health and /ready follow it, and all know the same person behind an address (D21).
+// MetaServers on one PostgreSQL: health and /ready follow it, and all know the same persons (D21).
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -82,7 +82,7 @@ test(
   LONG,
   async (t) => {
     const store = database.url(await database.createDatabase());
-    // Who signs the tokens is another test's affair: here a token is the subject.
+    // Signatures are another test's subject: here a token is the subject itself.
     const tokenVerifier: TokenVerifier = {
       known: () => undefined,
       verify: async (token) => ({

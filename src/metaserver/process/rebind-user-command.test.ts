@@ -1,4 +1,4 @@
-// `grove user rebind` and `remap` as people type them, beside the MetaServer that has the store open.
+// `grove user rebind` and `remap` on the command line, beside the MetaServer that has the store open.
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// `grove user rebind|remap`: which person of an identity provider stands behind an address, once the provider or an account was changed (D21).
+// `grove user rebind|remap`: rebinds addresses to other persons after a change of provider or account (D21).
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { type Command, InvalidArgumentError } from "commander";
@@ -39,6 +39,7 @@ export function addRebindVerbs(group: Command): void {
   withStore(
     group
       .command("rebind")
+      .summary("Put another account of an identity provider behind one address")
       .description(
         "Put another account of an identity provider behind one address, on the host of the metadata store: the user keeps the files and " +
           "is signed out everywhere.",
@@ -51,6 +52,7 @@ export function addRebindVerbs(group: Command): void {
   withStore(
     group
       .command("remap")
+      .summary("Move users over to another identity provider")
       .description(
         "Move users over to another identity provider, on the host of the metadata store. Shows who would, and changes nothing without -apply. " +
           "Administrators and disabled users stay: 'grove user rebind' moves one.",
@@ -130,7 +132,7 @@ async function howOf({ pairs, by, domains }: RemapFlags): Promise<RemapBy> {
   return { by: "email", domains: parseDomains(domains) };
 }
 
-/** Whoever does not say who administrators are must not hand one of them over by mistake. */
+/** The administrators' addresses, which the flags must state so that none is rebound by mistake. */
 function administratorsOf({ administrators }: RemapFlags): Set<string> {
   const text = administrators ?? process.env["SVC_ADMIN_EMAIL"] ?? "";
   if (text === "")
@@ -164,7 +166,7 @@ function documentOf({ matched, left }: RemapPlan, applied: boolean): Record<stri
   return { applied, matched: users, left };
 }
 
-/** Has whoever types it say how many users go over. Throws BAD_ARGUMENT for another number, with nothing changed. */
+/** Asks the operator for the number of users to rebind. Throws BAD_ARGUMENT for another number. */
 async function confirm(count: number): Promise<void> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {

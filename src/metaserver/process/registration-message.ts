@@ -1,4 +1,4 @@
-// Checks what a FileServer says of itself, and puts it into the store's terms.
+// Checks a FileServer's registration message and converts it into the store's terms.
 import { GroveError } from "#base/errors.ts";
 import {
   DISK_RESERVE_BYTES,
@@ -18,11 +18,11 @@ import type {
 import type { Subject } from "#metaserver/directory/subject.ts";
 import type { RegisterFileServerRequest, RootInfo } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
-/** SQLite and PostgreSQL count to here; no disk and no version comes near. */
+/** Maximum of SQLite and PostgreSQL; no disk and no version comes near. */
 const STORED_MAX = 2n ** 63n - 1n;
 const LABEL = /^[\u0021-\u007e]+$/;
 
-/** The registration of a message. Throws BAD_ARGUMENT naming the field that is wrong. */
+/** Converts a registration. Throws BAD_ARGUMENT with the name of the wrong field. */
 export function toRegistration(message: RegisterFileServerRequest, speaker: Speaker): NodeRegistration {
   return {
     fsId: message.fsId,
@@ -51,7 +51,7 @@ function toPage({ registration, page, more }: RegisterFileServerRequest): Regist
   return { registration: storedVersion("registration", registration), page, isLast: !more };
 }
 
-/** Byte counts beyond what the store can count are cut to its end, since only their order matters. */
+/** Cuts byte counts to the store's maximum, since only their order matters. */
 export function storedBytes(bytes: bigint): bigint {
   return bytes < STORED_MAX ? bytes : STORED_MAX;
 }
@@ -62,7 +62,7 @@ export function storedVersion(field: string, version: bigint): bigint {
   throw new GroveError("BAD_ARGUMENT", `${field} is larger than any that was given out`);
 }
 
-/** Registrations that an id may ever have; what is above was made up. */
+/** Registrations that an id may ever have; a higher number is invented. */
 const EPOCH_MAX = 2n ** 52n;
 
 /** An epoch as a number. Throws BAD_ARGUMENT beyond 2^52. */
@@ -84,7 +84,7 @@ function toHeldRoot(root: RootInfo): HeldRoot {
   };
 }
 
-/** The person of a message; undefined for mock tokens, which name nobody. Throws BAD_ARGUMENT. */
+/** The person of a message; undefined for mock tokens, which name none. Throws BAD_ARGUMENT. */
 export function toSubject(issuer: string, subject: string, version?: bigint): Subject | undefined {
   if (subject === "") return undefined;
   return {
@@ -94,7 +94,7 @@ export function toSubject(issuer: string, subject: string, version?: bigint): Su
   };
 }
 
-/** As identity providers write them; the store keeps any text without NUL. */
+/** Any text of a provider without NUL, which the store cannot keep. */
 function person(field: string, value: string, maxLength: number): string {
   if (value.length <= maxLength && value.isWellFormed() && !value.includes("\0")) return value;
   throw new GroveError("BAD_ARGUMENT", `${field} has at most ${maxLength} characters`);
@@ -109,7 +109,7 @@ function label(field: string, value: string, options: { readonly mayBeEmpty?: bo
   );
 }
 
-/** A name is for people: any script, but nothing that could move a cursor or a line. */
+/** A display name: any script, but no character that moves a cursor or a line. */
 function displayName(name: string): string {
   if (
     name.length <= NODE_LABEL_MAX_LENGTH &&

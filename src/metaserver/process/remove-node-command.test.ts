@@ -1,4 +1,4 @@
-// `grove node remove` as people type it, beside the MetaServer that has the store open.
+// `grove node remove` on the command line, beside the MetaServer that has the store open.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -11,7 +11,7 @@ import { scratchFolder } from "#testing/scratch-folder.ts";
 
 const TIMEOUT = { timeout: 120_000 };
 
-/** A store whose MetaServer's clock is ours, and the command on it. Its nodes were heard of last as long ago as is said. */
+/** A store on a clock of the test, nodes with heartbeats of a given age, and the command on it. */
 async function openStore(t: TestContext): Promise<{
   readonly directory: Directory;
   register(fsId: string, agoMs: number, owners?: readonly string[]): Promise<void>;

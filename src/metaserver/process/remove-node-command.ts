@@ -1,4 +1,4 @@
-// `grove node remove`: takes a node out of the cluster that has stopped for good, and out of those that are reached over SSH (D19, D20).
+// `grove node remove`: removes a node that has stopped for good from the cluster and from SSH (D19, D20).
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { GroveError } from "#base/errors.ts";
@@ -70,7 +70,7 @@ async function removeSsh(id: string, flags: RemoveFlags, store: NodeStore): Prom
   else process.stdout.write(`${id} is no longer reached over SSH.\n`);
 }
 
-/** Lists whose roots they are, and answers with the refusal that says what each of them needs. */
+/** Lists the owners of the node's roots, and returns the refusal with the remedy for each of them. */
 function holdsRoots(id: string, removal: NodeRemoval, flags: RemoveFlags): GroveError {
   if (!flags.json) process.stderr.write(`${ownersIn(removal)}\n`);
   return new GroveError(
@@ -81,7 +81,7 @@ function holdsRoots(id: string, removal: NodeRemoval, flags: RemoveFlags): Grove
   );
 }
 
-/** Has whoever types it say how many users lose their files. Throws BAD_ARGUMENT for another number, with nothing changed. */
+/** Asks the operator how many users lose their files. Throws BAD_ARGUMENT for another number. */
 async function confirm(id: string, removal: NodeRemoval): Promise<void> {
   process.stderr.write(
     `${ownersIn(removal)}\nWhat these users store is on ${id} alone; each gets a new, empty root.\n`,

@@ -71,7 +71,7 @@ test(
     ]) {
       await refused(call(), Code.UNAUTHENTICATED, "CLIENT_CERT_REQUIRED");
     }
-    // A list that cannot be understood changes nothing: what was revoked stays so.
+    // An invalid list changes nothing: revoked certificates stay revoked.
     await writeFile(list, "not a serial number\n");
     cluster.clock.advance(CERTIFICATE_CHECK_INTERVAL_MS);
     await new Promise((resolve) => setTimeout(resolve, 50));

@@ -1,4 +1,4 @@
-// Shows that attempts at a MetaServer reach the store, few writes however many there are, and none is lost by a store that is away (5.7).
+// Attempts at a MetaServer reach the store in few writes, and a store that is away loses none (spec 5.7).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";

@@ -1,4 +1,4 @@
-// Tells the console of security events at this MetaServer, through the metadata store that both have (spec 5.7, 6, D22).
+// Reports security events of this MetaServer to the console through the metadata store (spec 5.7, 6, D22).
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -9,10 +9,10 @@ import { SecurityEvents } from "#telemetry/security-events.ts";
 /** Pause between two writes of a MetaServer's security events to the metadata store. */
 export const SECURITY_TELL_INTERVAL_MS = 2_000;
 
-/** What the teller is made from. */
+/** Dependencies of the reporter. */
 export interface SecurityReporterDeps {
   readonly directory: Pick<Directory, "putSecurityReport">;
-  /** Where this MetaServer is, host:port: what the console calls it. Asked for when something is told. */
+  /** Address of this MetaServer, host:port, its name in the console. Called at each report. */
   readonly source: () => string;
   readonly clock: Clock;
   readonly random: Random;
@@ -20,8 +20,8 @@ export interface SecurityReporterDeps {
 }
 
 /**
- * Keeps the last 100 events, those of one place within ten minutes as one, and writes them to the store once in two seconds at most: a
- * flood of attempts is one small row that is written now and then, whoever sends it.
+ * Keeps the last 100 events, those of one place within ten minutes as one. Writes them to the store at most
+ * once in two seconds, so a flood of attempts is one small row.
  */
 export class SecurityReporter {
   readonly #deps: SecurityReporterDeps;
@@ -43,7 +43,7 @@ export class SecurityReporter {
     });
   };
 
-  /** Writes what was not written yet. */
+  /** Writes the remaining events. */
   async close(): Promise<void> {
     await this.#writing;
     if (this.#cancel === undefined) return;
@@ -52,14 +52,14 @@ export class SecurityReporter {
     await this.#write();
   }
 
-  /** A flood of one attempt gets a line when it begins, and at every tenfold. */
+  /** Logs a line when a flood of one attempt begins, and at every tenfold. */
   #logged(facts: SecurityEventFacts): void {
     const { type, fatal, count, ip_seen } = this.#events.record(facts);
     if (count !== (facts.count ?? 1) && !/^10+$/.test(String(count))) return;
     this.#deps.log[fatal ? "error" : "warn"]("security_event", { type, fatal, ip_seen, count });
   }
 
-  /** What cannot be written now goes with the next event: the log has it. */
+  /** Writes the events; after a failure they go with the next event, and the log has them. */
   async #write(): Promise<void> {
     const { directory, source, log } = this.#deps;
     const document = JSON.stringify({ events: this.#events.list() });

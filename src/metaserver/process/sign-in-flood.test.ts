@@ -1,4 +1,4 @@
-// Forged ID tokens in floods, over a real connection and with a real identity provider: what reaches it, and who is served meanwhile.
+// Floods of forged ID tokens over a real connection: few reach the identity provider, and users are served.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

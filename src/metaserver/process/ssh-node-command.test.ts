@@ -1,4 +1,4 @@
-// `grove node add|list`, and what `remove` forgets of them, as people type them, against a real sshd.
+// `grove node add|list`, and their removal by `remove`, on the command line against a real sshd.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -25,7 +25,7 @@ function missing(): string | false {
 
 const grove = (...words: string[]): Promise<Outcome> => runGrove(["node", ...words]);
 
-/** An sshd with a key of its own; its place, and the key as ssh-keygen tells of it. */
+/** An sshd with a key of its own; its place, and the key in ssh-keygen's form. */
 async function startSshd(
   t: TestContext,
 ): Promise<{ readonly place: string; readonly fingerprint: string; readonly key: string }> {
@@ -53,7 +53,7 @@ async function startSshd(
   return { place: `grove@127.0.0.1:${port}`, fingerprint, key };
 }
 
-/** A store that a MetaServer has open, as it has while nodes are enrolled. */
+/** A store that a MetaServer has open, as during enrolment. */
 async function openStore(t: TestContext): Promise<string> {
   const url = `sqlite:${join(scratchFolder("metaserver-"), "meta.db")}`;
   const directory = await openDirectory(url, { clock: systemClock });

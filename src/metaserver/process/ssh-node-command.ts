@@ -1,4 +1,4 @@
-// `grove node add|list`: which nodes the console may reach over SSH, each with the key of its host pinned (D20).
+// `grove node add|list`: nodes that the console may reach over SSH, each with its host's key pinned (D20).
 import { createInterface } from "node:readline/promises";
 import { type Command, InvalidArgumentError } from "commander";
 import { systemClock } from "#base/clock.ts";
@@ -19,7 +19,7 @@ import { storeUrl } from "#metaserver/directory/store-url.ts";
 import { scanHostKeys, sshFingerprint } from "#os/ssh-keyscan.ts";
 import { readServices, servicesDocument } from "./ssh-services-file.ts";
 
-/** Where the store is, and how to print. */
+/** The store and the output format. */
 export interface StoreFlags {
   readonly meta?: string;
   readonly metaFile?: string;
@@ -34,7 +34,7 @@ interface AddFlags extends StoreFlags {
   readonly replace: boolean;
 }
 
-/** Where and as whom, as it is typed: user@host or user@host:port. */
+/** A login as typed: user@host or user@host:port. */
 interface Login extends HostPort {
   readonly user: string;
 }
@@ -106,7 +106,7 @@ async function add(id: string, login: Login, flags: AddFlags): Promise<void> {
   });
 }
 
-/** The key to be pinned, and whether whoever typed the command vouches for it with -host_key. */
+/** The key to pin, and whether the operator vouches for it with -host_key. */
 async function shownKey(
   login: Login,
   given: string | undefined,
@@ -122,7 +122,7 @@ async function shownKey(
   );
 }
 
-/** Shows the key and has the person at the terminal say that it is the host's. Throws BAD_ARGUMENT when nobody does. */
+/** Shows the key and asks at the terminal whether it is the host's. Throws BAD_ARGUMENT without a yes. */
 async function confirm(node: SshNode, known: SshNode | undefined): Promise<void> {
   const { stdin, stderr } = process;
   stderr.write(`${formatHostPort(node)} shows this host key:\n  ${described(node.hostKey)}\n`);
@@ -167,7 +167,7 @@ async function list(flags: StoreFlags): Promise<void> {
   });
 }
 
-/** Opens the store that the flags name for one use of it. Throws BAD_ARGUMENT when they name none. */
+/** Opens the store of the flags for one use. Throws BAD_ARGUMENT when they name none. */
 export async function withNodes(flags: StoreFlags, use: (store: NodeStore) => Promise<void>): Promise<void> {
   const url = await storeUrl(flags);
   if (url === undefined)
@@ -226,7 +226,7 @@ function bracketed(host: string): string {
   return host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
 }
 
-/** A node id of the command line, or what is wrong with it as the parser tells it. */
+/** A node id of the command line; an invalid one is reported as the parser does. */
 export function checkedId(text: string): string {
   try {
     return checkedNodeId(text);

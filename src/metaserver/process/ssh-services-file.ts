@@ -1,11 +1,11 @@
-// The file that says of a node's services where they log and how they are started, and the same as printed JSON.
+// Reads the file with the logs and start commands of a node's services, and prints the same as JSON.
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
 import type { SshNode, SshService } from "#base/ssh-node.ts";
 
-/** Bytes of the file that says how a node's services are started. */
+/** Maximum size of that file. */
 const SSH_SERVICES_FILE_MAX_BYTES = 65_536;
 
 const SERVICE = z.strictObject({
@@ -22,7 +22,7 @@ const SERVICES = z.strictObject({
 });
 type ServiceDocument = z.infer<typeof SERVICE>;
 
-/** What the file says; its values are checked when the node is stored. Throws BAD_ARGUMENT. */
+/** The file's content; its values are checked when the node is stored. Throws BAD_ARGUMENT. */
 export async function readServices(path: string): Promise<SshNode["services"]> {
   const text = await readFile(path, "utf8").catch((error: unknown) => {
     throw bad(`cannot read ${path}: ${errorText(error)}`);
@@ -43,7 +43,7 @@ export async function readServices(path: string): Promise<SshNode["services"]> {
   return Object.fromEntries(named.map(([name, service]) => [name, fromDocument(service)]));
 }
 
-/** The same, as it is printed and as `-services` takes it. */
+/** The printed form, which `-services` takes. */
 export function servicesDocument(services: SshNode["services"]): Record<string, ServiceDocument> {
   return Object.fromEntries(Object.entries(services).map(([name, service]) => [name, toDocument(service)]));
 }

@@ -1,4 +1,4 @@
-// What the MetaServer's plain listener tells: that it lives, whether its store works, and how long its certificates last (B-11, D18).
+// The MetaServer's HTTP listener: liveness, the store's state, and days of its certificates (B-11, D18).
 import assert from "node:assert/strict";
 import { Agent, get } from "node:http";
 import { test } from "node:test";

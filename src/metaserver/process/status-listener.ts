@@ -1,4 +1,4 @@
-// The MetaServer's plain HTTP listener: /health, /ready and /metrics with the days that its certificates have left (B-11).
+// The MetaServer's HTTP listener: /health, /ready, and /metrics with its certificates' days left (B-11).
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
@@ -8,7 +8,7 @@ import { VERSION } from "#base/version.ts";
 import type { Directory, StoreState } from "#metaserver/directory/directory.ts";
 import { type StatusServer, serveStatus } from "#os/status-server.ts";
 
-/** What the listener shows. */
+/** Sources of the listener's answers. */
 export interface StatusListenerDeps {
   readonly directory: Pick<Directory, "nodes" | "watch">;
   /** Whole days until the server's certificate ends; null without TLS. */
@@ -19,7 +19,7 @@ export interface StatusListenerDeps {
   readonly log: Logger;
 }
 
-/** Listens. Rejects with BAD_ARGUMENT when the port cannot be had. */
+/** Listens. Rejects with BAD_ARGUMENT when the port is not available. */
 export async function startStatusListener(
   deps: StatusListenerDeps,
   address: HostPort,
@@ -91,7 +91,7 @@ async function answer(
   }
 }
 
-/** How many nodes run which version, for whoever watches a rollout (D18). */
+/** Number of nodes by version, for rollouts (D18). */
 function countsOf(versions: readonly string[]): Record<string, number> {
   const counts = new Map<string, number>();
   for (const version of versions) counts.set(version, (counts.get(version) ?? 0) + 1);

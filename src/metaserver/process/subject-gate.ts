@@ -1,4 +1,4 @@
-// Lets a person pass whom the e-mail address belongs to, by one book for all MetaServers of a cluster (D21).
+// Admits the person to whom an e-mail address belongs, by one store for all MetaServers of a cluster (D21).
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
@@ -8,23 +8,23 @@ import type { Directory } from "#metaserver/directory/directory.ts";
 import { anotherPerson } from "#security/identity/another-person.ts";
 import { toSubject } from "./registration-message.ts";
 
-/** Users whose person a MetaServer need not look up again for a while. */
+/** Users whose person a MetaServer keeps in memory. */
 const ADMITTED_SUBJECTS_KEPT = 20_000;
-/** How long it need not. */
+/** How long it keeps them. */
 const ADMITTED_SUBJECT_TTL_MS: number = 5 * 60_000;
 
-/** Who comes with which address. */
+/** A person with an address. */
 export interface Newcomer {
   readonly username: string;
   readonly issuer: string;
   readonly subject: string;
 }
 
-/** What a gate is made from. */
+/** Dependencies of a gate. */
 export interface SubjectGateDeps {
   readonly directory: Directory;
   readonly clock: Clock;
-  /** Whom people may ask; undefined where nobody is named. */
+  /** The administrator whom people may ask; undefined when none is named. */
   readonly adminEmail?: string | undefined;
   readonly log: Logger;
 }
@@ -32,7 +32,7 @@ export interface SubjectGateDeps {
 /** The gate of one MetaServer. */
 export class SubjectGate {
   readonly #directory: Directory;
-  /** The person behind an address, as the store said lately. */
+  /** The person behind an address, by the store's last answer. */
   readonly #admitted: LRUCache<string, string>;
   readonly #ask: string | undefined;
   readonly #log: Logger;
@@ -51,7 +51,10 @@ export class SubjectGate {
     });
   }
 
-  /** Throws TOKEN_REJECTED when the address belongs to somebody else, and what the store throws. Mock tokens name nobody and pass. */
+  /**
+   * Throws TOKEN_REJECTED when the address belongs to another person, and the store's errors. Mock tokens
+   * name no person and pass.
+   */
   async admit({ username, issuer, subject }: Newcomer): Promise<void> {
     const person = toSubject(issuer, subject);
     if (person === undefined) return;
@@ -63,7 +66,7 @@ export class SubjectGate {
     this.#admitted.set(username, key);
   }
 
-  /** Told which of an operator's words on addresses is the last: what was known before a newer one is asked for again. */
+  /** Takes the version of the last rebinding: a newer one drops the kept persons. */
   heard(version: bigint): void {
     if (version === this.#version) return;
     this.#version = version;

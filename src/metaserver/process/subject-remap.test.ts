@@ -1,4 +1,4 @@
-// Who goes over to another identity provider, and who does not: pairs, domains, administrators, disabled users.
+// Users who are remapped to another identity provider: pairs, domains, administrators, disabled users.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isGroveError } from "#base/errors.ts";

@@ -1,39 +1,39 @@
-// Whose addresses go over to another identity provider's persons, and whose do not and why: pure rules (D21).
+// Plans which addresses are rebound to another identity provider's persons: pure rules (D21).
 import { GroveError } from "#base/errors.ts";
 import { SUBJECT_MAX_LENGTH } from "#base/limits.ts";
 import { bareIssuer } from "#base/verified-identity.ts";
 import type { Rebinding, SubjectRecord } from "#metaserver/directory/subject.ts";
 
-/** How the persons of the one provider are told to be those of the other. */
+/** How persons of one provider are matched with those of the other. */
 export type RemapBy =
   /** Confirmed pairs: the subject at the new provider, by the subject at the old one. */
   | { readonly by: "pairs"; readonly subjects: ReadonlyMap<string, string> }
-  /** The same address, in a domain that is the new provider's own: whoever comes first from there with it. */
+  /** The same address in a domain of the new provider: the first person from there with it. */
   | { readonly by: "email"; readonly domains: ReadonlySet<string> };
 
-/** A user who stays as before, and why. */
+/** A user who stays with the old person, and why. */
 export interface LeftUser {
   readonly username: string;
   readonly why: string;
 }
 
-/** What a change of the provider comes to. */
+/** The effect of a change of provider. */
 export interface RemapPlan {
   readonly matched: readonly Rebinding[];
   readonly left: readonly LeftUser[];
 }
 
-/** What the plan is made from. */
+/** The facts behind the plan. */
 export interface RemapRequest {
   readonly toIssuer: string;
   readonly how: RemapBy;
-  /** Administrators' addresses: they go over one by one only, by a person who knows which account is theirs. */
+  /** Administrators' addresses: rebound only one by one, by an operator who knows the account. */
   readonly administrators: ReadonlySet<string>;
-  /** Users who are locked out. */
+  /** Locked users. */
   readonly disabled: ReadonlySet<string>;
 }
 
-/** Makes the plan for the users of the provider before. */
+/** Makes the plan for the users of the old provider. */
 export function planRemap(users: readonly SubjectRecord[], request: RemapRequest): RemapPlan {
   const matched: Rebinding[] = [];
   const left: LeftUser[] = [];
@@ -60,14 +60,14 @@ function newSubject(
   if (disabled.has(username)) return { why: "disabled" };
   if (how.by === "email") {
     const domain = username.slice(username.lastIndexOf("@") + 1);
-    // Of any other domain the provider would say what it likes.
+    // For any other domain the provider could claim any address.
     return how.domains.has(domain) ? { subject: "" } : { why: `${domain} is not declared the provider's` };
   }
   const subject = how.subjects.get(known);
   return subject === undefined ? { why: "no pair has its subject" } : { subject };
 }
 
-/** Reads pairs of subjects, one in a line: the old one, a comma, the new one. Throws BAD_ARGUMENT naming the line. */
+/** Parses pairs of subjects, one in a line: old, comma, new. Throws BAD_ARGUMENT naming the line. */
 export function parsePairs(text: string): Map<string, string> {
   const pairs = new Map<string, string>();
   const taken = new Set<string>();
@@ -99,7 +99,7 @@ export function isSubject(text: string): boolean {
   );
 }
 
-/** Domains of a list with commas, lower-cased. Throws BAD_ARGUMENT for what is none. */
+/** Parses a list of domains with commas, lower-cased. Throws BAD_ARGUMENT for an invalid one. */
 export function parseDomains(text: string): Set<string> {
   const domains = text.split(",").map((part) => part.trim().toLowerCase());
   const wrong = domains.find((domain) => !/^[^\s@.,]+(?:\.[^\s@.,]+)+$/.test(domain));

@@ -1,11 +1,11 @@
-// Reads a join token from where other users of the machine do not see it: a file, or standard input.
+// Reads a join token out of other users' sight: from a file, or from standard input.
 import { readFile } from "node:fs/promises";
 import { GroveError } from "#base/errors.ts";
 
 /** Longest text that is read for a token. */
 const INPUT_MAX_LENGTH = 4_096;
 
-/** Where the token may come from. */
+/** The possible sources of the token. */
 export interface TokenSource {
   /** In the arguments, which other users can see. */
   readonly token?: string | undefined;

@@ -1,4 +1,4 @@
-// The user plane's routes: which roots a signed-in user can reach, and on which FileServer (spec 4.5, D19).
+// The user plane's routes: the roots that a signed-in user can reach, and their FileServers (spec 4.5, D19).
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import type { HandOver } from "#base/hand-over.ts";
@@ -13,10 +13,10 @@ import { idTokenOf } from "./call-gate.ts";
 import type { SubjectGate } from "./subject-gate.ts";
 import type { UserStateGate } from "./user-state-gate.ts";
 
-/** Bytes of what others share in one page of GetRoots: far below what a gRPC client takes unless told otherwise. */
+/** Bytes of shared roots in one page of GetRoots: far below the default limit of gRPC clients. */
 const SHARED_ROOTS_PAGE_BYTES = 1_048_576;
 
-/** What the routes are made from. */
+/** Dependencies of the routes. */
 export interface UserRoutesDeps {
   readonly directory: Directory;
   readonly tokenVerifier: TokenVerifier;
@@ -25,7 +25,7 @@ export interface UserRoutesDeps {
   readonly clock: Pick<Clock, "wallMs">;
 }
 
-/** Of a root in a message: its id, tags and lengths. */
+/** Bytes of a root in a message beside its texts: its id, tags and lengths. */
 const ROOT_HEAD_BYTES = 64;
 
 interface ListedRoot extends LocatedRoot {
@@ -52,7 +52,7 @@ export function userRoutes(deps: UserRoutesDeps): UserRoutes {
       if (after !== undefined) return { roots: shared.map(toRoot), nextPageToken };
       const inherited = await inheritedRoots(user);
       const own = await directory.locateRoot(user).catch((error: unknown) => {
-        // A visitor whose own root has no place yet still sees what others share.
+        // A visitor whose own root has no place yet still sees shared ones.
         if (shared.length + inherited.length > 0 && isGroveError(error, "STARTING", "NODE_DRAINING"))
           return undefined;
         throw error;
@@ -72,7 +72,7 @@ export function userRoutes(deps: UserRoutesDeps): UserRoutes {
           : states.handOverTo(user, owner, clock.wallMs()) === undefined
             ? await directory.sharedRoot(user, { owner, path })
             : await directory.findRoot(owner);
-      // Whether the root exists is not told to whom nothing on that way is shared with (D1).
+      // A caller without a share on that way does not learn whether the root exists (D1).
       if (root === undefined) {
         throw new GroveError("NOT_SHARED", "nothing on this way is shared with you");
       }
@@ -87,20 +87,20 @@ export function userRoutes(deps: UserRoutesDeps): UserRoutes {
     },
   };
 
-  /** Whose roots administrators have handed over to a user; the first where there are more than a page lists. */
+  /** The roots handed over to a user; the first page of them. */
   async function inheritedRoots(user: string): Promise<ListedRoot[]> {
     const roots: ListedRoot[] = [];
     for (const { owner, ...handOver } of states.inheritedBy(user, clock.wallMs())) {
       if (roots.length === INHERITED_ROOTS_LISTED_MAX) break;
       const root = await directory.findRoot(owner);
-      // Who never had a root has none to hand over.
+      // A user without a root has none to hand over.
       if (root !== undefined) roots.push({ ...root, path: "/", handOvers: [handOver] });
     }
     return roots;
   }
 }
 
-/** The username behind the call's ID token. Throws what verification and the book of subjects throw. */
+/** The username behind the call's ID token. Throws the errors of verification and of the subject gate. */
 async function requireUser(context: CallContext, deps: UserRoutesDeps): Promise<string> {
   const token = idTokenOf(context);
   const { identity, issuedAtWallMs } = await deps.tokenVerifier.verify(token, context.peer.address);
@@ -109,7 +109,7 @@ async function requireUser(context: CallContext, deps: UserRoutesDeps): Promise<
   return identity.username;
 }
 
-/** As many as fit into a page; paths have up to 4 KB each. */
+/** The shared roots that fit into a page; paths have up to 4 KB each. */
 function firstPage(shared: readonly SharedRoot[]): readonly SharedRoot[] {
   let bytes = 0;
   const beyond = shared.findIndex(({ owner, path, address, fsId }) => {
@@ -119,17 +119,17 @@ function firstPage(shared: readonly SharedRoot[]): readonly SharedRoot[] {
   return beyond < 0 ? shared : shared.slice(0, beyond);
 }
 
-/** Where the next page begins, as text that a client sends back unread. */
+/** The start of the next page, as opaque text for the client. */
 function pageToken({ owner, path }: SharePlace): string {
   return Buffer.from(JSON.stringify([owner, path])).toString("base64url");
 }
 
-/** Throws BAD_ARGUMENT for what no reply has sent. */
+/** Throws BAD_ARGUMENT for a token that no reply has sent. */
 function readPageToken(token: string): SharePlace | undefined {
   if (token === "") return undefined;
   try {
     const [owner, path] = JSON.parse(Buffer.from(token, "base64url").toString()) as unknown[];
-    // Only what the store itself could have written goes back to it: a database may choke on anything else.
+    // Only what the store could have written goes back to it: other text may make a database fail.
     if (typeof owner === "string" && typeof path === "string" && isPlace(owner, path)) return { owner, path };
   } catch {
     // It is told below.

@@ -1,14 +1,14 @@
-// The decisions about users as a MetaServer goes by them: its copy of the store's, which it goes on with while the store is away.
+// A MetaServer's copy of the decisions about users, which it applies while the store is away too.
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { UserState } from "#base/user-state.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import { type Entrant, UserStates } from "#security/identity/user-states.ts";
 
-/** How often a MetaServer looks whether another one, or an operator, has put a decision into the store. */
+/** Interval of the checks for decisions that another MetaServer, or an operator, has put into the store. */
 export const USER_STATES_LOOK_INTERVAL_MS = 1_000;
 
-/** What the gate works with. */
+/** Dependencies of the gate. */
 export interface UserStateGateDeps {
   readonly directory: Pick<Directory, "putUserStates" | "userStates" | "userStatesMark">;
   readonly clock: Clock;
@@ -20,7 +20,7 @@ export class UserStateGate {
   readonly states: UserStates = new UserStates();
   readonly #deps: UserStateGateDeps;
   readonly #stop: () => void;
-  /** Of the store, when it was read last. */
+  /** The store's mark at the last read. */
   #mark: string | undefined;
   #looking: Promise<void> | undefined;
 
@@ -29,21 +29,24 @@ export class UserStateGate {
     this.#stop = deps.clock.every(USER_STATES_LOOK_INTERVAL_MS, () => void this.look());
   }
 
-  /** Throws USER_DISABLED for who is locked out, TOKEN_REJECTED for a token from before sessions were ended. */
+  /** Throws USER_DISABLED for a locked user, TOKEN_REJECTED for a token from before sessions were ended. */
   requireEntry(entrant: Entrant, issuedAtWallMs?: number): void {
     this.states.requireEntry(entrant, issuedAtWallMs);
   }
 
-  /** Has decisions count here at once and keeps them in the store. Throws BAD_ARGUMENT, and what the store throws: then they count here, and are kept later. */
+  /**
+   * Applies decisions here at once and stores them. Throws BAD_ARGUMENT, and the store's errors: then they
+   * apply here and are stored later.
+   */
   async merge(states: readonly UserState[]): Promise<void> {
     const news = this.states.news(states);
     if (news.length === 0) return;
     this.states.take(news);
-    // What the store adds to them is no news to it.
+    // The store's own additions are no news to it.
     this.states.take(this.states.news(await this.#deps.directory.putUserStates(news)));
   }
 
-  /** Reads what the store has where it has changed, and gives it what it lacks, as after its loss. Never rejects. */
+  /** Reads the store's changed decisions and gives it those it lacks, as after a loss. Never rejects. */
   look(): Promise<void> {
     this.#looking ??= this.#look()
       .catch((error: unknown) => this.#deps.log.debug("user_states_not_read", { error: errorText(error) }))
@@ -53,7 +56,7 @@ export class UserStateGate {
     return this.#looking;
   }
 
-  /** Ends the looking. */
+  /** Stops the checks. */
   stop(): void {
     this.#stop();
   }

@@ -1,4 +1,4 @@
-// The routes about who may come in: administrators decide, nodes exchange what they know with the store.
+// The routes about decisions on users: administrators decide, nodes exchange theirs with the store.
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { USER_STATES_PER_MESSAGE } from "#base/limits.ts";
@@ -13,7 +13,7 @@ import { userStateMessage, userStateOf, wishedUserState } from "#wire/proto/user
 import { type AdministratorDeps, requireAdministrator } from "./administrator.ts";
 import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
 
-/** What the routes are made from. */
+/** Dependencies of the routes. */
 export interface UserStateRoutesDeps extends AdministratorDeps, NodeSpeakerDeps {
   readonly directory: Pick<Directory, "nodes">;
   readonly clock: Clock;

@@ -1,4 +1,4 @@
-// Decisions about users at MetaServers: who may make them, what they refuse, and how nodes and the store come to know the same ones.
+// Decisions about users at MetaServers: the right to them, their refusals, and their exchange with nodes.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { join } from "node:path";

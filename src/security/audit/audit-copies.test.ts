@@ -1,4 +1,5 @@
-// Shows that gathered lines are kept as they were written, that every break of a chain is found, and that crashes and rotations lose nothing.
+// Tests of gathered audit lines: stored as written, every break of a chain found, nothing lost by crashes and
+// rotations.
 import assert from "node:assert/strict";
 import { appendFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,7 +18,7 @@ const open = (
   more: { fileMaxBytes?: number; filesKept?: number } = {},
 ): Promise<AuditCopies> => AuditCopies.open({ dataFolder, clock, log: silentLogger, ...more });
 
-/** Lines of a chain; `salt` makes it another one. */
+/** Lines of a chain; `salt` makes another one. */
 function chain(count: number, salt = "", from: ChainHead = CHAIN_START): string[] {
   const lines: string[] = [];
   let head = from;
@@ -182,7 +183,7 @@ test("a stop between two files costs neither", async () => {
   assert.ok(newest !== undefined && files.length > 2);
   const gone = (await readFile(newest.path, "utf8")).split("\n").length - 1;
   await rm(newest.path);
-  // What was written down tells of the file that is not there.
+  // The saved state refers to a missing file.
   const again = await open(folder, { fileMaxBytes: 1_000 });
   assert.equal(again.take("fs-a", lines.slice(20)).problem, undefined);
   await again.flush();

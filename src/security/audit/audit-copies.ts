@@ -1,4 +1,5 @@
-// The audit lines of all nodes in one place that is not theirs: appended as they come, each chain followed line by line (D24).
+// Gathers the audit lines of all nodes in the console's folder: appended on arrival, each chain verified line
+// by line (D24).
 import { mkdir, open, readFile, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
@@ -8,49 +9,49 @@ import { type AuditFile, auditFile, auditFiles, linesOf } from "./audit-files.ts
 import { type ChainHead, hashOf, readLine } from "./audit-line.ts";
 import { ACCUSED, type CopiedLine, copiedText, EXPLAINED, readCopied, SUSPECTED } from "./copied-line.ts";
 
-/** One file of the audit lines that the console has gathered; the next begins another. */
+/** Size of one file of gathered audit lines; the next line begins another. */
 const AUDIT_COPY_FILE_BYTES = 16_777_216;
 /** Files of gathered audit lines that are kept, 2 GiB in all; the oldest goes first. */
 const AUDIT_COPY_FILES_KEPT = 128;
-/** Longest audit line that is taken from a node. */
+/** Longest audit line that is accepted from a node. */
 const AUDIT_GATHERED_LINE_MAX_BYTES = 65_536;
-/** How often gathered lines are flushed together at most. */
+/** Shortest interval between flushes of gathered lines. */
 const AUDIT_COPY_FLUSH_INTERVAL_MS = 1_000;
-/** How often it is written down where each chain stands; a start reads again what came since. */
+/** How often the head of each chain is saved; a start reads later lines again. */
 const AUDIT_HEADS_INTERVAL_MS = 60_000;
 
 /** Folder of the gathered lines inside the console's data folder. */
 export const COPIES_FOLDER = "gathered-audit";
 const HEADS_FILE = "heads.json";
 
-/** Where a source's chain stands. */
+/** State of a source's chain. */
 export interface SourceState {
-  /** Goes up with every break. */
+  /** Grows with every break. */
   readonly generation: number;
-  /** The last line that was taken; undefined before the first of this generation. */
+  /** The last accepted line; undefined before the first of this generation. */
   readonly head: ChainHead | undefined;
-  /** Breaks that had a reason which accuses nobody; absent where there was none. */
+  /** Breaks that were explained, such as a restore; absent for none. */
   readonly explained?: number;
-  /** The last break, while nobody has judged it. */
+  /** The last break, until it is judged. */
   readonly suspicion?: Suspicion;
 }
 
-/** A break that may have a reason which accuses nobody. */
+/** A break that may still be explained. */
 export interface Suspicion {
   readonly reason: string;
-  /** Number of the last line that was taken before it. */
+  /** Number of the last accepted line before it. */
   readonly knownSeq: number;
 }
 
 /** A place in the gathered lines. */
 export interface CopyPlace {
-  /** Number that the file begins with. */
+  /** Number in the file's name. */
   readonly file: number;
-  /** Bytes from its beginning. */
+  /** Bytes from the file's start. */
   readonly offset: number;
 }
 
-/** What the copies are kept with. */
+/** Options of the copies. */
 export interface AuditCopiesOptions {
   readonly dataFolder: string;
   readonly clock: Clock;
@@ -65,7 +66,7 @@ export class AuditCopies {
   readonly #options: AuditCopiesOptions;
   readonly #folder: string;
   readonly #states: Map<string, SourceState>;
-  /** What lies on stable storage; lines that could not be written are asked for again. */
+  /** State on stable storage; lines that could not be written are fetched again. */
   #flushed: Map<string, SourceState>;
   #pending: string[] = [];
   #file: AuditFile;
@@ -85,7 +86,7 @@ export class AuditCopies {
     this.#headsSavedMs = options.clock.steadyMs();
   }
 
-  /** Opens what is there. A line that a crash has torn is cut off: it is gathered again. */
+  /** Opens the folder. A line that a crash has torn is cut off and gathered again. */
   static async open(options: AuditCopiesOptions): Promise<AuditCopies> {
     const folder = join(options.dataFolder, COPIES_FOLDER);
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -93,14 +94,14 @@ export class AuditCopies {
     return new AuditCopies(options, folder, await findStates(folder));
   }
 
-  /** Where each source's chain stands. */
+  /** State of each source's chain. */
   states(): ReadonlyMap<string, SourceState> {
     return this.#states;
   }
 
   /**
-   * Takes lines that follow a source's head, as they were written. At the first that does not follow, it stops and says why, and how many
-   * were taken; a first line of a generation follows from anything.
+   * Takes lines that follow a source's head, as they were written. Stops at the first that does not follow;
+   * returns the reason and the number taken. The first line of a generation needs no predecessor.
    */
   take(
     source: string,
@@ -124,25 +125,28 @@ export class AuditCopies {
     return { taken, problem };
   }
 
-  /** Notes that a source's chain broke, and begins another for it; who is only suspected of it is judged later, whatever happens to the process. */
+  /**
+   * Records a break of a source's chain, and begins a new one; a suspected break is judged later, even after
+   * a restart.
+   */
   startOver(source: string, reason: string, isSuspected = false): void {
     const generation = (this.#states.get(source)?.generation ?? 1) + 1;
     this.#note(source, generation, `${isSuspected ? SUSPECTED : ""}${reason}`);
   }
 
-  /** Notes that the break before the present chain of a source has a reason that accuses nobody. */
+  /** Records an innocent reason for the break before the current chain of a source. */
   explain(source: string, reason: string): void {
     this.#note(source, this.#states.get(source)?.generation ?? 1, `${EXPLAINED}${reason}`);
   }
 
-  /** Notes that somebody was accused of the break that was suspected last. */
+  /** Records an accusation for the last suspected break. */
   accuse(source: string): void {
     const known = this.#states.get(source);
     if (known?.suspicion === undefined) return;
     this.#note(source, known.generation, `${ACCUSED}${known.suspicion.reason}`);
   }
 
-  /** Resolves when everything taken so far is on stable storage, or cannot be written. */
+  /** Resolves when all taken lines are on stable storage, or cannot be written. */
   async flush(): Promise<void> {
     while (this.#pending.length > 0 || this.#running !== undefined) {
       this.#cancelTimer?.();
@@ -154,12 +158,12 @@ export class AuditCopies {
     }
   }
 
-  /** Where the lines that are on stable storage end. */
+  /** End of the lines on stable storage. */
   get end(): CopyPlace {
     return { file: this.#file.firstSeq, offset: this.#bytes };
   }
 
-  /** Files that are kept, oldest first. */
+  /** The files, oldest first. */
   files(): Promise<AuditFile[]> {
     return auditFiles(this.#folder);
   }
@@ -210,14 +214,14 @@ export class AuditCopies {
     } catch (error) {
       this.#tell(error);
       await this.#leaveFile();
-      // What was not written is forgotten, and so asked for again.
+      // Unwritten lines are dropped, and so fetched again.
       this.#pending = [];
       for (const [source, state] of this.#flushed) this.#states.set(source, state);
       for (const source of this.#states.keys()) if (!this.#flushed.has(source)) this.#states.delete(source);
     }
   }
 
-  /** At a place of its own, so that a write that has failed halfway is written over by the next. */
+  /** At an explicit offset, so that the next write replaces one that failed halfway. */
   async #append(bytes: Buffer): Promise<void> {
     const isNew = this.#bytes === 0;
     const handle = await open(this.#file.path, isNew ? "w" : "r+", 0o600);
@@ -233,7 +237,7 @@ export class AuditCopies {
     if (isNew) await syncDirectory(this.#folder);
   }
 
-  /** After a failed flush nobody knows what a file holds behind what was flushed before: what comes next goes into another. */
+  /** After a failed flush the file's end is uncertain: later lines go into another file. */
   async #leaveFile(): Promise<void> {
     if (this.#bytes === 0) return;
     await truncate(this.#file.path, this.#bytes).catch(() => undefined);
@@ -264,7 +268,7 @@ export class AuditCopies {
   }
 }
 
-/** Why a line does not follow; undefined when it does. */
+/** Reason why a line does not follow; undefined when it does. */
 function problemOf(text: string, head: ChainHead | undefined): string | undefined {
   const line = readLine(text);
   if (line === undefined || text.length > AUDIT_GATHERED_LINE_MAX_BYTES || /[\r\n]/.test(text)) {
@@ -283,14 +287,14 @@ interface Found {
   readonly bytes: number;
 }
 
-/** Where the chains stand: what was written down, and what came since. */
+/** States of the chains: the saved ones, and the lines since. */
 async function findStates(folder: string): Promise<Found> {
   const files = await auditFiles(folder);
   const last = files.at(-1);
   const told = await readHeads(folder);
   const states = told?.states ?? new Map<string, SourceState>();
   if (last === undefined) return { states, file: auditFile(folder, (told?.place.file ?? 0) + 1), bytes: 0 };
-  // A stop between two files: the one that was to come is not there yet, and the one before it is full.
+  // A stop between two files: the next one is missing yet, and the one before it is full.
   if (told !== undefined && last.firstSeq < told.place.file) {
     return { states, file: auditFile(folder, told.place.file), bytes: 0 };
   }
@@ -312,7 +316,7 @@ async function findStates(folder: string): Promise<Found> {
   return { states, file: last, bytes };
 }
 
-/** What a line makes of its source's state. */
+/** The state of a source after a line. */
 function stateAfter(before: SourceState | undefined, line: CopiedLine): SourceState {
   const { generation, text, broken } = line;
   const { suspicion, ...known } = before ?? { head: undefined };
@@ -358,7 +362,7 @@ async function readHeads(
     }
     return { place: { file: value.file, offset: value.offset }, states };
   } catch {
-    // Everything is read again: slower, and no less right.
+    // Everything is read again: slower, but correct.
     return undefined;
   }
 }

@@ -1,16 +1,16 @@
-// The files of an audit log: their names, the head beside them, and reading their lines in bounded pieces.
+// The files of an audit log: their names, the head beside them, and their lines in bounded pieces.
 import { open, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CHAIN_START, type ChainHead } from "./audit-line.ts";
 
 /** Files of the audit log that are kept; the oldest goes first. */
 export const AUDIT_FILES_KEPT = 16;
-/** Bytes of one answer about the audit log, and of what is read of a file at a time. */
+/** Bytes of one answer about the audit log, and of one read from its files. */
 export const AUDIT_PAGE_BYTES = 1_048_576;
 
 /** Folder of the log inside the data folder. */
 export const AUDIT_FOLDER = "audit";
-/** The head beside the log: what it says must be in the chain, so that a tail that was cut off is missed. */
+/** The head beside the log: its line must be in the chain, so a tail that was cut off is noticed. */
 export const HEAD_FILE = "head.json";
 
 const NAME = /^(\d{16})\.log$/;
@@ -28,7 +28,7 @@ export function auditFile(folder: string, firstSeq: number): AuditFile {
   return { path: join(folder, `${String(firstSeq).padStart(16, "0")}.log`), firstSeq };
 }
 
-/** The files of a log in their order; none when there is no log. */
+/** The files of a log in order; none when there is no log. */
 export async function auditFiles(folder: string): Promise<AuditFile[]> {
   const names = await readdir(folder).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
@@ -40,7 +40,9 @@ export async function auditFiles(folder: string): Promise<AuditFile[]> {
     .map((digits) => auditFile(folder, Number(digits)));
 }
 
-/** The head beside the log; the start of the chain when there is none yet, undefined when it cannot be read. */
+/**
+ * The head beside the log; the start of the chain when there is none yet, undefined when it is unreadable.
+ */
 export async function readHead(folder: string): Promise<ChainHead | undefined> {
   let text: string;
   try {
@@ -58,16 +60,19 @@ export async function readHead(folder: string): Promise<ChainHead | undefined> {
   }
 }
 
-/** A line as it lies in its file. */
+/** A line in its file. */
 export interface StoredLine {
   readonly text: string;
-  /** Where it begins, in bytes. */
+  /** Its start, in bytes. */
   readonly offset: number;
-  /** False for what is left behind the last end of line: torn, or just being written. */
+  /** False for bytes after the last end of line: torn, or under way. */
   readonly isWhole: boolean;
 }
 
-/** The lines of a file in order, read in pieces. A line longer than four pieces is handed out as torn, and ends the reading. */
+/**
+ * The lines of a file in order, read in pieces. A line longer than four pieces is returned as torn, and ends
+ * the reading.
+ */
 export async function* linesOf(path: string): AsyncGenerator<StoredLine, void, undefined> {
   const handle = await open(path, "r");
   try {

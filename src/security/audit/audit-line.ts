@@ -3,10 +3,10 @@ import { hash } from "node:crypto";
 import type { AuditAct } from "#base/audit-act.ts";
 import { stringify64 } from "#base/json64.ts";
 
-/** Characters of one text in an audit line: a username and the longest path fit. */
+/** Longest text in an audit line, in characters: a username and the longest path fit. */
 const AUDIT_TEXT_MAX_LENGTH = 4_400;
 
-/** Where the chain stands: the number and the hash of its last line. */
+/** Head of the chain: the number and the hash of its last line. */
 export interface ChainHead {
   readonly seq: number;
   /** SHA-256 of that line without its end, in hexadecimal digits. */
@@ -16,13 +16,13 @@ export interface ChainHead {
 /** Before the first line. */
 export const CHAIN_START: ChainHead = { seq: 0, hash: "0".repeat(64) };
 
-/** A line and the head that it makes. */
+/** A line and the head after it. */
 export interface AuditLine {
   readonly text: string;
   readonly head: ChainHead;
 }
 
-/** Makes the line that follows a head. */
+/** Makes the line after a head. */
 export function lineAfter(head: ChainHead, act: AuditAct, wallMs: number): AuditLine {
   const seq = head.seq + 1;
   const text = stringify64({
@@ -38,12 +38,12 @@ export function lineAfter(head: ChainHead, act: AuditAct, wallMs: number): Audit
   return { text, head: { seq, hash: hashOf(text) } };
 }
 
-/** The hash by which the next line names this one. */
+/** The hash of a line, which the next line contains. */
 export function hashOf(line: string): string {
   return hash("sha256", line, "hex");
 }
 
-/** What a line says of its place in the chain; undefined for what is no line. */
+/** Parses a line's place in the chain; undefined for any other text. */
 export function readLine(text: string): { seq: number; time: string; prev: string } | undefined {
   try {
     const line: unknown = JSON.parse(text);

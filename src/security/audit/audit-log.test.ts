@@ -1,4 +1,4 @@
-// The audit log: the chain and what breaks it, crashes, rotation, the cursor, and a disk that does not take what is written.
+// Tests of the audit log: the chain and its breaks, crashes, rotation, the cursor, and failing disks.
 import assert from "node:assert/strict";
 import {
   appendFileSync,
@@ -146,7 +146,7 @@ test("a torn last line is set aside at the next start, wherever the crash cut it
       await written(data, 5);
       const path = only(data);
       const whole = readFileSync(path, "utf8");
-      // What a crash leaves: a line more than the head tells of, or a part of one.
+      // State after a crash: a whole or partial line beyond the head.
       appendFileSync(path, whole.slice(0, tornBytes).replaceAll("\n", " "));
       assert.equal((await verifyAudit(data)).broken, undefined);
       const log = await open(data);
@@ -206,7 +206,7 @@ test("files are bounded in size and number; the chain runs through them and veri
   assert.equal(verdict.broken, undefined);
   assert.match(verdict.notes.join(), /rotated away/);
   assert.equal(verdict.last?.seq, 700);
-  // A file taken out of the middle is missed.
+  // A file missing from the middle is noticed.
   const names = files(data);
   renameSync(join(data, "audit", names[3] ?? ""), join(data, "elsewhere"));
   assert.ok((await verifyAudit(data)).broken !== undefined);
@@ -303,7 +303,7 @@ test("acts that come while others are being written to the disk are in the log t
   const log = await open(data);
   log.append(act(1));
   const flushed = log.flush();
-  // A turn of the event loop each: they fall into every step of the write.
+  // One turn of the event loop each: they fall into every step of the write.
   for (let at = 2; at <= 400; at++) {
     await new Promise((resolve) => setImmediate(resolve));
     log.append(act(at));

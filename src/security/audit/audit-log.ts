@@ -1,4 +1,4 @@
-// The audit log of a process: acts come in without waiting, go out in groups that are flushed together, and are read by a cursor (D24).
+// The audit log of a process: acts are queued without waiting, flushed in groups, and read by a cursor (D24).
 import { mkdir, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { AuditAct } from "#base/audit-act.ts";
@@ -20,16 +20,18 @@ import {
 } from "./audit-files.ts";
 import { type AuditLine, CHAIN_START, type ChainHead, hashOf, lineAfter, readLine } from "./audit-line.ts";
 
-/** One file of the audit log; the next line begins another. */
+/** Size of one file of the audit log; the next line begins another. */
 const AUDIT_FILE_MAX_BYTES = 16_777_216;
-/** Audit lines that may wait for the disk; more are dropped and counted in the next line that can be written. */
+/**
+ * Audit lines that may wait for the disk, in bytes; more are dropped and counted in the next line written.
+ */
 export const AUDIT_PENDING_BYTES = 16_777_216;
-/** Audit lines are flushed together at most this often. */
+/** Shortest interval between flushes of audit lines. */
 export const AUDIT_FLUSH_INTERVAL_MS = 200;
-/** The newest audit lines, kept in memory for whoever follows the log. */
+/** The newest audit lines, kept in memory for followers of the log. */
 export const AUDIT_RECENT_LINES = 1_000;
 
-/** What the log is made from. */
+/** Options of the log. */
 export interface AuditLogOptions {
   readonly dataFolder: string;
   readonly clock: Clock;
@@ -39,24 +41,24 @@ export interface AuditLogOptions {
   readonly filesKept?: number;
 }
 
-/** Lines of the log behind a cursor. */
+/** Lines of the log after a cursor. */
 export interface AuditPage {
-  /** The lines as they were written: their hashes can be checked by whoever gets them. */
+  /** The lines as they were written, so that readers can check their hashes. */
   readonly lines: readonly string[];
-  /** Number of the last of them, or of the cursor when there is none: where to go on. */
+  /** Number of the last line, or of the cursor when there is none: the next cursor. */
   readonly nextAfter: number;
   /** Number of the last line on stable storage. */
   readonly headSeq: number;
 }
 
-/** Where the writing stands. */
+/** State of the writing. */
 interface Tail {
   readonly head: ChainHead;
   readonly file: AuditFile;
   readonly bytes: number;
 }
 
-/** What the head tells of and nobody finds. */
+/** Lines that the head includes and the files lack. */
 interface Gap {
   readonly expected: number;
   readonly found: number;
@@ -66,12 +68,12 @@ interface Gap {
 export class AuditLog {
   readonly #folder: string;
   readonly #options: AuditLogOptions;
-  /** The chain with all that waits. */
+  /** Head of the chain, waiting lines included. */
   #head: ChainHead;
   #pending: AuditLine[] = [];
   #pendingBytes = 0;
   #dropped = 0;
-  /** What lies on stable storage. */
+  /** Head of the chain on stable storage. */
   #flushed: ChainHead;
   #file: AuditFile;
   #fileBytes: number;
@@ -91,8 +93,9 @@ export class AuditLog {
   }
 
   /**
-   * Opens the log of a data folder, or begins one. What a crash has torn off the last line is set aside beside the log. Where the head
-   * tells of lines that are not there, the chain goes on from the head, so that the gap stays visible; both are logged, neither is fatal.
+   * Opens the log of a data folder, or begins one. A line that a crash has torn is moved to a file beside the
+   * log. Where lines before the head are missing, the chain goes on from the head, so that the gap stays
+   * visible. Both are logged, neither is fatal.
    */
   static async open(options: AuditLogOptions): Promise<AuditLog> {
     const folder = join(options.dataFolder, AUDIT_FOLDER);
@@ -104,12 +107,15 @@ export class AuditLog {
     return log;
   }
 
-  /** Why nothing is written any more; undefined while all is well. */
+  /** Reason why writing has ended; undefined without a failure. */
   get failure(): string | undefined {
     return this.#failure;
   }
 
-  /** Takes an act. It is on stable storage after the next flush; acts beyond AUDIT_PENDING_BYTES are dropped and counted. */
+  /**
+   * Queues an act. It is on stable storage after the next flush; acts beyond AUDIT_PENDING_BYTES are dropped
+   * and counted.
+   */
   append(act: AuditAct): void {
     if (this.#isClosed || this.#failure !== undefined) return;
     if (this.#pendingBytes > AUDIT_PENDING_BYTES) {
@@ -124,7 +130,10 @@ export class AuditLog {
     this.#add(act);
   }
 
-  /** Takes an act and flushes it. Rejects with STORAGE_FAILED when that fails or there is no room to wait; a failure that passes may let the line in later. */
+  /**
+   * Writes and flushes an act. Rejects with STORAGE_FAILED when that fails or the queue is full; after a
+   * passing failure the line may still be written.
+   */
   async write(act: AuditAct): Promise<void> {
     const { seq: before } = this.#head;
     this.append(act);
@@ -134,7 +143,7 @@ export class AuditLog {
     throw new GroveError("STORAGE_FAILED", this.#failure ?? "the audit log cannot be written");
   }
 
-  /** Resolves when everything taken so far is on stable storage, or cannot be written. */
+  /** Resolves when all queued acts are on stable storage, or cannot be written. */
   async flush(): Promise<void> {
     while (this.#pending.length > 0 && this.#failure === undefined) {
       this.#cancelTimer?.();
@@ -143,7 +152,7 @@ export class AuditLog {
     }
   }
 
-  /** Lines that are on stable storage and come after a number, at most AUDIT_PAGE_LINES and AUDIT_PAGE_BYTES of them. */
+  /** Lines on stable storage after a number, at most AUDIT_PAGE_LINES and AUDIT_PAGE_BYTES of them. */
   async read(after: number, limit: number): Promise<AuditPage> {
     const last = this.#flushed.seq;
     const wanted = Math.min(Math.max(1, limit), AUDIT_PAGE_LINES);
@@ -172,7 +181,7 @@ export class AuditLog {
     return { lines, nextAfter, headSeq: last };
   }
 
-  /** Flushes what waits; later acts are dropped. */
+  /** Flushes queued acts; later acts are dropped. */
   async close(): Promise<void> {
     await this.flush();
     this.#isClosed = true;
@@ -196,7 +205,7 @@ export class AuditLog {
     });
   }
 
-  /** Writes what waits; false when that failed for now. */
+  /** Writes queued lines; false when that failed for now. */
   async #flushOnce(): Promise<boolean> {
     if (this.#running !== undefined) {
       await this.#running;
@@ -216,7 +225,7 @@ export class AuditLog {
   }
 
   async #writePending(): Promise<void> {
-    // A copy: what comes while these are being written waits for the next turn.
+    // A copy: lines that arrive meanwhile wait for the next turn.
     const lines = [...this.#pending];
     if (lines.length === 0) return;
     if (this.#fileBytes > 0 && this.#fileBytes >= (this.#options.fileMaxBytes ?? AUDIT_FILE_MAX_BYTES)) {
@@ -226,7 +235,7 @@ export class AuditLog {
     const bytes = Buffer.from(lines.map(({ text }) => `${text}\n`).join(""));
     await this.#writeAt(bytes);
     const last = lines.at(-1)?.head ?? this.#flushed;
-    // The head follows the lines: it never tells of what a crash may still take.
+    // The head is written after the lines: it never includes a line that a crash may still take.
     await writeFileAtomic(join(this.#folder, HEAD_FILE), `${JSON.stringify(last)}\n`);
     this.#fileBytes += bytes.length;
     this.#flushed = last;
@@ -236,7 +245,7 @@ export class AuditLog {
     await this.#dropOldFiles();
   }
 
-  /** At a place of its own, so that a write that has failed halfway is written over by the next. */
+  /** At an explicit offset, so that the next write replaces one that failed halfway. */
   async #writeAt(bytes: Buffer): Promise<void> {
     const isNew = this.#fileBytes === 0;
     const handle = await open(this.#file.path, isNew ? "w" : "r+", 0o600);
@@ -246,7 +255,7 @@ export class AuditLog {
         done += bytesWritten;
       }
       await handle.datasync().catch((cause: unknown) => {
-        // What a failed flush has lost may count as written the next time.
+        // Bytes that a failed flush has lost may count as written the next time.
         this.#failure = `flushing ${this.#file.path} failed: ${errorText(cause)}`;
         throw cause;
       });
@@ -291,7 +300,7 @@ export class AuditLog {
   }
 }
 
-/** Where a log ends, after what a crash has torn off was set aside. */
+/** The end of a log, after torn bytes were set aside. */
 async function findTail(folder: string, log: Logger): Promise<Tail & { readonly missing?: Gap }> {
   const told = await readHead(folder);
   if (told === undefined) log.error("audit_head_unreadable", { folder });
@@ -327,7 +336,7 @@ function tellGap(gap: Gap, folder: string, log: Logger): Gap {
   return gap;
 }
 
-/** Moves everything from an offset on out of a file of the log, beside it. */
+/** Moves everything from an offset on out of a file of the log, to a file beside it. */
 async function setAside(path: string, offset: number, log: Logger): Promise<void> {
   const handle = await open(path, "r+");
   try {

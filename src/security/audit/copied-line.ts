@@ -1,25 +1,26 @@
-// One line of the gathered audit log: where it came from and when, then the line itself as its node wrote it, so that its hash still holds.
+// One line of the gathered audit log: source and time, then the node's own line unchanged, so that its hash
+// stays valid.
 
-/** A line that was gathered, or the note that a chain broke. */
+/** A gathered line, or the note of a broken chain. */
 export interface CopiedLine {
   /** Unix seconds on the console's clock. */
   readonly gatheredAt: number;
   /** Id of the node; "console" for the console's own lines. */
   readonly source: string;
-  /** Goes up with every break of the source's chain. */
+  /** Grows with every break of the source's chain. */
   readonly generation: number;
   /** The line as it was written; undefined for a break. */
   readonly text: string | undefined;
-  /** Why the chain before this one has ended; undefined for a line. */
+  /** Reason of the break before this line; undefined for a line. */
   readonly broken: string | undefined;
 }
 
-/** How the note begins that a break had a reason. */
+/** Prefix of the note of an explained break. */
 export const EXPLAINED = "explained: ";
 
-/** How the note of a break begins while nobody has judged it, and how one that was accused is noted then. */
+/** Prefix of the note of a break that is not judged yet. */
 export const SUSPECTED = "suspected: ";
-/** The same of the end of that. */
+/** Prefix of the note that a suspected break led to an accusation. */
 export const ACCUSED = "accused: ";
 
 /** Source of the console's own lines. */
@@ -32,7 +33,7 @@ export function copiedText({ gatheredAt, source, generation, text, broken }: Cop
   return `${gatheredAt}\t${source}\t${generation}\t${text ?? `!${broken}`}`;
 }
 
-/** Reads a stored line; undefined for what is none. */
+/** Parses a stored line; undefined for any other text. */
 export function readCopied(stored: string): CopiedLine | undefined {
   const [, at, source, generation, rest] = FORM.exec(stored) ?? [];
   if (source === undefined || rest === undefined) return undefined;

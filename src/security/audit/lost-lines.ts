@@ -1,4 +1,5 @@
-// What the console has of a log that was taken back to an earlier moment: the line that it goes on from, and what is told by those behind it.
+// Finds in the console's copies the lines that a restored node's log has lost, and the users that they are
+// about.
 
 import type { AuditCopies } from "./audit-copies.ts";
 import { linesOf } from "./audit-files.ts";
@@ -6,21 +7,21 @@ import { hashOf, readLine } from "./audit-line.ts";
 import { readCopied } from "./copied-line.ts";
 import { type RestoreLine, readRestore } from "./restore-line.ts";
 
-/** Users that are kept by name, of each kind. */
+/** Users kept by name, of each kind. */
 const USERS_MAX = 1_000;
 
-/** What was found. */
+/** The lost lines. */
 export interface LostLines {
-  /** Hash of the last line that is still there; undefined when it is not among the copies any more. */
+  /** Hash of the last line that is still there; undefined when the copies no longer have it. */
   readonly hash: string | undefined;
   readonly count: number;
-  /** Whose files, trash or shares those lines tell of. */
+  /** Users whose files, trash or shares those lines change. */
   readonly changed: ReadonlySet<string>;
-  /** Whose quotas they tell of. */
+  /** Users whose quotas they change. */
   readonly quotas: ReadonlySet<string>;
 }
 
-/** Looks through the copies of one chain of a source, from behind a line on. What waits to be written is not seen: flush first. */
+/** Searches the copies of one chain of a source, after a line. Unwritten lines are not seen: flush first. */
 export async function lostLines(
   copies: Pick<AuditCopies, "files">,
   chain: { readonly source: string; readonly generation: number },
@@ -50,7 +51,10 @@ export async function lostLines(
   return { hash, count, changed, quotas };
 }
 
-/** The last restore that the copies of one chain of a source tell of, and that goes on from a line up to this one. What waits to be written is not seen. */
+/**
+ * The last restore in the copies of one chain of a source, whose log continues from a line up to this one.
+ * Unwritten lines are not seen.
+ */
 export async function copiedRestore(
   copies: Pick<AuditCopies, "files">,
   chain: { readonly source: string; readonly generation: number },

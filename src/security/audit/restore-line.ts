@@ -1,33 +1,34 @@
-// The line by which a restore goes on in the log that it has brought back: from which backup, of what moment, up to which line (D24).
+// The line with which a restore continues the log that it has brought back: backup, moment and last line
+// (D24).
 import type { AuditAct } from "#base/audit-act.ts";
 import { readLine } from "./audit-line.ts";
 
-/** What a restore says of itself. */
+/** The facts of a restore. */
 export interface RestoreFacts {
   /** Id of the backup. */
   readonly backup: string;
-  /** When its snapshot was taken, in unix milliseconds. */
+  /** Time of its snapshot, in unix milliseconds. */
   readonly takenAtMs: number;
-  /** Number of the last line that the backup had; what came after it on the old disk is gone. */
+  /** Number of the last line in the backup; later lines of the old disk are gone. */
   readonly upTo: number;
 }
 
-/** A restore's line as it was read. */
+/** A parsed line of a restore. */
 export interface RestoreLine extends RestoreFacts {
   readonly seq: number;
   /** Hash of the line before it. */
   readonly prev: string;
-  /** When it was written, in unix milliseconds by the node's clock. */
+  /** Time of the line, in unix milliseconds by the node's clock. */
   readonly atMs: number;
 }
 
-/** The act that is written. */
+/** The act for the log. */
 export function restoreAct({ backup, takenAtMs, upTo }: RestoreFacts, by: string): AuditAct {
   const detail = { backup, taken_at: new Date(takenAtMs).toISOString(), up_to: upTo, by };
   return { act: "backup.restore", actor: "node", subject: "audit", detail };
 }
 
-/** Reads a restore's line; undefined for any other, and for one that does not stand where it says. */
+/** Parses a restore's line; undefined for any other, and for one with a wrong place. */
 export function readRestore(text: string): RestoreLine | undefined {
   if (!text.includes('"act":"backup.restore"')) return undefined;
   const place = readLine(text);

@@ -7,8 +7,9 @@ import { type CopiedLine, readCopied } from "./copied-line.ts";
 const BLOCK_BYTES = 262_144;
 
 /**
- * Hands over the lines before a place (default: the end), newest first, until the visitor returns false, so many bytes were read, or
- * there are no more. Answers the place before which to go on; undefined at the beginning of all.
+ * Visits the lines before a place (default: the end), newest first, until the visitor returns false, so many
+ * bytes were read, or there are no more. Returns the place at which to continue; undefined at the beginning
+ * of all.
  */
 export async function scanCopies(
   copies: AuditCopies,
@@ -24,7 +25,7 @@ export async function scanCopies(
     if (handle === undefined) continue;
     try {
       const { size } = await handle.stat();
-      // What is being written behind the end is not there yet.
+      // Bytes under way behind the end are not read.
       const bound = firstSeq === copies.end.file ? copies.end.offset : size;
       let end = Math.min(bound, firstSeq === start.file ? start.offset : size);
       let tail = Buffer.alloc(0);
@@ -53,7 +54,7 @@ export async function scanCopies(
   return undefined;
 }
 
-/** Undefined for a file that was rotated away, or is only about to be written. */
+/** Undefined for a file that was rotated away, or does not exist yet. */
 async function openOrGone(path: string): Promise<FileHandle | undefined> {
   try {
     return await open(path, "r");
@@ -63,7 +64,10 @@ async function openOrGone(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-/** Visits the lines of some bytes from the last to the first; answers where the one begins at which the visitor stopped. */
+/**
+ * Visits the lines of some bytes from the last to the first; returns the start of the line at which the
+ * visitor stopped.
+ */
 function visitBack(bytes: Buffer, first: number, visit: (line: CopiedLine) => boolean): number | undefined {
   let end = bytes.length;
   while (end > first) {

@@ -1,10 +1,10 @@
-// Follows the chain of an audit log from its first line to its last, and names the first place where it breaks.
+// Verifies the chain of an audit log from its first line to its last, and names the first break.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { AUDIT_FILES_KEPT, AUDIT_FOLDER, auditFiles, linesOf, readHead } from "./audit-files.ts";
 import { type ChainHead, hashOf, readLine } from "./audit-line.ts";
 
-/** What following the chain has found. */
+/** Result of the verification. */
 export interface AuditVerdict {
   readonly lines: number;
   /** Number and time of the first and last line; undefined for an empty log. */
@@ -12,18 +12,18 @@ export interface AuditVerdict {
   readonly last: { readonly seq: number; readonly time: string } | undefined;
   /** Where and how the chain breaks; undefined when it holds. */
   readonly broken: string | undefined;
-  /** What is no break: a line that is being written, or was torn by a crash. */
+  /** Harmless oddities: a line under way, or torn by a crash. */
   readonly notes: readonly string[];
 }
 
-/** Verifies the log of a data folder, also of a node that runs. It reads only. */
+/** Verifies the log of a data folder, also of a running node. It reads only. */
 export async function verifyAudit(dataFolder: string): Promise<AuditVerdict> {
   const folder = join(dataFolder, AUDIT_FOLDER);
   if (!existsSync(folder)) {
     const broken = `there is no audit log in ${dataFolder}`;
     return { lines: 0, first: undefined, last: undefined, broken, notes: [] };
   }
-  // Read first: a node that writes meanwhile only adds to what it tells of.
+  // Read first: a node that writes meanwhile only adds lines after it.
   const told = await readHead(folder);
   const files = await auditFiles(folder);
   const chain = new Chain(told, files.length);
@@ -66,7 +66,7 @@ class Chain {
     };
   }
 
-  /** Follows one line; false when it breaks the chain. */
+  /** Verifies one line; false when it breaks the chain. */
   take(text: string, path: string): boolean {
     const line = readLine(text);
     const where = `${path}, line ${line?.seq ?? `after ${this.#head?.seq ?? 0}`}`;
@@ -106,7 +106,7 @@ class Chain {
     }
   }
 
-  /** The oldest line that is left: what came before it was rotated away. */
+  /** The oldest line left: earlier ones were rotated away. */
   #begin(
     line: { readonly seq: number; readonly time: string; readonly prev: string },
     where: string,

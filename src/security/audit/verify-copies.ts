@@ -1,4 +1,4 @@
-// Follows every chain among the gathered audit lines, and compares one with the log of the node that wrote it (D24).
+// Verifies every chain among the gathered audit lines, and compares one with the log of its node (D24).
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { COPIES_FOLDER } from "./audit-copies.ts";
@@ -6,16 +6,16 @@ import { AUDIT_FOLDER, auditFiles, linesOf } from "./audit-files.ts";
 import { type ChainHead, hashOf, readLine } from "./audit-line.ts";
 import { ACCUSED, EXPLAINED, readCopied, SUSPECTED } from "./copied-line.ts";
 
-/** What was found of one source. */
+/** Result for one source. */
 export interface CopyVerdict {
   readonly source: string;
   readonly lines: number;
   /** Number and time of the first and last line of the newest chain; undefined when there is none. */
   readonly first: { readonly seq: number; readonly time: string } | undefined;
   readonly last: { readonly seq: number; readonly time: string } | undefined;
-  /** Where and how a chain breaks; empty when all hold. */
+  /** Places and reasons of breaks; empty when all chains hold. */
   readonly broken: readonly string[];
-  /** Breaks that had a reason which accuses nobody, such as a restore. */
+  /** Breaks that were explained, such as by a restore. */
   readonly notes: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export function hasCopies(dataFolder: string): boolean {
   return existsSync(join(dataFolder, COPIES_FOLDER));
 }
 
-/** Verifies the gathered lines of a console's data folder, also of one that runs. It reads only. */
+/** Verifies the gathered lines of a console's data folder, also of a running one. It reads only. */
 export async function verifyCopies(dataFolder: string): Promise<readonly CopyVerdict[]> {
   const chains = new Map<string, CopyChain>();
   const unreadable = await readCopies(dataFolder, (source, generation, text, broken) => {
@@ -49,8 +49,8 @@ export async function verifyCopies(dataFolder: string): Promise<readonly CopyVer
 }
 
 /**
- * Compares the lines that were gathered from a source with the log in the data folder of the process that wrote them: every line that
- * both have must be the same, and the log must not end before the copy does. Answers the differences.
+ * Compares the lines gathered from a source with the log in its process's data folder. Every line that both
+ * have must be the same, and the log must not end before the copy does. Returns the differences.
  */
 export async function compareCopies(
   dataFolder: string,
@@ -61,7 +61,7 @@ export async function compareCopies(
   let current = 0;
   await readCopies(dataFolder, (from, generation, text) => {
     if (from !== source) return;
-    // What was gathered before a break is another chain.
+    // Lines gathered before a break belong to another chain.
     if (generation !== current) copied.clear();
     current = generation;
     const seq = text === undefined ? undefined : readLine(text)?.seq;
@@ -100,7 +100,7 @@ type Take = (
   broken: string | undefined,
 ) => void;
 
-/** Hands over all gathered lines in order; answers what could not be read. */
+/** Passes on all gathered lines in order; returns what is unreadable. */
 async function readCopies(dataFolder: string, take: Take): Promise<string[]> {
   const files = await auditFiles(join(dataFolder, COPIES_FOLDER));
   const unreadable: string[] = [];
@@ -151,7 +151,7 @@ class CopyChain {
       return;
     }
     if (broken !== undefined) {
-      // Who was accused of a break stands there already.
+      // The accusation is already recorded.
       if (broken.startsWith(ACCUSED)) return;
       this.#broken.push(broken.startsWith(SUSPECTED) ? broken.slice(SUSPECTED.length) : broken);
       return;

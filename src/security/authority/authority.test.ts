@@ -1,4 +1,5 @@
-// Shows that the authority's certificates work in real TLS connections, last as long as they say, and keep their keys private.
+// Tests that the authority's certificates work in real TLS connections, end on time, and keep their keys
+// private.
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";

@@ -15,27 +15,33 @@ import { IssuedCertificates, NODE_CERTIFICATE_LIFETIME_MS } from "./issued-certi
 
 /** Life of the authority's own certificate. */
 export const AUTHORITY_LIFETIME_MS: number = 3_650 * DAY_MS;
-/** Certificates begin this long ago, so that a host whose clock is behind takes them too; short-lived ones a tenth of their life. */
+/**
+ * Certificates begin this long ago, for hosts whose clocks are behind; short-lived ones a tenth of their
+ * life.
+ */
 const BACKDATE_MS = 3_600_000;
 
-/** File of the authority's certificate, which everybody may read. */
+/** File of the authority's public certificate. */
 export const AUTHORITY_CERTIFICATE_FILE = "ca.crt";
 /** File of the authority's key, mode 0600. */
 export const AUTHORITY_KEY_FILE = "ca.key";
-/** File of the serial numbers that no longer count. */
+/** File of the revoked serial numbers. */
 export const REVOKED_FILE = "revoked";
 
-/** Whom a node certificate is for. */
+/** The subject of a node certificate. */
 export interface NodeCertificateRequest {
   /** The node's id; the certificate's first name is `<id>.cluster.local`. */
   readonly id: string;
-  /** Further DNS names under which the node is reached. */
+  /** Further DNS names of the node. */
   readonly names?: readonly string[];
-  /** IP addresses under which the node is reached. */
+  /** IP addresses of the node. */
   readonly addresses?: readonly string[];
 }
 
-/** A certificate with its key, in PEM. The key is a secret: to a file of mode 0600 and nowhere else. */
+/**
+ * A certificate with its key, in PEM. The key is a secret: it belongs in a file of mode 0600 and nowhere
+ * else.
+ */
 export interface IssuedCertificate {
   readonly certificatePem: string;
   readonly keyPem: string;
@@ -48,28 +54,34 @@ export interface Authority {
   readonly certificatePem: string;
   /** Path of the certificate, for `-tls_ca`. */
   readonly certificatePath: string;
-  /** SHA-256 of the certificate in hex, for people and join tokens to compare. */
+  /** SHA-256 of the certificate in hex, for operators and join tokens to compare. */
   readonly fingerprint: string;
   readonly notAfterWallMs: number;
-  /** Every certificate that it has signed and that has not long ended. */
+  /** Every certificate that it has signed, until some time after the certificate's end. */
   readonly issued: IssuedCertificates;
   /**
-   * Makes a key and a certificate for it: 90 days, never beyond the authority's own end, for servers and clients alike (D20). Throws
-   * BAD_ARGUMENT for a bad id, name or address.
+   * Makes a key and a certificate for it: 90 days, never beyond the authority's own end, for servers and
+   * clients alike (D20). Throws BAD_ARGUMENT for a bad id, name or address.
    */
   issueNodeCertificate(request: NodeCertificateRequest): Promise<IssuedCertificate>;
-  /** The same for a public key (SPKI, DER) whose private half stays where it is. Throws BAD_ARGUMENT for a weak key too. */
+  /**
+   * The same for a public key (SPKI, DER) whose private half stays with the node. Throws BAD_ARGUMENT for a
+   * weak key too.
+   */
   signNodeCertificate(publicKey: Uint8Array, request: NodeCertificateRequest): Promise<string>;
 }
 
-/** What an authority works with. */
+/** Dependencies of an authority. */
 export interface AuthorityDeps {
   readonly clock: Pick<Clock, "wallMs">;
   /** Life of the certificates that it signs in milliseconds; default 90 days. */
   readonly lifetimeMs?: number;
 }
 
-/** Makes an authority (ECDSA P-256, 10 years) in a folder that has none. Throws BAD_ARGUMENT when there is anything of one: it is never overwritten. */
+/**
+ * Makes an authority (ECDSA P-256, 10 years) in a folder without one. Throws BAD_ARGUMENT when any file of
+ * one exists: it is never overwritten.
+ */
 export async function createAuthority(folder: string, deps: AuthorityDeps): Promise<Authority> {
   makePrivateFolder(folder);
   const { certificatePath, keyPath } = pathsIn(folder);
@@ -82,15 +94,15 @@ export async function createAuthority(folder: string, deps: AuthorityDeps): Prom
   }
   const { exportPrivateKey, makeKeyPair } = await import("./certificate-maker.ts");
   const keys = await makeKeyPair();
-  // Exclusive, so that of two at once one fails.
+  // Exclusive, so that of two concurrent calls one fails.
   await createPrivateFile(keyPath, await exportPrivateKey(keys.privateKey));
   await writeAuthorityCertificate(certificatePath, keys, deps);
   return openAuthority(folder, deps);
 }
 
 /**
- * Opens the authority in a folder. Throws BAD_ARGUMENT when there is none, when the key is missing, can be read by others or does not
- * belong to the certificate, and when the certificate has expired.
+ * Opens the authority in a folder. Throws BAD_ARGUMENT when there is none, and when the certificate has
+ * expired. Throws it also when the key is missing, readable by others, or not the certificate's.
  */
 export async function openAuthority(folder: string, deps: AuthorityDeps): Promise<Authority> {
   const { certificatePath, keyPath } = pathsIn(folder);
@@ -108,7 +120,9 @@ export async function openAuthority(folder: string, deps: AuthorityDeps): Promis
   return open(folder, { certificatePem, keyPem }, deps);
 }
 
-/** Opens the authority in a folder, or makes it; one whose making was cut short before it had a certificate is made anew. */
+/**
+ * Opens the authority in a folder, or makes it; one that was interrupted before its certificate is made anew.
+ */
 export async function loadOrCreateAuthority(folder: string, deps: AuthorityDeps): Promise<Authority> {
   makePrivateFolder(folder);
   const { certificatePath, keyPath } = pathsIn(folder);
@@ -210,7 +224,7 @@ async function sign(order: Order, deps: AuthorityDeps): Promise<string> {
   );
 }
 
-/** Throws BAD_ARGUMENT for an id, a name, an address or a key that no certificate is issued for. */
+/** Throws BAD_ARGUMENT for an invalid id, name, address or key. */
 export function checkNodeRequest(publicKey: Uint8Array, request: NodeCertificateRequest): void {
   checkedNodeId(request.id);
   for (const name of request.names ?? []) checkName(name);
@@ -220,7 +234,7 @@ export function checkNodeRequest(publicKey: Uint8Array, request: NodeCertificate
   checkKey(publicKey);
 }
 
-/** Another node's name in a certificate would let it speak for that node; wildcards would let it speak for all. */
+/** Another node's name in a certificate would impersonate that node; a wildcard would impersonate all. */
 function checkName(name: string): void {
   const isName =
     /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i;
@@ -233,7 +247,7 @@ function checkName(name: string): void {
   }
 }
 
-/** Throws BAD_ARGUMENT for a key that could be computed from its public half, or that TLS would not take. */
+/** Throws BAD_ARGUMENT for a key whose private half could be computed, or that TLS would refuse. */
 function checkKey(publicKey: Uint8Array): void {
   const refuse = (): never => {
     throw new GroveError(

@@ -1,4 +1,4 @@
-// Makes keys and certificates: ECDSA P-256 and X.509, through @peculiar/x509 and the runtime's own cryptography.
+// Makes keys and certificates: ECDSA P-256 and X.509, with @peculiar/x509 and the runtime's own cryptography.
 import "reflect-metadata";
 import { randomBytes, webcrypto } from "node:crypto";
 import {
@@ -23,24 +23,24 @@ const SIGNING_ALGORITHM = { ...KEY_ALGORITHM, hash: "SHA-256" } as const;
 /** A private key with its public half. */
 export type KeyPair = webcrypto.CryptoKeyPair;
 
-/** From when until when a certificate is good. */
+/** Validity of a certificate. */
 export interface Validity {
   readonly notBefore: Date;
   readonly notAfter: Date;
 }
 
-/** Who signs. */
+/** The signing authority. */
 export interface Signer {
   readonly certificatePem: string;
   readonly privateKey: webcrypto.CryptoKey;
 }
 
-/** Whom a certificate is for. */
+/** The subject of a certificate. */
 export interface Subject {
   readonly commonName: string;
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
-  /** The public key as SPKI in DER; whoever holds its private half is not our affair here. */
+  /** The public key as SPKI in DER; the holder of its private half is not checked here. */
   readonly publicKey: Uint8Array;
 }
 
@@ -69,7 +69,7 @@ export async function importKeyPair(privatePem: string, publicKey: Uint8Array): 
   };
 }
 
-/** Makes the certificate of an authority that signs others directly, and no further authorities. */
+/** Makes the certificate of an authority that signs leaf certificates, and no further authorities. */
 export async function makeAuthorityCertificate(
   keys: KeyPair,
   commonName: string,
@@ -90,7 +90,7 @@ export async function makeAuthorityCertificate(
   return `${certificate.toString("pem")}\n`;
 }
 
-/** Makes a certificate that is good for both ends of a TLS connection. */
+/** Makes a certificate for both ends of a TLS connection. */
 export async function makeLeafCertificate(
   signer: Signer,
   subject: Subject,
@@ -125,7 +125,7 @@ export async function exportPublicKey(publicKey: webcrypto.CryptoKey): Promise<U
   return new Uint8Array(await webcrypto.subtle.exportKey("spki", publicKey));
 }
 
-/** Makes a certificate request (PKCS #10, PEM): the public key and the proof that its private half is at hand. */
+/** Makes a certificate request (PKCS #10, PEM): the public key and the proof of its private half. */
 export async function makeCertificateRequest(keys: KeyPair, commonName: string): Promise<string> {
   const request = await Pkcs10CertificateRequestGenerator.create({
     name: [{ CN: [commonName] }],
@@ -135,7 +135,9 @@ export async function makeCertificateRequest(keys: KeyPair, commonName: string):
   return `${request.toString("pem")}\n`;
 }
 
-/** The public key (SPKI, DER) of a certificate request; rejects when it is none, or when its signature is not by that key. */
+/**
+ * The public key (SPKI, DER) of a certificate request; rejects an invalid one, or a signature by another key.
+ */
 export async function readCertificateRequest(pem: string): Promise<Uint8Array> {
   const request = new Pkcs10CertificateRequest(pem);
   if (!(await request.verify())) throw new Error("the request is not signed by the key that it holds");

@@ -1,4 +1,5 @@
-// Files that change under a running server: good ones are taken, bad ones change nothing, and renewal comes in time.
+// Tests of certificate files that change under a running server: good ones are used, bad ones change nothing,
+// and renewal is in time.
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
@@ -20,7 +21,7 @@ interface Rig {
   readonly authority: Authority;
   readonly paths: TlsPaths;
   readonly keeper: CertificateRenewer;
-  /** What the users of the certificate were given, in turn. */
+  /** The material that the users of the certificate received, in order. */
   readonly given: TlsMaterial[];
   readonly events: string[];
   /** Replaces what renewal does. */
@@ -78,7 +79,7 @@ test("new files are taken when they are whole and match, and the old ones stay i
   const { keeper, paths, authority, given, events } = await setUp(t);
   const first = keeper.material;
   const next = await authority.issueNodeCertificate({ id: "n", addresses: ["127.0.0.1"] });
-  // The key alone is there: it is not the certificate's.
+  // Only the key is new: it does not match the certificate.
   await writeFile(paths.key, next.keyPem);
   await keeper.check();
   assert.equal(keeper.material, first);
@@ -164,7 +165,7 @@ test("a renewal that fails is tried again, never more often than a tenth of the 
   await keeper.check();
   assert.equal(renewals(), 2);
   assert.equal(keeper.material, first);
-  // What comes back is judged like a file: nonsense is not taken.
+  // A renewed certificate is judged like a file: an invalid one is refused.
   renewBy(async () => "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
   clock.advance(3_600_000);
   await keeper.check();
@@ -198,7 +199,7 @@ test("from 14 days before the end on there is one line a day, and none before (B
 test("a renewed certificate that cannot be saved is used all the same, and not lost to the old file", async (t) => {
   const { keeper, paths, clock, events } = await setUp(t);
   const first = serialOf(keeper.material.cert);
-  // A folder in the file's place: nothing can be renamed over it.
+  // A folder in the file's place: the rename fails.
   await rm(paths.cert);
   await writeFile(paths.cert, "x");
   await rm(paths.cert);
@@ -217,7 +218,7 @@ test("it looks by itself, every five seconds", async (t) => {
   const { keeper, paths, authority, clock, given } = await setUp(t, false);
   await writeFile(paths.cert, await signAgain(authority, keeper.material.cert));
   clock.advance(CERTIFICATE_CHECK_INTERVAL_MS);
-  // Its turn comes after the one that the timer has begun.
+  // Runs after the check that the timer has begun.
   await keeper.check();
   assert.equal(given.length, 1);
 });

@@ -1,4 +1,5 @@
-// Keeps a running server's certificate fresh: follows its files, has it renewed in time, and never swaps a good one for a bad one.
+// Keeps a running server's certificate fresh: follows its files, renews it in time, and never swaps a good
+// one for a bad one.
 
 import { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
@@ -11,24 +12,24 @@ import { checkTlsMaterial, readTlsMaterial, type TlsMaterial, type TlsPaths } fr
 
 /** Renewal begins when this part of a certificate's life is left. */
 const RENEW_AT_PART_LEFT = 1 / 3;
-/** The moment of renewal is earlier by up to this part of the life, so that nodes made together do not renew together. */
+/** Renewal is earlier by up to this part of the life, so that nodes made together do not renew together. */
 const JITTER = 0.05;
-/** Between attempts to renew: a tenth of the time left, within these. */
+/** Pause between renewal attempts: a tenth of the time left, within these bounds. */
 const RETRY_MIN_MS = 1_000;
 const RETRY_MAX_MS = 3_600_000;
-/** Short-lived certificates are looked at more often: this many times in a life. */
+/** Short-lived certificates are checked more often: this many times in a life. */
 const CHECKS_PER_LIFE = 60;
 const CHECK_MIN_MS = 100;
 
-/** What a keeper works with. */
+/** Dependencies of a renewer. */
 export interface CertificateRenewerDeps {
   readonly paths: TlsPaths;
   /**
-   * Asks the authority for a new certificate for the same key, as PEM. It rejects when nobody can renew it. Undefined where renewal is
-   * somebody else's affair: then the files are followed and nothing more.
+   * Asks the authority for a new certificate for the same key, as PEM; rejects when that fails. Undefined
+   * where another program renews: then only the files are followed.
    */
   readonly renew: ((current: TlsMaterial) => Promise<string>) | undefined;
-  /** Told of every change, for the server and for the connections that it makes. */
+  /** Receives every change, for the server and for its outgoing connections. */
   readonly onChange: (material: TlsMaterial) => void;
   readonly clock: Clock;
   /** Between 0 and 1. */
@@ -36,7 +37,9 @@ export interface CertificateRenewerDeps {
   readonly log: Logger;
 }
 
-/** A certificate in use. The old one stays while new files are half-written, do not match, or are not in date. */
+/**
+ * A certificate in use. The old one stays while new files are half-written, do not match, or are not in date.
+ */
 export class CertificateRenewer {
   readonly #deps: CertificateRenewerDeps;
   #current: TlsMaterial;
@@ -58,7 +61,7 @@ export class CertificateRenewer {
     this.#measure();
   }
 
-  /** Reads the files and follows them from now on. Throws BAD_ARGUMENT when they cannot be used. */
+  /** Reads the files and follows them from now on. Throws BAD_ARGUMENT when they are unusable. */
   static async open(deps: CertificateRenewerDeps): Promise<CertificateRenewer> {
     await removeLeftovers(deps.paths.cert).catch(() => {});
     const seen = await stampOf(deps.paths);
@@ -67,7 +70,7 @@ export class CertificateRenewer {
     return keeper;
   }
 
-  /** What is in use. */
+  /** The material in use. */
   get material(): TlsMaterial {
     return this.#current;
   }
@@ -83,7 +86,7 @@ export class CertificateRenewer {
     return this.#inTurn(() => this.#follow());
   }
 
-  /** Looks after files and renewal once; the keeper does it by itself every few seconds. */
+  /** Checks files and renewal once; the renewer does so by itself every few seconds. */
   check(): Promise<void> {
     return this.#inTurn(async () => {
       await this.#follow();
@@ -108,7 +111,7 @@ export class CertificateRenewer {
     this.#cancel = this.#deps.clock.after(everyMs, () => void this.check().finally(() => this.#schedule()));
   }
 
-  /** One thing after another; a failure is told and does not reach the next. */
+  /** Runs one task after another; a failure is logged and does not stop the next. */
   #inTurn(work: () => Promise<void>): Promise<void> {
     this.#working = this.#working.then(work).catch((error: unknown) => {
       this.#deps.log.error("certificate_check_failed", { error: errorText(error) });
@@ -122,13 +125,13 @@ export class CertificateRenewer {
     if (stamp === this.#seen) return;
     try {
       const material = await readTlsMaterial(paths, clock);
-      // What was written while it was read is read again.
+      // Files that changed during the read are read again.
       if ((await stampOf(paths)) !== stamp) return;
       this.#seen = stamp;
       this.#problem = undefined;
       if (!isSame(material, this.#current)) this.#use(material, "files");
     } catch (error) {
-      // The one in use is not touched; it is told once for each state of the files.
+      // The current one stays; the problem is logged once for each state of the files.
       const problem = errorText(error);
       if (problem !== this.#problem) log.error("certificate_files_unusable", { error: problem });
       this.#problem = problem;
@@ -142,7 +145,7 @@ export class CertificateRenewer {
     try {
       const material = { ...this.#current, cert: await renew(this.#current) };
       checkTlsMaterial(material, paths, clock.wallMs());
-      // The key stays, so that one rename brings certificate and key from one good state to the next.
+      // The key stays, so that one rename changes certificate and key from one good state to the next.
       await writeFileAtomic(paths.cert, material.cert, { mode: 0o644 }).catch((error: unknown) => {
         log.error("certificate_not_saved", { error: errorText(error) });
       });

@@ -1,4 +1,5 @@
-// The cluster that a data folder belongs to: `cluster_id`, beside a metadata store so that a lost one comes back as the same, and in a node's folder (D19).
+// The id of a data folder's cluster: `cluster_id`, beside a metadata store so that a lost store keeps it, and
+// in a node's folder (D19).
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { GroveError } from "#base/errors.ts";
@@ -7,7 +8,10 @@ import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 const FILE = "cluster_id";
 const FORM = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** The id of the cluster that a folder belongs to; undefined for one that has joined none. Throws CORRUPT when the file holds something else. */
+/**
+ * The id of a folder's cluster; undefined for a folder that has joined none. Throws CORRUPT for a malformed
+ * file.
+ */
 export async function readClusterId(folder: string): Promise<string | undefined> {
   const path = join(folder, FILE);
   const text = await readFile(path, "utf8").catch((error: unknown) => {
@@ -22,11 +26,11 @@ export async function readClusterId(folder: string): Promise<string | undefined>
 /** The file of a folder. */
 export interface ClusterIdFile {
   readonly clusterId: string | undefined;
-  /** Writes an id that is new; resolves when it is on stable storage. Throws BAD_ARGUMENT for what is none. */
+  /** Writes a new id; resolves when it is on stable storage. Throws BAD_ARGUMENT for an invalid one. */
   remember(clusterId: string): Promise<void>;
 }
 
-/** Opens the file of a folder. Throws CORRUPT when it holds something else. */
+/** Opens the file of a folder. Throws CORRUPT when it is malformed. */
 export async function openClusterIdFile(folder: string): Promise<ClusterIdFile> {
   const path = join(folder, FILE);
   await removeLeftovers(path);

@@ -1,4 +1,5 @@
-// Remembers what the authority has signed: a file for each certificate, so that processes beside each other need no lock.
+// Records the signed certificates of an authority: a file for each, so that concurrent processes need no
+// lock.
 import { X509Certificate } from "node:crypto";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,11 +7,11 @@ import { GroveError } from "#base/errors.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 
-/** Life of a node's certificate unless the operator says otherwise (decision D20): 90 days. */
+/** Default life of a node's certificate (decision D20): 90 days. */
 export const NODE_CERTIFICATE_LIFETIME_MS: number = 90 * 86_400_000;
-/** Certificates that the authority remembers; 1,000 nodes that renew every 60 days need far fewer. */
+/** Certificates on record; 1,000 nodes that renew every 60 days need far fewer. */
 const ISSUED_CERTIFICATES_MAX = 100_000;
-/** How long the authority remembers a certificate after its end. */
+/** How long a certificate stays on record after its end. */
 const ISSUED_KEPT_AFTER_END_MS: number = 30 * 86_400_000;
 
 const FILE = /^[0-9a-f]{1,40}\.crt$/;
@@ -34,7 +35,9 @@ export class IssuedCertificates {
     this.#folder = folder;
   }
 
-  /** Adds one; those that ended more than 30 days ago are forgotten. Throws OVERLOADED beyond 100,000. */
+  /**
+   * Adds a certificate; those that ended more than 30 days ago are removed. Throws OVERLOADED beyond 100,000.
+   */
   async add(certificatePem: string, nowWallMs: number): Promise<void> {
     makePrivateFolder(this.#folder);
     const names = await this.#names();
@@ -51,7 +54,9 @@ export class IssuedCertificates {
     await writeFileAtomic(join(this.#folder, `${serial}.crt`), certificatePem, { mode: 0o600 });
   }
 
-  /** All of them, by id and then the newest first; those that ended more than 30 days ago are forgotten on the way. */
+  /**
+   * All certificates, by id and then the newest first; those that ended more than 30 days ago are removed.
+   */
   async list(nowWallMs: number): Promise<IssuedRecord[]> {
     await this.#forgetEnded(nowWallMs);
     const records: IssuedRecord[] = [];
@@ -93,13 +98,13 @@ export class IssuedCertificates {
         certificatePem,
       };
     } catch {
-      // Removed meanwhile, or put there by somebody else: it is none of ours.
+      // Removed meanwhile, or a foreign file.
       return undefined;
     }
   }
 }
 
-/** A serial number as lists compare it: lower-case hex without leading zeros. */
+/** A serial number in the form that lists compare: lower-case hex without leading zeros. */
 export function normalSerial(serial: string): string {
   return serial
     .toLowerCase()

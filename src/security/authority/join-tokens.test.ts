@@ -1,4 +1,5 @@
-// One-time tokens: used once, also by several at once, in time, for the id they are for, and never stored as they are.
+// Tests of one-time tokens: single use, also under concurrency, in time, for their id only, and stored
+// hashed.
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";

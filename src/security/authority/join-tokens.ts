@@ -1,4 +1,4 @@
-// One-time tokens with which a new node asks for its first certificate (D20): made here, stored hashed, used once.
+// One-time tokens for a new node's first certificate (D20): made here, stored hashed, used once.
 import { createHash, randomBytes } from "node:crypto";
 import { readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { checkedNodeId } from "#base/node-id.ts";
 import { createPrivateFile } from "#os/private-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 
-/** Join tokens that may wait to be used. */
+/** Unused join tokens at a time. */
 export const JOIN_TOKENS_MAX = 1_000;
 
 const FORM = /^gjt_([0-9a-f]{16})\.([A-Za-z0-9_-]{43})\.([0-9a-f]{64})(?:\.([a-z0-9-]{1,63}))?$/;
@@ -19,36 +19,36 @@ const FILE = /^([0-9a-f]{16})\.(json|used)$/;
 const TOKEN_MAX_LENGTH = 256;
 const NO_HASH = Buffer.alloc(32);
 
-/** A token apart. */
+/** A parsed token. */
 export interface JoinToken {
-  /** Which token it is; no secret. */
+  /** Id of the token; no secret. */
   readonly selector: string;
   readonly secret: string;
-  /** SHA-256 of the authority's certificate in hex, by which the node knows the server. */
+  /** SHA-256 of the authority's certificate in hex, by which the node recognises the server. */
   readonly fingerprint: string;
-  /** The only node that it is for; undefined when the node chooses. */
+  /** The only node that may use it; undefined when the node chooses. */
   readonly id: string | undefined;
 }
 
-/** What the store knows of a token. */
+/** A token on record. */
 interface StoredToken {
   readonly schema: 1;
   readonly secret_sha256: string;
   readonly id: string | null;
-  /** The only names and addresses that may stand in the certificate; null: the node says which. */
+  /** The only names and addresses allowed in the certificate; null: the node chooses. */
   readonly hosts: readonly string[] | null;
   readonly ends_unix_ms: number;
 }
 
-/** What a token lets its bearer have. */
+/** The rights of a token's bearer. */
 export interface Grant {
-  /** The only node that it is for; undefined when the node chooses. */
+  /** The only node that may use it; undefined when the node chooses. */
   readonly id: string | undefined;
-  /** The only names and addresses for the certificate, in lower case; undefined when the node says which. */
+  /** The only names and addresses for the certificate, in lower case; undefined when the node chooses. */
   readonly hosts: readonly string[] | undefined;
 }
 
-/** Takes a token apart. Throws BAD_ARGUMENT, without a word of it. */
+/** Parses a token. Throws BAD_ARGUMENT without any part of it. */
 export function parseJoinToken(text: string): JoinToken {
   const match = text.length > TOKEN_MAX_LENGTH ? null : FORM.exec(text.trim());
   const [, selector, secret, fingerprint, id] = match ?? [];
@@ -71,7 +71,10 @@ export class JoinTokens {
     this.#clock = clock;
   }
 
-  /** Makes one that is good for lifetimeMs (at most a week), for one node id and for the hosts that are given. Only its hash is kept. */
+  /**
+   * Makes a token for lifetimeMs (at most a week), for one node id and the given hosts. Only its hash is
+   * kept.
+   */
   async make(order: {
     readonly fingerprint: string;
     readonly id: string | undefined;
@@ -101,8 +104,9 @@ export class JoinTokens {
   }
 
   /**
-   * Proves that a token is ours, in time and not used, and tells what it is for. It stays good until `use`. Throws
-   * TOKEN_REJECTED with the same words whatever is wrong; the comparison takes the same time for every secret.
+   * Checks that a token is on record, in time and unused, and returns its rights. It stays valid until `use`.
+   * Throws TOKEN_REJECTED with the same text for every reason; the comparison takes the same time for every
+   * secret.
    */
   async check(token: Pick<JoinToken, "selector" | "secret">): Promise<Grant> {
     const stored = await this.#read(token.selector);
@@ -112,12 +116,15 @@ export class JoinTokens {
     return { id: stored.id ?? undefined, hosts: stored.hosts ?? undefined };
   }
 
-  /** Uses a token up. Of several at once one resolves and the others throw TOKEN_REJECTED, in this process and beside it. */
+  /**
+   * Uses a token up. Of several concurrent calls, in any process, one resolves and the others throw
+   * TOKEN_REJECTED.
+   */
   async use(token: Pick<JoinToken, "selector">): Promise<void> {
     const path = join(this.#folder, `${token.selector}.json`);
     const used = join(this.#folder, `${token.selector}.used`);
     try {
-      // A name goes from one place to another once.
+      // Only one rename of a file succeeds.
       await rename(path, used);
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === "ENOENT") throw rejected();
@@ -139,7 +146,7 @@ export class JoinTokens {
       }
       return { schema, secret_sha256: hash, id, hosts, ends_unix_ms: endsMs };
     } catch {
-      // Unknown, used, or damaged: all the same to whoever shows it.
+      // Unknown, used, or damaged: the caller sees no difference.
       return undefined;
     }
   }

@@ -1,4 +1,5 @@
-// What `grove node join` leaves in a node's data folder, so that `grove fileserver -data` needs no further flags.
+// The file that `grove node join` writes to a node's data folder, so that `grove fileserver -data` needs no
+// further flags.
 import { join } from "node:path";
 import { GroveError } from "#base/errors.ts";
 import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
@@ -8,22 +9,22 @@ import type { TlsPaths } from "./tls-material.ts";
 
 const FILE = "node.json";
 
-/** A node as it joined. */
+/** The settings of a joined node. */
 export interface JoinedNode {
   readonly id: string;
   /** host:port of each MetaServer. */
   readonly metaservers: readonly string[];
-  /** host:port that clients are sent to; undefined when it was not said. */
+  /** host:port for clients; undefined when it was not given. */
   readonly advertise: string | undefined;
 }
 
-/** Where the node's certificate, key and authority lie in its data folder. */
+/** Paths of the node's certificate, key and authority in its data folder. */
 export function joinedTlsPaths(dataFolder: string): TlsPaths {
   const folder = join(dataFolder, "tls");
   return { cert: join(folder, "node.crt"), key: join(folder, "node.key"), ca: join(folder, "ca.crt") };
 }
 
-/** Reads it; undefined for a folder that did not join. Throws BAD_ARGUMENT when the file cannot be understood. */
+/** Reads the file; undefined for a folder that did not join. Throws BAD_ARGUMENT when it is malformed. */
 export async function readJoinedNode(dataFolder: string): Promise<JoinedNode | undefined> {
   const path = join(dataFolder, FILE);
   const node = await readStateFile(path, shapeOf(nodeOf));
@@ -48,7 +49,7 @@ function text(value: unknown): string {
   throw new Error("a text is missing");
 }
 
-/** Writes it. */
+/** Writes the file. */
 export async function writeJoinedNode(dataFolder: string, node: JoinedNode): Promise<void> {
   const path = join(dataFolder, FILE);
   await removeLeftovers(path);

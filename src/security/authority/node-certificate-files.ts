@@ -1,4 +1,5 @@
-// Keeps a node's certificate and key in a folder, and makes new ones when they are missing, old or for other names.
+// Keeps a node's certificate and key in a folder, and makes new ones when they are missing, old or for other
+// names.
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,8 +20,8 @@ export interface NodeCertificateFiles {
 }
 
 /**
- * Makes sure that `<folder>/<id>.crt` and `<id>.key` (mode 0600) are of this authority, name all that is asked for and are good for
- * another 30 days.
+ * Ensures that `<folder>/<id>.crt` and `<id>.key` (mode 0600) are of this authority, contain all requested
+ * names and are valid for another 30 days.
  */
 export async function ensureNodeCertificate(
   authority: Authority,
@@ -61,7 +62,7 @@ async function isGood(
       (request.addresses ?? []).every((address) => certificate.checkIP(address))
     );
   } catch {
-    // Whatever it is, it is no certificate of ours: a new one takes its place.
+    // It is not a certificate of this authority: a new one replaces it.
     return false;
   }
 }

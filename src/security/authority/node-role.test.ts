@@ -1,4 +1,5 @@
-// What a data folder remembers of its past, which starts would be less than that, and the commands that serve it as it was.
+// Tests of a data folder's past role, the starts that would lose part of it, and the commands that serve it
+// as before.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -80,7 +81,7 @@ test("less is: alone where it was a cluster's, without TLS where it had some, un
   assert.deepEqual(lossesOf(past, { ...MEMBER, hasTls: false }), ["without TLS"]);
   assert.deepEqual(lossesOf(past, { ...MEMBER, id: "n2" }), ["as n2"]);
   assert.deepEqual(lossesOf(past, ALONE), ["alone", "without TLS", "as host7"]);
-  // No cluster knows it yet: whoever mistyped a flag at the first start may correct it.
+  // No cluster knows it yet: a mistyped flag of the first start may be corrected.
   assert.deepEqual(lossesOf({ ...past, clusterId: undefined }, { ...MEMBER, id: "n2" }), []);
 });
 

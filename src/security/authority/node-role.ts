@@ -1,4 +1,4 @@
-// Remembers in a data folder as what it was served last, so that a start that would be less is not taken for the same node (D19).
+// Records in a data folder the role of its last start, so that a start with a lesser role is noticed (D19).
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { GroveError } from "#base/errors.ts";
@@ -11,29 +11,34 @@ import { type JoinedNode, joinedTlsPaths, readJoinedNode } from "./joined-node.t
 
 const FILE = "served_as.json";
 
-/** As what a node serves its data folder. */
+/** The role in which a node serves its data folder. */
 export interface NodeRole {
   readonly id: string;
-  /** host:port of each MetaServer; none for a node that stands alone. */
+  /** host:port of each MetaServer; empty for a standalone node. */
   readonly metaservers: readonly string[];
-  /** host:port that clients are sent to; undefined when it was not said. */
+  /** host:port for clients; undefined when it was not given. */
   readonly advertise: string | undefined;
   readonly hasTls: boolean;
 }
 
-/** What a data folder says of its past. */
+/** The recorded past of a data folder. */
 export interface PastRole {
-  /** As what it was served last; undefined for one that was never served, or by a Grove that did not write it down. */
+  /** Role of the last start; undefined for a folder that was never served, or only by an older Grove. */
   readonly role: NodeRole | undefined;
-  /** What `grove node join` has left; undefined for a folder that did not join. */
+  /** Settings by `grove node join`; undefined for a folder that did not join. */
   readonly joined: JoinedNode | undefined;
-  /** The cluster that has taken its registration, also when it is served alone since; undefined for none. */
+  /**
+   * The cluster that has accepted its registration, also when it is served alone since; undefined for none.
+   */
   readonly clusterId: string | undefined;
   /** True when the private key of `grove node join` is there. */
   readonly hasKey: boolean;
 }
 
-/** Reads what a folder says, which may be missing or empty. Throws BAD_ARGUMENT, or CORRUPT, for what cannot be understood. */
+/**
+ * Reads the past of a folder, which may be missing or empty. Throws BAD_ARGUMENT, or CORRUPT, for malformed
+ * files.
+ */
 export async function readPastRole(dataFolder: string): Promise<PastRole> {
   return {
     role: await readRole(join(dataFolder, FILE)),
@@ -46,7 +51,7 @@ export async function readPastRole(dataFolder: string): Promise<PastRole> {
   };
 }
 
-/** Writes down as what the folder is served, unless that is there. */
+/** Records the folder's role, unless it is recorded already. */
 export async function writeNodeRole(dataFolder: string, role: NodeRole): Promise<void> {
   const path = join(dataFolder, FILE);
   const { id, metaservers, advertise, hasTls } = role;
@@ -57,7 +62,10 @@ export async function writeNodeRole(dataFolder: string, role: NodeRole): Promise
   await writeFileAtomic(path, text);
 }
 
-/** In what a start would be less than what the folder was: "alone", "without TLS", "as other-id". Empty for one that is not. */
+/**
+ * The losses of a start against the folder's past: "alone", "without TLS", "as other-id". Empty without
+ * losses.
+ */
 export function lossesOf(past: PastRole, now: NodeRole): string[] {
   const id = idOf(past);
   const isMember = wasMember(past);
@@ -68,7 +76,7 @@ export function lossesOf(past: PastRole, now: NodeRole): string[] {
   ];
 }
 
-/** What a folder was, in words: "n1 of the cluster at meta.example.net:50050, with TLS". */
+/** The folder's past in words: "n1 of the cluster at meta.example.net:50050, with TLS". */
 export function pastInWords(past: PastRole): string {
   const metaservers = metaserversOf(past);
   const place =
@@ -77,7 +85,7 @@ export function pastInWords(past: PastRole): string {
   return `${who}${wasMember(past) || past.joined !== undefined ? ` of ${place}` : ""}${hadTls(past) ? ", with TLS" : ""}`;
 }
 
-/** The commands that serve a folder as it was, one after the other. What it does not say is in capitals. */
+/** The commands that serve a folder as before, in order. Unknown values are in capitals. */
 export function commandsToServe(past: PastRole, dataFolder: string): string[] {
   const { role, joined, hasKey } = past;
   const data = shellWord(dataFolder);
@@ -103,7 +111,7 @@ export function commandsToServe(past: PastRole, dataFolder: string): string[] {
   return [`grove fileserver -data ${data} -id ${id}${member}${told}${tls}`];
 }
 
-/** True for the folder of a node that a cluster knows. One that was meant to be served alone since is none. */
+/** True for the folder of a node that a cluster knows, unless it was served alone on purpose since. */
 export function wasMember({ role, clusterId }: PastRole): boolean {
   return clusterId !== undefined && (role === undefined || role.metaservers.length > 0);
 }

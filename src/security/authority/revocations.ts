@@ -1,4 +1,4 @@
-// The list of certificates that no longer count although their time has not come: serial numbers in a text file.
+// The list of revoked certificates: serial numbers in a text file.
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Clock } from "#base/clock.ts";
@@ -14,7 +14,10 @@ const REVOKED_CERTIFICATES_MAX = 100_000;
 
 const SERIAL = /^(?:0x)?[0-9a-f]{1,40}$/i;
 
-/** Reads the list: a serial number a line, with anything behind a blank for people. Throws BAD_ARGUMENT naming the line that is none. */
+/**
+ * Reads the list: a serial number per line, with an optional comment after a blank. Throws BAD_ARGUMENT with
+ * the number of a malformed line.
+ */
 export async function readRevoked(path: string): Promise<ReadonlySet<string>> {
   const text = await readFile(path, "utf8").catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
@@ -38,7 +41,7 @@ export async function readRevoked(path: string): Promise<ReadonlySet<string>> {
   return revoked;
 }
 
-/** Adds a serial number to the list, with words for people behind it. */
+/** Adds a serial number to the list, with a comment. */
 export async function revoke(path: string, serial: string, note: string): Promise<void> {
   makePrivateFolder(dirname(path));
   await removeLeftovers(path);
@@ -57,7 +60,10 @@ export interface Revocations {
   close(): void;
 }
 
-/** Reads the list and looks every five seconds whether it has changed. A file that cannot be read leaves the list as it was. */
+/**
+ * Reads the list and checks every five seconds whether it has changed. An unreadable file leaves the list as
+ * it was.
+ */
 export async function openRevocations(
   path: string,
   deps: { readonly clock: Clock; readonly log: Logger },

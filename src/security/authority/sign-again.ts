@@ -6,8 +6,8 @@ import type { Authority } from "./authority.ts";
 const NODE_NAME = /^([a-z0-9-]{1,63})\.cluster\.local$/i;
 
 /**
- * Signs again what one of this authority's certificates says (PEM or DER). Throws BAD_ARGUMENT when it is of another authority, names
- * no node or several, or names what is not issued to nodes.
+ * Signs one of this authority's certificates again (PEM or DER). Throws BAD_ARGUMENT when it is of another
+ * authority, names no node or several, or contains names that nodes do not get.
  */
 export async function signAgain(authority: Authority, certificate: string | Uint8Array): Promise<string> {
   const { alternativeNames } = await import("./certificate-maker.ts");

@@ -1,10 +1,12 @@
-// Reads the certificate, key and authority that a server shows and trusts, and proves that they belong together.
+// Reads a server's certificate, key and authority, and checks that they belong together.
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 
-/** PEM texts of a server; the authority is needed with every use, since without it the public roots would be trusted. */
+/**
+ * PEM texts of a server; every use needs the authority, since without it the public roots would be trusted.
+ */
 export interface TlsMaterial {
   readonly cert: string;
   readonly key: string;
@@ -43,11 +45,11 @@ export function tlsPathsOf(flags: TlsFlags): TlsPaths | undefined {
 }
 
 /**
- * Reads all three and proves that they can be used now: the key is the certificate's, the authority has signed it, and it is in date.
- * Throws BAD_ARGUMENT with what is wrong and, where there is something, what to do.
+ * Reads all three and checks them: the key is the certificate's, the authority has signed it, and it is in
+ * date. Throws BAD_ARGUMENT with the problem and, where there is any, advice.
  */
 export async function readTlsMaterial(paths: TlsPaths, clock: Pick<Clock, "wallMs">): Promise<TlsMaterial> {
-  // One after the other, so that of several that are missing it is always the certificate that is told.
+  // In sequence, so that of several missing files the error always names the certificate.
   const cert = await readPem(paths.cert);
   const key = await readPem(paths.key);
   const ca = await readPem(paths.ca);
@@ -86,7 +88,7 @@ export function checkTlsMaterial(material: TlsMaterial, paths: TlsPaths, nowWall
   }
 }
 
-/** When a certificate ends, in unix milliseconds. */
+/** End of a certificate, in unix milliseconds. */
 export function certificateEndMs(certificatePem: string): number {
   return new X509Certificate(certificatePem).validToDate.getTime();
 }
@@ -118,7 +120,7 @@ function keyIn(pem: string, path: string): KeyObject {
   }
 }
 
-/** True when the leaf, or one after another of the chain, was signed by one of the authorities. */
+/** True when the leaf, or a following certificate of the chain, was signed by one of the authorities. */
 function leadsTo(
   leaf: X509Certificate,
   chain: readonly X509Certificate[],

@@ -1,4 +1,4 @@
-// The administrator's password in each form that it may be configured in.
+// Tests of the administrator's password in each form of its configuration.
 import assert from "node:assert/strict";
 import { argon2Sync } from "node:crypto";
 import { test } from "node:test";

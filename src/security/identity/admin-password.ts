@@ -1,4 +1,5 @@
-// The administrator's password as it is configured: a SHA-256, an Argon2 string over one, or the built-in default (spec 5.5, 5.8).
+// The administrator's configured password: a SHA-256, an Argon2 string over one, or the built-in default
+// (spec 5.5, 5.8).
 import { argon2, hash } from "node:crypto";
 import { constantTimeEqual } from "#base/constant-time.ts";
 import { GroveError } from "#base/errors.ts";
@@ -7,38 +8,41 @@ import { GroveError } from "#base/errors.ts";
 const ARGON2_PARALLEL = 2;
 /** Argon2 verifications that may wait; more are answered RATE_LIMITED. */
 const ARGON2_WAITING = 32;
-/** Largest Argon2 memory that a configured password hash may ask for: 1 GiB in KiB. */
+/** Largest Argon2 memory in a configured password hash: 1 GiB in KiB. */
 const ARGON2_MEMORY_MAX_KIB = 1_048_576;
 
-/** The settings that the password may come from (spec 5.9). */
+/** The settings of the password (spec 5.9). */
 export interface AdminPasswordSettings {
-  /** 64 hex characters, or `$argon2id$…` computed over the lower-case SHA-256 hex of the password (decision T11). */
+  /** 64 hex characters, or `$argon2id$…` over the lower-case SHA-256 hex of the password (decision T11). */
   readonly ADMIN_PASSWORD_HASH?: string | undefined;
   /** The password itself; used when there is no hash. */
   readonly ADMIN_PASSWORD?: string | undefined;
 }
 
-/** Checks what a caller claims is the administrator's password. */
+/** Verifies the administrator's password. */
 export interface AdminPassword {
   /**
-   * True when the value of `x-admin-password-hash` (SHA-256 of the password, 64 hex characters, any case) is the right one; compared
-   * in constant time. Throws RATE_LIMITED when too many Argon2 verifications wait.
+   * True when the value of `x-admin-password-hash` (SHA-256 of the password, 64 hex characters, any case) is
+   * right; compared in constant time. Throws RATE_LIMITED when too many Argon2 verifications wait.
    */
   verifyHashHeader(candidateHash: string): Promise<boolean> | boolean;
-  /** True while the built-in default is in force; then only loopback peers may use the password path (decision T10). */
+  /**
+   * True while the built-in default applies: then only loopback peers may use the password path
+   * (decision T10).
+   */
   readonly isDefault: boolean;
 }
 
-/** The password that the built-in default hash is of (decision T10). */
+/** The password of the built-in default hash (decision T10). */
 const DEFAULT_PASSWORD = "admin";
 const HEX_HASH = /^[0-9a-f]{64}$/;
 
-/** The lower-case SHA-256 hex of a password: what the header carries and what ADMIN_PASSWORD_HASH may hold (spec 5.8.1). */
+/** The lower-case SHA-256 hex of a password, as in the header and in ADMIN_PASSWORD_HASH (spec 5.8.1). */
 export function adminPasswordHash(password: string): string {
   return hash("sha256", password, "hex");
 }
 
-/** Reads the configured password. Throws BAD_ARGUMENT when ADMIN_PASSWORD_HASH is of neither form. */
+/** Reads the configured password. Throws BAD_ARGUMENT when ADMIN_PASSWORD_HASH has neither form. */
 export function createAdminPassword(settings: AdminPasswordSettings): AdminPassword {
   const configured = settings.ADMIN_PASSWORD_HASH?.trim() ?? "";
   if (configured.startsWith("$")) return createArgon2Password(configured);
@@ -86,7 +90,7 @@ function createArgon2Password(text: string): AdminPassword {
       if (waiting.length >= ARGON2_WAITING) {
         throw new GroveError("RATE_LIMITED", "too many password checks at once; try again in a moment");
       }
-      // Whoever ends hands its place over, so the count stays.
+      // A finished verification passes its place on, so the count stays.
       await new Promise<void>((resolve) => waiting.push(resolve));
     }
     try {
@@ -130,7 +134,7 @@ function parseArgon2(text: string): Argon2Hash {
   );
 }
 
-/** Runs in the thread pool: the event loop does not wait for it. */
+/** Runs in the thread pool, off the event loop. */
 function deriveTag(message: string, expected: Argon2Hash): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const { memory, passes, parallelism, nonce, tag } = expected;

@@ -1,22 +1,26 @@
-// The refusal of an e-mail address that comes with another person than before: what the user is told, and what the operator (D21).
+// The refusal of an e-mail address that comes with another subject than before, and the operator's log line
+// (D21).
 import { GroveError } from "#base/errors.ts";
 import type { Logger } from "#base/log.ts";
 import type { LogSampler } from "#base/log-sampler.ts";
 import { rejected } from "./claims.ts";
 
-/** Who came, and who is to hear of it. */
+/** The sign-in, and the recipients of its refusal. */
 export interface Comer {
   readonly username: string;
-  /** Of the person that came. */
+  /** Issuer of the new subject. */
   readonly issuer: string;
-  /** Address of an administrator, whom the user may ask; undefined where none is known. */
+  /** Address of an administrator for the user to ask; undefined where none is known. */
   readonly ask: string | undefined;
   readonly log: Logger;
-  /** Keeps one who tries again and again from filling the log. */
+  /** Keeps repeated attempts from filling the log. */
   readonly sampler: LogSampler;
 }
 
-/** Makes the refusal for the user, and a log line for the operator that names the command. What the address belongs to is told to neither. */
+/**
+ * Makes the refusal for the user, and a log line for the operator that names the command. Neither contains
+ * the address's issuer and subject on record.
+ */
 export function anotherPerson({ username, issuer, ask, log, sampler }: Comer): GroveError {
   const sampled = sampler.take(`address_of_another ${username}`);
   if (sampled !== undefined) {

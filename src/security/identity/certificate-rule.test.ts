@@ -1,4 +1,5 @@
-// Client certificates of every kind, shown to a real TLS server, against the rule of the control plane (spec 5.6, C-07).
+// Tests of the control plane's certificate rule, with every kind of client certificate at a real TLS server
+// (spec 5.6, C-07).
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
@@ -40,7 +41,7 @@ before(async () => {
 });
 after(() => server.close());
 
-/** What the rule says of a certificate that a client shows to a real server. */
+/** The verdict on a certificate that a client presents to a real server. */
 async function show(made: MadeCertificate | undefined, nowWallMs = Date.now()): Promise<CertificateVerdict> {
   seen = undefined;
   const socket: TLSSocket = connect({

@@ -1,31 +1,31 @@
-// Which client certificates may speak for a node of the cluster (spec 5.6, C-07).
+// Decides which client certificates may act for a node of the cluster (spec 5.6, C-07).
 import { createHash, type KeyObject, X509Certificate } from "node:crypto";
 
-/** A peer's certificate as the TLS layer hands it over. */
+/** A peer's certificate from the TLS layer. */
 export interface PeerCertificate {
   /** DER bytes or the parsed certificate; undefined when the peer sent none. */
   readonly certificate: Uint8Array | X509Certificate | undefined;
   /** `socket.authorized`: the chain leads to the cluster's authority and is in date. */
   readonly authorized: boolean;
-  /** Why not, as the TLS layer codes it (`socket.authorizationError`); for the reason only. */
+  /** The TLS layer's code of the failure (`socket.authorizationError`), for the reason only. */
   readonly problem?: string | undefined;
 }
 
-/** What the rule says of a certificate. */
+/** The verdict on a certificate. */
 export interface CertificateVerdict {
   readonly allowed: boolean;
-  /** The label before `.cluster.local` when there is exactly one such name: the node that the certificate speaks for. */
+  /** The label before `.cluster.local` when there is exactly one such name: the node's id. */
   readonly nodeId?: string;
-  /** SHA-256 of the public key (SPKI) in hex, to know a key again (decision D20). */
+  /** SHA-256 of the public key (SPKI) in hex, to recognise a key (decision D20). */
   readonly keyFingerprint?: string;
-  /** Why not, as the end of a sentence that begins with "the certificate". */
+  /** Reason of the refusal, as the end of a sentence that begins with "the certificate". */
   readonly reason?: string;
 }
 
 const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 const ANY_USAGE = "2.5.29.37.0";
 const NODE_NAME = /^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\*)\.cluster\.local$/;
-/** What the TLS layer's codes mean; any other is about the authority. */
+/** Texts of the TLS layer's codes; any other code is about the authority. */
 const UNVERIFIED: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: "has expired",
   CERT_NOT_YET_VALID: "is not yet valid",
@@ -34,9 +34,10 @@ const UNVERIFIED: Readonly<Record<string, string>> = {
 const OTHER_NAMES: readonly string[] = ["fileserver", "localhost"];
 
 /**
- * Judges a client certificate for a cluster control call. Allowed is one that the TLS layer has verified against the cluster's
- * authority, that is in date at nowWallMs, is no authority itself, may be used by clients, and has a DNS name that is `fileserver`,
- * `localhost`, or one label and `.cluster.local` (a literal `*` counts as a label, and names no node).
+ * Judges a client certificate for a cluster control call. The TLS layer must have verified it against the
+ * cluster's authority. It must be in date at nowWallMs, be no authority itself and be usable by clients. One
+ * DNS name must be `fileserver`, `localhost`, or one label and `.cluster.local`; a literal `*` counts as a
+ * label, and names no node.
  */
 export function judgeCertificate(peer: PeerCertificate, nowWallMs: number): CertificateVerdict {
   if (
@@ -45,7 +46,7 @@ export function judgeCertificate(peer: PeerCertificate, nowWallMs: number): Cert
   ) {
     return refused("is missing");
   }
-  // Without this the chain was not verified, and nothing in the certificate means anything.
+  // Without this the chain is unverified, and nothing in the certificate can be trusted.
   if (!peer.authorized)
     return refused(UNVERIFIED[peer.problem ?? ""] ?? "was not signed by this cluster's authority");
   let certificate: X509Certificate;
@@ -58,7 +59,7 @@ export function judgeCertificate(peer: PeerCertificate, nowWallMs: number): Cert
   if (nowWallMs < certificate.validFromDate.getTime()) return refused("is not yet valid");
   if (nowWallMs > certificate.validToDate.getTime()) return refused("has expired");
   if (certificate.ca) return refused("is an authority's certificate");
-  // Node's name for the extended key usages; undefined when there is no such extension.
+  // Node's field of extended key usages; undefined without that extension.
   const usages = certificate.keyUsage as readonly string[] | undefined;
   if (usages !== undefined && !usages.includes(CLIENT_AUTH) && !usages.includes(ANY_USAGE)) {
     return refused("is not for clients");
@@ -66,16 +67,16 @@ export function judgeCertificate(peer: PeerCertificate, nowWallMs: number): Cert
   return judgeNames(certificate);
 }
 
-/** DNS names of a certificate in lower case, entry by entry; undefined when the extension cannot be read without doubt. */
+/** DNS names of a certificate in lower case; undefined when the extension is ambiguous. */
 export function dnsNames(subjectAltName: string): string[] | undefined {
   const names: string[] = [];
-  // Node quotes as JSON whatever holds a character that could be taken for the end of an entry (CVE-2021-44532).
+  // Node quotes a value as JSON when it holds a character that could end an entry (CVE-2021-44532).
   const entry = /([A-Za-z][A-Za-z ]*):("(?:[^"\\]|\\.)*"|[^",]*)(, |$)/y;
   for (;;) {
     const match = entry.exec(subjectAltName);
     if (match === null) return undefined;
     const [, kind, value = "", end] = match;
-    // A quoted name holds characters that no DNS name has.
+    // A quoted name holds characters that are invalid in DNS names.
     if (kind === "DNS" && !value.startsWith('"')) names.push(value.toLowerCase());
     if (end === "") return entry.lastIndex === subjectAltName.length ? names : undefined;
   }
@@ -102,7 +103,7 @@ export function keyFingerprint(certificate: X509Certificate): string {
   return publicKeyFingerprint(certificate.publicKey);
 }
 
-/** The same of a key that has no certificate yet. */
+/** The same of a key without a certificate. */
 export function publicKeyFingerprint(key: KeyObject): string {
   const spki = key.export({ type: "spki", format: "der" });
   return createHash("sha256").update(spki).digest("hex");

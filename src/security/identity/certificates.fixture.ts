@@ -1,4 +1,5 @@
-// Certificates of every kind, made as a stranger or a careless operator would make them, and what the rule must say of each (spec 5.6, C-07).
+// Certificates of every kind, as a stranger or a careless operator makes them, with the rule's verdict on
+// each (spec 5.6, C-07).
 import "reflect-metadata";
 import type { webcrypto } from "node:crypto";
 import * as x509 from "@peculiar/x509";
@@ -16,7 +17,7 @@ export interface MadeCertificate {
   readonly der: Buffer;
 }
 
-/** What is special about a certificate; the rest is as it should be. */
+/** The peculiarities of a certificate; other fields are valid. */
 export interface CertificateRecipe {
   readonly sans?: x509.JsonGeneralNames;
   readonly commonName?: string;
@@ -56,12 +57,12 @@ export interface Authorities {
   readonly other: Authority;
 }
 
-/** Makes both. */
+/** Makes both authorities. */
 export async function makeAuthorities(): Promise<Authorities> {
   return { cluster: await makeAuthority("cluster authority"), other: await makeAuthority("other authority") };
 }
 
-/** Makes one. */
+/** Makes a certificate. */
 export async function makeCertificate(
   { cluster, other }: Authorities,
   recipe: CertificateRecipe,
@@ -87,11 +88,11 @@ export async function makeCertificate(
   return { pem: certificate.toString("pem"), key, der: Buffer.from(certificate.rawData) };
 }
 
-/** Names as DNS entries. */
+/** Turns names into DNS entries. */
 export const dns = (...names: string[]): x509.JsonGeneralNames =>
   names.map((value) => ({ type: "dns", value }));
 
-/** What the rule lets pass, with the node that it names. */
+/** Certificates that the rule allows, with the node of each. */
 export const ALLOWED_CERTIFICATES: readonly [string, CertificateRecipe, string | undefined][] = [
   ["a node's name", { sans: dns("n1.cluster.local") }, "n1"],
   ["a node's name in capitals", { sans: dns("N1.Cluster.LOCAL") }, "n1"],
@@ -120,7 +121,7 @@ export const ALLOWED_CERTIFICATES: readonly [string, CertificateRecipe, string |
   ],
 ];
 
-/** What the rule refuses. */
+/** Certificates that the rule refuses. */
 export const REFUSED_CERTIFICATES: readonly [string, CertificateRecipe][] = [
   ["no name at all", {}],
   ["the name only as common name", { commonName: "n1.cluster.local" }],

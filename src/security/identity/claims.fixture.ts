@@ -1,11 +1,12 @@
-// Variants of an ID token's claims, and what each must come to at the tokeninfo address and with the issuer's keys (spec 5.2, C-09).
+// Variants of an ID token's claims, and the verdict on each by the tokeninfo address and the issuer's keys
+// (spec 5.2, C-09).
 
-/** The audience that they are for. */
+/** Their audience. */
 export const CLIENT_ID = "client-1";
-/** Unix seconds at which they are looked at. */
+/** Time of the check in unix seconds. */
 export const NOW_S = 1_790_000_000;
 
-/** Claims of an issuer that are accepted, but for what is changed in them. */
+/** An issuer's valid claims, with the given changes. */
 export function issuedClaims(issuer: string, change: object = {}): object {
   return {
     iss: issuer,
@@ -19,12 +20,12 @@ export function issuedClaims(issuer: string, change: object = {}): object {
   };
 }
 
-/** A variant: what is changed, and the claim that the refusal names, or undefined when it is accepted. */
+/** A variant: its changes, and the claim that the refusal names, or undefined when it is accepted. */
 export interface ClaimVariant {
   readonly what: string;
   readonly change: Record<string, unknown>;
   readonly tokeninfo: string | undefined;
-  /** With the issuer's keys, where that differs. */
+  /** The same with the issuer's keys, where it differs. */
   readonly issuer?: string | undefined;
 }
 
@@ -33,7 +34,7 @@ const same = (what: string, change: Record<string, unknown>, claim?: string): Cl
   change,
   tokeninfo: claim,
 });
-/** Each of them alone. */
+/** Each variant alone. */
 export const CLAIM_VARIANTS: readonly ClaimVariant[] = [
   same("as it should be", {}),
   same("aud missing", { aud: undefined }, "aud"),

@@ -1,4 +1,5 @@
-// Some fifty variants of an ID token's claims, at the tokeninfo address and with the issuer's keys (spec 5.2, C-09).
+// Tests of about fifty variants of an ID token's claims, at the tokeninfo address and with the issuer's keys
+// (spec 5.2, C-09).
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

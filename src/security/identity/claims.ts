@@ -1,35 +1,36 @@
-// The claims of an ID token against what this cluster expects; every refusal names the claim (spec 5.2, decision D21, C-09).
+// Checks an ID token's claims against the cluster's settings; every refusal names the claim (spec 5.2,
+// decision D21, C-09).
 import { GroveError } from "#base/errors.ts";
 import { ISSUER_MAX_LENGTH, SUBJECT_MAX_LENGTH, TOKEN_CLOCK_LENIENCY_MS } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { makeVerifiedIdentity, type VerifiedIdentity } from "#base/verified-identity.ts";
 
-/** Claims as they came: nothing about them is certain. */
+/** Unverified claims. */
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** What the claims must match. */
+/** Expected values of the claims. */
 export interface ClaimExpectations {
-  /** Undefined only for mock tokens of a cluster without a client id: then any audience will do. */
+  /** Undefined only for mock tokens of a cluster without a client id: then any audience is valid. */
   readonly clientId: string | undefined;
   /** Exact `iss`; undefined where the provider's tokeninfo address vouches for it. */
   readonly issuer: string | undefined;
-  /** Organisation that `hd` must name; undefined lets everybody in whom the provider knows (decision D21). */
+  /** Organisation that `hd` must name; undefined admits every account of the provider (decision D21). */
   readonly hostedDomain?: string | undefined;
-  /** True takes `aud` also as a list of one; a list is refused otherwise (spec 5.2.2). */
+  /** True also accepts `aud` as a list of one; otherwise lists are refused (spec 5.2.2). */
   readonly allowAudienceList?: boolean | undefined;
   readonly nowWallMs: number;
 }
 
-/** What a verified ID token proves, and until when. */
+/** Identity from a verified ID token, and its validity. */
 export interface VerifiedToken {
   readonly identity: VerifiedIdentity;
   /** Wall time of the token's `exp`. */
   readonly expiresAtWallMs: number;
-  /** Wall time of its `iat`, in whole seconds; undefined where it has none. */
+  /** Wall time of its `iat`, in whole seconds; undefined without one. */
   readonly issuedAtWallMs?: number | undefined;
 }
 
-/** Turns claims whose origin has been proven into an identity. Throws TOKEN_REJECTED with metadata `claim`. */
+/** Turns claims of proven origin into an identity. Throws TOKEN_REJECTED with metadata `claim`. */
 export function checkClaims(claims: Claims, expected: ClaimExpectations): VerifiedToken {
   checkAudience(claims, expected);
   const issuer = checkIssuer(claims, expected.issuer);
@@ -45,13 +46,13 @@ export function checkClaims(claims: Claims, expected: ClaimExpectations): Verifi
 }
 
 /**
- * Throws TOKEN_REJECTED for a token that is no good by its own words, whoever wrote them. What it does not say is not held against it, and
- * text that is no signed JSON Web Token says nothing: only the provider knows.
+ * Throws TOKEN_REJECTED for a token whose own, still unverified claims are wrong. Missing claims pass, and so
+ * does text that is not a signed JSON Web Token: only the provider can judge it.
  */
 export function checkOwnWords(token: string, expected: ClaimExpectations): void {
   const claims = unprovenClaims(token);
   if (claims === undefined) return;
-  // Whether a list will do is for what the provider says of the token: its address for that may name one audience alone.
+  // Lists pass here: the provider's answer decides, and its tokeninfo address may name one audience alone.
   if (claims["aud"] !== undefined) checkAudience(claims, { ...expected, allowAudienceList: true });
   if (claims["iss"] !== undefined) checkIssuer(claims, expected.issuer);
   checkTimes({ exp: Math.ceil(expected.nowWallMs / 1_000), ...claims }, expected.nowWallMs);
@@ -70,28 +71,34 @@ function unprovenClaims(token: string): Claims | undefined {
   }
 }
 
-/** The refusal of a token because of a claim. The claim's value is not told: it may be anybody's. */
+/** The refusal of a token for a claim. It never contains the claim's value, which may be another person's. */
 export function rejected(claim: string, problem: string): GroveError {
   return new GroveError("TOKEN_REJECTED", `ID token refused: claim "${claim}" ${problem}`, {
     metadata: { claim },
   });
 }
 
-/** What a token of an unknown key is refused for. */
+/** The refused claim of a token with an unknown key. */
 export const UNKNOWN_KEY_CLAIM = "kid";
 
-/** True for the refusal of a token whose key the issuer has not published, or had not when its keys were fetched last. */
+/** True for the refusal of a token whose key was not among the issuer's when they were fetched last. */
 export function isUnknownKey({ code, metadata }: Pick<GroveError, "code" | "metadata">): boolean {
   return code === "TOKEN_REJECTED" && metadata["claim"] === UNKNOWN_KEY_CLAIM;
 }
 
-/** The refusal because of a claim that is a time, with the time by which it was judged: whoever reads it can tell whose clock is wrong. */
+/**
+ * The refusal for a claim that is a time, with the server's time, so that a reader can tell which clock is
+ * wrong.
+ */
 function outOfTime(claim: string, problem: string, nowWallMs: number): GroveError {
   const { code, message, metadata } = rejected(claim, problem);
   return new GroveError(code, message, { metadata: { ...metadata, now_ms: String(Math.trunc(nowWallMs)) } });
 }
 
-/** Exact comparison of one string (spec 5.2.2). A list may be allowed, and then of one: another audience in it could replay the token. */
+/**
+ * Exact comparison of one string (spec 5.2.2). A list may have one entry at most: another audience in it
+ * could replay the token.
+ */
 function checkAudience(claims: Claims, { clientId, allowAudienceList }: ClaimExpectations): void {
   if (clientId === undefined) return;
   const { aud } = claims;
@@ -113,7 +120,10 @@ function checkIssuer(claims: Claims, issuer: string | undefined): string {
   return found;
 }
 
-/** A provider of many organisations vouches for all of them; only `hd` tells whose account it is, and not the e-mail address. */
+/**
+ * A provider of many organisations vouches for all of them; only `hd`, not the e-mail address, names the
+ * account's organisation.
+ */
 function checkHostedDomain(claims: Claims, hostedDomain: string | undefined): void {
   if (hostedDomain === undefined) return;
   if (claims["hd"] === undefined) throw rejected("hd", "is missing: the account belongs to no organisation");
@@ -141,7 +151,7 @@ function checkTimes(claims: Claims, nowWallMs: number): number {
   return expiresAtWallMs;
 }
 
-/** Seconds as a number, or as digits the way tokeninfo writes them. */
+/** Seconds as a number, or as digits in the style of tokeninfo. */
 function timeOf(claims: Claims, claim: string): number | undefined {
   const value = claims[claim];
   if (value === undefined) return undefined;

@@ -1,21 +1,21 @@
-// What a sign-in by a browser at the identity provider is made from, and what it keeps between its two steps.
+// Dependencies of a browser's sign-in at the identity provider, and its state between the two steps.
 import type { Clock } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
 
-/** What a flow is made from. */
+/** Dependencies of a flow. */
 export interface CodeFlowDeps {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string | undefined;
-  /** Where the provider sends the browser back to. */
+  /** Address to which the provider redirects the browser. */
   readonly redirectUri: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly fetch: Fetch;
 }
 
-/** What the browser that began keeps, so that no other one can end it. */
+/** Secrets that bind the second step to the browser that began. */
 export interface FlowSecrets {
   readonly state: string;
   readonly nonce: string;
@@ -24,8 +24,11 @@ export interface FlowSecrets {
 
 /** The two steps of a sign-in. */
 export interface CodeFlow {
-  /** The address to send the browser to. Throws IDP_UNAVAILABLE. */
+  /** Returns the provider's address for the browser. Throws IDP_UNAVAILABLE. */
   begin(): Promise<{ readonly url: string; readonly secrets: FlowSecrets }>;
-  /** The ID token for the address that the browser came back to, not verified yet; undefined when nobody was signed in. Throws IDP_UNAVAILABLE. */
+  /**
+   * Returns the unverified ID token for the address that the browser came back to; undefined without a
+   * sign-in. Throws IDP_UNAVAILABLE.
+   */
   finish(callback: URL, secrets: FlowSecrets): Promise<string | undefined>;
 }

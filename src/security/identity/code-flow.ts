@@ -1,4 +1,5 @@
-// The OAuth 2.0 authorization code flow with PKCE for a server's own pages: the consent address, and the code exchanged for an ID token.
+// The OAuth 2.0 authorization code flow with PKCE for a server's own pages: consent address, and exchange of
+// the code for an ID token.
 import * as oauth from "oauth4webapi";
 import { isGroveError } from "#base/errors.ts";
 import { TOKEN_CLOCK_LENIENCY_MS } from "#base/limits.ts";
@@ -8,11 +9,11 @@ import { ISSUER_KEYS_TTL_MS } from "./issuer-keys.ts";
 import { createNonce, createPkce, createState, pkceChallenge } from "./pkce.ts";
 import { discoverProvider, type ProviderOptions, providerOptions } from "./provider-discovery.ts";
 
-/** Makes the flow of one client of one issuer. */
+/** Makes the flow for one client of one issuer. */
 export function createCodeFlow(deps: CodeFlowDeps): CodeFlow {
   const options = providerOptions(deps, () => true);
   let found: { readonly server: Promise<oauth.AuthorizationServer>; readonly untilMs: number } | undefined;
-  /** Whoever asks to sign in again and again has the provider asked no more often for that. */
+  /** Repeated sign-ins do not repeat discovery. */
   const discovered = (): Promise<oauth.AuthorizationServer> => {
     if (found !== undefined && deps.clock.steadyMs() < found.untilMs) return found.server;
     const server = discoverProvider(deps.issuer, options, (one) =>
@@ -55,7 +56,7 @@ function newSecrets(random: Random): FlowSecrets {
   return { state: createState(random), nonce: createNonce(random), verifier: createPkce(random).verifier };
 }
 
-/** The ID token of a code, or undefined when the provider, or somebody on the way, has not signed anybody in. Throws IDP_UNAVAILABLE. */
+/** The ID token of a code, or undefined when no user was signed in. Throws IDP_UNAVAILABLE. */
 async function exchange(
   deps: CodeFlowDeps,
   at: {

@@ -1,4 +1,4 @@
-// Verification with the issuer's published keys: forged signatures, rotated keys, lying discovery, outages.
+// Tests of verification with the issuer's keys: forged signatures, rotated keys, false discovery, outages.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
@@ -47,7 +47,7 @@ function discover(change: object): void {
 }
 
 let serial = 0;
-/** A token that no cache knows. */
+/** A token that is in no cache. */
 function token(key: SigningKey, header: object = {}, change: object = {}): string {
   const facts = {
     iss: provider.origin,
@@ -208,7 +208,7 @@ test("discovery is asked again after 10 minutes, and its old answer holds while 
   assert.deepEqual(provider.requests.slice(2), ["/.well-known/openid-configuration"]);
   discover({});
   provider.answers.set("/jwks", json({ keys: [ec.jwk] }));
-  await verifier.verify(token(ec)); // discovery came back, and with it the new keys
+  await verifier.verify(token(ec)); // discovery works again, and returns the new keys
   await refused(token(rsa), "TOKEN_REJECTED", "kid");
 });
 

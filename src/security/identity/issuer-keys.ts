@@ -1,4 +1,5 @@
-// Verifies an ID token with the keys that its issuer publishes: discovery, key set, signature, claims (decision D21).
+// Verifies an ID token with the keys that its issuer publishes: discovery, key set, signature, claims
+// (decision D21).
 import * as oauth from "oauth4webapi";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
@@ -9,17 +10,17 @@ import { type Claims, isUnknownKey, rejected, UNKNOWN_KEY_CLAIM } from "./claims
 import { discoverProvider, type ProviderOptions, providerOptions } from "./provider-discovery.ts";
 import { unavailable } from "./provider-fetch.ts";
 
-/** How long discovery answers and key sets of an issuer are used before they are fetched again. */
+/** How long an issuer's discovery answers and key sets are used before the next fetch. */
 export const ISSUER_KEYS_TTL_MS: number = 10 * 60_000;
-/** Fetches of an issuer's keys that may follow one another at once, because a token names a key that is not among them. */
+/** Fetches of an issuer's keys in a burst, caused by tokens that name an unknown key. */
 const ISSUER_KEY_FETCHES = 2;
-/** The same in a minute, from then on. */
+/** The same per minute after that. */
 const ISSUER_KEY_FETCHES_PER_MINUTE = 1;
 
 /** The key of the bucket: an issuer's keys are fetched together. */
 const ALL_KEYS = "";
 
-/** What is needed to verify tokens of one issuer. */
+/** Dependencies of the verification for one issuer. */
 export interface IssuerDeps {
   readonly clock: Clock;
   readonly fetch: Fetch;
@@ -27,16 +28,16 @@ export interface IssuerDeps {
   readonly clientId: string;
 }
 
-/** The keys of one issuer, fetched when first needed and kept for a while. */
+/** The keys of one issuer, fetched on first use and cached. */
 export class IssuerKeys {
   readonly #deps: IssuerDeps;
   #server: oauth.AuthorizationServer | undefined;
   #discoveredAtMs = 0;
   #discovery: Promise<oauth.AuthorizationServer> | undefined;
-  /** Fetches of keys, whatever was the reason. */
+  /** Limits the fetches of keys, for any reason. */
   readonly #fetches: TokenBuckets;
   #fetchCount = 0;
-  /** The same objects for every request, so that the library makes one of those that come together. */
+  /** The same objects for every request, so that the library merges concurrent ones. */
   readonly #discoveryOptions: ProviderOptions;
   readonly #keyOptions: ProviderOptions;
 
@@ -56,10 +57,13 @@ export class IssuerKeys {
     this.#keyOptions = providerOptions({ ...deps, fetch: fetchKeys }, isOk);
   }
 
-  /** Returns the claims of a token that the issuer has signed for this client. Throws TOKEN_REJECTED or IDP_UNAVAILABLE. */
+  /**
+   * Returns the claims of a token that the issuer has signed for this client. Throws TOKEN_REJECTED or
+   * IDP_UNAVAILABLE.
+   */
   async claims(token: string): Promise<{ claims: Claims; issuer: string }> {
     const server = await this.#discover();
-    // The library checks ID tokens inside the answer of a token endpoint; this is one, around the token that we were given.
+    // The library checks ID tokens inside a token endpoint's answer; this makes one around the given token.
     const answer = Response.json({ access_token: "none", token_type: "bearer", id_token: token });
     let claims: Claims | undefined;
     try {
@@ -74,8 +78,8 @@ export class IssuerKeys {
   }
 
   /**
-   * Throws TOKEN_REJECTED unless a key of the issuer has signed the token, one that it has published since its keys were fetched included.
-   * `before` is what the issuer is taken for again when its new keys cannot be had.
+   * Throws TOKEN_REJECTED unless a key of the issuer has signed the token, newly published keys included.
+   * `before` is the issuer to return to when its new keys cannot be fetched.
    */
   async #requireSignature(
     server: oauth.AuthorizationServer,
@@ -91,24 +95,24 @@ export class IssuerKeys {
         const renewed = this.#withNewKeys(server);
         if (renewed !== undefined) return this.#requireSignature(renewed, answer, server);
       }
-      // The library would keep keys that cannot be used for minutes after the provider has mended them.
+      // The library would keep unusable keys for minutes after the provider has fixed them.
       if (refusal.code === "IDP_UNAVAILABLE" && this.#server === server) this.#server = before;
       throw refusal;
     }
   }
 
-  /** The issuer with keys that are newer than those; undefined while they were fetched too often. */
+  /** The issuer with newer keys; undefined while the fetches are used up. */
   #withNewKeys(server: oauth.AuthorizationServer): oauth.AuthorizationServer | undefined {
     if (this.#server !== undefined && this.#server !== server) return this.#server;
     if (this.#fetches.waitMs(ALL_KEYS) > 0) return undefined;
-    // The library keeps keys by the object that describes the issuer.
+    // The library caches keys by the object that describes the issuer.
     this.#server = { ...server };
     return this.#server;
   }
 
   /**
-   * The client as the library wants it: its idea of now is our clock's, in whole seconds, so a little more lenient than checkClaims,
-   * which decides.
+   * The client for the library: its time is our clock's, in whole seconds, and so a little more lenient than
+   * checkClaims, which decides.
    */
   #client(): oauth.Client {
     return {
@@ -127,14 +131,14 @@ export class IssuerKeys {
     try {
       return await this.#discovery;
     } catch (error) {
-      // What the issuer said before still holds while it cannot be asked again.
+      // The issuer's last answer stays valid while it is out of reach.
       if (this.#server !== undefined) return this.#server;
       throw error;
     }
   }
 
   async #fetchMetadata(): Promise<oauth.AuthorizationServer> {
-    // Remembering an answer without keys would make a provider's short lapse last.
+    // A cached answer without keys would prolong a provider's short failure.
     this.#server = await discoverProvider(this.#deps.issuer, this.#discoveryOptions, ({ jwks_uri: keys }) =>
       keys === undefined ? "keys" : undefined,
     );
@@ -143,7 +147,7 @@ export class IssuerKeys {
   }
 }
 
-/** The library's errors hold the whole token and its claims: only the claim's name is taken from them. */
+/** The library's errors hold the whole token and its claims: only the claim's name is copied. */
 function claimRefusal(error: unknown): GroveError {
   if (isGroveError(error)) return error;
   const { code, cause, message } = error as { code?: string; cause?: { claim?: unknown }; message?: string };

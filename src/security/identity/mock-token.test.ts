@@ -1,4 +1,4 @@
-// Mock tokens in mock mode: their two forms, and the rules that hold for them all the same.
+// Tests of mock tokens in mock mode: their two forms, and the rules that still apply.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

@@ -1,4 +1,5 @@
-// Mock tokens: what they look like, how they are refused, and the claims they carry (spec 5.7). They prove nothing and are for tests and demonstrations.
+// Mock tokens: their form, refusal and claims (spec 5.7). They prove nothing and serve tests and
+// demonstrations.
 import { GroveError } from "#base/errors.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import type { Claims } from "./claims.ts";
@@ -6,12 +7,18 @@ import type { Claims } from "./claims.ts";
 const PREFIX = "mock-jwt.";
 const LIFETIME_SECONDS = 3_600;
 
-/** True for everything that means to be a mock token, in any case of letters, so that none slips past the refusal (C-06). */
+/**
+ * True for any text with the prefix of a mock token, in any case of letters, so that none passes the refusal
+ * (C-06).
+ */
 export function looksLikeMockToken(token: string): boolean {
   return token.trimStart().toLowerCase().startsWith(PREFIX);
 }
 
-/** Refuses a mock token outside of mock mode, before anything else is done with it: a fatal security event, and MOCK_TOKEN (spec 5.7, C-06). */
+/**
+ * Refuses a mock token outside of mock mode, before any other step: a fatal security event, and MOCK_TOKEN
+ * (spec 5.7, C-06).
+ */
 export function refuseMockToken(
   onSecurityEvent: SecurityEventSink | undefined,
   peerAddress: string | undefined,
@@ -25,8 +32,9 @@ export function refuseMockToken(
 }
 
 /**
- * Reads the claims of `mock-jwt.` and an e-mail address, or `mock-jwt.` and unpadded base64url JSON of claims. What the token leaves
- * out is filled in: verified e-mail, an hour to live, the expected audience. Throws TOKEN_REJECTED when it is neither.
+ * Reads the claims of `mock-jwt.` and an e-mail address, or `mock-jwt.` and unpadded base64url JSON of
+ * claims. Missing claims get defaults: verified e-mail, an hour of life, the expected audience. Throws
+ * TOKEN_REJECTED for any other text.
  */
 export function mockClaims(
   token: string,

@@ -1,4 +1,5 @@
-// Stands for code-flow.ts in a program that is built with USE_IDP_AUTH=0: nobody can be asked to sign in (spec 5.9, D24).
+// Replaces code-flow.ts in a program that is built with USE_IDP_AUTH=0: sign-in is impossible (spec 5.9,
+// D24).
 import { NO_IDP_AUTH_TEXT } from "#base/build-flags.ts";
 import { GroveError } from "#base/errors.ts";
 import type { CodeFlow, CodeFlowDeps } from "./code-flow-types.ts";

@@ -1,11 +1,12 @@
-// The administrator's password as a credential of a call: where it is taken, how often it may be wrong, and what is said of it (T9, T10, D17).
+// The administrator's password as a credential of a call: where it is accepted, the limit of failures, and
+// the log (T9, T10, D17).
 import type { Logger } from "#base/log.ts";
 import { isLoopbackAddress } from "#base/network.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import type { AdminPassword } from "./admin-password.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
-/** What the path works with. */
+/** Dependencies of the path. */
 export interface PasswordPathDeps {
   /** Undefined where the path is switched off (T9). */
   readonly adminPassword: AdminPassword | undefined;
@@ -14,19 +15,19 @@ export interface PasswordPathDeps {
   readonly log: Logger;
 }
 
-/** Where a call comes from. */
+/** Origin of a call. */
 export interface PasswordPeer {
   readonly address: string;
   readonly encrypted: boolean;
 }
 
-/** Whether a password counts; where it could not from there, why, in words that say what to do. */
+/** Whether a password is right, and advice when it is not accepted from this peer. */
 export interface PasswordVerdict {
   readonly isRight: boolean;
   readonly obstacle?: string | undefined;
 }
 
-/** The path. */
+/** Judges passwords of calls. */
 export class PasswordPath {
   readonly #deps: PasswordPathDeps;
 
@@ -34,7 +35,7 @@ export class PasswordPath {
     this.#deps = deps;
   }
 
-  /** Judges the value of `x-admin-password-hash`; what is undefined is no password. */
+  /** Judges the value of `x-admin-password-hash`; undefined means no password. */
   async judge(candidate: string | undefined, peer: PasswordPeer): Promise<PasswordVerdict> {
     const { adminPassword } = this.#deps;
     if (candidate === undefined || adminPassword === undefined) return { isRight: false };
@@ -45,23 +46,23 @@ export class PasswordPath {
 
   async #isPassword(password: AdminPassword, candidate: string, address: string): Promise<boolean> {
     const { passwordFailures, onSecurityEvent, log } = this.#deps;
-    // Answered like a wrong one: whoever guesses does not learn that nothing is compared any more.
+    // Answered like a wrong password: the caller does not learn that the comparison has stopped.
     if (passwordFailures.waitMs(address) > 0) return false;
-    // Taken before the comparison, so that guesses in parallel count as well; a right one gives it back.
+    // Counted before the comparison, so that parallel guesses count as well; a right password takes it back.
     passwordFailures.take(address);
     if (await password.verifyHashHeader(candidate)) {
       passwordFailures.giveBack(address);
       return true;
     }
     onSecurityEvent({ type: "admin_hash_failed", ipSeen: address });
-    // Once for each time that the limit is reached, for whoever wonders why the right one is refused.
+    // Logged once each time the limit is reached, to explain the refusal of a right password.
     const waitMs = passwordFailures.waitMs(address);
     if (waitMs > 0) log.warn("admin_password_limited", { address, retry_after_ms: waitMs });
     return false;
   }
 }
 
-/** Why the password path is closed to this peer, in words that say what to do (T9, T10). */
+/** Says why the password path is closed to this peer, with advice (T9, T10). */
 function passwordObstacle(password: AdminPassword, peer: PasswordPeer): string | undefined {
   const isLoopback = isLoopbackAddress(peer.address);
   if (password.isDefault && !isLoopback) {

@@ -1,4 +1,4 @@
-// PKCE values and the comparison of secrets.
+// Tests of PKCE values and the comparison of secrets.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { constantTimeEqual } from "#base/constant-time.ts";

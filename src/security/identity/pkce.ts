@@ -4,7 +4,7 @@ import type { Random } from "#base/random.ts";
 
 const SECRET_BYTES = 32;
 
-/** A code verifier and what the consent address carries of it. */
+/** A code verifier and its challenge for the consent address. */
 export interface Pkce {
   /** 43 characters of unpadded base64url, from 32 random bytes. */
   readonly verifier: string;
@@ -29,7 +29,7 @@ export function createState(random: Random): string {
   return random.bytes(SECRET_BYTES).toString("base64url");
 }
 
-/** A new `nonce`: 256 random bits, to be found again in the ID token (C-08). */
+/** A new `nonce`: 256 random bits, compared with the ID token's (C-08). */
 export function createNonce(random: Random): string {
   return random.bytes(SECRET_BYTES).toString("base64url");
 }

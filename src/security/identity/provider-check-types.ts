@@ -1,9 +1,9 @@
-// What a check of ID tokens by the identity provider is made from, and what it says.
+// Input and result of an ID token check by the identity provider.
 import type { Clock } from "#base/clock.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
 import type { Claims } from "./claims.ts";
 
-/** What is needed to ask a provider. */
+/** Dependencies of the check. */
 export interface ProviderCheckDeps {
   readonly clock: Clock;
   readonly fetch: Fetch;
@@ -13,5 +13,8 @@ export interface ProviderCheckDeps {
   readonly tokeninfoUrl: string | undefined;
 }
 
-/** Returns the claims of a token that the provider vouches for, and the issuer where its keys said so. Throws TOKEN_REJECTED or IDP_UNAVAILABLE. */
+/**
+ * Returns the claims of a token that the provider vouches for, and the issuer when its keys proved it. Throws
+ * TOKEN_REJECTED or IDP_UNAVAILABLE.
+ */
 export type ProviderCheck = (token: string) => Promise<{ claims: Claims; issuer: string | undefined }>;

@@ -1,10 +1,10 @@
-// Asks the identity provider about ID tokens: by its published keys, or at its tokeninfo address (spec 5.2.1, decision D21).
+// Checks ID tokens with the provider's published keys or its tokeninfo address (spec 5.2.1, decision D21).
 import type { Claims } from "./claims.ts";
 import { IssuerKeys } from "./issuer-keys.ts";
 import type { ProviderCheck, ProviderCheckDeps } from "./provider-check-types.ts";
 import { tokeninfoClaims } from "./tokeninfo.ts";
 
-/** Makes the check that a server's settings ask for; undefined where they name neither an issuer nor a tokeninfo address. */
+/** Makes the check for a server's settings; undefined without an issuer and a tokeninfo address. */
 export function createProviderCheck(deps: ProviderCheckDeps): ProviderCheck | undefined {
   const { clock, fetch, issuer, clientId, tokeninfoUrl } = deps;
   if (issuer !== undefined) {

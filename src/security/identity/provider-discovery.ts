@@ -1,14 +1,16 @@
-// How the OAuth library asks the identity provider, and what the provider says of itself (decision D21).
+// Requests of the OAuth library to the identity provider, and the provider's discovery (decision D21).
 import * as oauth from "oauth4webapi";
 import type { Clock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
 import { askProvider, jsonObject, unavailable } from "./provider-fetch.ts";
 
-/** What the library is given with each request. */
+/** Options of the library for each request. */
 export type ProviderOptions = Readonly<Record<symbol, unknown>>;
 
-/** Has every request of the library go through our limits. A status that `isAnswer` does not let pass is IDP_UNAVAILABLE. */
+/**
+ * Sends every request of the library through our limits. A status that `isAnswer` refuses is IDP_UNAVAILABLE.
+ */
 export function providerOptions(
   deps: { readonly clock: Clock; readonly fetch: Fetch; readonly issuer: string },
   isAnswer: (status: number) => boolean,
@@ -25,7 +27,7 @@ export function providerOptions(
   };
 }
 
-/** What an issuer publishes of itself, unless something is missing in it. Throws IDP_UNAVAILABLE. */
+/** Returns an issuer's published metadata when it is complete. Throws IDP_UNAVAILABLE. */
 export async function discoverProvider(
   issuer: string,
   options: ProviderOptions,

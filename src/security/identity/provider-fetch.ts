@@ -1,4 +1,5 @@
-// Asks the identity provider within limits: time, size, JSON only, no redirects, and no address in any error text (C-10, C-13).
+// Sends requests to the identity provider within limits: time, size, JSON only, no redirects, no address in
+// error texts (C-10, C-13).
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { IDP_TIMEOUT_MS } from "#base/limits.ts";
@@ -7,14 +8,17 @@ import type { Fetch } from "#os/authority-fetch.ts";
 /** Largest answer accepted from the identity provider. */
 export const IDP_RESPONSE_MAX_BYTES = 65_536;
 
-/** An answer of which the body has arrived. */
+/** An answer with its whole body. */
 export interface ProviderAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
 }
 
-/** The refusal while the provider cannot be asked. Nothing of the request is in it: the address may hold a token. */
+/**
+ * The refusal while the provider is out of reach. It contains nothing of the request: the address may hold a
+ * token.
+ */
 export function unavailable(problem: string): GroveError {
   return new GroveError("IDP_UNAVAILABLE", `the identity provider ${problem}; try again later`);
 }
@@ -33,7 +37,7 @@ export async function askProvider(
     timedOut.reject(unavailable(`did not answer within ${IDP_TIMEOUT_MS / 1000} seconds`));
   });
   try {
-    // A fetch that does not heed the signal must not hold the caller either.
+    // A fetch that ignores the signal must not block the caller either.
     return await Promise.race([
       exchange(deps.fetch, url, { ...init, signal: controller.signal }),
       timedOut.promise,
@@ -74,7 +78,10 @@ async function readBody(response: Response): Promise<string> {
   return text + decoder.decode();
 }
 
-/** The body as a JSON object. Throws IDP_UNAVAILABLE when it is none: a page of a proxy is no verdict on a token. */
+/**
+ * The body as a JSON object. Throws IDP_UNAVAILABLE for anything else: a proxy's page is no verdict on a
+ * token.
+ */
 export function jsonObject(answer: ProviderAnswer): Record<string, unknown> {
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(answer.contentType)) {
     throw unavailable("answered with something other than JSON");
@@ -91,7 +98,7 @@ export function jsonObject(answer: ProviderAnswer): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** Only the system's code, such as ECONNREFUSED: messages of fetch may quote what was asked. */
+/** Only the system's code, such as ECONNREFUSED: messages of fetch may quote the request. */
 function systemCode(error: unknown): string {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth++) {
     const { code } = at as NodeJS.ErrnoException;

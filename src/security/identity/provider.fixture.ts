@@ -1,4 +1,4 @@
-// A real HTTP server that plays the identity provider in tests: honest by default, hostile when told to.
+// A real HTTP server that plays the identity provider in tests: honest by default, hostile on request.
 import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 /** Answers one request. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A signing key with its public half as the provider publishes it. */
+/** A signing key with its public half as published by the provider. */
 export interface SigningKey {
   readonly alg: "RS256" | "ES256" | "EdDSA";
   readonly kid: string;
@@ -15,7 +15,7 @@ export interface SigningKey {
   readonly jwk: Record<string, unknown>;
 }
 
-/** The provider: what it was asked, and how to make it answer. */
+/** The provider: its received requests, and its answers. */
 export interface TestProvider {
   readonly origin: string;
   /** Paths with queries, in order. */
@@ -49,7 +49,7 @@ export async function startProvider(): Promise<TestProvider> {
   };
 }
 
-/** Has a provider say that it is an issuer, and that this is its key. */
+/** Makes a provider publish itself as an issuer with this key. */
 export function answerAsIssuer({ origin, answers }: TestProvider, key: SigningKey): void {
   const found = {
     issuer: origin,

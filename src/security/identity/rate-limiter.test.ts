@@ -1,4 +1,4 @@
-// How often an address may act: both sides of the count and of the window, places instead of addresses, and the bound of the memory.
+// Tests of the rate limiter: both sides of count and window, networks for addresses, and the memory bound.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

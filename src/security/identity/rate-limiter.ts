@@ -1,19 +1,19 @@
-// Counts what each address does in a sliding stretch of time, and says when it is too much (D17).
+// Limits the acts of each address in a sliding window (D17).
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
 import { RATE_LIMIT_ADDRESSES } from "#base/limits.ts";
 import { networkOf } from "#base/network.ts";
 
-/** How much one address may do: at most count in any windowMs. */
+/** Limit per address: at most count in any windowMs. */
 export interface Rate {
   readonly count: number;
   readonly windowMs: number;
 }
 
 /**
- * The moments of each address's last acts, on the steady clock; at most 20,000 addresses are remembered. All addresses of an IPv6 /64
- * are one, since a single machine has them all.
+ * The times of each address's last acts, on the steady clock, for at most 20,000 addresses. All addresses of
+ * an IPv6 /64 count as one, since a single machine has them all.
  */
 export class RateLimiter {
   readonly #clock: Clock;
@@ -25,7 +25,10 @@ export class RateLimiter {
     this.#rate = rate;
   }
 
-  /** Counts one act; returns 0, or the milliseconds until the address may act again, and then counts nothing. */
+  /**
+   * Counts one act and returns 0; at the limit returns the milliseconds until the next is allowed, and counts
+   * nothing.
+   */
   take(address: string): number {
     const waitMs = this.waitMs(address);
     if (waitMs > 0) return waitMs;
@@ -36,12 +39,12 @@ export class RateLimiter {
     return 0;
   }
 
-  /** Takes the last act back: it turned out not to count. */
+  /** Takes the last act back. */
   giveBack(address: string): void {
     this.#moments.get(networkOf(address))?.pop();
   }
 
-  /** Milliseconds until the address may act; 0 when it may now. */
+  /** Milliseconds until the next act is allowed; 0 for now. */
   waitMs(address: string): number {
     const moments = this.#moments.get(networkOf(address));
     if (moments === undefined) return 0;

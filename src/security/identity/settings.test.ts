@@ -1,4 +1,4 @@
-// The environment variables of sign-in: values, defaults and errors.
+// Tests of the environment variables of sign-in: values, defaults and errors.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isGroveError } from "#base/errors.ts";

@@ -1,4 +1,4 @@
-// The environment variables of sign-in and administration, read once with clear errors (spec 5.9, decisions D21, D23, D24).
+// The environment variables of sign-in and administration, read once (spec 5.9, decisions D21, D23, D24).
 import { HAS_IDP_AUTH, NO_IDP_AUTH_TEXT } from "#base/build-flags.ts";
 import { GroveError } from "#base/errors.ts";
 import { canonicalUsername } from "#base/names.ts";
@@ -6,10 +6,10 @@ import { canonicalUsername } from "#base/names.ts";
 /** Loopback port that waits for the identity provider's redirect (spec 5.1). */
 const LOGIN_CALLBACK_PORT = 38_485;
 
-/** Where the identity provider redirects to unless told otherwise (spec 5.1). */
+/** Default address of the identity provider's redirect (spec 5.1). */
 export const DEFAULT_REDIRECT_URI: string = `http://localhost:${LOGIN_CALLBACK_PORT}/logincallback`;
 
-/** All of them, as their readers want them. Unset and empty are both undefined. */
+/** All settings in parsed form. Unset and empty are both undefined. */
 export interface IdentitySettings {
   /** IDP_CLIENT_ID: expected `aud`. */
   readonly clientId: string | undefined;
@@ -31,7 +31,7 @@ export interface IdentitySettings {
   readonly issuer: string | undefined;
   /** IDP_HOSTED_DOMAIN, lower-cased: organisation that the claim `hd` must name (decision D21). */
   readonly hostedDomain: string | undefined;
-  /** IDP_ALLOW_AUD_LIST: `true` and `1` take a token whose `aud` is a list of one (spec 5.2.2). */
+  /** IDP_ALLOW_AUD_LIST: `true` and `1` accept a token whose `aud` is a list of one (spec 5.2.2). */
   readonly allowAudienceList: boolean;
   /** IDP_AUTH_URL. */
   readonly authUrl: string | undefined;
@@ -39,14 +39,14 @@ export interface IdentitySettings {
   readonly tokenUrl: string | undefined;
   /** IDP_TOKENINFO_URL. */
   readonly tokeninfoUrl: string | undefined;
-  /** Sentences for the log about values that do not do what they seem to. */
+  /** Warnings for the log about values without their apparent effect. */
   readonly warnings: readonly string[];
 }
 
-/** An environment, or a file that was read into one. */
+/** An environment, or a file parsed into one. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads the variables. Throws BAD_ARGUMENT naming the variable that is wrong, never its value. */
+/** Reads the variables. Throws BAD_ARGUMENT with the name of a wrong variable, never its value. */
 export function readIdentitySettings(env: Environment): IdentitySettings {
   const warnings: string[] = [];
   const settings = {
@@ -75,7 +75,10 @@ export function readIdentitySettings(env: Environment): IdentitySettings {
   return { ...settings, warnings };
 }
 
-/** Throws BAD_ARGUMENT when a server may not start with these: without USE_IDP_AUTH only mock mode can sign anybody in (D24). */
+/**
+ * Throws BAD_ARGUMENT when a server may not start with these: without USE_IDP_AUTH only mock mode allows
+ * sign-in (D24).
+ */
 export function requireServable(settings: IdentitySettings): void {
   if (settings.useIdpAuth || settings.mock) return;
   throw new GroveError(
@@ -89,7 +92,7 @@ function setting(env: Environment, name: string): string | undefined {
   return value === undefined || value === "" ? undefined : value;
 }
 
-/** A value that is compared exactly later: a blank at its end would be an outage that nobody sees. */
+/** A value for exact comparison: a trailing blank would cause an outage that is hard to see. */
 function plainText(env: Environment, name: string): string | undefined {
   const value = setting(env, name);
   if (value === undefined || /^[\u0021-\u007e]+$/.test(value)) return value;

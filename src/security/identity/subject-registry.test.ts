@@ -1,4 +1,4 @@
-// The book of subjects on a real disk: first come, another person, restarts, damage.
+// Tests of the subject registry on a real disk: first sign-in, another person, restarts, damage.
 import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// Remembers which issuer and subject stand behind each e-mail address, so that an address given to somebody new opens no old files.
+// Records the issuer and subject of each e-mail address, so that a reassigned address does not open the
+// former user's files.
 import { rm } from "node:fs/promises";
 import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
@@ -7,7 +8,7 @@ import { writeFileAtomic } from "#os/atomic-file.ts";
 import { readGenerations, readStateFile } from "#os/state-file.ts";
 import { rejected } from "./claims.ts";
 
-/** Users whose issuer and subject are remembered beside the address (decision D21). */
+/** Users whose issuer and subject are recorded beside the address (decision D21). */
 const SUBJECT_BOOK_ENTRIES = 100_000;
 
 const bookFile = z.strictObject({
@@ -15,7 +16,7 @@ const bookFile = z.strictObject({
   subjects: z.array(z.tuple([z.string(), z.string(), z.string()])).max(SUBJECT_BOOK_ENTRIES),
 });
 
-/** Versions are in a file of their own, so that the book stays one that older versions of Grove read. */
+/** Versions are in a file of their own, so that older versions of Grove can read the registry. */
 const versionsFile = z.strictObject({
   schema: z.literal(1),
   versions: z.array(z.tuple([z.string(), z.string().regex(/^\d{1,19}$/)])).max(SUBJECT_BOOK_ENTRIES),
@@ -23,22 +24,22 @@ const versionsFile = z.strictObject({
 
 interface Subject {
   readonly issuer: string;
-  /** Empty while it is the first to come from that issuer with the address. */
+  /** Empty until the first sign-in from that issuer with the address. */
   readonly subject: string;
-  /** Of the operator's word on the address; 0 where there is none. */
+  /** Version of the operator's decision on the address; 0 without one. */
   readonly version: bigint;
 }
 
-/** An operator's word on whose an address is. */
+/** An operator's decision on the person behind an address. */
 export interface ReboundSubject extends Subject {
   readonly username: string;
 }
 
-/** The book in a server's data directory (decision D21). */
+/** The registry in a server's data directory (decision D21). */
 export class SubjectRegistry {
   readonly #path: string;
   readonly #subjects: Map<string, Subject>;
-  /** The save that is running, and the one that will begin after it with all that came in between. */
+  /** The current save, and the next one with all changes since. */
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
@@ -48,7 +49,8 @@ export class SubjectRegistry {
   }
 
   /**
-   * Opens or starts the book in a file. A broken or lost file gives way to its previous generation; when that is no better, throws CORRUPT, because an empty book would let every address be taken over.
+   * Opens or creates the registry's file. A broken or lost file is replaced by its previous generation. When
+   * that is broken too, throws CORRUPT, because an empty registry would allow every address to be taken over.
    */
   static async open(path: string): Promise<SubjectRegistry> {
     const { content, current, isLost } = await readGenerations(path, readBook);
@@ -60,14 +62,15 @@ export class SubjectRegistry {
     }
     if (content === undefined) return new SubjectRegistry(path, new Map());
     if (current === "sound") return new SubjectRegistry(path, await withVersions(path, content));
-    // An older book with the versions of a newer one would take the operator's word for heard.
+    // An older registry with a newer one's versions would treat unread decisions as applied.
     await rm(versionsPath(path), { force: true });
     return new SubjectRegistry(path, content);
   }
 
   /**
-   * Lets an identity pass, remembering it at its first time; resolves when that is on stable storage. Throws TOKEN_REJECTED when the
-   * same e-mail address came with another subject before, OVERLOADED when the book is full.
+   * Admits an identity, and records it at its first sign-in; resolves when that is on stable storage. Throws
+   * TOKEN_REJECTED when the e-mail address came with another subject before, OVERLOADED when the registry is
+   * full.
    */
   async admit(identity: VerifiedIdentity): Promise<void> {
     const { username, issuer, subject } = identity;
@@ -77,7 +80,7 @@ export class SubjectRegistry {
       if (!isSame || bareIssuer(known.issuer) !== bareIssuer(issuer)) {
         throw rejected("sub", "is another person's than the one this e-mail address belonged to before");
       }
-      // Another sign-in may have written it down a moment ago, and that may not be on the disk yet.
+      // A concurrent sign-in may have recorded it, and that may not be on the disk yet.
       await (this.#next ?? this.#running);
       return;
     }
@@ -95,22 +98,25 @@ export class SubjectRegistry {
     }
   }
 
-  /** True for the first who comes with an address that an operator has left to whoever its issuer says it is: the cluster has to agree. */
+  /**
+   * True for the first sign-in with an address that an operator has left open to its issuer's next subject:
+   * the cluster has to agree.
+   */
   isAwaited(identity: VerifiedIdentity): boolean {
     const known = this.#subjects.get(identity.username);
     return known !== undefined && isAwaited(known, identity);
   }
 
   /**
-   * Takes an operator's word on addresses that are in the book, or whose files are here, where it is newer; answers with those that have
-   * changed hands, once that is on stable storage.
+   * Applies an operator's newer decisions on addresses that are recorded, or whose files are here. Returns
+   * those whose person has changed, once that is on stable storage.
    */
   async rebind(words: readonly ReboundSubject[], hasRoot: (username: string) => boolean): Promise<string[]> {
     const changed: string[] = [];
     const before = new Map<string, Subject | undefined>();
     for (const { username, issuer, subject, version } of words) {
       const known = this.#subjects.get(username);
-      // Else the first who came with the address after the book was lost would have the files.
+      // Otherwise the first sign-in with the address after the registry was lost would get the files.
       const isMissing =
         known === undefined && this.#subjects.size < SUBJECT_BOOK_ENTRIES && hasRoot(username);
       if (known === undefined ? !isMissing : known.version >= version) continue;
@@ -124,7 +130,7 @@ export class SubjectRegistry {
     try {
       await this.#save();
     } catch (error) {
-      // Else it would be taken for heard when it is said again.
+      // Otherwise a repetition of the decision would be ignored.
       for (const [username, known] of before) {
         if (known === undefined) this.#subjects.delete(username);
         else this.#subjects.set(username, known);
@@ -134,18 +140,18 @@ export class SubjectRegistry {
     return changed;
   }
 
-  /** Whom an address belongs to; undefined when nobody has come with it yet. */
+  /** Subject of an address; undefined before the first sign-in. */
   find(username: string): Subject | undefined {
     return this.#subjects.get(username);
   }
 
-  /** Forgets a user of whom no operator has said anything, so that the address may belong to somebody else from now on. */
+  /** Forgets a user without an operator's decision, so that the address may go to another person. */
   async forget(username: string): Promise<void> {
     if ((this.#subjects.get(username)?.version ?? 0n) > 0n) return;
     if (this.#subjects.delete(username)) await this.#save();
   }
 
-  /** One save at a time, and one more for all that came in while it ran. */
+  /** One save at a time, and one more for all changes that came during it. */
   #save(): Promise<void> {
     if (this.#next !== undefined) return this.#next;
     const before = this.#running ?? Promise.resolve();
@@ -173,7 +179,7 @@ export class SubjectRegistry {
       .filter(([, { version }]) => version > 0n)
       .map(([username, { version }]) => [username, String(version)]);
     await writeFileAtomic(this.#path, JSON.stringify({ schema: 1, subjects }), { keepPrevious: true });
-    // Behind the book: what is lost between the two is an operator's word that will be heard once more.
+    // Written after the registry: a decision lost between the two is applied again.
     if (versions.length > 0)
       await writeFileAtomic(versionsPath(this.#path), JSON.stringify({ schema: 1, versions }));
   }
@@ -187,7 +193,7 @@ function isAwaited(known: Subject, { issuer, subject }: VerifiedIdentity): boole
   return known.subject === "" && subject !== "" && bareIssuer(known.issuer) === bareIssuer(issuer);
 }
 
-/** Where the versions are damaged or lost they are 0, so that the cluster's word is taken once more. */
+/** Damaged or missing versions count as 0, so that the cluster's decisions are applied again. */
 async function withVersions(path: string, subjects: Map<string, Subject>): Promise<Map<string, Subject>> {
   const kept = await readStateFile(versionsPath(path), versionsFile);
   if (typeof kept === "string") return subjects;

@@ -1,4 +1,5 @@
-// Verification at the tokeninfo address: mock mode, caches, and a provider that hangs, lies and breaks off.
+// Tests of verification at the tokeninfo address: mock mode, caches, and a provider that hangs, lies and
+// breaks off.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -300,7 +301,7 @@ interface CountingProvider {
   asked: number;
 }
 
-/** A verifier whose provider answers in this process, so that thousands of tokens take no time. */
+/** A verifier whose provider answers in this process, so that thousands of tokens are fast. */
 function counting(claimsOf: (token: string) => object | undefined): CountingProvider {
   const counter: CountingProvider = {
     asked: 0,
@@ -365,7 +366,7 @@ test("of a refusal what it says is remembered, and not the error with the stack 
   const [[first, message, metadata] = assert.fail("nothing was said")] = said;
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
-  // What a WeakRef was made of in one turn of the event loop is kept until the next.
+  // A WeakRef's target is kept until the next turn of the event loop.
   await nextTurn();
   collect();
   assert.equal(first.deref(), undefined);

@@ -1,4 +1,5 @@
-// Verifies ID tokens: at the provider's tokeninfo address or with its published keys, with a cache; mock tokens in mock mode.
+// Verifies ID tokens: at the provider's tokeninfo address or with its published keys, with a cache; mock
+// tokens in mock mode.
 import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
@@ -24,17 +25,24 @@ export type { VerifiedToken } from "./claims.ts";
 /** Turns an ID token into an identity (spec 5.2). */
 export interface TokenVerifier {
   /**
-   * Verifies a token, one that is not known in the turn of the address that it came from. Throws TOKEN_REJECTED (the message and metadata
-   * name the claim), MOCK_TOKEN, CLIENT_ID_UNSET, IDP_UNAVAILABLE; RATE_LIMITED and OVERLOADED with the time after which to try again.
+   * Verifies a token; an unknown one waits for the turn of its address. Throws TOKEN_REJECTED (the message
+   * and metadata name the claim), MOCK_TOKEN, CLIENT_ID_UNSET, IDP_UNAVAILABLE. Throws RATE_LIMITED and
+   * OVERLOADED with the time of the next try.
    */
   verify(token: string, peerAddress?: string): Promise<VerifiedToken>;
-  /** What a token was verified to be lately; undefined for one that has to be verified (again), and for a refused one. Asks nobody. */
+  /**
+   * The cached result of a verified token; undefined for one that needs verification, and for a refused one.
+   * Sends no request.
+   */
   known(token: string): VerifiedToken | undefined;
 }
 
-/** What a verifier is made from. */
+/** Dependencies of a verifier. */
 export interface TokenVerifierDeps {
-  /** Expected `aud` (IDP_CLIENT_ID). Undefined or empty: every real token is refused without a network call (spec 5.2). */
+  /**
+   * Expected `aud` (IDP_CLIENT_ID). Undefined or empty: every real token is refused without a network call
+   * (spec 5.2).
+   */
   readonly clientId: string | undefined;
   /** Tokeninfo address (IDP_TOKENINFO_URL). Not used when there is an issuer. */
   readonly tokeninfoUrl?: string | undefined;
@@ -42,11 +50,14 @@ export interface TokenVerifierDeps {
   readonly issuer?: string | undefined;
   /** Organisation that the claim `hd` must name (IDP_HOSTED_DOMAIN), lower-cased; undefined for any. */
   readonly hostedDomain?: string | undefined;
-  /** True takes `aud` also as a list of one (IDP_ALLOW_AUD_LIST). */
+  /** True also accepts `aud` as a list of one (IDP_ALLOW_AUD_LIST). */
   readonly allowAudienceList?: boolean | undefined;
   /** True accepts mock tokens (SVC_AUTH_MOCK, spec 5.7). */
   readonly mock: boolean;
-  /** False leaves the identity provider out (USE_IDP_AUTH=0, decision D24): real tokens are refused. Default true. */
+  /**
+   * False disables the identity provider (USE_IDP_AUTH=0, decision D24): real tokens are refused. Default
+   * true.
+   */
   readonly useIdpAuth?: boolean;
   readonly clock: Clock;
   /** Default: the runtime's own, or one that trusts `ca` alone. */
@@ -56,7 +67,10 @@ export interface TokenVerifierDeps {
   readonly ca?: string | undefined;
 }
 
-/** Makes the verifier of a server (spec 5.1, 5.2, 5.7; decision D21). Throws BAD_ARGUMENT when an address is none. */
+/**
+ * Makes the verifier of a server (spec 5.1, 5.2, 5.7; decision D21). Throws BAD_ARGUMENT for an invalid
+ * address.
+ */
 export function createTokenVerifier(deps: TokenVerifierDeps): TokenVerifier {
   return new CachingVerifier(deps);
 }
@@ -66,14 +80,14 @@ interface CachedToken {
   readonly untilMs: number;
 }
 
-/** What a refusal says; the error itself would keep the stack of whoever was refused first. */
+/** Fields of a refusal; the error itself would keep the first caller's stack. */
 interface CachedRefusal {
   readonly message: string;
   readonly metadata: ErrorMetadata;
   readonly untilMs: number;
 }
 
-/** How often a full cache is searched for entries that have run out, before live ones have to go. */
+/** How often a full cache is searched for expired entries, before it drops live ones. */
 const PURGE_EVERY_MS = 10_000;
 
 class CachingVerifier implements TokenVerifier {
@@ -81,9 +95,9 @@ class CachingVerifier implements TokenVerifier {
   readonly #clientId: string | undefined;
   readonly #provider: ProviderCheck | undefined;
   readonly #verified = new LRUCache<string, CachedToken>(atMost(TOKEN_CACHE_ENTRIES));
-  /** In the order in which they run out. */
+  /** In the order of expiry. */
   readonly #refused = new Map<string, CachedRefusal>();
-  /** As many as the budget lets run and wait. */
+  /** At most as many as the budget lets run and wait. */
   readonly #underWay = new Map<string, Promise<VerifiedToken>>();
   readonly #budget: VerificationBudget;
   #purgedAtMs = Number.NEGATIVE_INFINITY;
@@ -125,7 +139,7 @@ class CachingVerifier implements TokenVerifier {
       );
     }
     if (!isMock) this.#requireProvider();
-    // Header values and query strings take nothing else; an ID token has dots and base64url only.
+    // Header values and query strings allow nothing else; an ID token has dots and base64url only.
     if (!/^[\u0021-\u007e]+$/.test(token) && !isMock) {
       throw new GroveError(
         "TOKEN_REJECTED",
@@ -147,7 +161,7 @@ class CachingVerifier implements TokenVerifier {
     return verification;
   }
 
-  /** Without a client id nothing can be verified, so nothing is asked (spec 5.2.2). */
+  /** Without a client id nothing can be verified, so no request is sent (spec 5.2.2). */
   #requireProvider(): ProviderCheck {
     if (!HAS_IDP_AUTH)
       throw new GroveError("TOKEN_REJECTED", `${NO_IDP_AUTH_TEXT}: it takes mock tokens only`);
@@ -197,7 +211,8 @@ class CachingVerifier implements TokenVerifier {
       }
       return verified;
     } catch (error) {
-      // An outage is never remembered, a verdict is (C-10); that a key is unknown says something of the issuer's keys.
+      // Verdicts are cached, outages never are (C-10); an unknown key is a fact about the issuer's keys, not
+      // the token.
       if (isGroveError(error, "TOKEN_REJECTED") && !isUnknownKey(error)) this.#rememberRefusal(key, error);
       throw error;
     }
@@ -230,7 +245,7 @@ class CachingVerifier implements TokenVerifier {
     });
   }
 
-  /** Entries that have run out go first (spec 5.2.4); only then does the cache forget the least used. */
+  /** Expired entries go first (spec 5.2.4); only then does the cache drop the least recently used. */
   #makeRoom(): void {
     const nowMs = this.#deps.clock.steadyMs();
     if (this.#verified.size < TOKEN_CACHE_ENTRIES || nowMs - this.#purgedAtMs < PURGE_EVERY_MS) return;
@@ -242,7 +257,9 @@ class CachingVerifier implements TokenVerifier {
   }
 }
 
-/** The cap is on the steady clock, the end of the token on the wall: whichever comes first (C-01). */
+/**
+ * The cache's limit is on the steady clock, the token's end on the wall clock: the earlier one counts (C-01).
+ */
 function isFresh(entry: CachedToken, nowMs: number, wallMs: number): boolean {
   return nowMs < entry.untilMs && wallMs < entry.token.expiresAtWallMs;
 }

@@ -1,11 +1,14 @@
-// Asks the provider's tokeninfo address what an ID token claims (spec 5.2.1).
+// Fetches an ID token's claims from the provider's tokeninfo address (spec 5.2.1).
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
 import type { Claims } from "./claims.ts";
 import { askProvider, jsonObject, unavailable } from "./provider-fetch.ts";
 
-/** Statuses that are a verdict on the token; any other refusal, such as 429, is about the provider or our settings. */
+/**
+ * Statuses that are a verdict on the token; any other refusal, such as 429, is about the provider or our
+ * settings.
+ */
 const REFUSALS: readonly number[] = [400, 401, 403, 422];
 
 /** Returns the claims of a token that the provider vouches for. Throws TOKEN_REJECTED or IDP_UNAVAILABLE. */

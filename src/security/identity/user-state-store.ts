@@ -1,4 +1,5 @@
-// A server's own copy of the decisions about users: `user_states.json` in the data folder, so that a lock holds while nobody else answers.
+// A server's own copy of the decisions about users: `user_states.json` in the data folder, so that a lock
+// holds during outages.
 import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
 import { HAND_OVERS_PER_USER, USER_STATES_MAX } from "#base/limits.ts";
@@ -44,10 +45,10 @@ const bookFile = z.strictObject({
     .max(USER_STATES_MAX),
 });
 
-/** Hears of decisions the moment they count. */
+/** Receives decisions the moment they take effect. */
 export type StatesListener = (news: readonly UserState[], before: ReadonlyMap<string, UserState>) => void;
 
-/** The book. */
+/** The store. */
 export class UserStateStore {
   readonly states: UserStates;
   readonly #path: string;
@@ -59,7 +60,10 @@ export class UserStateStore {
     this.states = new UserStates(states);
   }
 
-  /** Opens or starts the book. A damaged file gives way to the generation before; without a sound one throws CORRUPT: an empty book would let everybody in. */
+  /**
+   * Opens or creates the store. A damaged file is replaced by the generation before. Without a sound one
+   * throws CORRUPT: an empty store would lift every lock.
+   */
   static async open(path: string): Promise<UserStateStore> {
     const { content, isLost } = await readGenerations(path, readBook);
     if (!isLost) return new UserStateStore(path, content ?? []);
@@ -70,14 +74,15 @@ export class UserStateStore {
     );
   }
 
-  /** Calls back with what is new, at once when it counts and before it is on the disk; must not throw. */
+  /** Calls back with new decisions at once, before they are on the disk; must not throw. */
   onNews(listener: StatesListener): void {
     this.#listeners.add(listener);
   }
 
   /**
-   * Takes those decisions in that are newer than what is known, and says which. They count at once, and are on stable storage when this
-   * resolves; whoever is locked out stays so when the file cannot be written. Throws BAD_ARGUMENT, OVERLOADED, and what writing throws.
+   * Applies decisions that are newer than the known ones, and returns them. They take effect at once, and are
+   * on stable storage when this resolves. A lock stays in force even when the file cannot be written. Throws
+   * BAD_ARGUMENT, OVERLOADED, and errors of the write.
    */
   async merge(states: Iterable<UserState>): Promise<UserState[]> {
     const news = this.states.news(states);
@@ -92,7 +97,7 @@ export class UserStateStore {
       for (const listener of this.#listeners) listener(news, before);
       this.#lastWrite = this.#lastWrite.catch(() => undefined).then(() => this.#write());
     }
-    // What is known already may have come a moment ago, and not be on the disk yet.
+    // A known decision may have come a moment ago, and not be on the disk yet.
     await this.#lastWrite;
     return news;
   }

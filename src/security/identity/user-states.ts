@@ -1,4 +1,4 @@
-// All decisions of administrators about users that a server knows, and who may come in by them.
+// All decisions of administrators about users that a server knows, and the check of sign-ins against them.
 import { GroveError } from "#base/errors.ts";
 import { type HandOver, isInForce } from "#base/hand-over.ts";
 import { USER_STATES_MAX } from "#base/limits.ts";
@@ -7,14 +7,14 @@ import { checkedUserState, digestOfStates, laterState, type UserState } from "#b
 import { bareIssuer } from "#base/verified-identity.ts";
 import { rejected } from "./claims.ts";
 
-/** Who wants to come in. */
+/** A user at sign-in. */
 export interface Entrant {
   readonly username: string;
   readonly issuer: string;
   readonly subject: string;
 }
 
-/** A root that is handed over to somebody. */
+/** A root that is handed over to a user. */
 export interface Inheritance extends HandOver {
   readonly owner: string;
 }
@@ -25,9 +25,9 @@ const ISSUED_AT_GRAIN_MS = 1_000;
 /** The decisions, in memory. */
 export class UserStates {
   readonly #byName = new Map<string, UserState>();
-  /** Persons who are locked out, by issuer and subject, so that another address of theirs is no way in. */
+  /** Locked persons by issuer and subject, so that another address of theirs is refused too. */
   readonly #lockedPersons = new Map<string, UserState>();
-  /** Whose roots are handed over to a user, by that user. */
+  /** By user: the roots that are handed over to that user. */
   readonly #inherited = new Map<string, Inheritance[]>();
   #digest: string | undefined;
 
@@ -36,12 +36,12 @@ export class UserStates {
     this.#collect();
   }
 
-  /** How many users there is a decision about. */
+  /** Number of users with a decision. */
   get size(): number {
     return this.#byName.size;
   }
 
-  /** The same for the same decisions, on whatever server. */
+  /** The same on every server with the same decisions. */
   get digest(): string {
     this.#digest ??= digestOfStates(this.#byName.values());
     return this.#digest;
@@ -52,7 +52,7 @@ export class UserStates {
     return [...this.#byName.values()].toSorted((a, b) => (a.username < b.username ? -1 : 1));
   }
 
-  /** At most so many, by username, from behind one on. */
+  /** At most so many, by username, after a given one. */
   page(after: string, limit: number): UserState[] {
     return this.list()
       .filter(({ username }) => username > after)
@@ -65,8 +65,8 @@ export class UserStates {
   }
 
   /**
-   * Those of some decisions that would count here, as they would: newer than what is known, or the same with more said. Throws BAD_ARGUMENT
-   * for what is no decision, OVERLOADED where there would be too many.
+   * The decisions that would take effect here, in their effective form: newer than the known one, or the same
+   * with more fields. Throws BAD_ARGUMENT for an invalid decision, OVERLOADED when there would be too many.
    */
   news(states: Iterable<UserState>): UserState[] {
     const news = new Map<string, UserState>();
@@ -91,7 +91,7 @@ export class UserStates {
     return [...news.values()];
   }
 
-  /** Takes decisions in, those of `news`. */
+  /** Applies decisions returned by `news`. */
   take(news: readonly UserState[]): void {
     if (news.length === 0) return;
     for (const state of news) this.#byName.set(state.username, state);
@@ -99,28 +99,28 @@ export class UserStates {
     this.#collect();
   }
 
-  /** The decision by which somebody is locked out, by name or as a person; undefined for who may come in. */
+  /** The decision that locks a user out, by name or as a person; undefined for an admitted user. */
   lockOf({ username, issuer, subject }: Entrant): UserState | undefined {
     const state = this.#byName.get(username);
     if (state?.disabled === true) return state;
     return subject === "" ? undefined : this.#lockedPersons.get(personKey(issuer, subject));
   }
 
-  /** True where what a user shares is closed, also since the files are to go at that moment. */
+  /** True where the user's shares are closed, also because the files are due for removal at that moment. */
   closesShares(owner: string, nowMs: number): boolean {
     const state = this.#byName.get(owner);
     if (state?.disabled !== true) return false;
     return state.closesShares || (state.removal !== undefined && isDue(state.removal, nowMs));
   }
 
-  /** True where the user was removed and nobody can come in by the address. */
+  /** True where the user was removed and the address admits no sign-in. */
   isRetired(username: string): boolean {
     return isRetired(this.#byName.get(username)?.removal);
   }
 
   /**
-   * Throws USER_DISABLED for who is locked out, and TOKEN_REJECTED for an ID token from before an administrator ended all sessions. The
-   * reason of the decision is not told: it is the administrators' own.
+   * Throws USER_DISABLED for a locked user, and TOKEN_REJECTED for an ID token from before an administrator
+   * ended all sessions. The decision's reason is never included: it is for administrators only.
    */
   requireEntry(entrant: Entrant, issuedAtWallMs?: number): void {
     const lock = this.lockOf(entrant);
@@ -131,13 +131,16 @@ export class UserStates {
     }
   }
 
-  /** To whom a user's root is handed over at a moment. */
+  /** Users to whom a user's root is handed over at a moment. */
   handOversOf(owner: string, nowMs: number): HandOver[] {
     const handOvers = this.#byName.get(owner)?.handOvers ?? [];
     return handOvers.filter((handOver) => this.#holds(owner, handOver, nowMs));
   }
 
-  /** The handing over of a root to a user at a moment; undefined for none. Costs the same whoever owns what (D1). */
+  /**
+   * The handing over of a root to a user at a moment; undefined for none. The cost is independent of the
+   * owner (D1).
+   */
   handOverTo(user: string, owner: string, nowMs: number): HandOver | undefined {
     return this.inheritedBy(user, nowMs).find((inheritance) => inheritance.owner === owner);
   }
@@ -148,7 +151,9 @@ export class UserStates {
     return inherited.filter((inheritance) => this.#holds(inheritance.owner, inheritance, nowMs));
   }
 
-  /** False too for what was handed over by, or to, whoever had an address before its user was removed. */
+  /**
+   * Also false when the owner or the heir was removed since: the address may belong to another person now.
+   */
   #holds(owner: string, handOver: HandOver, nowMs: number): boolean {
     const isOver = (username: string): boolean => {
       const removal = this.#byName.get(username)?.removal;
@@ -173,7 +178,7 @@ export class UserStates {
   }
 }
 
-/** The refusal of who is locked out. */
+/** The refusal of a locked user. */
 export function lockedOut({ removal }: Pick<UserState, "removal"> = {}): GroveError {
   if (removal !== undefined) {
     const until = new Date(removal.dueAtMs).toISOString();

@@ -1,4 +1,4 @@
-// How often each address may have unknown ID tokens verified: failures count, sign-ins do not.
+// Limits how often each address may have unknown ID tokens verified: failures count, sign-ins do not.
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
@@ -8,21 +8,27 @@ import { networkOf, widerNetworkOf } from "#base/network.ts";
 import { TokenBuckets } from "#base/token-buckets.ts";
 import { type Origin, VerificationPlaces } from "./verification-places.ts";
 
-/** ID tokens of one address that the identity provider may refuse in a minute; more unknown ones are answered RATE_LIMITED. */
+/**
+ * ID tokens of one address that the identity provider may refuse per minute; more unknown ones are answered
+ * RATE_LIMITED.
+ */
 export const TOKEN_FAILURES_PER_MINUTE_PER_ADDRESS = 60;
-/** The same of one network (IPv4 /24, IPv6 /48). */
+/** The same for one network (IPv4 /24, IPv6 /48). */
 export const TOKEN_FAILURES_PER_MINUTE_PER_NETWORK = 240;
-/** The same of all together; beyond it only addresses from which somebody has signed in within a day are served. */
+/** The same for all together; beyond it only addresses with a sign-in within a day are served. */
 const TOKEN_FAILURES_PER_MINUTE = 6_000;
-/** Verifications of one address that may stay without an answer in a minute: an outage is nobody's failure, but it is not asked into without end. */
+/**
+ * Verifications of one address per minute that may end without an answer: outages are not failures, but are
+ * limited too.
+ */
 const TOKEN_OUTAGES_PER_MINUTE_PER_ADDRESS = 600;
-/** How long an address from which somebody has signed in counts as one. */
+/** How long an address keeps its status after a sign-in. */
 const SIGNED_IN_ADDRESS_TTL_MS: number = 24 * 3_600_000;
 
-/** The key of the bucket that all share. */
+/** The key of the shared bucket. */
 const EVERYBODY = "";
 
-/** What each address and network, and all together, may still ask. */
+/** The remaining verifications of each address, each network, and all together. */
 export class VerificationBudget {
   readonly #places: VerificationPlaces;
   readonly #failures: {
@@ -31,7 +37,7 @@ export class VerificationBudget {
     readonly all: TokenBuckets;
   };
   readonly #outages: TokenBuckets;
-  /** Addresses from which somebody has signed in. */
+  /** Addresses with a sign-in. */
   readonly #signedIn: LRUCache<string, true>;
 
   constructor(clock: Clock) {
@@ -52,14 +58,15 @@ export class VerificationBudget {
   }
 
   /**
-   * Runs a verification when its turn has come. Throws RATE_LIMITED when too many of the address or its network failed lately, or wait;
-   * OVERLOADED when too many of all did; both with the time after which to try again. Throws what the verification throws.
+   * Runs a verification at its turn. Throws RATE_LIMITED when too many of the address or its network failed
+   * lately, or wait; OVERLOADED when too many of all did. Both carry the time of the next try. Throws the
+   * errors of the verification.
    */
   async run<T>(peerAddress: string, verify: () => Promise<T>): Promise<T> {
     const origin = { address: networkOf(peerAddress), network: widerNetworkOf(peerAddress) };
     this.#requireRest(origin);
     return this.#places.run(origin, async () => {
-      // Those before it in the line may have used it up.
+      // Earlier calls in the queue may have used the budget up.
       this.#requireRest(origin);
       try {
         const result = await verify();

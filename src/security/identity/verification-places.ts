@@ -1,26 +1,29 @@
-// Who has an ID token verified now and who waits: places shared among networks and addresses, which have them by turns.
+// Slots for the verification of ID tokens: shared round-robin among networks and their addresses.
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { IDP_TIMEOUT_MS } from "#base/limits.ts";
 
 /** Verifications of distinct ID tokens under way at once; more wait for their turn. */
 export const TOKEN_VERIFICATIONS_IN_FLIGHT = 256;
-/** Of these, those of addresses from which nobody has signed in within a day: the rest is left to the others. */
+/** Slots for addresses without a sign-in within a day: the rest is reserved for the others. */
 export const TOKEN_VERIFICATIONS_OF_STRANGERS = 192;
-/** Of these, those of one address (IPv4, or the /64 of IPv6). */
+/** Slots for one address (IPv4, or the /64 of IPv6). */
 export const TOKEN_VERIFICATIONS_PER_ADDRESS = 16;
-/** Of these, those of one network (IPv4 /24, IPv6 /48). */
+/** Slots for one network (IPv4 /24, IPv6 /48). */
 export const TOKEN_VERIFICATIONS_PER_NETWORK = 64;
-/** Verifications that wait for a place; beyond them the network that has most of them loses its latest, answered OVERLOADED. */
+/**
+ * Verifications that wait for a slot; beyond them the network with the most loses its latest, answered
+ * OVERLOADED.
+ */
 export const TOKEN_VERIFICATIONS_WAITING = 2_048;
-/** Those of one address; more are answered RATE_LIMITED. */
+/** Waiting verifications of one address; more are answered RATE_LIMITED. */
 export const TOKEN_VERIFICATIONS_WAITING_PER_ADDRESS = 256;
-/** Those of one network; more are answered RATE_LIMITED. */
+/** Waiting verifications of one network; more are answered RATE_LIMITED. */
 export const TOKEN_VERIFICATIONS_WAITING_PER_NETWORK = 512;
-/** How long one waits for a place at most; then it is answered OVERLOADED. */
+/** Longest wait for a slot; then the answer is OVERLOADED. */
 export const TOKEN_VERIFICATION_WAIT_MS = 10_000;
 
-/** Where a token comes from, as limits count it. */
+/** Origin of a token, as limits count it. */
 export interface Origin {
   /** An IPv4 address, or the /64 of an IPv6 one. */
   readonly address: string;
@@ -48,10 +51,10 @@ interface Line {
   inFlight: number;
 }
 
-/** When somebody whom a full line has refused may come again: a question takes no longer. */
+/** Retry delay in the refusal of a full queue: no request takes longer. */
 const RETRY_MS = IDP_TIMEOUT_MS;
 
-/** The places; only who holds one or waits for one has an entry here. */
+/** The slots; only addresses that hold a slot or wait for one have an entry here. */
 export class VerificationPlaces {
   readonly #clock: Clock;
   readonly #isStranger: (address: string) => boolean;
@@ -61,15 +64,16 @@ export class VerificationPlaces {
   #strangers = 0;
   #waiting = 0;
 
-  /** Strangers are addresses from which nobody has signed in lately; some places are not for them. */
+  /** Strangers are addresses without a recent sign-in; some slots are closed to them. */
   constructor(deps: { readonly clock: Clock; readonly isStranger: (address: string) => boolean }) {
     this.#clock = deps.clock;
     this.#isStranger = deps.isStranger;
   }
 
   /**
-   * Runs a verification when its turn has come. Throws RATE_LIMITED when its own address or network has too many in line, OVERLOADED when
-   * all together have, or when it got no place within 10 s; both with the time after which to try again.
+   * Runs a verification at its turn. Throws RATE_LIMITED when its own address or network has too many
+   * waiting. Throws OVERLOADED when all together have, or without a slot within 10 s. Both carry the time of
+   * the next try.
    */
   async run<T>(origin: Origin, verify: () => Promise<T>): Promise<T> {
     const line = this.#lineOf(origin);
@@ -136,7 +140,10 @@ export class VerificationPlaces {
     }
   }
 
-  /** Throws unless one more may wait. When all lines together are full, the network with the most gives way to one with fewer. */
+  /**
+   * Throws unless one more may wait. When all lines together are full, the network with the most gives way to
+   * one with fewer.
+   */
   #makeRoom(line: Line): void {
     const isFull =
       line.waiting.length >= TOKEN_VERIFICATIONS_WAITING_PER_ADDRESS ||
@@ -185,7 +192,7 @@ export class VerificationPlaces {
       if (first === undefined) return;
       first.begin();
       this.#leave(line, first);
-      // Behind all others until the next turn.
+      // Moves to the end of the order until the next turn.
       network.lines.delete(line.address);
       network.lines.set(line.address, line);
       this.#networks.delete(network.name);
@@ -193,7 +200,7 @@ export class VerificationPlaces {
     }
   }
 
-  /** The line whose turn it is, of those that may have one more place. */
+  /** The next line in turn, among those below their limit. */
   #next(): Line | undefined {
     if (this.#waiting === 0 || this.#inFlight >= TOKEN_VERIFICATIONS_IN_FLIGHT) return undefined;
     for (const network of this.#networks.values()) {

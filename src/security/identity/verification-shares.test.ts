@@ -1,4 +1,5 @@
-// Who may have ID tokens verified how often: forged ones from one address, a provider that is slow, and honest peaks beside them.
+// Tests of the sharing of verifications: forged tokens from one address, a slow provider, and honest peaks
+// beside them.
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -21,14 +22,16 @@ const CLIENT_ID = "client-1";
 const PROVIDER = "http://127.0.0.1:1/tokeninfo";
 
 let clock: ManualClock;
-/** Tokens that the provider was asked about, in order. */
+/** Tokens that the provider has received, in order. */
 let asked: string[];
-/** Set while the provider is slow: ends one question each time it is called. */
+/** Set while the provider is slow: each call ends one request. */
 let waiting: (() => void)[] | undefined;
 let isDown: boolean;
 let verifier: TokenVerifier;
 
-/** A provider in this process, so that thousands of tokens take no time: it knows those that begin with "good". */
+/**
+ * A provider in this process, so that thousands of tokens are fast: it knows tokens that begin with "good".
+ */
 async function provider(url: string | URL | Request): Promise<Response> {
   const token = new URL(url as string).searchParams.get("id_token") ?? "";
   asked.push(token);
@@ -64,7 +67,7 @@ async function outcome(token: string, address: string): Promise<GroveError | und
   }
 }
 
-/** How often each outcome came about. */
+/** Counts each outcome. */
 async function tally(
   attempts: Promise<GroveError | undefined>[],
 ): Promise<Partial<Record<ErrorCode | "ok", number>>> {
@@ -244,7 +247,7 @@ test("a token that is no good by its own words is not passed on", async () => {
     assert.deepEqual([refusal?.code, refusal?.metadata["claim"]], ["TOKEN_REJECTED", claim]);
   }
   assert.deepEqual(asked, []);
-  // What it says may be true, or it says nothing that can be understood: the provider knows.
+  // Their claims may be true or unreadable: only the provider can judge them.
   for (const token of [
     jwt(fine),
     jwt({}),

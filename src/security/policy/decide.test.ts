@@ -1,4 +1,5 @@
-// The whole table of spec 5.4: every permission for every kind of caller, and answers that tell strangers nothing.
+// Tests of the whole table of spec 5.4: every permission for every kind of caller, and answers that reveal
+// nothing to strangers.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

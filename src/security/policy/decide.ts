@@ -1,27 +1,29 @@
-// The one authorization decision of spec 5.4: who may do what to an inode, from the verified identity alone.
+// The one authorization decision of spec 5.4: access to an inode, from the verified identity alone.
 import type { ErrorCode } from "#base/errors.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 
-/** A permission of spec 5.4; to share is what owners alone may. */
+/** A permission of spec 5.4; only owners may share. */
 export type Permission = "read" | "write" | "delete" | "share" | "admin";
 
-/** To whom an administrator has handed a root over, and who therefore may reach all of it. */
+/** A user to whom an administrator has handed a root over, with access to all of it. */
 export interface Heir {
   readonly username: string;
   readonly mayDelete: boolean;
 }
 
-/** What is being reached: who owns the root, and who shares the deepest inode of the path that exists. */
+/**
+ * The target of an access: the root's owner, and the users who share the deepest existing inode of the path.
+ */
 export interface Target {
   /** Username of the root's owner, as the request names the root; the root need not exist. */
   readonly owner: string;
-  /** Users with whom that inode is shared, by a grant on it or above it; empty when there is no such root. */
+  /** Users with whom that inode is shared, by a grant on it or above it; empty for a missing root. */
   readonly shared: readonly string[];
-  /** Who may reach the whole root by an administrator's word, at this moment; absent for nobody. */
+  /** Users with access to the whole root by an administrator's decision, at this moment; absent for none. */
   readonly heirs?: readonly Heir[] | undefined;
 }
 
-/** Allowed, or the reason why not. */
+/** Allowed, or the reason of the refusal. */
 export type Decision =
   | { readonly allowed: true }
   | {
@@ -32,7 +34,8 @@ export type Decision =
 
 const ALLOWED: Decision = { allowed: true };
 
-// One constant answer per permission: a refusal must not tell whether the root, the path or a share exists (D1).
+// One constant answer per permission: a refusal must not reveal whether the root, the path or a share exists
+// (D1).
 const NOT_SHARED: Decision = {
   allowed: false,
   code: "NOT_SHARED",
@@ -50,8 +53,9 @@ const NOT_ADMIN: Decision = {
 };
 
 /**
- * Decides one access (spec 5.4, D13): read and write for the owner, for sharees and for heirs, delete for the owner and for heirs who were
- * given that, share for the owner, admin for the configured administrator. The answer to a stranger is the same whether or not what was asked for exists. Administrators have no right to files.
+ * Decides one access (spec 5.4, D13): read and write for the owner, for sharees and for heirs, delete for the
+ * owner and for heirs with that right. Share is for the owner, admin for the configured administrator. A
+ * stranger's answer is the same whether or not the target exists. Administrators have no right to files.
  */
 export function decide(
   caller: VerifiedIdentity,
@@ -85,7 +89,7 @@ function heirOf(caller: VerifiedIdentity, { heirs }: Target): Heir | undefined {
   return heirs?.find(({ username }) => username === caller.username);
 }
 
-/** Decides who may see a root's quota: its owner, whoever shares something in it or is its heir, and the administrator (D13). */
+/** Decides who may see a root's quota: its owner, its sharees and heirs, and the administrator (D13). */
 export function decideQuotaView(
   caller: VerifiedIdentity,
   target: Target,

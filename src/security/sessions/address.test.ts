@@ -1,4 +1,4 @@
-// Addresses in one form: what the same client writes on different sockets, and what stays another.
+// Tests of canonical addresses: the same client on different sockets, and clients that stay distinct.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

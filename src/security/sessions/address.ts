@@ -1,11 +1,12 @@
-// Peer addresses in one form, so that the same client is the same address on every kind of socket (C-04).
+// Canonical peer addresses, so that a client has the same address on every kind of socket (C-04).
 
 /** As compressIpv6 writes it: never with dots. */
 const IPV4_MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
 
 /**
- * Returns the canonical text of a peer's IP address: IPv4-mapped IPv6 becomes IPv4, a zone is cut off, IPv6 is lower-cased and
- * compressed. What is no address comes back trimmed and lower-cased, so that it still only equals itself (decision T22).
+ * Returns the canonical text of a peer's IP address: IPv4-mapped IPv6 becomes IPv4, a zone is cut off, IPv6
+ * is lower-cased and compressed. Any other text is trimmed and lower-cased, so that it equals only itself
+ * (decision T22).
  */
 export function normalizeAddress(address: string): string {
   if (!address.includes(":")) return address.trim().toLowerCase();

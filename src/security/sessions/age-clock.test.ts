@@ -1,4 +1,4 @@
-// The clock of ages: it takes time asleep from the system's own count, and nothing from the wall.
+// Tests of the age clock: it follows the system's own count of sleep, and never the wall clock.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Clock, ManualClock } from "#base/clock.ts";
@@ -49,7 +49,7 @@ test("a sleep right after the start is in the first age that is asked for (C-01)
   assert.equal(ages.nowMs(), clock.steadyMs() + 5_000);
 });
 
-/** How often the system is asked for its count, and what it says. */
+/** The number of look-ups of the system's count, and its value. */
 function counted(): { clock: ManualClock; asked: () => number; ages: AgeClock } {
   const clock = new ManualClock();
   let asked = 0;

@@ -1,16 +1,17 @@
-// The clock that ages are measured on: steady, and counting the time that the machine slept (C-01).
+// The clock for ages: steady, with the time that the machine slept included (C-01).
 import type { Clock } from "#base/clock.ts";
 
-/** A wall step of this size against the steady clock means that the time asleep is looked up at once. */
+/** A wall clock step of this size against the steady clock triggers a look-up of the time asleep. */
 const WALL_STEP_MS = 500;
-/** Otherwise the time asleep is looked up this often, since asking the system costs microseconds. */
+/** Otherwise the time asleep is looked up this often, since each system call costs microseconds. */
 const LOOK_UP_EVERY_MS = 1_000;
 /** The time since the start is coarse; a smaller difference is no sleep. */
 const COARSENESS_MS = 1_000;
 
 /**
- * Milliseconds that never go back, do not follow the wall and include suspend. The steady clock alone stands still while a machine
- * sleeps, so that a laptop opened next morning would still hold yesterday's sessions.
+ * Milliseconds that never go back, are independent of the wall clock and include suspend. The steady clock
+ * stands still during sleep: without this, a laptop opened next morning would still hold yesterday's
+ * sessions.
  */
 export class AgeClock {
   readonly #clock: Clock;
@@ -31,7 +32,8 @@ export class AgeClock {
   nowMs(): number {
     const steadyMs = this.#clock.steadyMs();
     const wallGapMs = this.#clock.wallMs() - steadyMs;
-    // A sleep shows at once as a step of the wall; a step alone proves nothing, so only the system's own count is believed.
+    // A sleep shows as a step of the wall clock; since a step alone proves nothing, the system's own count
+    // decides.
     if (
       steadyMs - this.#lookedUpAtMs >= LOOK_UP_EVERY_MS ||
       Math.abs(wallGapMs - this.#wallGapMs) >= WALL_STEP_MS

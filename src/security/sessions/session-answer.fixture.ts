@@ -1,7 +1,7 @@
-// What a call on the table of sessions comes to, as a word that compares.
+// The outcome of a call on the session table, as a comparable word.
 import { isGroveError } from "#base/errors.ts";
 
-/** "ok", or the code of its refusal. Throws what is no refusal. */
+/** "ok", or the code of its refusal. Rethrows other errors. */
 export function answerOf(act: () => unknown): string {
   try {
     act();

@@ -1,4 +1,4 @@
-// The session table against a plain list: any order of calls, any passing, jumping and sleeping of time.
+// Compares the session table with a plain list over any calls and any passing, jumping and sleeping time.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -51,12 +51,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant("sleep" as const), ms: fc.constantFrom(2_000, 14_000, 15_000, 100_000) }),
 );
 
-/** What the specification says, in the plainest words: a list in order of creation. */
+/** The specification as a plain list in order of creation. */
 class Model {
   nowMs = 0;
   readonly sessions: ModelSession[] = [];
 
-  /** Marks what has run out by now. */
+  /** Marks sessions that have expired by now. */
   settle(): void {
     for (const one of this.sessions) {
       if (one.state !== "live") continue;

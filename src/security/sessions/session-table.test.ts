@@ -1,4 +1,4 @@
-// The session table from outside: minting, binding, both edges of each limit, eviction, and what a refused client is told.
+// Tests of the session table: minting, binding, both sides of each limit, eviction, and refusals.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
@@ -356,7 +356,7 @@ test("who has used a session is told once, until the next use (D12)", () => {
   assert.deepEqual([...table.takeUsed()], ["alice@example.com"]);
   table.check(alices.token, "10.0.0.1");
   assert.deepEqual([...table.takeUsed()], ["alice@example.com"]);
-  // Also who signs in between two times of asking.
+  // Sign-ins between two calls are included.
   for (const username of ["carol@example.com", "dave@example.com"]) {
     open(username);
     assert.deepEqual([...table.takeUsed()], [username]);

@@ -1,4 +1,5 @@
-// The table of Server Session Tokens: mints, binds, checks, touches, evicts and sweeps sessions, in memory only (spec 2.3, 3.4, 5.3).
+// The table of Server Session Tokens: mints, binds, checks and evicts sessions, in memory only (spec 2.3,
+// 3.4, 5.3).
 import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
@@ -19,7 +20,7 @@ import { normalizeAddress } from "./address.ts";
 import { AgeClock } from "./age-clock.ts";
 import { type EndReason, LAST_ACTIVE_USERS_KEPT, REFUSAL_TEXTS, SESSION_TOMBSTONES } from "./end-reason.ts";
 
-/** One client's session, as others see it. Times are wall times and informational; the table measures on steady ones (C-01). */
+/** One client's public session. Times are wall times, for information; the table uses steady ones (C-01). */
 export interface Session {
   /** Public name of the session: 16 hex characters, random, of no use as a token. */
   readonly id: string;
@@ -34,7 +35,7 @@ export interface Session {
   readonly expiresAtWallMs: number;
 }
 
-/** What RegisterClient knows of a client beside its identity (decision D23). */
+/** Facts about a client beside its identity (decision D23). */
 export interface SessionFacts {
   /** IP address of the socket's peer; never of a header (C-04). */
   readonly address: string;
@@ -43,12 +44,12 @@ export interface SessionFacts {
   readonly deviceName: string;
 }
 
-/** What creating a session gives; the token is told here and never again. */
+/** Result of creating a session; its token is returned only here. */
 export interface CreatedSession {
   /** `sst_` and 43 characters of unpadded base64url. */
   readonly token: string;
   readonly session: Session;
-  /** True when the user's oldest session had to go. */
+  /** True when the user's oldest session was evicted. */
   readonly evictedOldest: boolean;
   /** Sessions of this user, the new one included. */
   readonly openSessions: number;
@@ -62,7 +63,7 @@ export interface SessionLimits {
   readonly lifetimeMs: number;
 }
 
-/** What the table is made from. */
+/** Dependencies of the table. */
 export interface SessionTableDeps {
   readonly clock: Clock;
   readonly random: Random;
@@ -74,7 +75,7 @@ const TOKEN_FORM = /^sst_[A-Za-z0-9_-]{43}$/;
 const TOKEN_BYTES = 32;
 const ID_BYTES = 8;
 
-/** A session as the table keeps it. Only the hash of its token is here (spec 2.3). */
+/** A session inside the table. Only the hash of its token is here (spec 2.3). */
 interface Entry extends Session {
   lastUsedWallMs: number;
   readonly tokenHash: string;
@@ -100,7 +101,7 @@ export class SessionTable {
   readonly #byUser = new Map<string, Entry[]>();
   readonly #ids = new Set<string>();
   readonly #tombstones = new LRUCache<string, EndReason>(atMost(SESSION_TOMBSTONES));
-  /** Users who have used a session since takeUsed: no more than the users that the book of subjects admits. */
+  /** Users who have used a session since takeUsed: at most those in the subject registry. */
   readonly #used = new Set<string>();
   readonly #lastActive = new LRUCache<string, number>(atMost(LAST_ACTIVE_USERS_KEPT));
 
@@ -123,14 +124,14 @@ export class SessionTable {
     return this.#limits;
   }
 
-  /** Sessions in the table, those included that have run out and wait for the sweep. */
+  /** Sessions in the table, expired ones that wait for the sweep included. */
   get openCount(): number {
     return this.#byHash.size;
   }
 
   /**
-   * Opens a session bound to the address and tells its token once. A user's sixth session ends the oldest (spec 3.4). A full table
-   * drops what has run out and then throws SESSION_TABLE_FULL; it never ends another user's session (decision D17).
+   * Opens a session bound to the address. A user's sixth session ends the oldest (spec 3.4). When expired
+   * sessions leave no room, throws SESSION_TABLE_FULL; it never ends another user's session (decision D17).
    */
   create(identity: VerifiedIdentity, facts: SessionFacts): CreatedSession {
     const nowMs = this.#ageClock.nowMs();
@@ -166,8 +167,8 @@ export class SessionTable {
   }
 
   /**
-   * Returns the session of a token presented from an address, and counts that as use. Throws SESSION_MISSING, SESSION_UNKNOWN,
-   * SESSION_IDLE, SESSION_EXPIRED, SESSION_EVICTED, or IP_MISMATCH, which leaves the session as it is (spec 3.4, 5.3).
+   * Returns the session of a token and counts that as use. Throws SESSION_MISSING, SESSION_UNKNOWN,
+   * SESSION_IDLE, SESSION_EXPIRED, SESSION_EVICTED, or IP_MISMATCH, which keeps the session (spec 3.4, 5.3).
    */
   check(token: string | undefined, address: string): Session {
     if (token === undefined || token === "") {
@@ -191,35 +192,35 @@ export class SessionTable {
     return entry;
   }
 
-  /** Counts as use of a session that is still live; a session that is over stays over (spec 3.4: each upload chunk). */
+  /** Counts as use of a live session; an ended one stays ended (spec 3.4: each upload chunk). */
   touch(session: Session): void {
     const entry = asEntry(session);
     const nowMs = this.#ageClock.nowMs();
     if (entry.isOpen && !this.#endIfOver(entry, nowMs)) this.#use(entry, nowMs);
   }
 
-  /** True while the session may go on; a stream asks at every chunk and stops when it may not. */
+  /** True while the session is live; a stream checks it at every chunk and stops when it is not. */
   isLive(session: Session): boolean {
     const entry = asEntry(session);
     return entry.isOpen && !this.#endIfOver(entry, this.#ageClock.nowMs());
   }
 
-  /** Calls back once when the session ends, whatever ends it; must not throw. Returns what takes that back. A session that is over calls nobody. */
+  /** Calls back once when a live session ends; the callback must not throw. Returns the cancellation. */
   whenEnded(session: Session, callback: () => void): () => void {
     const { atEnd } = asEntry(session);
-    // One of its own, so that taking one back takes no other.
+    // A function of its own, so that each is cancelled separately.
     const own = (): void => callback();
     atEnd.add(own);
     return () => void atEnd.delete(own);
   }
 
-  /** Ends one session; its token is unknown from now on. One that has run out stays known as that. */
+  /** Ends one session; its token is unknown from now on. An expired one keeps that reason. */
   end(session: Session): void {
     const entry = asEntry(session);
     if (entry.isOpen && !this.#endIfOver(entry, this.#ageClock.nowMs())) this.#remove(entry, undefined);
   }
 
-  /** Ends all sessions of a user and says how many there were; what has run out is none. */
+  /** Ends all sessions of a user; returns the number of live ones. */
   endAll(username: string): number {
     const nowMs = this.#ageClock.nowMs();
     let ended = 0;
@@ -231,7 +232,7 @@ export class SessionTable {
     return ended;
   }
 
-  /** Ends all sessions of whoever is locked out, wherever they are in what they do, and says how many; they are told that they are locked out. */
+  /** Ends all sessions of locked users, also during calls, with USER_DISABLED; returns how many. */
   endLockedOut(isLockedOut: (identity: VerifiedIdentity) => boolean): number {
     const nowMs = this.#ageClock.nowMs();
     let ended = 0;
@@ -251,7 +252,7 @@ export class SessionTable {
     );
   }
 
-  /** Removes what has run out and says how much it was (spec 3.4: every 60 s). */
+  /** Removes expired sessions; returns their number (spec 3.4: every 60 s). */
   sweep(): number {
     const nowMs = this.#ageClock.nowMs();
     let removed = 0;
@@ -276,14 +277,14 @@ export class SessionTable {
     return active;
   }
 
-  /** The users who have used a session since this was last asked. */
+  /** The users who have used a session since the last call. */
   takeUsed(): ReadonlySet<string> {
     const users = new Set(this.#used);
     this.#used.clear();
     return users;
   }
 
-  /** Wall time of the user's last use of any session since this process started; undefined when there was none. */
+  /** Wall time of the user's last use of any session since this process started; undefined for none. */
   lastActiveMs(username: string): number | undefined {
     let latest = this.#lastActive.get(username);
     for (const entry of this.#byUser.get(username) ?? []) {
@@ -334,7 +335,7 @@ export class SessionTable {
     this.#byHash.delete(entry.tokenHash);
     this.#ids.delete(entry.id);
     const { username } = entry.identity;
-    // A new list each time: callers may be walking the old one.
+    // A new list each time: callers may be iterating over the old one.
     const left = (this.#byUser.get(username) ?? []).filter((other) => other !== entry);
     if (left.length === 0) this.#byUser.delete(username);
     else this.#byUser.set(username, left);
@@ -356,7 +357,7 @@ export class SessionTable {
     return new GroveError(reason, REFUSAL_TEXTS[reason], { metadata: behind[reason] });
   }
 
-  /** At most one event per session in ten minutes, carrying how many attempts it stands for (decision T22, C-03). */
+  /** At most one event per session in ten minutes, with the number of attempts (decision T22, C-03). */
   #reportMismatch(entry: Entry, ipSeen: string, nowMs: number): void {
     entry.mismatchesUnreported++;
     const lastMs = entry.mismatchReportedAtMs;
@@ -374,7 +375,7 @@ export class SessionTable {
   }
 }
 
-/** Whichever limit was reached first decides what the client is told. */
+/** The limit that was reached first decides the reason. */
 function overReason(entry: Entry, nowMs: number, limits: SessionLimits): EndReason | undefined {
   const idleEndMs = entry.lastUsedMs + limits.idleTimeoutMs;
   const lifeEndMs = entry.createdAtMs + limits.lifetimeMs;
@@ -382,7 +383,7 @@ function overReason(entry: Entry, nowMs: number, limits: SessionLimits): EndReas
   return lifeEndMs <= idleEndMs ? "SESSION_EXPIRED" : "SESSION_IDLE";
 }
 
-/** The table makes every session itself, and hands it out as what others may see of it. */
+/** Every session was made by the table; callers see part of its fields. */
 function asEntry(session: Session): Entry {
   return session as Entry;
 }

@@ -1,4 +1,5 @@
-// Makes a backup of a data directory, whether a node serves it or not: a snapshot of the database and every chunk that it names.
+// Makes a backup of a data directory, served or not: a snapshot of the database and every chunk that it
+// names.
 import {
   closeSync,
   existsSync,
@@ -50,47 +51,47 @@ import {
 } from "./backup-folder.ts";
 import { type Manifest, type ManifestFile, sealOf, writeManifest } from "./backup-manifest.ts";
 
-/** Pages of the database that are copied between two looks at everything else. */
+/** Pages of the database that are copied between two turns of the event loop. */
 const PAGES_AT_ONCE = 2_000;
 
-/** What is to be backed up, and where to. */
+/** Source and target of a backup. */
 export interface BackupOrder {
   readonly directory: string;
   readonly folder: string;
   /** Also takes the node's private key. */
   readonly keys: boolean;
-  /** Reads what earlier backups brought too, and brings anew what is damaged there. */
+  /** Also reads chunks of earlier backups, and replaces damaged ones. */
   readonly full: boolean;
-  /** Copies even where a link would do, so that one bad sector cannot take both. */
+  /** Copies even where a link would do, so that one bad sector cannot damage both. */
   readonly copies: boolean;
   readonly nowMs: () => number;
   readonly progress: (done: BackupProgress) => void;
 }
 
-/** How far a backup, a check or a restore has come. */
+/** Progress of a backup, a check or a restore. */
 export interface BackupProgress {
   readonly doneBytes: number;
   readonly totalBytes: number;
 }
 
-/** What a backup did. */
+/** Result of a backup. */
 export interface BackupReport {
   readonly id: string;
   readonly manifest: Manifest;
   readonly newChunks: number;
   readonly newBytes: number;
-  /** Chunks of which only links were made. */
+  /** Chunks that were linked instead of copied. */
   readonly linkedChunks: number;
-  /** Damaged in the data directory, but an older backup has them. */
+  /** Chunks that are damaged in the data directory, but sound in an older backup. */
   readonly savedByOlder: number;
-  /** What is wrong with the chunks that could not be taken; one line each, as many as the manifest names. */
+  /** Chunks that could not be taken and why; one line each, as many as the manifest names. */
   readonly problems: readonly string[];
 }
 
 /**
- * Makes one backup. Everything that was acknowledged before the call is in it. Throws NO_SUCH_PATH when there is no data directory,
- * DATA_IN_USE when another backup works on the folder, CORRUPT when the database is damaged, BAD_ARGUMENT for folders that do not fit.
- * Whatever ends it early leaves nothing that counts as a backup.
+ * Makes one backup with everything that was acknowledged before the call. Throws NO_SUCH_PATH when there is
+ * no data directory, DATA_IN_USE when another backup works on the folder. Throws CORRUPT when the database is
+ * damaged, BAD_ARGUMENT for folders that do not fit. A failed backup leaves nothing that counts as one.
  */
 export async function createBackup(order: BackupOrder): Promise<BackupReport> {
   const { directory, folder } = order;
@@ -102,7 +103,7 @@ export async function createBackup(order: BackupOrder): Promise<BackupReport> {
   }
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const unlock = lockBackupFolder(folder);
-  // From before the snapshot until all its chunks are there: the node unlinks nothing meanwhile.
+  // Held from before the snapshot until all its chunks are copied: the node unlinks nothing meanwhile.
   let endLease = (): void => undefined;
   try {
     await openBackupFolder(folder, dataId);
@@ -140,7 +141,7 @@ export async function createBackup(order: BackupOrder): Promise<BackupReport> {
   }
 }
 
-/** One state of the database, however long it takes and whatever is written meanwhile: the reader's transaction holds it. */
+/** One state of the database, at any duration and beside any writes: the reader's transaction holds it. */
 async function copyDatabase(databasePath: string, partial: string): Promise<void> {
   const db = openReader(databasePath);
   try {
@@ -153,7 +154,7 @@ async function copyDatabase(databasePath: string, partial: string): Promise<void
     }
     db.exec("BEGIN");
     db.prepare("SELECT count(*) FROM meta").get();
-    // Made before SQLite does, since it holds e-mail addresses and the mask of the process may be lenient.
+    // Created before SQLite does, since it holds e-mail addresses and the umask may be lenient.
     closeSync(openSync(join(partial, DATABASE_FILE), "wx", 0o600));
     await backup(db, join(partial, DATABASE_FILE), { rate: PAGES_AT_ONCE });
     db.exec("COMMIT");
@@ -172,7 +173,10 @@ function requireIntact(db: DatabaseSync, path: string): void {
   );
 }
 
-/** Identity, role, quotas, subjects, certificates, the audit log: each is replaced as a whole or only grows, so any moment's copy is good. */
+/**
+ * Identity, role, quotas, subjects, certificates, the audit log: each is replaced as a whole or only grows,
+ * so a copy of any moment is good.
+ */
 function copyFiles({ directory, keys }: BackupOrder, partial: string): ManifestFile[] {
   const files: ManifestFile[] = [];
   const take = (path: string): void => {
@@ -195,7 +199,7 @@ function copyFiles({ directory, keys }: BackupOrder, partial: string): ManifestF
       (each) => each.isFile() && isTakenInside(entry.name, each.name, keys),
     );
     if (inside.length === 0) continue;
-    // What says how long a log must be goes before the log.
+    // A log's head, which records its length, is copied before the log.
     const first = inside.filter(({ name }) => name.endsWith(".json"));
     const rest = inside.filter((each) => !first.includes(each));
     for (const { name } of [...first, ...rest]) take(`${entry.name}/${name}`);
@@ -214,7 +218,7 @@ interface CopiedChunks {
   readonly problems: readonly string[];
 }
 
-/** Brings into the pool what is not there yet, each checked against its checksums. */
+/** Adds missing chunks to the pool, each checked against its checksums. */
 function copyChunks(order: BackupOrder, db: DatabaseSync): CopiedChunks {
   const { directory, folder } = order;
   const totalBytes = neededTotals(db).bytes;
@@ -248,7 +252,7 @@ function copyChunks(order: BackupOrder, db: DatabaseSync): CopiedChunks {
   return { newChunks, newBytes, linkedChunks, savedByOlder, damaged, problems };
 }
 
-/** Whether what an earlier backup brought will do. */
+/** True when the chunk of an earlier backup is usable. */
 function isUsable(order: BackupOrder, source: string, target: string, chunk: ChunkFacts): boolean {
   if (order.copies && isSameFile(source, target)) return false;
   return !order.full || chunkFileProblem(target, chunk) === undefined;
@@ -277,7 +281,7 @@ function bring(source: string, target: string, mayLink: boolean, chunk: ChunkFac
   return problem;
 }
 
-/** What lies in the pool, one directory of it in memory at a time: chunks that follow each other share theirs. */
+/** Names in the pool, one of its directories in memory at a time: successive chunks share theirs. */
 class Pool {
   readonly #folder: string;
   #directory = "";
@@ -307,7 +311,7 @@ function countsOf(
   return { ...counts, chunk_count: chunks, chunk_bytes: bytes };
 }
 
-/** The manifest is the last file, and the name the last step: whatever lacks either is no backup. */
+/** The manifest is the last file, and the rename the last step: a folder without either is no backup. */
 async function finish(folder: string, partial: string, manifest: Manifest): Promise<void> {
   await writeManifest(partial, manifest);
   renameSync(partial, join(folder, BACKUPS_FOLDER, manifest.id));

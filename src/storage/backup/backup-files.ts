@@ -1,4 +1,4 @@
-// Files on their way into a backup and out of it: linked or copied whole, checked, and on stable storage before anything names them.
+// Files of backups: linked or copied whole, checked, and on stable storage before any reference to them.
 import {
   closeSync,
   constants,
@@ -17,7 +17,7 @@ import {
   lengthProblem,
 } from "#storage/chunks/chunk-check.ts";
 
-/** Codes with which a filesystem says that it cannot link here. */
+/** Error codes of a filesystem that cannot link here. */
 const NO_LINK: ReadonlySet<string> = new Set([
   "EXDEV",
   "EPERM",
@@ -28,17 +28,20 @@ const NO_LINK: ReadonlySet<string> = new Set([
   "EACCES",
 ]);
 
-/** What is wrong with a chunk's file, in words; every byte is read. */
+/** Says what is wrong with a chunk's file; reads every byte. */
 export function chunkFileProblem(path: string, chunk: ChunkFacts): string | undefined {
   return checksumProblem(chunk) ?? lengthProblem(path, chunk.length) ?? bytesProblem(path, chunk);
 }
 
-/** Copies a file under another name first, flushes it and gives it its own; a crash leaves no part of it under that name. */
+/**
+ * Copies a file to a temporary name, flushes and renames it; a crash leaves no partial file under the final
+ * name.
+ */
 export function copyWhole(from: string, to: string): void {
   const temporary = join(dirname(to), `.${to.slice(dirname(to).length + 1)}.tmp`);
   rmSync(temporary, { force: true });
   try {
-    // Where the filesystem can, the copy shares its blocks with the original until either changes.
+    // Where the filesystem supports it, the copy shares its blocks with the original until either changes.
     copyFileSync(from, temporary, constants.COPYFILE_FICLONE);
     flushFile(temporary);
     renameSync(temporary, to);
@@ -48,7 +51,7 @@ export function copyWhole(from: string, to: string): void {
   }
 }
 
-/** Gives a file a second name where the filesystem can; false where it cannot. */
+/** Hard-links a file where the filesystem can; false where it cannot. */
 export function linkWhole(from: string, to: string): boolean {
   try {
     linkSync(from, to);

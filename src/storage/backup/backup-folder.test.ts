@@ -1,4 +1,4 @@
-// Folders of backups: what a new one leans on, what is refused or told of them, and what is left out.
+// Tests of backup folders: reuse of earlier chunks, refusals and warnings, and files left out.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// A folder of backups: recognised, locked against a second process that changes it, listed.
+// A folder of backups: recognised by its mark, locked against a second process that changes it, listed.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -19,7 +19,7 @@ import { CHUNK_DIRECTORIES } from "#storage/chunks/chunk-names.ts";
 import { syncDirectoryNow } from "#storage/metadata/data-directory.ts";
 import { DATABASE_FILE, refuseForeignSchema } from "#storage/metadata/schema.ts";
 
-/** Beginning of the name of what is no backup yet, or no more. */
+/** Prefix of an unfinished or removed backup's name. */
 export const UNFINISHED = ".partial-";
 
 /** A chunk that a backup needs. */
@@ -33,7 +33,10 @@ export interface NeededChunk {
 
 const SLICE_ROWS = 1_000;
 
-/** Makes the folder when it is missing or empty. Throws BAD_ARGUMENT when it holds something else, or backups of other data. */
+/**
+ * Makes the folder when it is missing or empty. Throws BAD_ARGUMENT when it holds other files, or backups of
+ * other data.
+ */
 export async function openBackupFolder(folder: string, dataId: string): Promise<void> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const mark = join(folder, BACKUP_MARK_FILE);
@@ -63,7 +66,7 @@ export async function openBackupFolder(folder: string, dataId: string): Promise<
   syncDirectoryNow(folder);
 }
 
-/** Refuses what is no folder of backups: NO_SUCH_PATH. */
+/** Throws NO_SUCH_PATH for a folder that is not a backup folder. */
 export function requireBackupFolder(folder: string): void {
   if (!existsSync(join(folder, BACKUP_MARK_FILE))) {
     throw new GroveError("NO_SUCH_PATH", `${folder} holds no backups of Grove`);
@@ -83,7 +86,10 @@ function readMark(folder: string): string {
   throw new GroveError("CORRUPT", `${mark} is damaged`);
 }
 
-/** Takes the folder for whoever changes it; returns how to let go. Throws DATA_IN_USE when another process has it. */
+/**
+ * Locks the folder for a process that changes it; returns the release. Throws DATA_IN_USE when another
+ * process has it.
+ */
 export function lockBackupFolder(folder: string): () => void {
   return holdAlone(
     join(folder, BACKUP_FOLDER_LOCK),
@@ -97,7 +103,7 @@ export function backupIds(folder: string): string[] {
   return readdirSync(join(folder, BACKUPS_FOLDER)).filter(isBackupId).toSorted();
 }
 
-/** The backup that was named, or the newest. Throws NO_SUCH_PATH when there is none. */
+/** The named backup, or the newest. Throws NO_SUCH_PATH when there is none. */
 export function chosenBackup(folder: string, id: string | undefined): string {
   const ids = backupIds(folder);
   const chosen = id === undefined ? ids.at(-1) : ids.find((each) => each === id);
@@ -108,7 +114,7 @@ export function chosenBackup(folder: string, id: string | undefined): string {
   );
 }
 
-/** Removes what backups and prunes left that were interrupted. */
+/** Removes the remains of interrupted backups and prunes. */
 export function removeUnfinished(folder: string): void {
   const backups = join(folder, BACKUPS_FOLDER);
   for (const name of readdirSync(backups)) {
@@ -116,7 +122,7 @@ export function removeUnfinished(folder: string): void {
   }
 }
 
-/** Opens the database of a backup, which nobody may change: without a log or a lock beside it. */
+/** Opens the database of a backup, which no process changes: without a log or a lock beside it. */
 export function openBackupDatabase(directory: string): DatabaseSync {
   const path = join(directory, DATABASE_FILE);
   const url = pathToFileURL(path);
@@ -127,7 +133,7 @@ export function openBackupDatabase(directory: string): DatabaseSync {
   return db;
 }
 
-/** The chunks that a database needs files of, in the order in which they were made; a slice at a time. */
+/** The chunks whose files a database needs, in order of creation; a slice at a time. */
 export function* neededChunks(db: DatabaseSync): Generator<NeededChunk> {
   const slice = db.prepare(
     `SELECT id, name, length, crc32, block_crcs AS blockCrcs FROM chunk WHERE refs > 0 AND id > ? ORDER BY id LIMIT ${SLICE_ROWS}`,
@@ -147,7 +153,7 @@ export function neededTotals(db: DatabaseSync): { chunks: number; bytes: number 
     .get() as unknown as { chunks: number; bytes: number };
 }
 
-/** Refuses folders of which one lies in the other. */
+/** Throws for folders of which one lies in the other. */
 export function requireApart(first: string, second: string): void {
   const [a, b] = [`${resolve(first)}${sep}`, `${resolve(second)}${sep}`];
   if (a.startsWith(b) || b.startsWith(a)) {

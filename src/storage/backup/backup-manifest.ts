@@ -1,4 +1,4 @@
-// What a backup says of itself, with checksums of everything that the chunks' own do not cover.
+// The manifest of a backup, with checksums of every file except chunks, which have their own.
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ export interface Manifest {
   readonly schema: number;
   readonly id: string;
   readonly data_id: string;
-  /** When the snapshot was taken: everything acknowledged before is in it. */
+  /** Time of the snapshot: everything acknowledged before is in it. */
   readonly taken_at_ms: number;
   readonly version: string;
   readonly files: readonly ManifestFile[];
@@ -31,18 +31,21 @@ export interface Manifest {
   readonly root_count: number;
   readonly chunk_count: number;
   readonly chunk_bytes: number;
-  /** Names of the chunks that were damaged in the data directory when they were to be copied, and so are not here. */
+  /**
+   * Names of the chunks that were damaged in the data directory at the time of the copy, and so are missing
+   * here.
+   */
   readonly damaged_chunks: readonly string[];
 }
 
-/** Puts a manifest into the folder of its backup, on stable storage. */
+/** Writes a manifest to the folder of its backup, on stable storage. */
 export async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
   const text = JSON.stringify(manifest);
   const sealed = { sha256: createHash("sha256").update(text).digest("hex"), manifest };
   await writeFileAtomic(join(folder, MANIFEST_FILE), `${JSON.stringify(sealed)}\n`);
 }
 
-/** Reads the manifest of a finished backup. Throws CORRUPT when a byte of it is not what was written. */
+/** Reads the manifest of a finished backup. Throws CORRUPT when a byte of it has changed. */
 export function readManifest(folder: string, id: string): Manifest {
   const path = join(folder, BACKUPS_FOLDER, id, MANIFEST_FILE);
   let text: string;
@@ -85,7 +88,7 @@ export function sealOf(path: string): { bytes: number; sha256: string } {
   }
 }
 
-/** Which of a backup's files are not what the manifest says, in words. */
+/** Lists a backup's files that differ from the manifest. */
 export function fileProblems(folder: string, manifest: Manifest): string[] {
   return manifest.files.flatMap(({ path, bytes, sha256 }) => {
     try {

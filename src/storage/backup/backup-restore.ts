@@ -1,4 +1,4 @@
-// Makes a data directory out of a backup, on an empty folder: checked on the way, and of an identity of its own.
+// Makes a data directory from a backup in an empty folder, with every file checked and a new identity.
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
@@ -23,7 +23,7 @@ import {
 } from "./backup-folder.ts";
 import { fileProblems, readManifest } from "./backup-manifest.ts";
 
-/** What is restored, and where to. */
+/** Source and target of a restore. */
 export interface RestoreOrder {
   readonly folder: string;
   /** Undefined for the newest. */
@@ -33,11 +33,11 @@ export interface RestoreOrder {
   readonly clock: Pick<Clock, "wallMs">;
   readonly random: Random;
   readonly progress: (done: BackupProgress) => void;
-  /** Called when everything but the identity is there: what it writes belongs to the restored folder. */
+  /** Called when everything but the identity is in place: its writes belong to the restored folder. */
   readonly onFilled?: (from: { readonly backup: string; readonly takenAtMs: number }) => Promise<void>;
 }
 
-/** What a restore did. */
+/** Result of a restore. */
 export interface RestoreReport {
   readonly id: string;
   readonly takenAtMs: number;
@@ -47,14 +47,14 @@ export interface RestoreReport {
   readonly bytes: number;
   /** Chunks that are damaged or missing in the backup; the files that use them are marked. */
   readonly problems: readonly string[];
-  /** Files that are marked as damaged in the restored directory. */
+  /** Files marked as damaged in the restored directory. */
   readonly damagedFiles: number;
 }
 
 /**
- * Restores one backup. The identity comes last, so that what was interrupted is refused by whoever would serve it. It is a new one: while
- * the old directory lives it is that, and not its copy, that speaks for its roots (D19). Throws BAD_ARGUMENT for a folder that is not empty,
- * NO_SUCH_PATH when there is no such backup, CORRUPT when its database cannot be trusted.
+ * Restores one backup. The identity comes last, so an interrupted restore cannot be served. It is new: while
+ * the old directory exists, that one and not its copy serves its roots (D19). Throws BAD_ARGUMENT for a
+ * folder that is not empty, NO_SUCH_PATH when there is no such backup, CORRUPT for a damaged database.
  */
 export async function restoreBackup(order: RestoreOrder): Promise<RestoreReport> {
   const { folder, target } = order;
@@ -119,7 +119,7 @@ interface CopiedChunks {
   readonly damaged: readonly DamagedChunk[];
 }
 
-/** Copies, never links: what is served must not share its disk blocks' names with what it was saved from. */
+/** Copies, never links: served files must not share disk blocks with their backup. */
 function copyChunks({ folder, target, progress }: RestoreOrder, db: DatabaseSync): CopiedChunks {
   const chunks = join(target, CHUNKS_DIRECTORY);
   mkdirSync(chunks, { mode: 0o700 });
@@ -145,15 +145,16 @@ function copyChunks({ folder, target, progress }: RestoreOrder, db: DatabaseSync
   return { bytes, damaged };
 }
 
-/** Gives the database its new identity, and marks as damaged what is, and nothing else of what is made of chunks. */
+/** Gives the database its new identity, and marks exactly the damaged files among those made of chunks. */
 function makeOwn(path: string, dataId: string, damaged: readonly DamagedChunk[], nowMs: number): number {
   const db = openWriter(path);
   try {
     db.exec("BEGIN IMMEDIATE");
     db.prepare("UPDATE meta SET value = ? WHERE key = 'data_id'").run(dataId);
-    // What the MetaServer was told of shares after the backup was of a higher version: only a time is surely higher than that (M-03).
+    // The MetaServer's versions of shares since the backup are higher: only a time is surely higher than
+    // those (M-03).
     db.prepare("UPDATE root SET access_version = max(access_version + 1, ?)").run(Math.trunc(nowMs));
-    // Everything lies on another disk now, so everything is to be read again.
+    // Everything lies on another disk now, so the scrub must read everything again.
     db.exec("DELETE FROM meta WHERE key = 'scrub'; DELETE FROM damaged_chunk");
     db.exec(
       `UPDATE inode SET flags = flags & ~${FLAG_DAMAGED} WHERE (flags & ${FLAG_DAMAGED}) <> 0 AND content_id IS NOT NULL`,

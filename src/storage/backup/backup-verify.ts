@@ -1,4 +1,4 @@
-// Checks backups to the last byte, and removes old ones with what only they needed.
+// Checks every byte of backups, and removes old ones with the chunks that only they needed.
 import { existsSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
@@ -23,24 +23,24 @@ import {
 } from "./backup-folder.ts";
 import { fileProblems, type Manifest, readManifest } from "./backup-manifest.ts";
 
-/** What a check of backups found. */
+/** Findings of a check of backups. */
 export interface VerifyReport {
   readonly backups: readonly {
     readonly id: string;
     readonly isGood: boolean;
-    /** Chunks that were damaged before they could be backed up. */
+    /** Chunks that were damaged before the backup. */
     readonly damagedChunks: number;
   }[];
   /** Bytes read and compared. */
   readonly verifiedBytes: number;
-  /** What is wrong, at most CHECK_DIFFERENCES_LISTED lines. */
+  /** Problems found, at most CHECK_DIFFERENCES_LISTED lines. */
   readonly problems: readonly string[];
   readonly problemCount: number;
-  /** Backups that were interrupted: the next one removes them. */
+  /** Interrupted backups, which the next one removes. */
   readonly unfinished: number;
 }
 
-/** What a prune did. */
+/** Result of a prune. */
 export interface PruneReport {
   readonly kept: readonly string[];
   readonly removed: readonly string[];
@@ -54,7 +54,7 @@ export interface ListedBackup {
   readonly problem: string | undefined;
 }
 
-/** The finished backups, the oldest first. Throws NO_SUCH_PATH when the folder is none of backups. */
+/** The finished backups, the oldest first. Throws NO_SUCH_PATH when the folder is not a backup folder. */
 export function listBackups(folder: string): ListedBackup[] {
   requireBackupFolder(folder);
   return backupIds(folder).map((id) => {
@@ -67,8 +67,8 @@ export function listBackups(folder: string): ListedBackup[] {
 }
 
 /**
- * Compares every byte of one backup, or of all, with its checksum. A chunk that several backups share is read once. Throws NO_SUCH_PATH
- * when there is no finished backup.
+ * Compares every byte of one backup, or of all, with its checksum. A chunk that several backups share is read
+ * once. Throws NO_SUCH_PATH when there is no finished backup.
  */
 export function verifyBackups(
   folder: string,
@@ -92,7 +92,7 @@ export function verifyBackups(
 class Verifier {
   readonly #folder: string;
   readonly #progress: (done: BackupProgress) => void;
-  /** Databases of the backups that were verified already: what they name has been read. */
+  /** Databases of the verified backups: their chunks have been read. */
   readonly #before: DatabaseSync[] = [];
   readonly #bad = new Set<string>();
   readonly #backups: { id: string; isGood: boolean; damagedChunks: number }[] = [];
@@ -165,8 +165,8 @@ class Verifier {
 }
 
 /**
- * Keeps the newest backups and removes the others with the chunks that none of the kept ones needs. Throws CORRUPT, with nothing removed,
- * when one that is to be kept cannot be trusted to say what it needs; DATA_IN_USE while a backup is being made.
+ * Keeps the newest backups and removes the others with the chunks that no kept backup needs. Throws CORRUPT,
+ * with nothing removed, when a kept backup's database is damaged; DATA_IN_USE while a backup is being made.
  */
 export function pruneBackups(folder: string, keep: number): PruneReport {
   requireBackupFolder(folder);
@@ -187,7 +187,7 @@ export function pruneBackups(folder: string, keep: number): PruneReport {
       databases.push(openBackupDatabase(join(folder, BACKUPS_FOLDER, id)));
     }
     const backups = join(folder, BACKUPS_FOLDER);
-    // No backup any more before anything of it goes.
+    // It stops counting as a backup before any of its files goes.
     for (const id of removed) renameSync(join(backups, id), join(backups, `${UNFINISHED}${id}`));
     syncDirectoryNow(backups);
     removeUnfinished(folder);

@@ -1,4 +1,4 @@
-// What tests of backups share: a data directory that is served, and backups of it.
+// Fixtures of backup tests: a served data directory, and backups of it.
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { Storage } from "#storage/contract/storage.ts";
@@ -14,7 +14,7 @@ export interface Lab {
   readonly parentId: number;
 }
 
-/** A directory that is served, with a small and a large file, and a place for its backups. */
+/** A served directory with a small and a large file, and a place for its backups. */
 export async function lab(context: TestContext): Promise<Lab> {
   const top = temporaryDirectory(context);
   const [directory, folder] = [join(top, "data"), join(top, "backups")];
@@ -26,7 +26,7 @@ export async function lab(context: TestContext): Promise<Lab> {
   return { directory, folder, storage, parentId };
 }
 
-/** Makes a backup of it, of links and without keys unless more is said. */
+/** Makes a backup of it, with links and without keys by default. */
 export function make({ directory, folder }: Lab, more: Partial<BackupOrder> = {}): Promise<BackupReport> {
   return createBackup({
     directory,

@@ -1,4 +1,5 @@
-// Tests of backups: complete, incremental, never good when they are not, restorable, and never robbed of a chunk by the node.
+// Tests of backups: complete, incremental, refused when incomplete, restorable, and safe from the node's
+// removals.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import {
@@ -81,7 +82,7 @@ for (const copies of [false, true]) {
     assert.equal(again.root(OWNER)?.usage.trashBytes, 300_000);
     assert.equal(readFileSync(join(target, "audit", "0000000000000001.log"), "utf8"), "line\n");
     assert.equal(readFileSync(join(target, "quota_config.json"), "utf8"), "{}");
-    // What is served shares no file with what it was saved from.
+    // Served files are separate from their backup.
     for (const path of chunkFiles(target)) truncateSync(path, 0);
     assert.equal(verify(here).problemCount, 0);
     assert.ok((await readAll(here.storage, inodeAt(here.storage, "large").id)).equals(patterned(700_000)));
@@ -178,7 +179,7 @@ test("no chunk file is unlinked while a backup holds its lease, and all are when
   await new Promise((resolve) => child.stdout.once("data", resolve));
   const [path = ""] = chunkFiles(here.directory);
   await here.storage.remove({ ...BY_OWNER, inodeId: inodeAt(here.storage, "large").id, recursive: false });
-  // Other changes go on, and had it been free to the collector would be done long before they are.
+  // Other changes go on; a collector that ignored the lease would have finished long before them.
   for (let index = 0; index < 50; index++) {
     await here.storage.createDirectory({ ...BY_OWNER, parentId: here.parentId, name: `d${index}` });
   }

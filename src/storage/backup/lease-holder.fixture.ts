@@ -1,4 +1,4 @@
-// Holds the lease of a data directory until it is killed, as a backup does that dies in its middle.
+// Holds the lease of a data directory until it is killed, like a backup that dies halfway.
 import { join } from "node:path";
 import { holdShared } from "#os/file-lock.ts";
 import { BACKUP_LEASE_FILE } from "#storage/chunks/backup-layout.ts";

@@ -1,4 +1,5 @@
-// A data directory of every older schema: brought up to date at its first start, in one step, with all that is in it (A-20).
+// Tests that a data directory of every older schema is upgraded at its first start, in one step, without loss
+// (A-20).
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -18,7 +19,7 @@ import { SCHEMA_VERSION } from "#storage/metadata/schema.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { createBackup } from "./backup-create.ts";
 
-/** What makes each schema that of the version before, the newest first. */
+/** Turns each schema back into the version before, the newest first. */
 const DOWNGRADES: readonly string[] = [
   "ALTER TABLE root DROP COLUMN live_inodes; ALTER TABLE root DROP COLUMN trash_inodes",
   "ALTER TABLE share_grant DROP COLUMN excluded; ALTER TABLE trash_grant DROP COLUMN excluded",
@@ -60,7 +61,7 @@ for (let version = 1; version < SCHEMA_VERSION; version++) {
     for (const sql of DOWNGRADES.slice(0, SCHEMA_VERSION - version)) db.exec(sql);
     db.exec(`PRAGMA user_version = ${version}`);
     db.close();
-    // Neither a check nor a backup upgrades: both may be run by whoever only looks.
+    // Neither a check nor a backup upgrades: both may serve inspection only.
     assert.throws(() => assertSound(directory), refusal("STORAGE_FAILED"));
     const order = {
       keys: false,

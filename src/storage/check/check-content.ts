@@ -1,4 +1,4 @@
-// Compares chunk lists, chunk rows and chunk files with one another, and on request every stored byte with its checksum.
+// Compares chunk lists, chunk rows and chunk files, and on request every stored byte with its checksum.
 
 import { existsSync, mkdirSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ import { checkUploads } from "./check-uploads.ts";
 const LOST_AND_FOUND = "lost+found";
 const SLICE_ROWS = 1_000;
 
-/** What a check of content works on. A transaction must be open when it repairs. */
+/** Input of a content check. A repair needs an open transaction. */
 export interface ContentCheck {
   readonly db: DatabaseSync;
   readonly directory: string;
@@ -33,7 +33,7 @@ export interface ContentCheck {
   readonly deep: boolean;
 }
 
-/** What a check found wrong: inodes whose bytes are damaged, and chunks. */
+/** Damage that a check found: inodes with damaged bytes, and chunks. */
 interface Damage {
   readonly inodes: Set<number>;
   readonly chunks: Set<number>;
@@ -50,7 +50,7 @@ interface ChunkRow {
   readonly isGarbage: number;
 }
 
-/** Checks all content; returns how many bytes were verified against their checksums. */
+/** Checks all content; returns the number of bytes verified against their checksums. */
 export function checkContent(check: ContentCheck): number {
   const damage: Damage = { inodes: new Set(), chunks: new Set() };
   checkLists(check);
@@ -86,7 +86,7 @@ function checkLists({ db, findings }: ContentCheck): void {
   }
 }
 
-/** A slice at a time: what is found is put right in between, and a node may hold millions. */
+/** Reads in slices: repairs happen in between, and a node may hold millions. */
 function* inSlices(rows: StatementSync): Generator<ChunkRow> {
   for (let after = -1; ; ) {
     const slice = rows.all(after) as unknown as ChunkRow[];
@@ -147,14 +147,14 @@ function checkChunks(check: ContentCheck, damage: Damage): number {
   return verifiedBytes;
 }
 
-/** What is wrong with a chunk's file or checksums, in words. */
+/** Says what is wrong with a chunk's file or checksums. */
 function chunkProblem({ directory, deep }: ContentCheck, chunk: ChunkRow): string | undefined {
   const path = chunkPath(directory, chunk.name);
   const problem = checksumProblem(chunk) ?? lengthProblem(path, chunk.length);
   return problem ?? (deep ? bytesProblem(path, chunk) : undefined);
 }
 
-/** Files without rows: what a crash left in the directories that the next start sweeps, or what should not be there. */
+/** Files without rows: remains of a crash in directories that the next start sweeps, or stray files. */
 function checkOrphanFiles(check: ContentCheck): void {
   const { db, directory, findings, repair } = check;
   const open = new Set(
@@ -231,8 +231,8 @@ function checkInline(check: ContentCheck, damage: Damage): number {
 }
 
 /**
- * Marks of damage against what was found. A deep check that repairs takes away the marks of what is right again, which is how a chunk
- * file that was put back from a backup comes to count.
+ * Compares marks of damage with the findings. A deep check with repair clears the marks of intact content,
+ * such as a chunk file that was put back from a backup.
  */
 function checkMarks({ db, findings, repair, deep }: ContentCheck, damage: Damage): void {
   const unmarked = db.prepare(
@@ -272,7 +272,7 @@ function markDamaged({ db, repair }: ContentCheck, id: number, flags: number): v
   if (repair) db.prepare("UPDATE inode SET flags = ? WHERE id = ?").run(flags | FLAG_DAMAGED, id);
 }
 
-/** Moves a file out of chunks/ and keeps it: a check never destroys what may be somebody's bytes. */
+/** Moves a file out of chunks/ and keeps it: a check never destroys bytes that may be a user's. */
 function setAside({ directory }: ContentCheck, name: string): void {
   const path = isChunkName(name) ? chunkPath(directory, name) : join(directory, CHUNKS_DIRECTORY, name);
   if (!existsSync(path)) return;

@@ -1,4 +1,4 @@
-// Compares grants and exclusions with the inodes on which they hang: the mark, the owner, and the path.
+// Compares grants and exclusions with their inodes: the mark, the owner, and the path.
 import type { DatabaseSync } from "node:sqlite";
 import { FLAG_HAS_GRANTS } from "#storage/metadata/schema.ts";
 import type { Findings } from "./check-report.ts";
@@ -12,12 +12,12 @@ interface GrantFacts {
   readonly excluded: number;
 }
 
-/** What a grant should say; undefined when its inode lies in no root's tree. */
+/** Owner and path that a grant should have; undefined when its inode lies in no root's tree. */
 type Place = { readonly owner: string; readonly path: string } | undefined;
 
 /**
- * Checks every grant and exclusion. `repair` corrects marks and paths, and takes away those on what lies in no tree, which concern nobody. Needs a
- * transaction to be open when it repairs.
+ * Checks every grant and exclusion. `repair` corrects marks and paths, and removes rows on inodes outside of
+ * every tree, which have no effect. It needs an open transaction.
  */
 export function checkGrants(db: DatabaseSync, findings: Findings, repair: boolean): void {
   checkPlaces(db, findings, repair);
@@ -65,7 +65,7 @@ function checkPlaces(db: DatabaseSync, findings: Findings, repair: boolean): voi
       if (username === owner) findings.difference(`${owner}:${path} is shared with its own owner`);
       continue;
     }
-    // The MetaServer and whoever is connected must hear of it.
+    // The MetaServer and connected clients receive the change.
     if (repair) bump.run(place?.owner ?? owner);
   }
 }

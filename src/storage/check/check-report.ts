@@ -1,4 +1,4 @@
-// What a check of a data directory found, in words.
+// Findings of a check of a data directory, as text.
 import { CHECK_DIFFERENCES_LISTED } from "#base/limits.ts";
 
 /** Result of checking a data directory. */
@@ -13,13 +13,13 @@ export interface StorageReport {
   readonly trashBytes: number;
   /** Bytes whose checksums were verified; 0 unless the check was deep. */
   readonly verifiedBytes: number;
-  /** What is not as it should be, at most CHECK_DIFFERENCES_LISTED of them. */
+  /** Differences found, at most CHECK_DIFFERENCES_LISTED of them. */
   readonly differences: readonly string[];
-  /** How many differences there are in all; the directory is sound when it is 0. */
+  /** Number of all differences; 0 for a sound directory. */
   readonly differenceCount: number;
-  /** How many of them were repaired; files marked as damaged are not among them. */
+  /** Differences repaired; files marked as damaged are not among them. */
   readonly repairedCount: number;
-  /** What looks odd and is not wrong: leftovers that the next start removes by itself. */
+  /** Harmless oddities: leftovers that the next start removes. */
   readonly notes: readonly string[];
 }
 
@@ -30,7 +30,7 @@ export class Findings {
   #differenceCount = 0;
   #repairedCount = 0;
 
-  /** Notes a difference, and whether it was repaired. */
+  /** Adds a difference, and whether it was repaired. */
   difference(text: string, isRepaired = false): void {
     this.#differenceCount++;
     if (isRepaired) this.#repairedCount++;

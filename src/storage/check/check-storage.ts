@@ -1,4 +1,4 @@
-// Checks a data directory that no process serves: recounts what is counted, compares rows with files, repairs on request (A-17).
+// Checks a data directory without a server: recounts, compares rows with files, repairs on request (A-17).
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
@@ -18,9 +18,10 @@ import { Findings, type StorageReport } from "./check-report.ts";
 import { checkTree } from "./check-tree.ts";
 
 /**
- * Recounts and verifies everything in a data directory. `repair` corrects counters in one transaction, moves chunk files that belong to
- * nothing to `lost+found/` and marks files with missing or wrong bytes as damaged; it never deletes. `deep` also reads every stored
- * byte. Throws DATA_IN_USE when another process holds the directory and NO_SUCH_PATH when it is no data directory.
+ * Recounts and verifies everything in a data directory. `repair` corrects counters in one transaction and
+ * marks files with missing or wrong bytes as damaged. It moves chunk files without an owner to `lost+found/`
+ * and never deletes. `deep` also reads every stored byte. Throws DATA_IN_USE when another process holds the
+ * directory, and NO_SUCH_PATH when it is no data directory.
  */
 export function checkStorage(directory: string, options: { repair: boolean; deep: boolean }): StorageReport {
   const databasePath = join(directory, DATABASE_FILE);
@@ -80,7 +81,7 @@ function checkDatabase(db: DatabaseSync, check: Check): StorageReport {
   return { dataId, ...totals(db), verifiedBytes, ...findings.result };
 }
 
-/** The database's own checks; nothing else can be trusted when they fail. */
+/** SQLite's own checks; when they fail, no other check can be trusted. */
 function isIntact(db: DatabaseSync, findings: Findings): boolean {
   try {
     const rows = db.prepare("PRAGMA integrity_check(100)").all() as { integrity_check: string }[];

@@ -1,9 +1,9 @@
-// Compares the trash with the tree: every item hangs in the trash alone, in its owner's, and none is shared.
+// Compares the trash with the tree: every item is in its owner's trash alone, and none is shared.
 import type { DatabaseSync } from "node:sqlite";
 import { ROOT_STRIDE } from "#storage/metadata/unit-of-work.ts";
 import type { Findings } from "./check-report.ts";
 
-/** Checks the rows of the trash. What is in the tree and in the trash at once is left to the tree on repair. */
+/** Checks the rows of the trash. A repair leaves an inode that is in both tree and trash to the tree. */
 export function checkTrash(db: DatabaseSync, findings: Findings, repair: boolean): void {
   const tell = (sql: string, what: string): void => {
     for (const { id, path } of db.prepare(sql).all() as { id: string; path: string }[]) {
@@ -34,8 +34,8 @@ export function checkTrash(db: DatabaseSync, findings: Findings, repair: boolean
 }
 
 /**
- * Nothing below an item may be shared: it would be again when it is restored, without anybody having said so. A repair has taken such
- * shares away already, since they are of nothing in a root.
+ * Shares below an item would return with a restore, without the owner's consent. A repair has removed them
+ * before, since they belong to no inode in a root.
  */
 function checkSharesInTrash(db: DatabaseSync, findings: Findings): void {
   const { shares } = db.prepare("SELECT count(*) AS shares FROM share_grant").get() as { shares: number };

@@ -1,8 +1,8 @@
-// Where an inode lies, for the words of a check.
+// The path of an inode for the report of a check.
 import type { DatabaseSync } from "node:sqlite";
 import { ROOT_STRIDE } from "#storage/metadata/unit-of-work.ts";
 
-/** Path of an inode in words: the owner's name and the names from the root down. */
+/** Path of an inode as text: the owner's name and the names from the root down. */
 export function describeInode(db: DatabaseSync, id: number): string {
   const select = db.prepare("SELECT parent_id AS parentId, name FROM inode WHERE id = ?");
   const names: string[] = [];

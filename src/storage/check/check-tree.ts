@@ -1,4 +1,5 @@
-// Recounts the tree of inodes: sizes and counts of every directory, usage of every root, counters of the data directory.
+// Recounts the tree of inodes: sizes and counts of directories, usage of roots, counters of the data
+// directory.
 import type { DatabaseSync } from "node:sqlite";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { RECOUNT_KEY } from "#storage/contract/recount-types.ts";
@@ -10,7 +11,7 @@ import type { Findings } from "./check-report.ts";
 import { checkTrash } from "./check-trash.ts";
 import { describeInode } from "./check-tree-path.ts";
 
-/** Compares, and with `repair` corrects, every number that is kept about the tree. Needs a transaction to be open when it repairs. */
+/** Compares, and with `repair` corrects, every counter of the tree. A repair needs an open transaction. */
 export function checkTree(db: DatabaseSync, findings: Findings, repair: boolean): void {
   checkStructure(db, findings);
   checkGrants(db, findings, repair);
@@ -19,7 +20,7 @@ export function checkTree(db: DatabaseSync, findings: Findings, repair: boolean)
   const inodes = checkDirectories(db, count, findings, repair);
   const trashBytes = checkRoots(db, count, findings, repair);
   checkCounters(db, { count, offsets: { inodes, trashBytes } }, findings, repair);
-  // What a running node has found is not true any more.
+  // The findings of a running node's recount are outdated now.
   if (repair) db.exec(`DELETE FROM meta WHERE key = '${RECOUNT_KEY}'`);
 }
 
@@ -80,7 +81,10 @@ function countBelow(db: DatabaseSync, starts: string): number {
   return (db.prepare(sql).get() as { count: number }).count;
 }
 
-/** Every directory must be the sum of its own entries, and one higher than the highest of them; then all are right up to the root. Tells by how many inodes those in sight are off. */
+/**
+ * Every directory must be the sum of its entries, and one higher than the highest; then all are right up to
+ * the root. Returns the difference in inodes of the directories in sight.
+ */
 function checkDirectories(db: DatabaseSync, count: TreeCount, findings: Findings, repair: boolean): number {
   let inodesOff = 0;
   let isWrong = false;
@@ -172,7 +176,7 @@ function add(
   sum.height = Math.max(sum.height, part.height + 1);
 }
 
-/** Tells by how many bytes the counters of trash are off. */
+/** Returns the difference in bytes of the counters of trash. */
 function checkRoots(db: DatabaseSync, count: TreeCount, findings: Findings, repair: boolean): number {
   let trashOff = 0;
   for (const { number } of db.prepare("SELECT number FROM root ORDER BY number").all() as {

@@ -1,4 +1,4 @@
-// Compares what unfinished uploads say of themselves with the chunks that they have staged.
+// Compares unfinished uploads with the chunks that they have staged.
 import type { DatabaseSync } from "node:sqlite";
 import { crc32Combine } from "#base/crc32-combine.ts";
 import { CHUNK_BYTES } from "#base/limits.ts";
@@ -13,8 +13,8 @@ interface UploadRow {
 }
 
 /**
- * Each upload's staged bytes are whole chunks from the start of its file on, or all of it, with the checksum that is stored. One of which that is not
- * true is dropped by a repair: its sender starts anew, and what it had staged goes to the purge.
+ * An upload's staged bytes must be whole chunks from the start of its file, or all of it, with the stored
+ * checksum. A repair drops any other upload: its sender starts again, and its staged chunks go to the purge.
  */
 export function checkUploads(db: DatabaseSync, findings: Findings, repair: boolean): void {
   const uploads = db.prepare(
@@ -44,7 +44,7 @@ function uploadProblem(db: DatabaseSync, upload: UploadRow): string | undefined 
   }>) {
     if (chunk.position * CHUNK_BYTES !== bytes) return "has a gap";
     bytes += chunk.length;
-    // The last one, once all was sent and only the commit was refused.
+    // The last chunk, after everything was sent and only the commit was refused.
     if (chunk.length !== CHUNK_BYTES && bytes !== upload.size) return "has a gap";
     crc = crc32Combine(crc, chunk.crc32, chunk.length);
   }

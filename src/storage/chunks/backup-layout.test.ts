@@ -1,4 +1,4 @@
-// What a backup is called, where its chunks lie, and which files it takes.
+// Tests of a backup's name, the place of its chunks and the files that it takes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

@@ -1,17 +1,17 @@
-// Compares one chunk file with its row: length, checksum of every block, and whether the checksums fit together.
+// Compares one chunk file with its row: length, checksum of every block, and agreement of the checksums.
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { BLOCK_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import { crcOfBlocks } from "./content-checksums.ts";
 
-/** What a chunk's row says of its file. */
+/** A chunk's row. */
 export interface ChunkFacts {
   readonly length: number;
   readonly crc32: number;
   readonly blockCrcs: Uint8Array;
 }
 
-/** What is wrong with the checksums in a chunk's row, in words; undefined when they fit together. */
+/** Says why the checksums in a chunk's row contradict each other; undefined when they agree. */
 export function checksumProblem({ blockCrcs, length, crc32: whole }: ChunkFacts): string | undefined {
   if (blockCrcs.byteLength !== Math.ceil(length / BLOCK_BYTES) * 4) return "has not one checksum per block";
   return crcOfBlocks(blockCrcsOf(blockCrcs), length) === whole
@@ -19,7 +19,7 @@ export function checksumProblem({ blockCrcs, length, crc32: whole }: ChunkFacts)
     : "has checksums that do not fit together";
 }
 
-/** What is wrong with the length of a chunk's file, in words. */
+/** Says what is wrong with the length of a chunk's file. */
 export function lengthProblem(path: string, length: number): string | undefined {
   const file = statSync(path, { throwIfNoEntry: false });
   if (file === undefined) return "has no file";
@@ -27,8 +27,8 @@ export function lengthProblem(path: string, length: number): string | undefined 
 }
 
 /**
- * Reads a chunk's file block by block and compares; yields the bytes read after each block, and returns what is wrong, in words. Throws
- * only when the file cannot be opened for want of descriptors or memory.
+ * Reads a chunk's file block by block and compares it; yields the bytes read after each block. Returns what
+ * is wrong. Throws only when the file cannot be opened for want of descriptors or memory.
  */
 export function* blockProblems(path: string, facts: ChunkFacts): Generator<number, string | undefined> {
   const crcs = blockCrcsOf(facts.blockCrcs);
@@ -56,7 +56,7 @@ export function* blockProblems(path: string, facts: ChunkFacts): Generator<numbe
   }
 }
 
-/** What is wrong with the bytes of a chunk's file, in words. */
+/** Says what is wrong with the bytes of a chunk's file. */
 export function bytesProblem(path: string, facts: ChunkFacts): string | undefined {
   const blocks = blockProblems(path, facts);
   for (;;) {

@@ -1,4 +1,4 @@
-// Names of chunk files: what may be one, where it lies, and the order in which directories are filled.
+// Tests of chunk file names: validity, directory, and the order in which directories are filled.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CHUNK_DIRECTORIES, chunkPath, directoryOfChunk, isChunkName, nextDirectory } from "./chunk-names.ts";

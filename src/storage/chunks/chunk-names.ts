@@ -1,4 +1,4 @@
-// Where chunk files lie: names that tell nothing, in 256 directories that are used one after the other.
+// Names and directories of chunk files: random names in 256 directories, filled one after the other.
 import { join } from "node:path";
 
 /** Directory of the chunk files inside the data directory. */
@@ -12,7 +12,7 @@ export const CHUNK_NAME_RANDOM_BYTES = 15;
 
 const CHUNK_NAME = /^[0-9a-f]{32}$/;
 
-/** True for what may be a chunk file's name: 32 hexadecimal digits. */
+/** True for a valid chunk file name: 32 hexadecimal digits. */
 export function isChunkName(name: string): boolean {
   return CHUNK_NAME.test(name);
 }
@@ -27,7 +27,7 @@ export function chunkPath(dataDirectory: string, name: string): string {
   return join(dataDirectory, CHUNKS_DIRECTORY, directoryOfChunk(name), name);
 }
 
-/** The directory that is used after this one. */
+/** The directory to fill after this one. */
 export function nextDirectory(directory: string | undefined): string {
   const number = directory === undefined ? 0 : (Number.parseInt(directory, 16) + 1) % 256;
   return CHUNK_DIRECTORIES[number] ?? "00";

@@ -1,4 +1,4 @@
-// Tests that chunks stay pinned as long as any list with them is read.
+// Tests that chunks stay pinned as long as a list with them is read.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ChunkList, ChunkPins, chunkIdAt } from "./chunk-pins.ts";

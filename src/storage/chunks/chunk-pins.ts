@@ -1,12 +1,15 @@
-// Which chunks are being read: their files stay until the last reader has closed, whatever happens to their rows.
+// Counts readers of chunks: a chunk's file stays until its last reader has closed, even without its row.
 
-/** The chunk list of one version of one file, shared by all who read it; as long as its chunks, not as its holes. */
+/**
+ * The chunk list of one version of a file, shared by its readers; its length is the number of chunks without
+ * holes.
+ */
 export interface ChunkList {
-  /** Positions of the chunks that there are, in order. */
+  /** Positions of the chunks in the file, ascending. */
   readonly positions: Float64Array;
   /** Their ids. */
   readonly chunkIds: Float64Array;
-  /** True once its chunks were found to give the checksum of the file. */
+  /** True once the checksums of its chunks were found to give the checksum of the file. */
   isChecked?: boolean;
 }
 
@@ -28,18 +31,18 @@ export function chunkIdAt({ positions, chunkIds }: ChunkList, position: number):
   return positions[low] === position ? chunkIds[low] : undefined;
 }
 
-/** Counts readers per chunk. As large as what is being read: callers bound their streams. */
+/** Counts readers per chunk. Its size follows the open reads, which callers bound. */
 export class ChunkPins {
   readonly #lists = new Map<string, SharedList>();
   readonly #counts = new Map<number, number>();
   #released: (chunkIds: readonly number[]) => void = () => undefined;
 
-  /** Calls back with chunks that nobody reads any more. */
+  /** Calls back with chunks whose last reader has closed. */
   onReleased(callback: (chunkIds: readonly number[]) => void): void {
     this.#released = callback;
   }
 
-  /** Pins the list that belongs to the key, loading it for the first reader. */
+  /** Pins the list under the key, and loads it for the first reader. */
   pin(key: string, load: () => ChunkList): ChunkList {
     const known = this.#lists.get(key);
     if (known !== undefined) {

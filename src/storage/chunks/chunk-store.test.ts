@@ -1,4 +1,4 @@
-// Tests of how chunk files are named, settled and flushed together.
+// Tests of chunk files: names, settlement and shared flushes.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -64,7 +64,7 @@ test("who asks for a flush of a directory gets one that begins after the asking 
   for (let tries = 0; !isOpen() && tries < 1_000_000; tries++) {
     await new Promise((resolve) => setImmediate(resolve));
   }
-  // The flush that runs has opened the directory; only a new one notices that it is gone.
+  // The flush under way has opened the directory; only a new one notices that it is gone.
   rmSync(path, { recursive: true });
   const later = [store.flushDirectoriesOf([name]), store.flushDirectoriesOf([name])];
   await earlier;

@@ -1,4 +1,4 @@
-// The chunk files of a data directory as they are made: named, flushed together with their directories, unlinked.
+// Creates, flushes and unlinks the chunk files of a data directory.
 
 import { close, constants, fdatasync, fsync, open, unlink } from "node:fs";
 import { join } from "node:path";
@@ -22,17 +22,21 @@ const flushData = promisify(fdatasync);
 const flushAll = promisify(fsync);
 const unlinkFile = promisify(unlink);
 
-/** Two of the thread pool's four stay free for reads and writes while flushes wait for the disk. */
+/** Two of the thread pool's four threads stay free for reads and writes while flushes wait for the disk. */
 const FLUSHES_AT_ONCE = Math.max(2, Number(process.env["UV_THREADPOOL_SIZE"] ?? 4) - 2);
 
-/** Remembers, across a crash, in which directories files without rows may lie: the next start sweeps those. */
+/**
+ * Remembers, across a crash, the directories that may hold files without rows; the next start sweeps those.
+ */
 export interface OpenDirectories {
   /** Resolves when it is on stable storage. */
   open(directory: string): Promise<unknown>;
   close(directory: string): Promise<unknown>;
 }
 
-/** Names, flushes and unlinks chunk files. Any failed flush or close is told to `failed` and is final (A-06). */
+/**
+ * Names, flushes and unlinks chunk files. `failed` receives any failed flush or close, which is final (A-06).
+ */
 export class ChunkStore {
   readonly #directory: string;
   readonly #random: Random;
@@ -40,7 +44,7 @@ export class ChunkStore {
   readonly #failed: (reason: string) => void;
   readonly #flushes = new FairSlots({ what: "flushes", slots: FLUSHES_AT_ONCE });
   readonly #directoryFlushes = new Map<string, DirectoryFlush>();
-  /** Chunks that were named and are neither committed nor unlinked, by directory. */
+  /** By directory: chunks that have a name and are neither committed nor unlinked. */
   readonly #unsettled = new Map<string, number>();
   #current: string;
   #namedInTurn = 0;
@@ -48,7 +52,7 @@ export class ChunkStore {
 
   constructor(deps: {
     directory: string;
-    /** Directory below chunks/ that is remembered as open already. */
+    /** Directory below chunks/ that is already remembered as open. */
     firstDirectory: string;
     random: Random;
     openDirectories: OpenDirectories;
@@ -61,14 +65,14 @@ export class ChunkStore {
     this.#current = deps.firstDirectory;
   }
 
-  /** A new name, in the directory in use. Each must be settled once. */
+  /** Returns a new name in the current directory. Each must be settled once. */
   takeName(): string {
     if (++this.#namedInTurn >= CHUNKS_PER_DIRECTORY_TURN) this.#turn();
     this.#unsettled.set(this.#current, (this.#unsettled.get(this.#current) ?? 0) + 1);
     return this.#current + this.#random.bytes(CHUNK_NAME_RANDOM_BYTES).toString("hex");
   }
 
-  /** The named chunks have rows now, or files no more. */
+  /** Marks names as settled: the chunks have rows now, or no files any more. */
   settle(names: readonly string[]): void {
     for (const name of names) {
       const directory = directoryOfChunk(name);
@@ -79,12 +83,12 @@ export class ChunkStore {
       }
       this.#unsettled.delete(directory);
       if (directory === this.#current) continue;
-      // After a failure this is refused; start-up then sweeps a directory in vain.
+      // After a failure this call is refused; start-up then sweeps a directory in vain.
       this.#openDirectories.close(directory).catch(() => undefined);
     }
   }
 
-  /** Says that nothing is left to be swept at the next start, if that is so. */
+  /** Records that the next start has nothing to sweep, if that is so. */
   async close(): Promise<void> {
     if (this.#unsettled.size > 0) return;
     await this.#openDirectories.close(this.#current).catch(() => undefined);
@@ -94,12 +98,12 @@ export class ChunkStore {
     return chunkPath(this.#directory, name);
   }
 
-  /** Makes the file of a chunk; never one that exists. */
+  /** Creates the file of a chunk; refuses an existing one. */
   create(name: string): Promise<number> {
     return openFile(this.pathOf(name), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
   }
 
-  /** Puts a user's chunk on stable storage and closes it. Throws after telling of the failure; it is never tried again. */
+  /** Puts a user's chunk on stable storage and closes it. A failure is reported, thrown and never retried. */
   async flushAndClose(party: string, descriptor: number): Promise<void> {
     try {
       await this.#flushes.run(party, () => flushData(descriptor));
@@ -110,18 +114,18 @@ export class ChunkStore {
     }
   }
 
-  /** Closes a file that is going to be unlinked. */
+  /** Closes a file that the caller will unlink. */
   async discard(descriptor: number): Promise<void> {
     await closeFile(descriptor).catch(() => undefined);
   }
 
-  /** Puts the entries of these chunks' directories on stable storage; calls at the same time share a flush. */
+  /** Puts these chunks' directory entries on stable storage; concurrent calls share a flush. */
   async flushDirectoriesOf(names: readonly string[]): Promise<void> {
     const directories = new Set(names.map(directoryOfChunk));
     await Promise.all([...directories].map((directory) => this.#flushDirectory(directory)));
   }
 
-  /** Unlinks a chunk's file; one that is gone already is no error. */
+  /** Unlinks a chunk's file; a missing one is no error. */
   async unlink(name: string): Promise<void> {
     try {
       await unlinkFile(this.pathOf(name));
@@ -130,7 +134,9 @@ export class ChunkStore {
     }
   }
 
-  /** A flush that runs already may have begun before the caller's file was there: the caller shares the one after it. */
+  /**
+   * A flush under way may have begun before the caller's file existed: the caller shares the one after it.
+   */
   #flushDirectory(directory: string): Promise<void> {
     const running = this.#directoryFlushes.get(directory);
     if (running === undefined) {
@@ -173,7 +179,7 @@ export class ChunkStore {
     }
   }
 
-  /** Goes on to the next directory as soon as it is remembered as open; until then the present one is used on. */
+  /** Moves to the next directory once it is remembered as open; until then the present one stays in use. */
   #turn(): void {
     const following = this.#following;
     if (following === undefined) {
@@ -202,6 +208,6 @@ export class ChunkStore {
 
 interface DirectoryFlush {
   readonly promise: Promise<void>;
-  /** The flush after this one, once somebody waits for it. */
+  /** The flush after this one, once a caller waits for it. */
   next: Promise<void> | undefined;
 }

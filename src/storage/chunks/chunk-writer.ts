@@ -1,11 +1,12 @@
-// Writes one chunk file while its bytes arrive: several writes in flight, checksums per block, one flush at its end.
+// Writes one chunk file as its bytes arrive: several writes in flight, checksums per block, one flush at its
+// end.
 import { writev } from "node:fs";
 import { promisify } from "node:util";
 import type { ChunkStore } from "./chunk-store.ts";
 
 const writeBuffers = promisify(writev);
 
-/** A chunk file that lies complete on stable storage and has no row yet. */
+/** A complete chunk file on stable storage that has no row yet. */
 export interface NewChunk {
   readonly position: number;
   readonly name: string;
@@ -14,12 +15,12 @@ export interface NewChunk {
   readonly blockCrcs: Uint8Array;
 }
 
-/** A chunk file in the making. The first error stays and is given to every later call. */
+/** A chunk file under construction. Its first error is thrown by every later call. */
 export class ChunkWriter {
   readonly name: string;
   readonly position: number;
   readonly #store: ChunkStore;
-  /** The user for whom it is written. */
+  /** The user who pays for the write. */
   readonly #party: string;
   readonly #descriptor: Promise<number>;
   readonly #writes = new Set<Promise<void>>();
@@ -32,7 +33,7 @@ export class ChunkWriter {
     this.position = position;
     this.name = store.takeName();
     this.#descriptor = store.create(this.name);
-    // Whoever waits for a write or for the end learns of it.
+    // Callers that wait for a write or for the end receive the error.
     this.#descriptor.catch(() => undefined);
   }
 
@@ -52,13 +53,13 @@ export class ChunkWriter {
     await this.#descriptor;
   }
 
-  /** Puts everything on stable storage. Its directory is flushed by whoever commits. */
+  /** Puts the file on stable storage. The caller that commits flushes its directory. */
   finish(): Promise<void> {
     this.#finished ??= this.#finish();
     return this.#finished;
   }
 
-  /** Closes the file, whatever became of it, and removes it. */
+  /** Closes the file, even after an error, and removes it. */
   async discard(mayUnlink: boolean): Promise<void> {
     const descriptor = await this.#descriptor.catch(() => undefined);
     if (descriptor === undefined) return;
@@ -92,14 +93,14 @@ export class ChunkWriter {
     let written = 0;
     while (written < byteCount) {
       const { bytesWritten } = await writeBuffers(descriptor, rest, at + written);
-      // Only a full disk makes short writes; the next one then says so.
+      // Only a full disk makes short writes; the next write then fails.
       written += bytesWritten;
       if (written < byteCount) rest = behind(rest, bytesWritten);
     }
   }
 }
 
-/** Puts chunks on stable storage side by side with the entries of their directories: neither flush needs the other. */
+/** Flushes chunks and the entries of their directories concurrently: neither flush needs the other. */
 export async function finishChunks(store: ChunkStore, writers: readonly ChunkWriter[]): Promise<void> {
   if (writers.length === 0) return;
   const flushEntries = async (): Promise<void> => {
@@ -109,14 +110,14 @@ export async function finishChunks(store: ChunkStore, writers: readonly ChunkWri
   await Promise.all([flushEntries(), ...writers.map((writer) => writer.finish())]);
 }
 
-/** One little-endian number of four bytes per block. */
+/** Packs one little-endian number of four bytes per block. */
 export function packCrcs(crcs: readonly number[]): Uint8Array {
   const packed = Buffer.allocUnsafeSlow(crcs.length * 4);
   for (const [index, crc] of crcs.entries()) packed.writeUInt32LE(crc, index * 4);
   return new Uint8Array(packed.buffer, packed.byteOffset, packed.length);
 }
 
-/** What is left of slices without their first bytes. */
+/** Returns slices without their first bytes. */
 function behind(slices: readonly Buffer[], byteCount: number): Buffer[] {
   const rest: Buffer[] = [];
   let skip = byteCount;

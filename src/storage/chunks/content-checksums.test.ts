@@ -1,4 +1,4 @@
-// Checksums as content runs by: of message, block, chunk, file and list, each as if it had been read by itself.
+// Tests of streaming checksums of message, block, chunk, file and list: each as if it were read alone.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

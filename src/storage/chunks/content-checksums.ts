@@ -1,4 +1,4 @@
-// Checksums of content as it arrives: each byte is read once for its message, block, chunk and file.
+// Checksums of arriving content: each byte is read once for its message, block, chunk and file.
 
 import { crc32Combine } from "#base/crc32-combine.ts";
 import { BLOCK_BYTES } from "#base/limits.ts";
@@ -10,25 +10,25 @@ export interface ChunkChecksums {
   readonly blockCrcs: readonly number[];
 }
 
-/** Runs over content once. Slices must not cross the end of a chunk. */
+/** Computes all checksums in one run over the content. Slices must not cross the end of a chunk. */
 export class ContentChecksums {
   #fileCrc: number;
   #chunkLength = 0;
   #blockLength = 0;
-  /** Of the block so far, without the running segment. */
+  /** CRC-32 of the block so far, without the current segment. */
   #blockCrc = 0;
   #blockCrcs: number[] = [];
   #messageCrc = 0;
-  /** The bytes since the last border of a block or message. */
+  /** CRC-32 of the bytes since the last border of a block or message. */
   #segmentCrc = 0;
   #segmentLength = 0;
 
-  /** Goes on behind whole chunks with this checksum. */
+  /** Continues after whole chunks with this checksum. */
   constructor(fileCrc = 0) {
     this.#fileCrc = fileCrc;
   }
 
-  /** Bytes of the chunk in the making. */
+  /** Bytes of the current chunk so far. */
   get chunkLength(): number {
     return this.#chunkLength;
   }
@@ -69,7 +69,7 @@ export class ContentChecksums {
     return { crc32: chunkCrc, blockCrcs };
   }
 
-  /** CRC-32 of all chunks that were ended. */
+  /** CRC-32 of all ended chunks. */
   get fileCrc(): number {
     return this.#fileCrc;
   }

@@ -1,11 +1,11 @@
-// Tests of slots that are given in turns of users: the order, both sides of every bound, and those who do not wait for their turn.
+// Tests of round-robin slots: the order of users, both sides of every bound, and waits that are aborted.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FairSlots } from "./fair-slots.ts";
 
 const BOUNDS = { what: "things", slots: 2, slotsPerUser: 2, waiting: 100, waitingPerUser: 100 };
 
-/** Operations that end when they are told to, and the order in which they began. */
+/** Operations that end on request, and the order in which they began. */
 function held(slots: FairSlots): {
   begun: string[];
   run: (user: string, signal?: AbortSignal) => Promise<void>;

@@ -1,20 +1,21 @@
-// Lets a bounded number of operations run at once, and those who wait in turns of their users, so that nobody waits behind another's many.
+// Runs a bounded number of operations at once, round-robin over users, so that no user waits behind another's
+// many.
 import { GroveError } from "#base/errors.ts";
 import { FairQueue } from "#base/fair-queue.ts";
 
-/** How long a user who has too much waiting is asked to wait before the next try. */
+/** Retry delay in the refusal of a user who has too many operations waiting. */
 const RETRY_AFTER_MS = 1_000;
 
 /** Bounds of the slots. */
 export interface FairSlotsOptions {
-  /** What runs in them, in a refusal's words: "copies". */
+  /** The operations' name in a refusal: "copies". */
   readonly what: string;
   readonly slots: number;
-  /** Slots that one user may have at once; all of them where it is left out. */
+  /** Slots that one user may have at once; default: all. */
   readonly slotsPerUser?: number;
-  /** Operations that may wait, of all users; without it as many as there are callers, who then bound themselves. */
+  /** Operations of all users that may wait; unlimited by default, for callers that bound themselves. */
   readonly waiting?: number;
-  /** Those of one user. */
+  /** Operations of one user that may wait. */
   readonly waitingPerUser?: number;
 }
 
@@ -23,10 +24,10 @@ interface Waiting {
   readonly begin: () => void;
 }
 
-/** So many operations at once. A user's own run in the order of their coming; the node's own are those of "". */
+/** Bounded slots. A user's operations run in the order of arrival; "" stands for the node's own. */
 export class FairSlots {
   readonly #options: Required<FairSlotsOptions>;
-  /** By user, for those who run something. */
+  /** Operations under way by user. */
   readonly #runningOf = new Map<string, number>();
   readonly #line = new FairQueue<Waiting>();
   #running = 0;
@@ -43,8 +44,8 @@ export class FairSlots {
   }
 
   /**
-   * Runs the operation as soon as it is its turn. Throws RATE_LIMITED when too much of this user waits, OVERLOADED when too much of all
-   * does, and the signal's reason when that aborts before the turn has come.
+   * Runs the operation at its turn. Throws RATE_LIMITED when too much of this user waits, OVERLOADED when too
+   * much of all users does. Throws the signal's reason when that aborts before the turn.
    */
   async run<T>(user: string, operation: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
@@ -99,7 +100,7 @@ export class FairSlots {
     if (left > 0) this.#runningOf.set(user, left);
     else this.#runningOf.delete(user);
     this.#running--;
-    // No more users are passed over than have slots.
+    // At most as many users are passed over as have slots.
     const next = this.#line.shift((each) => this.#mayRun(each.user));
     if (next === undefined) return;
     this.#begin(next.user);

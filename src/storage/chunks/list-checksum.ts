@@ -1,4 +1,4 @@
-// The checksum of a large file as its list of chunks gives it: a list that lost, gained or exchanged chunks gives another.
+// The checksum of a large file from its list of chunks, which shows lost, added or exchanged chunks.
 import { crc32Combine, crc32OfZeros } from "#base/crc32-combine.ts";
 import { CHUNK_BYTES } from "#base/limits.ts";
 
@@ -9,7 +9,7 @@ export interface ListedChunk {
   readonly crc32: number;
 }
 
-/** Takes the chunks of one list in the order of their positions. */
+/** Takes the chunks of one list in ascending order of their positions. */
 export class ListChecksum {
   #crc = 0;
   #end = 0;
@@ -20,12 +20,12 @@ export class ListChecksum {
     this.#end = start + length;
   }
 
-  /** Where the last chunk ends in the file, in bytes. */
+  /** End of the last chunk in the file, in bytes. */
   get endBytes(): number {
     return this.#end;
   }
 
-  /** CRC-32 of a file of this size, which is not less than endBytes. */
+  /** CRC-32 of a file of this size, which must be at least endBytes. */
   crcOf(sizeBytes: number): number {
     return crcWithZeros(this.#crc, sizeBytes - this.#end);
   }

@@ -1,4 +1,4 @@
-// Chunk files that are kept open: no more than the limit save those in use, and opened anew after an error.
+// Tests of chunk files kept open: bounded except for those in use, and reopened after an error.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Chunk files kept open for reading: a bounded number, shared by all who read the same chunk.
+// Chunk files kept open for reading: a bounded number, shared by readers of the same chunk.
 import { close, constants, open } from "node:fs";
 import { promisify } from "node:util";
 
@@ -13,11 +13,14 @@ interface OpenFile {
   users: number;
 }
 
-/** Opens chunk files on demand and closes those unused for longest. Chunk files never change, so a descriptor serves for good. */
+/**
+ * Opens chunk files on demand and closes the least recently used. Chunk files never change, so descriptors
+ * stay valid.
+ */
 export class OpenChunkFiles {
   readonly #pathOf: (name: string) => string;
   readonly #limit: number;
-  /** In order of their last use. */
+  /** In order of last use. */
   readonly #files = new Map<string, OpenFile>();
 
   constructor(pathOf: (name: string) => string, limit: number = OPEN_CHUNK_FILES) {
@@ -25,7 +28,7 @@ export class OpenChunkFiles {
     this.#limit = limit;
   }
 
-  /** Lets the operation use the chunk's file; it stays open until then. */
+  /** Runs the operation on the chunk's file, which stays open until it ends. */
   async use<T>(name: string, operation: (descriptor: number) => Promise<T>): Promise<T> {
     const file = this.#files.get(name) ?? {
       descriptor: openFile(this.#pathOf(name), constants.O_RDONLY),
@@ -37,7 +40,7 @@ export class OpenChunkFiles {
     try {
       return await operation(await file.descriptor);
     } catch (error) {
-      // The next reader opens it anew.
+      // The next reader reopens it.
       if (this.#files.get(name) === file) this.#drop(name, file);
       throw error;
     } finally {
@@ -47,7 +50,7 @@ export class OpenChunkFiles {
     }
   }
 
-  /** Closes what is open and unused; what is in use is closed by its last user. */
+  /** Closes unused files; the last user of each other one closes it. */
   closeAll(): void {
     for (const [name, file] of this.#files) this.#drop(name, file);
   }
@@ -73,7 +76,7 @@ export class OpenChunkFiles {
   }
 
   #close(file: OpenFile): void {
-    // Reading loses nothing by a failed close.
+    // A failed close loses nothing for a reader.
     file.descriptor.then(closeFile).catch(() => undefined);
   }
 }

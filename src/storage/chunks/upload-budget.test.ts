@@ -1,4 +1,4 @@
-// The budget of all uploads: both sides of it, who is woken and when, and how much each gathers.
+// Tests of the upload budget: both sides of the limit, the wake-ups, and the gathered bytes per upload.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

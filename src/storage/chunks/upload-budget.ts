@@ -1,25 +1,28 @@
-// How much of all uploads together, and of one user's, may be on its way to the disk.
+// Bounds the bytes in flight to the disk, of all uploads together and of one user's.
 
 /** Bytes of all uploads together that may be on their way to the disk before their senders have to wait. */
 export const UPLOADS_IN_FLIGHT_BYTES = 33_554_432;
-/** And for those of one user. */
+/** The same for the uploads of one user. */
 export const UPLOADS_IN_FLIGHT_BYTES_PER_USER = 8_388_608;
-/** Bytes that all uploads together gather before they write; each gathers its share, within the two limits below. */
+/**
+ * Bytes that all uploads together gather before they write; each gathers its share, within the two limits
+ * below.
+ */
 export const UPLOADS_GATHERED_BYTES = 16_777_216;
 /** Smallest disk write of an upload, except its last. */
 export const UPLOAD_GATHER_MIN_BYTES = 65_536;
 /** Slices of an upload are gathered up to this size while its disk write before is still running. */
 export const UPLOAD_GATHER_BYTES = 524_288;
 
-/** A user's part of it, as each of their uploads sees it. */
+/** The budget as one user's uploads see it. */
 export interface UploadShare {
   /** True when senders have to wait. */
   readonly isSpent: boolean;
-  /** How much one upload gathers before it writes: less, the more there are. */
+  /** Bytes that one upload gathers before it writes; fewer, the more uploads there are. */
   readonly gatherBytes: number;
-  /** An upload has begun. */
+  /** Registers the start of an upload. */
   begin(): void;
-  /** An upload has ended. */
+  /** Registers the end of an upload. */
   end(): void;
   take(byteCount: number): void;
   give(byteCount: number): void;
@@ -27,14 +30,14 @@ export interface UploadShare {
   whenFree(wake: () => void): void;
 }
 
-/** Counts bytes in flight and wakes those who wait for fewer. */
+/** Counts bytes in flight and wakes waiting senders as they fall. */
 export class UploadBudget {
   #bytesInFlight = 0;
   #openUploads = 0;
   readonly #users = new Map<string, UserShare>();
   readonly #waiting = new Map<() => void, UserShare>();
 
-  /** The part of a user, who has one as long as uploads of theirs are open. */
+  /** The share of a user, kept while uploads of that user are open. */
   shareOf(user: string): UploadShare {
     const share = this.#users.get(user) ?? new UserShare(user, this);
     this.#users.set(user, share);
@@ -50,7 +53,7 @@ export class UploadBudget {
     return Math.min(UPLOAD_GATHER_BYTES, Math.max(UPLOAD_GATHER_MIN_BYTES, share));
   }
 
-  /** Users of whom something is open. */
+  /** Users with open uploads. */
   get users(): number {
     return this.#users.size;
   }

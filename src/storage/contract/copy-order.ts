@@ -1,7 +1,7 @@
-// What a copy is asked: what goes where, decided anew whenever it matters.
+// The request of a copy: source, target and limits, decided again at each step that matters.
 import type { ChangeContext, InodeId } from "./inode.ts";
 
-/** What is copied where, as the permission check sees it at one moment. */
+/** Source and target of a copy, as the permission check sees them at one moment. */
 export interface CopyTarget extends ChangeContext {
   readonly sourceId: InodeId;
   readonly parentId: InodeId;
@@ -11,16 +11,18 @@ export interface CopyTarget extends ChangeContext {
 
 /** One copy. */
 export interface CopyOrder {
-  /** Whose share of all copies it takes a place of. */
+  /** User whose share of the copy slots it takes. */
   readonly by: string;
-  /** Decides anew; asked before the copy begins and before it comes into sight, and again when a share or a move comes between. */
+  /**
+   * Decides again: before the copy begins, before it becomes visible, and after a share or a move in between.
+   */
   readonly target: () => CopyTarget;
-  /** Bytes that were claimed for it; a source that grows beyond them while it is copied ends it with OVERLOADED. */
+  /** Bytes claimed for the copy; a source that grows beyond them meanwhile ends it with OVERLOADED. */
   readonly maxBytes: number;
-  /** Inodes that were claimed for it; the same. */
+  /** Inodes claimed for the copy, with the same rule. */
   readonly maxInodes: number;
-  /** Asked before each slice is made; what it throws ends the copy. */
+  /** Called before each slice; an error that it throws ends the copy. */
   readonly mayGoOn: () => void;
-  /** Ends it when its caller has left or has no time any more: nothing of it stays. */
+  /** Ends the copy when its caller has left or its deadline has passed; nothing of it stays. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -1,4 +1,4 @@
-// Ids and etags of inodes as text: the quick way writes what a number's own does.
+// Tests that the fast text form of inode ids and etags equals that of numbers.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

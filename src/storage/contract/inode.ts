@@ -1,12 +1,12 @@
-// What storage is about, in its smallest parts: inodes, what a root holds, what a change is and does.
+// The smallest types of storage: inodes, a root's usage, and changes.
 
-/** Number of an inode; its root's number is in the upper bits, so that it tells nothing about other users. */
+/** Number of an inode; its upper bits are its root's number, so that it reveals nothing about other users. */
 export type InodeId = number;
 
-/** What an inode is. There are no symbolic links (decision D13). */
+/** Kind of an inode. There are no symbolic links (decision D13). */
 export type InodeKind = "file" | "directory";
 
-/** One file or directory at one moment. */
+/** State of a file or directory at one moment. */
 export interface Inode {
   readonly id: InodeId;
   /** Undefined for the root directory. */
@@ -21,18 +21,22 @@ export interface Inode {
   readonly mtimeMs: number;
   readonly ctimeMs: number;
   /**
-   * Grows with every change of the inode's content or attributes; the etag is made of id and version. An entry that comes or goes moves
-   * its directory's version and times as POSIX does; the sizes of directories follow what is below them without moving either.
+   * Grows with every change of the inode's content or attributes; id and version make the etag. An entry that
+   * comes or goes moves its directory's version and times as POSIX does. Directory sizes follow the content
+   * below and move neither.
    */
   readonly version: number;
   /** CRC-32 (IEEE) of a file's whole content, 0 for a directory. */
   readonly crc32: number;
   readonly createdBy: string;
-  /** True from when stored bytes were found not to match their checksum until the content is replaced; reads are CORRUPT meanwhile. */
+  /**
+   * True once stored bytes do not match their checksum, until the content is replaced; reads are CORRUPT
+   * meanwhile.
+   */
   readonly damaged: boolean;
 }
 
-/** What a root holds; part of the same transaction as every change of the namespace. */
+/** Usage of a root; updated in the same transaction as every change of the namespace. */
 export interface Usage {
   readonly liveBytes: number;
   readonly trashBytes: number;
@@ -45,8 +49,8 @@ export interface Usage {
 }
 
 /**
- * Thrown by a change when the root's accessVersion is no longer the one that the caller's permission check saw, or when the path that was
- * followed leads elsewhere by now, or when more would be made than was claimed: check again and repeat.
+ * Thrown when a change's permission check is outdated: check again and repeat. The root's accessVersion has
+ * changed, the path leads elsewhere, or more would be made than was claimed.
  */
 export class StaleAccessError extends Error {
   override readonly name = "StaleAccessError";
@@ -59,39 +63,45 @@ export interface ChangeContext {
   readonly accessVersion: number | undefined;
   /** Username of the caller. */
   readonly by: string;
-  /** The path that was followed to what is changed or made, absolute in its root; undefined when the change is of an inode, wherever it is. */
+  /**
+   * Absolute path in the root that was followed to the target; undefined for a change of an inode,
+   * independent of its place.
+   */
   readonly at?: string | undefined;
-  /** How many inodes it may make, as its caller has claimed them; a change that would make more is stale. Undefined for any number. */
+  /** Inodes that the caller has claimed; a change that would make more is stale. Undefined for no limit. */
   readonly maxInodes?: number | undefined;
 }
 
-/** What a change has put into the owner's trash, since somebody other than the owner replaced or cut it (decision D13). */
+/** Content that a user other than the owner replaced or cut, now in the owner's trash (decision D13). */
 export interface KeptItem {
-  /** Of the item in the trash. */
+  /** Id of the item in the trash. */
   readonly id: string;
   readonly originalPath: string;
   readonly sizeBytes: number;
   readonly inodeCount: number;
 }
 
-/** What a change did. */
+/** Result of a change. */
 export interface Change {
   readonly inode: Inode;
   /** The root's usage right after this change. */
   readonly usage: Usage;
-  /** How much this change alone added to live + trash + staging bytes; negative when it freed. */
+  /** Bytes that this change alone added to live + trash + staging; negative when it freed. */
   readonly usedDeltaBytes: number;
-  /** How much it alone added to the inodes that are live or in the trash. */
+  /** Inodes that this change alone added, live or in the trash. */
   readonly inodeDelta: number;
   readonly kept?: KeptItem | undefined;
 }
 
-/** The answer to a change, with how much it added to the inodes that the root holds, live or in the trash, and what it has kept there. */
+/**
+ * The answer to a change, with the inodes that it added, live or in the trash, and the item that it kept
+ * there.
+ */
 export type Counted<T> = T extends { readonly usedDeltaBytes: number }
   ? T & { readonly inodeDelta: number; readonly kept?: KeptItem | undefined }
   : T;
 
-/** Where a finished upload goes. */
+/** Target of a finished upload. */
 export interface UploadTarget extends ChangeContext {
   readonly parentId: InodeId;
   readonly name: string;
@@ -103,21 +113,25 @@ export interface UploadTarget extends ChangeContext {
 }
 
 /**
- * One upload being received. Content arrives in messages of any length; every byte is read once for its checksums. Nothing is visible
- * or counted before commit, and a crash before commit leaves nothing that start-up does not sweep.
+ * Receives one upload, in messages of any length; each byte is read once for its checksums. Nothing is
+ * visible or counted before commit, and start-up sweeps the remains of a crash before it.
  */
 export interface UploadSink {
   /** Bytes received so far. */
   readonly receivedBytes: number;
   /** Starts the next message's checksum. */
   beginMessage(): void;
-  /** Takes a slice, which the caller must not change afterwards. A promise is returned only when the disk is behind: await it. */
+  /**
+   * Takes a slice, which the caller must not change afterwards. Returns a promise only when the disk is
+   * behind: await it.
+   */
   write(slice: Buffer): Promise<void> | undefined;
   /** CRC-32 (IEEE) of the bytes since beginMessage. */
   endMessage(): number;
   /**
-   * Puts all content on stable storage, then into the namespace in one transaction. Resolves when both are durable. After a refusal (a
-   * stale access version, a taken name) it may be called again with another target; whoever gives up calls abort.
+   * Puts all content on stable storage, then into the namespace in one transaction. Resolves when both are
+   * durable. After a refusal (a stale access version, a taken name) another target may follow; otherwise the
+   * caller must abort.
    */
   commit(target: UploadTarget): Promise<Change>;
   /** Drops everything received. Resolves when no trace is left. */
@@ -126,7 +140,7 @@ export interface UploadSink {
 
 /** The id of an inode as text, in base 36. */
 export function inodeIdText(id: InodeId): string {
-  // Above 2^31 a number's own toString(36) takes the slow way of fractions; listings call this a thousand times.
+  // Above 2^31, toString(36) takes the slow path of fractions; a listing calls this a thousand times.
   if (id < 2 ** 31) return id.toString(36);
   const low = id % BASE36_LOW;
   return Math.floor(id / BASE36_LOW).toString(36) + low.toString(36).padStart(5, "0");
@@ -134,7 +148,7 @@ export function inodeIdText(id: InodeId): string {
 
 const BASE36_LOW = 36 ** 5;
 
-/** The etag of an inode's present version. */
+/** The etag of an inode's current version. */
 export function etagOf(inode: Pick<Inode, "id" | "version">): string {
   return `${inodeIdText(inode.id)}-${inode.version.toString(36)}`;
 }

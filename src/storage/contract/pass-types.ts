@@ -1,15 +1,15 @@
-// What the thread of a pass over everything stored tells the main thread, and what is kept of every such pass.
+// Messages from the thread of a background pass to the main thread, and the record of every such pass.
 
-/** What goes through everything stored again and again; also the key of the table `meta` below which its record is kept. */
+/** The background passes; also the key of a pass's record in the table `meta`. */
 export type PassName = "scrub" | "recount";
 
-/** What is kept in the database: the pass under way, and when the last was ended; more is the job's own. */
+/** Record in the database: the pass under way, and the end of the last one; the job adds its own fields. */
 export interface PassRecord<Pass> {
   readonly pass: Pass | undefined;
   readonly lastEndedAtMs: number | undefined;
 }
 
-/** From a pass's thread. */
+/** Message from a pass's thread. */
 export type PassMessage<Pass, Found> =
   | { readonly kind: "progress"; readonly pass: Pass }
   | { readonly kind: "found"; readonly found: Found }

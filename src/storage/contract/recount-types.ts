@@ -1,14 +1,14 @@
-// What the recount's thread is told and finds, and what is kept of a pass over a restart.
+// Input and findings of the recount's thread, and the record of a pass that survives a restart.
 import type { PassName, PassRecord } from "./pass-types.ts";
 
-/** Key of the table `meta` below which the record of recounts is kept. */
+/** Key of the record of recounts in the table `meta`. */
 export const RECOUNT_KEY: PassName = "recount";
 
-/** Sums over the counters that a pass has found wrong. */
+/** Sums over the counters that a pass found wrong. */
 export interface Drift {
-  /** Bytes that are counted wrongly: what one counter has too many and the one above it too few counts once. */
+  /** Wrongly counted bytes: a surplus in one counter and a deficit in the one above it count once. */
   readonly bytes: number;
-  /** Counters that differ from what they count, whether they count bytes, files or entries. A directory is one. */
+  /** Counters of bytes, files or entries that differ from what they count. A directory is one. */
   readonly counters: number;
   /** By how many bytes directories differ from their entries. */
   readonly directoryBytes: number;
@@ -20,31 +20,34 @@ export interface Drift {
   readonly stagingBytes: number;
 }
 
-/** How far a pass has come. Roots are counted one after the other, and at last the counters of the whole data directory. */
+/** Progress of a pass. It counts root after root, and at last the counters of the whole data directory. */
 export interface RecountPass {
   readonly startedAtMs: number;
-  /** Number of the root that is being counted, or was last. */
+  /** Number of the current or last root. */
   readonly root: number;
-  /** Last inode of that root when its turn came: what is newer is left to the next pass. 0 while no root is begun. */
+  /**
+   * Last inode of that root when its turn came; newer ones are left to the next pass. 0 before a root is
+   * begun.
+   */
   readonly lastId: number;
-  /** Its last inode that was looked at. */
+  /** Last inode of that root that was read. */
   readonly position: number;
-  /** Bytes that counters of this root have too many. */
+  /** Surplus bytes in counters of this root. */
   readonly surplusBytes: number;
-  /** Bytes that counters of this root have too few. */
+  /** Missing bytes in counters of this root. */
   readonly deficitBytes: number;
   /** See Offsets. */
   readonly inodesOff: number;
   /** See Offsets. */
   readonly trashOff: number;
-  /** Roots that are done. */
+  /** Roots that are finished. */
   readonly roots: number;
   /** Rows that were read. */
   readonly rows: number;
   readonly drift: Drift;
 }
 
-/** What is kept in the database: the pass under way, and the last that was ended. */
+/** Record in the database: the pass under way, and the last finished one. */
 export interface RecountRecord extends PassRecord<RecountPass> {
   readonly lastRoots: number;
   readonly lastRows: number;
@@ -54,19 +57,19 @@ export interface RecountRecord extends PassRecord<RecountPass> {
 /** Bounds of the recount. */
 export interface RecountSettings {
   readonly rowsPerSecond: number;
-  /** From the end of a pass to the start of the next. */
+  /** Pause between two passes. */
   readonly pauseMs: number;
 }
 
-/** What the recount is doing, and what it has found. */
+/** State and findings of the recount. */
 export interface RecountState extends RecountRecord {
-  /** False when nobody has started it, and between two passes. */
+  /** False before it is started, and between two passes. */
   readonly isRunning: boolean;
-  /** What the last pass and the one under way have found; undefined before anything was counted to its end or found wrong. */
+  /** Drift found by the last pass and the current one; undefined before a pass has ended or found any. */
   readonly drift: Drift | undefined;
 }
 
-/** What the recount's thread is started with. */
+/** Start data of the recount's thread. */
 export interface RecountWorkerData {
   readonly databasePath: string;
   readonly rowsPerSecond: number;
@@ -77,9 +80,9 @@ export interface RecountWorkerData {
 export interface RecountFinding {
   /** Owner of the root; undefined for a counter of the whole data directory. */
   readonly owner: string | undefined;
-  /** What is counted, in words. */
+  /** Name of the counter for the log. */
   readonly counter: string;
-  /** The directory or upload that it is about. */
+  /** The directory or upload with the counter. */
   readonly id: number | undefined;
   readonly said: number;
   readonly is: number;

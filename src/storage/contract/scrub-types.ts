@@ -1,21 +1,21 @@
-// What the scrub's thread is told and finds, and what is kept of a pass over a restart.
+// Input and findings of the scrub's thread, and the record of a pass that survives a restart.
 
 import type { PassRecord } from "./pass-types.ts";
 
-/** How far a pass has come. Chunks are read first, then small files, then the database is checked as a whole. */
+/** Progress of a pass: first all chunks, then small files, then the database as a whole. */
 export interface ScrubPass {
   readonly startedAtMs: number;
   readonly part: "chunks" | "files" | "database";
   /** Number of the last chunk or inode that was read in this part. */
   readonly position: number;
-  /** Chunks that came after the pass began are left to the next one. */
+  /** Newest chunk at the start of the pass; newer ones are left to the next pass. */
   readonly lastChunk: number;
   readonly readBytes: number;
-  /** Damaged chunks and small files met, whether they were known or not. */
+  /** Damaged chunks and small files found, known ones included. */
   readonly found: number;
 }
 
-/** What is kept in the database: the pass under way, and the last that was ended. */
+/** Record in the database: the pass under way, and the last finished one. */
 export interface ScrubRecord extends PassRecord<ScrubPass> {
   readonly lastReadBytes: number;
   readonly lastFound: number;
@@ -25,17 +25,17 @@ export interface ScrubRecord extends PassRecord<ScrubPass> {
 export interface ScrubSettings {
   /** Bytes read per second, above 0. */
   readonly bytesPerSecond: number;
-  /** From the end of a pass to the start of the next. */
+  /** Pause between two passes. */
   readonly pauseMs: number;
 }
 
-/** What the scrub is doing. */
+/** State of the scrub. */
 export interface ScrubState extends ScrubRecord {
-  /** False when nobody has started it, and between two passes. */
+  /** False before it is started, and between two passes. */
   readonly isRunning: boolean;
 }
 
-/** What the scrub's thread is started with. */
+/** Start data of the scrub's thread. */
 export interface ScrubWorkerData {
   readonly directory: string;
   readonly databasePath: string;
@@ -43,10 +43,10 @@ export interface ScrubWorkerData {
   readonly pass: ScrubPass;
 }
 
-/** Stored bytes whose damage is to be marked. */
+/** Stored bytes to be marked as damaged. */
 export type DamagedBytes =
   | { readonly kind: "chunk"; readonly chunkId: number; readonly problem: string }
   | { readonly kind: "file"; readonly fileId: number; readonly version: number; readonly problem: string };
 
-/** What the scrub has found wrong. */
+/** Finding of the scrub. */
 export type ScrubFinding = DamagedBytes | { readonly kind: "database"; readonly problem: string };

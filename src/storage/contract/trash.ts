@@ -1,21 +1,21 @@
-// The trash of a root as callers see it: items that were put away whole, and what becomes of them (D14).
+// The trash of a root for callers: whole items that can be restored or purged (D14).
 import type { Change, ChangeContext, Counted, InodeId, InodeKind, Usage } from "./inode.ts";
 
-/** A share that an item of the trash had; it counts no more, and can be given again after a restore. */
+/** A former share of an item in the trash; it has no effect, and can be given again after a restore. */
 export interface FormerShare {
   /** Names below the item; empty for the item itself. */
   readonly names: readonly string[];
   readonly username: string;
 }
 
-/** One item: a file, or a folder with all that is in it. */
+/** One item: a file, or a folder with everything in it. */
 export interface TrashItem {
   /** Begins with the time, so that ids sort by it. */
   readonly id: string;
   readonly kind: InodeKind;
   readonly originalPath: string;
   readonly sizeBytes: number;
-  /** Itself included. */
+  /** The item included. */
   readonly inodeCount: number;
   readonly trashedAtMs: number;
   /** Username. */
@@ -26,7 +26,7 @@ export interface TrashItem {
 
 /** An item in a listing. */
 export interface ListedTrashItem extends TrashItem {
-  /** True when the folder that it was in is (again) there. */
+  /** True when its former folder exists (again). */
   readonly parentExists: boolean;
 }
 
@@ -36,17 +36,17 @@ export interface TrashPage {
   readonly nextPageToken: string | undefined;
 }
 
-/** Which items of a root's trash are asked for. */
+/** Selects items of a root's trash. */
 export interface TrashQuery {
   readonly limit: number;
   readonly pageToken: string;
   /** Only this item. */
   readonly id?: string;
-  /** Only what was at this path. */
+  /** Only items from this path. */
   readonly originalPath?: string;
 }
 
-/** What a purge needs to know of an item. */
+/** The facts of an item that a purge needs. */
 export interface TrashHead {
   readonly owner: string;
   readonly id: string;
@@ -54,7 +54,7 @@ export interface TrashHead {
   readonly sizeBytes: number;
 }
 
-/** An item that is gone for good. */
+/** A purged item. */
 export interface PurgedItem {
   readonly id: string;
   readonly originalPath: string;
@@ -62,7 +62,7 @@ export interface PurgedItem {
   readonly inodeCount: number;
 }
 
-/** What went into the trash. */
+/** Result of a trash operation. */
 export interface Trashed {
   readonly item: TrashItem;
   readonly usage: Usage;
@@ -70,14 +70,14 @@ export interface Trashed {
   readonly usedDeltaBytes: number;
 }
 
-/** What came out of it. */
+/** Result of a restore. */
 export interface Restored extends Change {
-  /** Names from the root down to where it is now. */
+  /** Names from the root down to the new place. */
   readonly names: readonly string[];
   readonly formerShares: readonly FormerShare[];
 }
 
-/** What a purge removed. */
+/** Result of a purge. */
 export interface TrashPurge {
   readonly items: readonly PurgedItem[];
   readonly freedBytes: number;
@@ -85,16 +85,17 @@ export interface TrashPurge {
   readonly usedDeltaBytes: number;
 }
 
-/** The part of Storage that is about the trash. */
+/** The trash operations of Storage. */
 export interface TrashStorage {
   /**
-   * Takes an inode with all that is below it out of the tree, in a time that does not depend on how much that is. Nothing in it can be
-   * reached by any path from then on; its shares are taken back. BAD_ARGUMENT for the root directory itself.
+   * Moves an inode and everything below it to the trash, in the same time at any size. From then on no path
+   * reaches it, and its shares are taken back. BAD_ARGUMENT for the root directory itself.
    */
   trash(change: ChangeContext & { inodeId: InodeId }): Promise<Counted<Trashed>>;
   /**
-   * Puts an item back: to the given names below the root, or to where it was. Missing folders on the way are made. Throws NO_SUCH_PATH for
-   * an item that is not there, NOT_DIRECTORY when a file lies on the way, PATH_EXISTS, and what a replacing rename is refused with.
+   * Restores an item to the given names below the root, or to its former place. Makes missing folders on the
+   * way. Throws NO_SUCH_PATH for a missing item, NOT_DIRECTORY when a file lies on the way, PATH_EXISTS, and
+   * the refusals of a replacing rename.
    */
   restore(
     change: ChangeContext & {
@@ -103,20 +104,20 @@ export interface TrashStorage {
       onConflict: "fail" | "rename" | "replace";
     },
   ): Promise<Restored>;
-  /** Removes at most TRASH_PURGE_BATCH items for good; those that are not there are passed over. */
+  /** Removes at most TRASH_PURGE_BATCH items for good; missing ones are skipped. */
   purgeTrash(purge: { owner: string; trashIds: readonly string[] }): Promise<Counted<TrashPurge>>;
-  /** One page of a root's trash. Throws NO_SUCH_PATH for no root, BAD_ARGUMENT for a foreign token. */
+  /** One page of a root's trash. Throws NO_SUCH_PATH for a missing root, BAD_ARGUMENT for a foreign token. */
   listTrash(owner: string, query: TrashQuery): TrashPage;
   /** Items of all roots that were trashed before a time, the oldest first. */
   trashBefore(timeMs: number, limit: number): TrashHead[];
-  /** The same of one root. */
+  /** Items of one root that were trashed before a time, the oldest first. */
   oldestTrash(owner: string, beforeMs: number, limit: number): TrashHead[];
 }
 
-/** The id of what is trashed at a time: sorts by time, then by inode. */
+/** The id of an item trashed at a time: sorts by time, then by inode. */
 export function trashIdOf(timeMs: number, inodeText: string): string {
   return `${Math.max(0, timeMs).toString(36).padStart(TIME_DIGITS, "0")}-${inodeText}`;
 }
 
-/** Enough for 3,000 years of milliseconds. */
+/** Enough for 3,000 years in milliseconds. */
 const TIME_DIGITS = 9;

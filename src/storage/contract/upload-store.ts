@@ -1,7 +1,7 @@
 // Resumable uploads as storage keeps them: staged content that outlives streams and restarts (decision D15).
 import type { Change, ChangeContext, Counted, UploadSink, UploadTarget, Usage } from "./inode.ts";
 
-/** What a resumable upload is going to be; fixed when it begins. */
+/** A new resumable upload; its fields are fixed when it begins. */
 export interface NewUpload extends ChangeContext {
   readonly uploadId: string;
   /** Canonical path inside the root, "/" first. */
@@ -12,30 +12,32 @@ export interface NewUpload extends ChangeContext {
   readonly mtimeMs: number;
 }
 
-/** A resumable upload and how far it has come on stable storage. */
+/** A resumable upload and its progress on stable storage. */
 export interface StoredUpload extends Omit<NewUpload, "accessVersion"> {
-  /** Whole chunks that lie on stable storage, or everything once all was sent: where a stream goes on. */
+  /**
+   * Bytes on stable storage, as whole chunks, or the full size once all was sent: a stream continues here.
+   */
   readonly stagedBytes: number;
-  /** When it began or last moved, on the clock of `UploadStore.nowMs`. */
+  /** When it began or last advanced, on the clock of `UploadStore.nowMs`. */
   readonly touchedAtMs: number;
 }
 
-/** What staging or dropping content did to its root. */
+/** Effect of staging or dropping content on its root. */
 export interface StagingChange {
   readonly usage: Usage;
   readonly usedDeltaBytes: number;
 }
 
 /**
- * The sink of one stream of a resumable upload. Whole chunks are staged as they become durable, once their message was accepted; abort
- * drops the upload with all that was staged, suspend keeps it.
+ * The sink of one stream of a resumable upload. Whole chunks are staged once they are durable and their
+ * message was accepted. Abort drops the upload with everything staged, suspend keeps it.
  */
 export interface ResumableSink extends UploadSink {
-  /** The bytes of the last message are what its sender meant: they may be kept. */
+  /** Confirms the checksum of the last message: its bytes may be kept. */
   acceptMessage(): void;
   /**
-   * Ends the stream: whole chunks that were accepted are staged, the rest is dropped. Settles when nothing of it moves any more; rejects
-   * when not all of them could be staged.
+   * Ends the stream: stages accepted whole chunks and drops the rest. Settles when no write is left; rejects
+   * when a chunk could not be staged.
    */
   suspend(): Promise<void>;
   commit(target: UploadTarget): Promise<Change>;
@@ -43,20 +45,28 @@ export interface ResumableSink extends UploadSink {
 
 /** Keeps resumable uploads. A user has at most UPLOADS_KEPT_PER_USER. */
 export interface UploadStore {
-  /** Milliseconds that no step of the wall clock moves while the process runs; across restarts they follow the wall clock. */
+  /**
+   * Milliseconds that no step of the wall clock moves while the process runs; a restart sets them to the wall
+   * clock.
+   */
   nowMs(): number;
-  /** Begins one. Throws TOO_MANY_UPLOADS, and StaleAccessError when the permission check was overtaken. */
+  /**
+   * Begins an upload. Throws TOO_MANY_UPLOADS, and StaleAccessError when the permission check is outdated.
+   */
   create(upload: NewUpload): Promise<StoredUpload>;
-  /** Looks one up. */
+  /** Returns an upload; undefined when it is missing. */
   find(uploadId: string): StoredUpload | undefined;
-  /** Opens its one stream at stagedBytes. `onStaged` hears of every change of what is staged. Throws NO_SUCH_UPLOAD. */
+  /**
+   * Opens the upload's one stream at stagedBytes. `onStaged` receives every change of the staged bytes.
+   * Throws NO_SUCH_UPLOAD.
+   */
   open(uploadId: string, onStaged: (change: StagingChange) => void): ResumableSink;
-  /** Drops one with all that it staged; its stream must have ended. Throws NO_SUCH_UPLOAD. */
+  /** Drops an upload with everything staged; its stream must have ended. Throws NO_SUCH_UPLOAD. */
   drop(uploadId: string): Promise<Counted<StagingChange>>;
-  /** Uploads that were not touched since a time, the longest untouched first. */
+  /** Uploads untouched since a time, the longest untouched first. */
   untouchedSince(timeMs: number, limit: number): StoredUpload[];
-  /** Uploads into roots of others whose users may not write any more where they were to go. */
+  /** Uploads into others' roots whose users have lost the right to write at the target. */
   shutOut(limit: number): StoredUpload[];
-  /** Uploads that a user has begun, wherever. */
+  /** Uploads of a user, in any root. */
   ofUser(username: string, limit: number): StoredUpload[];
 }

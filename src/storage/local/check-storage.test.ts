@@ -1,4 +1,4 @@
-// Tests that the check finds every planted difference, repairs what can be repaired, and destroys nothing (A-17).
+// Tests that the check finds every planted difference, repairs what it can, and destroys nothing (A-17).
 import assert from "node:assert/strict";
 import {
   existsSync,
@@ -98,7 +98,7 @@ const COUNTERS: Readonly<Record<string, readonly [string, RegExp]>> = {
   ],
 };
 
-/** A share of the folder "a" that is said to be another owner's. */
+/** A share of the folder "a" with another owner in its row. */
 function shareWith(username: string, owner: string): string {
   return `INSERT INTO share_grant (inode_id, username, granted_by, granted_at_ms, owner, path)
     SELECT id, '${username}', '${OWNER}', 0, '${owner}', '/a' FROM inode WHERE name = 'a';

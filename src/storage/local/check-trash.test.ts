@@ -1,4 +1,4 @@
-// The check of the trash: planted differences are found, and what is put right loses nothing.
+// Tests of the check of the trash: it finds planted differences, and its repairs lose nothing.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -8,7 +8,7 @@ import { DATABASE_FILE } from "#storage/metadata/schema.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { assertSound, BY_OWNER, OWNER, openTestStorage, patterned, upload } from "./store.fixture.ts";
 
-/** A directory with a folder of 700,000 bytes in the trash that was shared, and a live one beside it. */
+/** A directory with a formerly shared folder of 700,000 bytes in the trash, and a live one beside it. */
 async function filled(context: TestContext): Promise<string> {
   const directory = temporaryDirectory(context);
   const storage = await openTestStorage(directory);
@@ -79,7 +79,7 @@ for (const [what, { sql, text, isLeftToPeople, inTrash = 700_000 }] of Object.en
     );
     if (isLeftToPeople) return;
     checkStorage(directory, { repair: true, deep: false });
-    // What one repair uncovers, the next puts right.
+    // A second repair fixes the differences that the first one uncovers.
     checkStorage(directory, { repair: true, deep: false });
     assertSound(directory);
     const storage = await openTestStorage(directory);

@@ -1,4 +1,4 @@
-// Tests of the thread that brings the log into the database: the log stays bounded, and a flush that fails there is as final as any (A-06).
+// Tests of the checkpoint thread: the log stays bounded, and a failed flush there is final (A-06).
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
@@ -21,7 +21,7 @@ test(
     await (await openTestStorage(directory)).close();
     const trace = join(temporaryDirectory(context), "trace");
     const database = join(directory, "inodes.db");
-    // The first of each thread passes: that of the start is the main thread's.
+    // The first flush of each thread succeeds: that of the start is the main thread's.
     const inject = "inject=fsync,fdatasync:error=EIO:when=2";
     const args = [
       "-f",
@@ -63,7 +63,7 @@ test("however much is written, the log stays within a few times its limit", asyn
   const { made, logBytes } = JSON.parse(stdout) as { made: number; logBytes: number };
   assert.equal(made, 40_000);
   assert.ok(logBytes < 5 * WAL_CHECKPOINT_BYTES, `the log was ${logBytes} bytes long`);
-  // Closed, it is in the database as a whole, and more was written than fits into it.
+  // After the close everything is in the database, and more was written than fits into the log.
   assert.ok(statSync(join(directory, "inodes.db")).size > 4 * WAL_CHECKPOINT_BYTES);
   assert.equal(statSync(join(directory, "inodes.db-wal"), { throwIfNoEntry: false })?.size ?? 0, 0);
   assertSound(directory);

@@ -1,4 +1,4 @@
-// Tests of content: uploads at every border of size, pinned reads, and bytes that rot.
+// Tests of content: uploads at every border of size, pinned reads, and damaged bytes.
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { test } from "node:test";
@@ -177,7 +177,7 @@ test("a huge file's chunks get their rows before its commit, which an abort take
   const chunk = patterned(CHUNK_BYTES, 3);
   const begin = async () => {
     const sink = storage.beginUpload({ owner: OWNER, sizeBytes: undefined });
-    // Distinct only in their first bytes, so that little has to be made.
+    // Distinct only in their first bytes, which keeps their creation cheap.
     for (let index = 0; index < UPLOAD_STAGED_CHUNKS + 1; index++) {
       const wait = sink.write(chunk);
       if (wait !== undefined) await wait;

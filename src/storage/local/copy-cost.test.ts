@@ -1,4 +1,5 @@
-// Counts what a copy asks of the writer, on which everybody's changes wait: as much for each inode however deep the tree is (D13).
+// Counts a copy's work in the writer, on which all changes wait: constant per inode at any depth of the tree
+// (D13).
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -11,7 +12,9 @@ import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { OWNER } from "./store.fixture.ts";
 
 const CHANGE = { owner: OWNER, by: OWNER, accessVersion: undefined, nowMs: 1 };
-/** Looks at directories and changes of their states, for each directory that is copied: made, settled, and its parent's place found. */
+/**
+ * Look-ups and state changes of directories per copied directory: it is made, settled, and its parent found.
+ */
 const STEPS_PER_DIRECTORY = 8;
 
 for (const levels of [600, 1_500]) {

@@ -1,4 +1,4 @@
-// Drives a copy slice by slice, so that the commands of others run between its slices (D13).
+// Drives a copy slice by slice, so that other commands run between its slices (D13).
 import { STALE_ACCESS_RETRIES } from "#base/limits.ts";
 import { FairSlots } from "#storage/chunks/fair-slots.ts";
 import type { CopyOrder, CopyTarget } from "#storage/contract/copy-order.ts";
@@ -9,25 +9,29 @@ import { grown, isCopied } from "#storage/writer/copy-commands.ts";
 import type { WriteQueue } from "#storage/writer/write-queue.ts";
 import type { SureDrops } from "./sure-drops.ts";
 
-/** Copies under way at once; others wait in turns of their users. */
+/** Copies under way at once; others wait, round-robin over users. */
 export const COPIES_AT_ONCE = 64;
-/** Those of one user. */
+/** The same for one user. */
 export const COPIES_PER_USER = 4;
 /** Copies that may wait; more are answered OVERLOADED. */
 export const COPIES_WAITING = 4_096;
-/** Those of one user; more are answered RATE_LIMITED. */
+/** The same for one user; more are answered RATE_LIMITED. */
 export const COPIES_WAITING_PER_USER = 64;
-/** Slices of copies that lie before the storage writer at once, of different users: others' commands wait for no more than these. */
+/**
+ * Slices of copies at the storage writer at once, of different users; they bound the wait of other commands.
+ */
 export const COPY_SLICES_AT_ONCE = 2;
 
-/** What copies need of the store. */
+/** Dependencies of copies. */
 export interface CopyRunnerDeps {
   readonly queue: WriteQueue;
   readonly drops: SureDrops;
   readonly nowMs: () => number;
 }
 
-/** Runs copies, a few of each user. Until one is complete nothing of it can be seen, and one that fails leaves nothing. */
+/**
+ * Runs copies, a few of each user. A copy is invisible until it is complete, and a failed one leaves nothing.
+ */
 export class CopyRunner {
   readonly #deps: CopyRunnerDeps;
   readonly #places = new FairSlots({
@@ -37,7 +41,7 @@ export class CopyRunner {
     waiting: COPIES_WAITING,
     waitingPerUser: COPIES_WAITING_PER_USER,
   });
-  /** However many a user copies, one slice of theirs lies before the writer. */
+  /** One slice of a user is at the writer, at any number of copies. */
   readonly #slices = new FairSlots({
     what: "steps of copies",
     slots: COPY_SLICES_AT_ONCE,
@@ -50,7 +54,7 @@ export class CopyRunner {
     this.#deps = deps;
   }
 
-  /** Throws what Storage.copy throws. */
+  /** Throws the errors of Storage.copy. */
   run(order: CopyOrder): Promise<{ target: CopyTarget; reply: Counted<ChangeReply> }> {
     return this.#places.run(order.by, () => this.#run(order), order.signal);
   }
@@ -101,7 +105,7 @@ export class CopyRunner {
     }
   }
 
-  /** The place is held until then, so that what waits to be dropped is bounded as copies are. */
+  /** The slot is held until then, so that pending drops are bounded as copies are. */
   #drop(job: CopyJob): Promise<void> {
     const { queue, drops } = this.#deps;
     return drops.run(() => queue.submit({ op: "dropCopy", job }));

@@ -1,4 +1,4 @@
-// Shows what a copy is: the same tree and bytes, chunks shared, in sight as a whole or not at all, and exact in every count (D13).
+// Tests of copies: same tree and bytes, shared chunks, visible as a whole or not at all, exact counts (D13).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GroveError, isGroveError } from "#base/errors.ts";
@@ -261,7 +261,7 @@ test("whoever asked for a copy is asked before each slice whether it may go on, 
   assert.deepEqual(storage.resolve(OWNER, ["copy"]).missing, ["copy"]);
   assert.equal(storage.root(OWNER)?.usage.liveInodes, 1 + 3 * COPY_SLICE_ROWS);
   await copy(storage, request);
-  // One for each slice but the first, which the claim has been checked for.
+  // One per slice except the first, for which the claim was checked.
   assert.equal(asked, 2 + 3);
   assert.equal(storage.root(OWNER)?.usage.liveInodes, 2 * (1 + 3 * COPY_SLICE_ROWS));
   await storage.close();

@@ -1,15 +1,16 @@
-// A process that changes the store named on its command line for as long as it lives, and says what it begins and what was acknowledged.
+// A process that changes the store named on its command line until it is killed, and prints each step's begin
+// and acknowledgement.
 import { writeSync } from "node:fs";
 import { BY_OWNER, OWNER, openTestStorage, patterned, readAll, upload } from "./store.fixture.ts";
 
-/** What one file is after a step: absent, or so many bytes of a pattern under a name. */
+/** State of one file after a step: absent, or so many bytes of a pattern under a name. */
 export interface FileState {
   readonly name: string;
   readonly size: number;
   readonly seed: number;
 }
 
-/** A line of the process: step `begin`s, or is `done`, and leaves the file in this state. */
+/** A line of the process: a step `begin`s, or is `done` and leaves the file in this state. */
 export interface CrashLine {
   readonly event: "begin" | "done" | "failed" | "open";
   readonly file: string;
@@ -22,7 +23,7 @@ const [, , directory = "", mode = "load", firstNumber = "0"] = process.argv;
 const SIZES = [0, 100, 4_096, 65_536, 65_537, 300_000, 4_000_001];
 
 function say(line: CrashLine): void {
-  // At once, so that it is out before the process is killed.
+  // Written synchronously, before the process can be killed.
   writeSync(1, `${JSON.stringify(line)}\n`);
 }
 
@@ -42,7 +43,7 @@ async function step(file: string, state: FileState | null, change: () => Promise
   }
 }
 
-/** Every kind of change on one file, in a directory that goes at the end. */
+/** Every kind of change on one file, in a directory that is removed at the end. */
 async function lifeOf(number: number): Promise<void> {
   const file = `f${number}`;
   const parentId = root.directoryId;
@@ -62,7 +63,7 @@ async function lifeOf(number: number): Promise<void> {
   );
   const replaced = state(file, 3);
   await step(file, replaced, () => upload(storage, { parentId, name: file, bytes: bytes(replaced) }));
-  // A write over all of the file leaves what an upload of the same bytes would.
+  // A write over the whole file leaves the same state as an upload of the same bytes.
   const written = { ...replaced, seed: replaced.seed + 1_000 };
   const data = bytes(written).subarray(0, 4_000_001);
   await step(file, written, () =>
@@ -110,7 +111,7 @@ if (mode === "load") {
   };
   await Promise.all(Array.from({ length: 6 }, lane));
 } else {
-  // One of each, one after the other, for faults at exact places; then what still works after a failure.
+  // One of each in sequence, for faults at exact places; then the operations that still work after a failure.
   for (let number = 0; number < 3; number++) await lifeOf(Number(firstNumber) + number);
   const { entries } = storage.list(root.directoryId, { limit: 10, pageToken: "", sort: "name" });
   for (const { id, kind } of entries) if (kind === "file") await readAll(storage, id);

@@ -1,4 +1,4 @@
-// What a killed process had acknowledged, and whether the store still holds it.
+// Records what a killed process had acknowledged, and compares the store with it.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -7,13 +7,13 @@ import { OWNER, openTestStorage, patterned, readAll } from "./store.fixture.ts";
 
 const LOAD = fileURLToPath(new URL("./crash-load.fixture.ts", import.meta.url));
 
-/** States in which each file may be found: the one acknowledged last, and the one that was being made. */
+/** Allowed states of each file: the last acknowledged one, and the one in progress. */
 export class CrashManifest {
   readonly #states = new Map<string, (FileState | null)[]>();
   readonly lines: CrashLine[] = [];
   #rest = "";
 
-  /** Takes what the process writes. */
+  /** Parses the output of the process. */
   read(text: string): void {
     const lines = (this.#rest + text).split("\n");
     this.#rest = lines.pop() ?? "";
@@ -29,7 +29,7 @@ export class CrashManifest {
     const { event, file, state } = line;
     const before = this.#states.get(file) ?? [null];
     if (event === "begin") this.#states.set(file, [...before, state]);
-    // A refused change changed nothing, one whose flush failed may be found done.
+    // A refused change leaves the old state; one whose flush failed may be found done.
     else if (event === "done") this.#states.set(file, [state]);
   }
 
@@ -69,7 +69,7 @@ export class CrashManifest {
   }
 }
 
-/** Starts a process that changes the store, behind `strace` with the given options when there are any. */
+/** Starts a process that changes the store, behind `strace` when options are given. */
 export function startLoad(
   directory: string,
   manifest: CrashManifest,
@@ -78,7 +78,7 @@ export function startLoad(
   const own = [process.execPath, LOAD, directory, options.mode, String(options.firstNumber)];
   const [command = "", ...args] =
     options.strace === undefined ? own : ["strace", "-f", "-qq", ...options.strace, ...own];
-  // Calls through io_uring would stay unseen, and strace counts each thread's calls by themselves.
+  // strace would not see calls through io_uring, and it counts the calls of each thread separately.
   const env = {
     ...process.env,
     UV_USE_IO_URING: "0",

@@ -10,7 +10,7 @@ import { assertSound } from "./store.fixture.ts";
 const hasStrace = spawnSync("strace", ["-V"]).status === 0;
 const needsStrace = hasStrace ? {} : { skip: "strace is not installed" };
 const KILLS = 8;
-/** Calls that change what is on the disk; the process is killed on entry to the K-th of one of them. */
+/** Calls that change the disk; the process is killed on entry to the K-th call of one kind. */
 const CALLS: readonly (readonly [string, readonly number[]])[] = [
   ["pwrite64", [1, 9, 30, 75]],
   ["fdatasync,fsync", [1, 4, 9, 16, 25]],
@@ -25,7 +25,7 @@ test("random kills under load lose nothing acknowledged and leave nothing that s
     const { child, exited } = startLoad(directory, manifest, { mode: "load", firstNumber: kill * 10_000 });
     const opened = new Promise<void>((resolve) => child.stdout?.once("data", () => resolve()));
     await Promise.race([opened, exited]);
-    // However slow the machine is, something is acknowledged before every other kill.
+    // On a machine of any speed, a change is acknowledged before every other kill.
     const before = manifest.acknowledged;
     if (kill % 2 === 1) await until(() => manifest.acknowledged > before);
     await new Promise((resolve) => setTimeout(resolve, Math.random() * 250));

@@ -1,4 +1,5 @@
-// Tests of damaged bytes: found by a read, marked with everything that shares them, and never given out until the owner replaces them.
+// Tests of damaged bytes: a read finds them, all files with them are marked, and reads fail until the owner
+// replaces them.
 import assert from "node:assert/strict";
 import { copyFileSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +27,7 @@ import {
 
 const CHUNK = 300_000;
 
-/** What can become of a chunk file on a disk. */
+/** Damages of a chunk file on a disk. */
 const DAMAGES: Readonly<Record<string, (path: string) => void>> = {
   "a flipped bit": (path) => {
     const bytes = readFileSync(path);
@@ -62,7 +63,7 @@ for (const [what, damage] of Object.entries(DAMAGES)) {
     assert.equal(inodeAt(storage, "bad").damaged, true);
     assert.equal(inodeAt(storage, "good").damaged, false);
     assert.ok((await readAll(storage, inodeAt(storage, "good").id)).equals(patterned(CHUNK, 4)));
-    // Not even what is right of it, and what lies before the damage.
+    // Refused as well: the intact parts, and those before the damage.
     const content = storage.openFile(inodeAt(storage, "bad").id);
     await assert.rejects(content.readBlock(0), refusal("CORRUPT"));
     assert.throws(() => content.rangeCrc32(0, 10), refusal("CORRUPT"));
@@ -183,7 +184,7 @@ test("damage of what is removed meanwhile marks nothing and tells nobody", async
   );
 });
 
-/** What can become of the rows that say which chunks a file has, while every chunk is right. */
+/** Damages of the rows that list a file's chunks, while every chunk is intact. */
 const LIST_DAMAGES: Readonly<Record<string, string>> = {
   "a lost chunk": "DELETE FROM file_chunk WHERE content_id = bad AND position = 1",
   "a chunk twice":

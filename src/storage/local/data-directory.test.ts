@@ -34,7 +34,7 @@ async function filled(directory: string): Promise<void> {
   await storage.close();
 }
 
-/** Refused with a text that names what to do. */
+/** Asserts a refusal whose text gives advice. */
 function refusedBecause(
   text: RegExp,
   code: "STORAGE_FAILED" | "BAD_ARGUMENT" = "STORAGE_FAILED",

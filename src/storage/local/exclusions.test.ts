@@ -1,4 +1,4 @@
-// Exclusions in storage: the end of a share below one that holds, what brings it back, and what follows it about (spec 4.5).
+// Tests of exclusions in storage: the end of a share below another, its removal and moves (spec 4.5).
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -12,7 +12,7 @@ import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { BOB, BY, CAROL, directory, file, share, sharedAt, unshare, version } from "./shares.fixture.ts";
 import { assertSound, freshStorage, inodeAt, OWNER, openTestStorage, refusal } from "./store.fixture.ts";
 
-/** /a shared with bob and carol, of which bob is taken out at /a/b. */
+/** /a is shared with bob and carol; /a/b excludes bob. */
 async function withExclusion(storage: Storage): Promise<{ a: number; b: number }> {
   const a = await directory(storage, "a");
   const b = await directory(storage, "a", "b");
@@ -23,7 +23,7 @@ async function withExclusion(storage: Storage): Promise<{ a: number; b: number }
   return { a, b };
 }
 
-/** What a copy may be at most. */
+/** Upper bounds of a copy. */
 const MOST = { maxBytes: 100, maxInodes: 1_000_000, mayGoOn: () => undefined };
 
 const rowsOf = (storage: Storage): string[] =>
@@ -105,7 +105,7 @@ test("an exclusion goes with what is moved or renamed, and holds wherever a shar
   assert.deepEqual(sharedAt(storage, "other", "b", "c"), []);
   await move(a, "b");
   assert.deepEqual(sharedAt(storage, "a", "b", "c"), [CAROL]);
-  // What leaves it inherits from where it comes to.
+  // A moved inode takes on the access of its new place.
   const c = inodeAt(storage, "a", "b", "c").id;
   await storage.rename({ ...BY, inodeId: c, parentId: a, name: "c", onConflict: "fail" });
   assert.deepEqual(sharedAt(storage, "a", "c"), [BOB, CAROL]);

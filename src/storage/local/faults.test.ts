@@ -1,4 +1,5 @@
-// Tests of failing disks: a failed flush ends all changes for good, a full disk refuses one change at a time (A-06, A-07, A-09).
+// Tests of failing disks: a failed flush ends all changes for good, a full disk refuses one change at a time
+// (A-06, A-07, A-09).
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
@@ -26,14 +27,14 @@ import {
 const hasStrace = spawnSync("strace", ["-V"]).status === 0;
 const needsStrace = hasStrace ? {} : { skip: "strace is not installed" };
 
-/** Calls, the place among those of one thread, and the only file whose calls count. */
+/** System call, index among the calls of one thread, and the only file whose calls count. */
 const PLACES: readonly (readonly [string, number, string?])[] = [
   ["fdatasync", 2],
   ["fdatasync", 3],
   ["fsync", 7],
   ["fsync", 11],
   ["pwritev", 2],
-  // The log's, when an upload is committed: whether it is durable nobody knows until the next start.
+  // The log's flush at an upload's commit: whether it is durable is unknown until the next start.
   ["fsync", 4, "inodes.db-wal"],
   ["fsync", 5, "inodes.db-wal"],
   ["fsync", 6, "inodes.db-wal"],
@@ -45,7 +46,7 @@ for (const [calls, place, onlyFile] of PLACES) {
     needsStrace,
     async (context) => {
       const directory = temporaryDirectory(context);
-      // The first start's own flushes are not what this is about.
+      // Makes the first start's own flushes, which this test does not count.
       await (await openTestStorage(directory)).close();
       const manifest = new CrashManifest();
       const trace = join(temporaryDirectory(context), "trace");
@@ -79,7 +80,7 @@ for (const [calls, place, onlyFile] of PLACES) {
   );
 }
 
-/** The flush of what a start changes, and the one before it is brought into the database. */
+/** The flush of a start's changes, and the one before they are brought into the database. */
 for (const place of [1, 2]) {
   test(
     `EIO at flush ${place} of the log in a start after a crash ends that start, and is never tried again (A-06)`,
@@ -137,12 +138,12 @@ async function fillAndEmpty(directory: string): Promise<void> {
     assert.ok(bytes.equals(name.startsWith("large") ? patterned(3_000_000) : data));
   }
   assert.equal(statSync(join(directory, "ballast"), { throwIfNoEntry: false }), undefined);
-  // The space kept for removals is for them alone: more of what was refused does not eat it up.
+  // The ballast is for removals alone: repeated refused changes do not use it up.
   for (let index = 0; index < 60; index++) {
     const more = storage.createFile({ ...BY_OWNER, parentId, name: `more${index}`, data, mtimeMs: 0 });
     await assert.rejects(more, refusal("DISK_RESERVE"));
   }
-  // Whatever makes room works on, the way over the trash as well (D14).
+  // Changes that make room still work, the way through the trash included (D14).
   for (const [at, name] of kept.filter((name) => name.startsWith("large")).entries()) {
     const inodeId = inodeAt(storage, name).id;
     if (at % 2 === 0) await storage.remove({ ...BY_OWNER, inodeId, recursive: false });
@@ -233,7 +234,7 @@ async function removeFolder(directory: string, freeBytes: number): Promise<void>
   const { inode } = await before.createDirectory({ ...BY_OWNER, parentId: directoryId, name: "d" });
   const file = { parentId: inode.id, bytes: patterned(66_000) };
   for (let index = 0; index < 300; index++) await upload(before, { ...file, name: `f${index}` });
-  // After a start the log is as short as it gets: room for the removal, and none for what it detaches.
+  // After a start the log is at its shortest: room for the removal, and none for its purge.
   await before.close();
   const storage = await openTestStorage(directory, { ballastBytes });
   const filler = join(directory, "filler");
@@ -265,7 +266,7 @@ test("a damaged database stops all changes when it is met, and the check says so
   await storage.close();
   const path = join(directory, "inodes.db");
   const bytes = readFileSync(path);
-  // Everything but the schema and the tables' first pages.
+  // Everything but the schema and the first pages of tables.
   bytes.fill(0xff, 40 * 4_096);
   writeFileSync(path, bytes);
   rmSync(`${path}-wal`, { force: true });

@@ -1,4 +1,5 @@
-// Tests, from the system calls of a real process, that nothing is acknowledged before everything it says is flushed (A-01 to A-04).
+// Tests by a real process's system calls that each acknowledgement comes after all its flushes (A-01 to
+// A-04).
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -11,15 +12,15 @@ import { openTestStorage } from "./store.fixture.ts";
 const hasStrace = spawnSync("strace", ["-V"]).status === 0;
 const needsStrace = hasStrace ? {} : { skip: "strace is not installed" };
 
-/** One system call that ended well, in the order of the ends. */
+/** A successful system call, in the order of ends. */
 interface Call {
   readonly name: string;
   readonly text: string;
-  /** File or directory of its descriptor, or of the one that it opened. */
+  /** Path of its descriptor, or of the file that it opened. */
   readonly path: string;
 }
 
-/** Joins the halves of calls that other threads' calls interrupted, and keeps those that succeeded. */
+/** Joins the halves of calls that other threads' calls interrupted, and keeps successful ones. */
 function callsOf(trace: string): Call[] {
   const begun = new Map<string, string>();
   const calls: Call[] = [];
@@ -41,7 +42,9 @@ function callsOf(trace: string): Call[] {
   return calls;
 }
 
-/** What an acknowledgement left to a power cut: chunk files, their directories and the log, as far as they were not flushed. */
+/**
+ * What a power cut would take after an acknowledgement: unflushed chunk files, their directories and the log.
+ */
 function unflushed(step: readonly Call[]): string[] {
   const problems: string[] = [];
   const lastLogFlush = step.findLastIndex(({ name, path }) => name === "fsync" && path.endsWith(".db-wal"));
@@ -76,7 +79,7 @@ test(
       "-e",
       "trace=openat,pwritev,pwrite64,fsync,fdatasync,write",
     ];
-    // A flush that nobody waited for would come too late.
+    // Delays flushes: one that the server does not await would come too late.
     strace.push("-e", "inject=fdatasync:delay_enter=50ms");
     const manifest = new CrashManifest();
     await startLoad(directory, manifest, { mode: "once", firstNumber: 2, strace, poolThreads: 4 }).exited;

@@ -1,4 +1,4 @@
-// Tests of the way out of the trash on a disk without one free byte (A-07, D14).
+// Tests of removals from the trash on a disk without one free byte (A-07, D14).
 import assert from "node:assert/strict";
 import { appendFileSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
@@ -35,12 +35,12 @@ async function restoreOnFullDisk(directory: string): Promise<void> {
   let trashId = await put();
   const filler = join(directory, "filler");
   try {
-    // To the last byte, what is kept for this aside.
+    // To the last byte, except for the ballast.
     for (let size = 1_048_576; size >= 4_096; size /= 2) {
       const { bavail, bsize } = statfsSync(directory);
       appendFileSync(filler, Buffer.alloc(Math.floor((bavail * bsize) / size) * size));
     }
-    // A file of its own size each: whatever room the log had is used up, and the space that is kept is given up.
+    // Each file has a size of its own: the log's room is used up, and the ballast is given up.
     for (let at = 0; ; at++) {
       const file = { ...BY_OWNER, parentId, name: `more${at}`, data: patterned(60_000), mtimeMs: 0 };
       const made = await storage.createFile(file).catch((error: unknown) => error);

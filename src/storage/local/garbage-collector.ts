@@ -1,4 +1,4 @@
-// Unlinks chunk files that nothing refers to: rows first, files afterwards, never while somebody reads them.
+// Unlinks unreferenced chunk files: rows first, files afterwards, never while a reader has them open.
 import { errorText, type Logger } from "#base/log.ts";
 import type { LockProbe } from "#os/file-lock.ts";
 import type { ChunkPins } from "#storage/chunks/chunk-pins.ts";
@@ -17,7 +17,7 @@ interface Garbage {
   readonly name: string;
 }
 
-/** What collecting needs of the store. */
+/** Dependencies of the collector. */
 export interface GarbageCollectorDeps {
   readonly reader: SnapshotReader;
   readonly store: ChunkStore;
@@ -25,15 +25,15 @@ export interface GarbageCollectorDeps {
   readonly pins: ChunkPins;
   readonly queue: WriteQueue;
   readonly logger: Logger;
-  /** Held by a backup as long as it needs every chunk of its snapshot. */
+  /** Held by a backup while it needs the chunks of its snapshot. */
   readonly lease: LockProbe;
 }
 
-/** Works through the garbage table in the background, a batch at a time. */
+/** Processes the garbage table in the background, a batch at a time. */
 export class GarbageCollector {
   readonly #deps: GarbageCollectorDeps;
   readonly #unlinks = new FairSlots({ what: "unlinks", slots: UNLINKS_AT_ONCE });
-  /** Garbage that was pinned when its turn came; at most what is pinned. */
+  /** Garbage that was pinned at its turn; at most as many chunks as are pinned. */
   readonly #deferred = new Map<number, Garbage>();
   #released: Garbage[] = [];
   #afterSequence = 0;
@@ -47,22 +47,22 @@ export class GarbageCollector {
     deps.pins.onReleased((chunkIds) => this.#release(chunkIds));
   }
 
-  /** There may be garbage: looks through the table from where it last ended. */
+  /** Looks for garbage in the table, from where it last ended. */
   wake(): void {
     this.#isWanted = true;
     if (this.#waiting !== undefined) return;
     if (this.#isStopped || this.#running !== undefined || this.#deps.queue.failure !== undefined) return;
     this.#running = this.#collect()
-      // The store knows by now that its database cannot be read; that is no reason to end.
+      // The store handles an unreadable database; the collector goes on.
       .catch((error: unknown) => this.#deps.logger.warn("storage.garbage_kept", { error: errorText(error) }))
       .finally(() => {
         this.#running = undefined;
-        // A reader let go between the last look and here.
+        // A reader closed between the last query and here.
         if (this.#isWanted) this.wake();
       });
   }
 
-  /** Ends after the batch in hand; what is left is found at the next start. */
+  /** Ends after the current batch; the next start finds the rest. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#waiting);
@@ -84,7 +84,8 @@ export class GarbageCollector {
     while (this.#isWanted && !this.#isStopped && this.#deps.queue.failure === undefined) {
       this.#isWanted = false;
       for (let batch = this.#nextBatch(); batch.length > 0; batch = this.#nextBatch()) {
-        // Looked for after the rows were read: whoever takes the lease from now on has a snapshot in which these chunks are garbage.
+        // Checked after the rows were read: a later holder of the lease has a snapshot in which these chunks
+        // are garbage.
         if (this.#deps.lease.isHeld()) {
           this.#released.push(...batch);
           this.#wait();
@@ -106,7 +107,7 @@ export class GarbageCollector {
     return rows;
   }
 
-  /** A backup copies: nothing is unlinked until it has ended, however it does. */
+  /** Pauses during a backup, until it has ended in any way. */
   #wait(): void {
     this.#waiting ??= setTimeout(() => {
       this.#waiting = undefined;
@@ -125,7 +126,7 @@ export class GarbageCollector {
           }),
         ),
       );
-      // A row must not go before its file, or a crash would leave a file that nobody knows.
+      // A row that went before its file would leave an unknown file after a crash.
       await store.flushDirectoriesOf(garbage.map(({ name }) => name));
       await queue.submit({ op: "dropGarbage", chunkIds: garbage.map(({ id }) => id) });
     } catch (error) {

@@ -1,4 +1,5 @@
-// How many files and directories a root holds, live and in its trash: exact after every change, and never more than was claimed.
+// Tests that the counts of a root's inodes, live and in its trash, are exact after every change and within
+// the claim.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";

@@ -1,4 +1,5 @@
-// Sorts a directory and keeps one page of it, a slice of entries at a time, in one snapshot of a connection of its own; runs in the listings' thread.
+// Sorts a directory and keeps one page of it, in slices within one snapshot of its own connection; runs in
+// the listing thread.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { ENTRY_COLUMNS, type EntryRow, type Row } from "#storage/metadata/inode-columns.ts";
 import {
@@ -13,10 +14,10 @@ import { IS_KEPT_FROM } from "#storage/metadata/listing-sql.ts";
 import { readPageToken, sortOf } from "#storage/metadata/page-token.ts";
 import type { SortedColumn, SortedQuery } from "./listing-messages.ts";
 
-/** Entries that are looked at in one slice of sorting a larger directory. */
+/** Entries read in one slice while a larger directory is sorted. */
 export const SORTED_SLICE_ROWS = 2_048;
 
-/** What came of a listing: its rows, or that who may reach what has changed since it was asked for. */
+/** Result of a listing: its rows, or "stale" when access has changed since the request. */
 export type SortedRows = PageRows | "stale";
 
 type SliceRow = [name: string, id: number, value: number, isBehind: number, isKept: number];
@@ -51,7 +52,7 @@ export class ListingSort {
     this.#slices = { size: slice("size"), mtime: slice("mtime") };
   }
 
-  /** Sorts; yields after each slice. Throws what `listable` throws, and what SQLite throws. */
+  /** Sorts; yields after each slice. Throws the errors of `listable` and of SQLite. */
   *rows(query: SortedQuery): Generator<undefined, SortedRows> {
     this.#db.exec("BEGIN");
     try {
@@ -96,12 +97,12 @@ export class ListingSort {
   }
 }
 
-/** The first entries of an order, of all that were added by name; it holds twice as many at most. */
+/** The first entries of an order, among entries added by name; it holds at most twice as many. */
 class BestEntries {
   readonly #count: number;
   readonly #isDescending: boolean;
   #entries: { readonly id: number; readonly value: number }[] = [];
-  /** What is not before this comes too late. */
+  /** Entries after this value are not on the page. */
   #bound: number | undefined;
 
   constructor(count: number, isDescending: boolean) {
@@ -126,7 +127,7 @@ class BestEntries {
     return this.#entries.map(({ id }) => id);
   }
 
-  /** Sorting keeps the order of equals, which is the one in which they came: by name. */
+  /** The sort is stable, so equal entries stay in the order of arrival: by name. */
   #cut(): void {
     const sign = this.#isDescending ? -1 : 1;
     this.#entries = this.#entries.toSorted((a, b) => sign * (a.value - b.value)).slice(0, this.#count);

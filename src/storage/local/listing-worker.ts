@@ -1,4 +1,4 @@
-// The thread that sorts listings of larger directories: a few at once, a slice of each in turn.
+// The thread that sorts listings of larger directories: a few at once, round-robin by slices.
 import { getPriority, setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { errorText } from "#base/log.ts";
@@ -8,9 +8,9 @@ import { packRefusal } from "#storage/writer/write-commands.ts";
 import type { ListingAnswer, ListingRequest, ListingWorkerData, SortedQuery } from "./listing-messages.ts";
 import { ListingSort, type SortedRows } from "./listing-sort.ts";
 
-/** A listing reads a directory once, and mostly from the cache of the system. */
+/** A listing reads a directory once, and mostly from the system's cache. */
 const CACHE_KIB = 2_048;
-/** Whoever asks for one inode comes before who has thousands sorted. */
+/** Lower priority than requests for single inodes. */
 const NICENESS = 5;
 
 interface Running {
@@ -21,7 +21,7 @@ interface Running {
 
 const { databasePath } = workerData as ListingWorkerData;
 const running = new Map<number, Running>();
-/** Connections that nobody uses; there are never more than listings at once. */
+/** Idle connections; never more than listings at once. */
 const idle: ListingSort[] = [];
 let isTurning = false;
 
@@ -51,7 +51,7 @@ function open(): ListingSort {
   return new ListingSort(db);
 }
 
-/** One slice of each, then whatever has come meanwhile. */
+/** One slice of each, then the messages that have arrived meanwhile. */
 function turn(): void {
   for (const job of running.values()) {
     try {

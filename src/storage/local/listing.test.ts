@@ -1,4 +1,4 @@
-// Tests of listings: order, pages, tokens, and what a change between two pages does to them.
+// Tests of listings: order, pages, tokens, and changes between two pages.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ListSort, Storage } from "#storage/contract/storage.ts";

@@ -1,4 +1,4 @@
-// The passes of a store over everything in it: the scrub, which reads it, and the recount.
+// The background passes of a store: the scrub and the recount.
 
 import type { RecountSettings, RecountState } from "#storage/contract/recount-types.ts";
 import type { ScrubSettings, ScrubState } from "#storage/contract/scrub-types.ts";
@@ -9,14 +9,14 @@ import type { DamageReports } from "#storage/scrub/damage-reports.ts";
 import { readRecountRecord, recountState, startRecount } from "#storage/scrub/recount.ts";
 import { readScrubRecord, startScrub } from "#storage/scrub/scrub.ts";
 
-/** What they are made from. */
+/** Dependencies of the passes. */
 export interface LocalPassesDeps extends PassDeps {
   readonly data: Pick<DataDirectory, "path" | "databasePath">;
   readonly damage: Pick<DamageReports, "report">;
   readonly reader: Pick<DamageReader, "lastChunk" | "savedPass">;
 }
 
-/** Those that were started. See Storage. */
+/** The started passes. See Storage. */
 export class LocalPasses {
   readonly #deps: LocalPassesDeps;
   #scrub: ReturnType<typeof startScrub> | undefined;
@@ -58,7 +58,7 @@ export class LocalPasses {
     });
   }
 
-  /** Ends what is under way and writes its place down. */
+  /** Ends the current passes and saves their progress. */
   async stop(): Promise<void> {
     await Promise.all([this.#scrub?.stop(), this.#recount?.stop()]);
   }

@@ -65,7 +65,7 @@ import { SortedListings } from "./sorted-listings.ts";
 import { SureDrops } from "./sure-drops.ts";
 import { type ResumePoint, StagedUpload, type UploadSinkDeps } from "./upload-sink.ts";
 
-/** What LocalStorage is made of. */
+/** Parts of LocalStorage. */
 export interface LocalStorageDeps {
   readonly data: DataDirectory;
   readonly clock: Clock;
@@ -150,7 +150,7 @@ export class LocalStorage implements Storage {
     });
   }
 
-  /** Resolves when the writer serves; rejects with STORAGE_FAILED after letting go of everything. */
+  /** Resolves when the writer serves; rejects with STORAGE_FAILED after releasing everything. */
   async ready(): Promise<void> {
     try {
       await this.#queue.ready;
@@ -382,15 +382,15 @@ export class LocalStorage implements Storage {
     this.#lease.close();
     await this.#store.close();
     this.#files.closeAll();
-    // The last connection to close empties the log. That must be the writer; but after a failure nobody may, since that would
-    // repeat a flush, and a connection that only reads does not.
+    // The last connection to close empties the log, so the writer's does. After a failure that would repeat a
+    // flush: the reader, which only reads, closes last.
     if (this.failure === undefined) this.#reader.close();
     await this.#queue.close();
     if (this.failure !== undefined) this.#reader.close();
     this.#data.release();
   }
 
-  /** The reader, as long as it is open. */
+  /** The reader, while it is open. */
   #open(): SnapshotReader {
     if (this.#closing !== undefined) throw new GroveError("STORAGE_FAILED", "the store is closed");
     return this.#reader;

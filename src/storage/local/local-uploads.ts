@@ -1,4 +1,4 @@
-// Resumable uploads on one machine: rows in the database, chunks beside it, one sink per stream (decision D15).
+// Resumable uploads on one machine: rows in the database, chunks beside it, a sink per stream (decision D15).
 import type { StatementSync } from "node:sqlite";
 import type { Clock } from "#base/clock.ts";
 import { UPLOAD_IDLE_MS } from "#base/limits.ts";
@@ -15,7 +15,9 @@ import { noSuchUpload } from "#storage/writer/upload-commands.ts";
 import type { WriteQueue } from "#storage/writer/write-queue.ts";
 import type { ResumePoint } from "./upload-sink.ts";
 
-/** After a start no upload expires before this, since the clock may have been set while the machine was off. */
+/**
+ * After a start no upload expires before this, since the clock may have been set while the machine was off.
+ */
 export const UPLOAD_RESTART_GRACE_MS: number = 60 * 60_000;
 
 const COLUMNS = `upload_id, root.owner, upload.username, path, size, replaces, if_match, mtime_ms, staged_bytes, touched_at_ms, content_id, crc32
@@ -35,7 +37,7 @@ type Row = [
   number,
 ];
 
-/** What the store of uploads is made from. */
+/** Dependencies of the upload store. */
 export interface LocalUploadsDeps {
   readonly queue: WriteQueue;
   readonly tables: SnapshotTables;
@@ -77,8 +79,8 @@ export class LocalUploads implements UploadStore {
   }
 
   /**
-   * Nobody knows how long the machine was off, since its clock may have been wrong then or be so now: at a start no upload is in the
-   * future, and none is so old that it expires before its client has had time to come back.
+   * The time off is unknown, since the clock may have been wrong then or may be so now. At a start no
+   * upload's time is in the future, and none is so old that it expires before its client can return.
    */
   async boundTimes(): Promise<void> {
     const latestMs = this.nowMs();

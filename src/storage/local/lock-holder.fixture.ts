@@ -1,4 +1,4 @@
-// A process that opens the storage named on its command line, says so, and stays.
+// A process that opens the storage named on its command line, prints so, and stays.
 import { openTestStorage } from "./store.fixture.ts";
 
 const storage = await openTestStorage(process.argv[2] ?? "");

@@ -1,4 +1,5 @@
-// Makes small files until the log has been brought into the database several times, or until the store has failed; says what was durable.
+// Makes small files until the log was checkpointed several times, or the store has failed; prints the durable
+// ones.
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
@@ -42,7 +43,7 @@ async function lane(): Promise<void> {
 }
 
 await Promise.all(Array.from({ length: IN_FLIGHT }, lane));
-// The file is as long as the log ever was.
+// The file keeps the log's greatest length.
 const logBytes = statSync(join(process.argv[2] ?? "", "inodes.db-wal")).size;
 process.stdout.write(`${JSON.stringify({ made, logBytes, failure: storage.failure ?? null })}\n`);
 await storage.close();

@@ -1,4 +1,4 @@
-// Tests of what changes of the namespace do to names, times, versions, sizes and usage.
+// Tests of the effect of namespace changes on names, times, versions, sizes and usage.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

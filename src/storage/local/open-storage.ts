@@ -1,4 +1,4 @@
-// Opens a data directory as Storage: SQLite and chunk files behind one writer, synchronous reads, and a failure that is final.
+// Opens a data directory as Storage: SQLite and chunk files behind one writer, with synchronous reads.
 import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
@@ -9,27 +9,27 @@ import type { Storage } from "#storage/contract/storage.ts";
 import { openDataDirectory } from "#storage/metadata/data-directory.ts";
 import { LocalStorage } from "./local-storage.ts";
 
-/** Space kept free for removals on a full disk. */
+/** Size of the ballast, which removals use on a full disk. */
 const STORAGE_BALLAST_BYTES = 16_777_216;
-/** Name of the file that holds it. */
+/** Name of its file. */
 const BALLAST_FILE = "ballast";
-/** What Grove 0.1.0 named that file. */
+/** Name of that file in Grove 0.1.0. */
 const BALLAST_FILE_BEFORE = "slack";
 
-/** What storage is opened with. */
+/** Options of storage. */
 export interface OpenStorageOptions {
-  /** The data directory; made with mode 0700 when it is missing. */
+  /** The data directory; created with mode 0700 when it is missing. */
   readonly directory: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Space kept back for removals on a full disk; default STORAGE_BALLAST_BYTES, 0 for none. */
+  /** Size of the ballast for removals on a full disk; default STORAGE_BALLAST_BYTES, 0 for none. */
   readonly ballastBytes?: number;
 }
 
 /**
- * Locks the data directory, recovers what a crash left, and serves it. Throws STORAGE_FAILED with a text that says what to do when the
- * directory is in use, damaged, or of another version (A-19, A-20).
+ * Locks the data directory, recovers from a crash, and serves it. Throws STORAGE_FAILED with advice in the
+ * text when the directory is in use, damaged, or of another version (A-19, A-20).
  */
 export async function openStorage(options: OpenStorageOptions): Promise<Storage> {
   const { directory, logger } = options;
@@ -57,7 +57,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Storage>
   }
 }
 
-/** The path of the file; one with the name of before becomes it, instead of holding its space beside it for ever. */
+/** The path of the ballast. A file of the former name is renamed: beside a new one it would keep its space. */
 function takeBallastOver(directory: string): string {
   const path = join(directory, BALLAST_FILE);
   const before = join(directory, BALLAST_FILE_BEFORE);

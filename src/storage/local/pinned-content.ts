@@ -1,4 +1,4 @@
-// Reads one version of a file block by block; what does not match its checksum is never given out.
+// Reads one version of a file block by block; bytes that do not match their checksum are refused.
 
 import { read } from "node:fs";
 import { promisify } from "node:util";
@@ -15,27 +15,32 @@ import { damagedText } from "#storage/metadata/damage-rows.ts";
 import type { ChunkRecord, ContentRecord, SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
 import { harmlessFileError } from "#storage/metadata/sqlite-errors.ts";
 
-/** Chunks of a file whose list is checked against the file's checksum before it is read: 1 GB in a millisecond of the main thread. */
+/**
+ * Longest chunk list that is checked against the file's checksum before a read: 1 GB in a millisecond of the
+ * main thread.
+ */
 const LIST_CHECK_CHUNKS = 256;
 
 const readBytes = promisify(read);
 
-/** What reading needs of the store. */
+/** Dependencies of reads. */
 export interface ContentDeps {
   readonly reader: SnapshotReader;
   readonly files: OpenChunkFiles;
   readonly pins: ChunkPins;
-  /** Told when stored bytes do not match their checksum; of which chunk, unless they lie in the database. */
+  /**
+   * Called when stored bytes do not match their checksum; with their chunk, unless they lie in the database.
+   */
   readonly damaged: (inode: Inode, problem: string, chunkId: number | undefined) => void;
 }
 
 /** A range of the content: one block of one chunk, or of a hole. */
 interface Block {
   readonly chunk: ChunkRecord | undefined;
-  /** Of the block within the chunk. */
+  /** Start of the block within the chunk. */
   readonly start: number;
   readonly length: number;
-  /** How much of it is stored; the rest is zeros. */
+  /** Stored bytes of the block; the rest is zeros. */
   readonly storedLength: number;
   readonly storedCrc: number;
 }
@@ -59,7 +64,8 @@ export class PinnedContent implements FileContent {
       this.#inline = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       return;
     }
-    // A ranged write changes a list in place, and the trash may give a list to another inode, whose versions count anew.
+    // A ranged write changes a list in place, and the trash may give a list to another inode, whose versions
+    // start again.
     const key = `${inode.id}-${inode.version}`;
     this.#pinned = deps.pins.pin(key, () => deps.reader.chunkList(contentId));
   }
@@ -76,7 +82,10 @@ export class PinnedContent implements FileContent {
     return bytes.subarray((offset % CHUNK_BYTES) - block.start);
   }
 
-  /** Puts what is stored of a chunk, or of a small file, at the front of a buffer, verified, by one read. For whoever rewrites it. */
+  /**
+   * Reads the stored bytes of a chunk, or of a small file, into the front of a buffer and verifies them, for
+   * a rewrite.
+   */
   async readChunk(position: number, into: Buffer): Promise<void> {
     this.#refuseDamaged();
     if (this.#inline !== undefined) {
@@ -120,12 +129,14 @@ export class PinnedContent implements FileContent {
     if (this.#pinned !== undefined) this.#deps.pins.unpin(this.#pinned);
   }
 
-  /** Stored bytes of a chunk and its checksum as it is, without the zeros behind; nothing for a hole. For whoever rewrites it. */
+  /**
+   * A chunk's stored bytes and checksum, without the zeros after them, for a rewrite; undefined for a hole.
+   */
   storedChunk(position: number): ChunkRecord | undefined {
     return this.#chunkAt(position);
   }
 
-  /** CRC-32 from an offset on, up to the end of its chunk or block or of the range. */
+  /** CRC-32 from an offset to the end of its chunk or block, or of the range. */
   #crcFrom(offset: number, end: number): { crc: number | Promise<number>; length: number } {
     const within = offset % CHUNK_BYTES;
     const chunkLength = Math.min(CHUNK_BYTES, this.inode.sizeBytes - (offset - within));
@@ -223,8 +234,8 @@ export class PinnedContent implements FileContent {
   }
 
   /**
-   * Each chunk may be right and yet belong to another file: a list that lost or exchanged chunks does not give the file's checksum. That
-   * of a very long list is left to the scrub and to who reads the whole.
+   * A sound chunk may belong to another file: a list with lost or exchanged chunks does not give the file's
+   * checksum. Very long lists are left to the scrub and to reads of the whole file.
    */
   #checkList(): void {
     const list = this.#pinned;
@@ -248,7 +259,7 @@ export class PinnedContent implements FileContent {
     }
   }
 
-  /** What was found damaged once is not given out again, not even the parts that are right: whoever reads shall know at once. */
+  /** A damaged file is refused as a whole, its intact parts included, so that readers notice at once. */
   #refuseDamaged(): void {
     if (this.inode.damaged) throw new GroveError("CORRUPT", damagedText);
   }

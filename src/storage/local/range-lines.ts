@@ -1,25 +1,25 @@
-// The lines in which writes to one file wait for each other: bounded for each user, each file and in all, in turns of their users.
+// Serialises writes to one file: queues bounded per user, per file and in all, round-robin over users.
 import { GroveError } from "#base/errors.ts";
 import { FairSlots } from "#storage/chunks/fair-slots.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
 
 /** Ranged writes of all users that may be under way or wait; more are answered OVERLOADED. */
 export const RANGE_WRITES_WAITING = 16_384;
-/** Those of one user, in all files together; more are answered RATE_LIMITED. */
+/** The same for one user, in all files together; more are answered RATE_LIMITED. */
 export const RANGE_WRITES_WAITING_PER_USER = 1_024;
-/** Those that may wait for one file, in turns of their users; more are answered OVERLOADED. */
+/** Ranged writes that may wait for one file, round-robin over users; more are answered OVERLOADED. */
 export const RANGE_WRITES_WAITING_PER_FILE = 4_096;
 
-/** Runs writes to one file one after the other, those of several files side by side. */
+/** Runs writes to one file in sequence, those to several files concurrently. */
 export class RangeLines {
   readonly #files = new Map<InodeId, FairSlots>();
-  /** Writes that run or wait, of each user and of all. */
+  /** Running and waiting writes, per user and in all. */
   readonly #ofUser = new Map<string, number>();
   #all = 0;
 
   /**
-   * Runs a write when those before it in its file have ended. Throws RATE_LIMITED when the user has too many waiting, in all files
-   * together, and OVERLOADED when too many wait for the file or in all.
+   * Runs a write after those before it in its file. Throws RATE_LIMITED when the user has too many waiting,
+   * in all files together. Throws OVERLOADED when too many wait for the file or in all.
    */
   async run<T>(by: string, fileId: InodeId, write: () => Promise<T>): Promise<T> {
     const own = this.#ofUser.get(by) ?? 0;

@@ -1,4 +1,4 @@
-// Writes a range of a file by copy: chunks that it touches are made anew, so that a crash leaves the old bytes (D15).
+// Writes a range of a file by copy: touched chunks are made anew, so that a crash leaves the old bytes (D15).
 
 import { crc32Replace } from "#base/crc32-combine.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
@@ -27,7 +27,7 @@ import { cutContent } from "./truncation.ts";
 
 /** Ranged writes that make chunks at once; each holds up to three of them in memory. */
 export const RANGE_WRITES_AT_ONCE = 4;
-/** Those of one user, so that another's begins at once. */
+/** The same for one user, so that another user's write begins at once. */
 export const RANGE_WRITES_AT_ONCE_PER_USER = 3;
 
 /** One ranged write. */
@@ -38,7 +38,7 @@ export interface RangeWrite extends ChangeContext {
   readonly ifMatch: string | undefined;
 }
 
-/** What ranged writes need of the store. */
+/** Dependencies of ranged writes. */
 export interface RangeWriterDeps {
   readonly content: ContentDeps;
   readonly store: ChunkStore;
@@ -54,7 +54,7 @@ interface NewContentOfRange {
   readonly crc32: number;
 }
 
-/** Ranged writes of one file run one after the other, those of several files side by side. */
+/** Runs ranged writes of one file in sequence, those of several files concurrently. */
 export class RangeWriter {
   readonly #deps: RangeWriterDeps;
   readonly #lines = new RangeLines();
@@ -70,7 +70,7 @@ export class RangeWriter {
     this.#deps = deps;
   }
 
-  /** Throws what Storage.writeRange throws. */
+  /** Throws the errors of Storage.writeRange. */
   async write(write: RangeWrite): Promise<Counted<ChangeReply>> {
     const { by, offset, data, fileId } = write;
     if (!Number.isSafeInteger(offset) || offset < 0 || offset + data.length > FILE_MAX_BYTES) {
@@ -81,7 +81,7 @@ export class RangeWriter {
     return this.#lines.run(by, fileId, () => this.#writeInTurn(write));
   }
 
-  /** Throws what Storage.setSize throws. */
+  /** Throws the errors of Storage.setSize. */
   async setSize(
     change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
   ): Promise<Counted<ChangeReply>> {
@@ -105,7 +105,7 @@ export class RangeWriter {
         if (reply !== undefined) return reply;
         continue;
       }
-      // Nothing written behind the end: the file grows by a hole.
+      // An empty write behind the end: the file grows by a hole.
       const { owner, accessVersion, by, at } = change;
       const data = new Uint8Array(0);
       const grow = { owner, accessVersion, by, at, fileId, offset: sizeBytes, data, ifMatch: etag };
@@ -118,13 +118,13 @@ export class RangeWriter {
     throw new GroveError("OVERLOADED", "the file is being replaced all the time; try again");
   }
 
-  /** Undefined when the file is no longer one to be cut, or was replaced meanwhile. */
+  /** Undefined when the file no longer needs a cut, or was replaced meanwhile. */
   async #cut(
     change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
   ): Promise<Counted<ChangeReply> | undefined> {
     const { owner, accessVersion, by, at, maxInodes, fileId, sizeBytes, ifMatch } = change;
     const { store, queue, content: deps } = this.#deps;
-    // What was seen before the wait for a slot may be gone: the content is that of the row that is read with it.
+    // The content may have changed during the wait for a slot: it is that of the row read with it.
     const record = this.#record(change);
     if (sizeBytes >= record.inode.sizeBytes) return undefined;
     requireEtag(record, ifMatch);
@@ -173,7 +173,7 @@ export class RangeWriter {
         ? await this.#writeInline({ op: "writeInline", ...change, offset, data, ifMatch }, record.inode)
         : await this.#slots.run(by, () => this.#writeChunks(write, nowMs));
       if (reply !== undefined) return reply;
-      // Somebody replaced the file meanwhile: the same write applies to what is there now.
+      // The file was replaced meanwhile: the same write applies to its new content.
     }
     throw new GroveError("OVERLOADED", "the file is being replaced all the time; try again");
   }
@@ -223,7 +223,7 @@ export class RangeWriter {
     const chunks: NewChunk[] = [];
     for (const position of touchedPositions(offset, data.length, oldSize)) {
       const start = position * CHUNK_BYTES;
-      // Made while the old bytes are read.
+      // Created while the old bytes are read.
       const writer = new ChunkWriter(this.#deps.store, position, by);
       writers.push(writer);
       const bytes = await mergedChunk(content, position, offset, data);
@@ -257,7 +257,7 @@ export class RangeWriter {
 
   async #settle(writers: readonly ChunkWriter[], isCommitted: boolean, store: ChunkStore): Promise<void> {
     if (!isCommitted) {
-      // What was handed to a writer that failed may be found committed at the next start.
+      // Chunks that a failed writer has received may be found committed at the next start.
       const mayUnlink = this.#deps.queue.failure === undefined;
       const results = await Promise.allSettled(writers.map((writer) => writer.discard(mayUnlink)));
       if (!mayUnlink || results.some(({ status }) => status === "rejected")) return;
@@ -266,12 +266,12 @@ export class RangeWriter {
   }
 }
 
-/** Whether the file is still small with what is written. */
+/** True when the file stays small with the write. */
 function endsSmall({ inode }: ContentRecord, { offset, data }: RangeWrite): boolean {
   return Math.max(inode.sizeBytes, offset + data.length) <= INLINE_FILE_MAX_BYTES;
 }
 
-/** Throws ETAG_MISMATCH unless the file is at the version that is wanted, if one is. */
+/** Throws ETAG_MISMATCH unless the file has the wanted etag, if one is given. */
 function requireEtag({ inode }: ContentRecord, ifMatch: string | undefined): void {
   const etag = etagOf(inode);
   if (ifMatch === undefined || ifMatch === etag) return;
@@ -280,7 +280,10 @@ function requireEtag({ inode }: ContentRecord, ifMatch: string | undefined): voi
   });
 }
 
-/** Chunks that a write touches (none when it has no bytes and only grows the file), and the first one when a small file becomes a large one. */
+/**
+ * Chunks that a write touches (none when it has no bytes and only grows the file), and the first one when a
+ * small file becomes a large one.
+ */
 function touchedPositions(offset: number, length: number, oldSize: number): number[] {
   const positions: number[] = [];
   const first = Math.floor(offset / CHUNK_BYTES);
@@ -290,7 +293,7 @@ function touchedPositions(offset: number, length: number, oldSize: number): numb
   return positions;
 }
 
-/** What is stored of a chunk's span. */
+/** The stored part of a chunk's span. */
 function storedPart(content: PinnedContent, position: number): { length: number; crc32: number } {
   const { sizeBytes, crc32 } = content.inode;
   if (sizeBytes <= INLINE_FILE_MAX_BYTES)
@@ -298,7 +301,7 @@ function storedPart(content: PinnedContent, position: number): { length: number;
   return content.storedChunk(position) ?? { length: 0, crc32: 0 };
 }
 
-/** The chunk's bytes after the write, verified where they are old; as short as the last byte that is not a trailing hole. */
+/** The chunk's bytes after the write, the old ones verified; a trailing hole is left out. */
 async function mergedChunk(
   content: PinnedContent,
   position: number,
@@ -309,7 +312,7 @@ async function mergedChunk(
   const from = Math.max(offset, start);
   const to = Math.min(offset + data.length, start + CHUNK_BYTES);
   const old = storedPart(content, position);
-  // The first chunk of what was a small file may lie before the range.
+  // The first chunk of a formerly small file may lie before the range.
   const writtenEnd = to > from ? to - start : 0;
   const bytes = Buffer.alloc(Math.max(old.length, writtenEnd));
   const isCovered = from === start && writtenEnd >= old.length;

@@ -1,4 +1,4 @@
-// Tests of ranged writes: growth, holes, the way from small files to chunks, limits, and writers at once.
+// Tests of ranged writes: growth, holes, small files that become large, limits, and concurrent writers.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
@@ -91,7 +91,7 @@ test("a file has at most 2^43 bytes and a root less than 2^53, both sides (limit
   };
   await assert.rejects(grow("above", FILE_MAX_BYTES + 1), refusal("BAD_ARGUMENT"));
   await storage.remove({ ...BY_OWNER, inodeId: inodeAt(storage, "above").id, recursive: false });
-  // One byte behind a whole number of chunks, so that little is stored.
+  // One byte after a whole number of chunks, so that little is stored.
   const largeBytes = Math.floor(FILE_MAX_BYTES / CHUNK_BYTES) * CHUNK_BYTES + 1;
   await Promise.all(Array.from({ length: 1_023 }, (_, index) => grow(`f${index}`, largeBytes)));
   await grow("largest", FILE_MAX_BYTES);
@@ -142,7 +142,7 @@ test("a cut or write that waited for its turn is of what the file holds then, no
   const fileIds: number[] = [];
   for (let index = 0; index < 24; index++)
     fileIds.push((await upload(storage, { parentId, name: `f${index}`, bytes: before })).inode.id);
-  // Most of them wait for a slot, and those who wait longest are overtaken first.
+  // Most of them wait for a slot; those that wait longest are overtaken first.
   const changes = fileIds.map((fileId, index) =>
     index % 2 === 0
       ? storage.setSize({ ...BY_OWNER, fileId, ifMatch: undefined, sizeBytes: 100 })

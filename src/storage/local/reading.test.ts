@@ -1,4 +1,4 @@
-// Tests of reading: pinned versions, checksums of ranges, bytes that rot.
+// Tests of reads: pinned versions, checksums of ranges, damaged bytes.
 import assert from "node:assert/strict";
 import { rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ test("what is being read stays until it is closed, whatever replaces or removes 
     });
     await upload(storage, { parentId, name: "f", bytes: patterned(size, 2) });
     await storage.remove({ ...BY_OWNER, inodeId: inode.id, recursive: false });
-    // Time for whoever would remove too much.
+    // Time for a collector that would remove too much.
     await new Promise((resolve) => setTimeout(resolve, 50));
     for (const content of contents) {
       const blocks: Buffer[] = [];

@@ -1,4 +1,4 @@
-// Shows by chance that a recount beside any changes never sees drift where there is none, and always sees what there is (D16, A-17).
+// Tests over random changes that a concurrent recount reports all drift that exists and no other (D16, A-17).
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -17,15 +17,15 @@ import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { assertSound, openTestStorage, patterned } from "./store.fixture.ts";
 
 const OWNERS = ["ada@example.com", "bob@example.com"] as const;
-/** So few rows that a snapshot is let go, or held over changes, at every turn. */
+/** So few rows that a snapshot ends, or is held over changes, at every turn. */
 const SLICE_ROWS = 2;
 
-/** Numbers from which a change of whatever there is at its time is made. */
+/** Random numbers from which a change of existing nodes is made. */
 type Draw = readonly [kind: number, owner: number, node: number, other: number, size: number];
 const draw: fc.Arbitrary<Draw> = fc.tuple(fc.nat(11), fc.nat(1), fc.nat(), fc.nat(), fc.nat(4));
 const SIZES = [0, 1, 1_000, 70_000, 300_000] as const;
 
-/** Everything that one can point at in a root, by a look at the database. */
+/** All possible targets in a root, read from the database. */
 interface Present {
   readonly directories: readonly number[];
   readonly inodes: readonly number[];
@@ -46,7 +46,7 @@ function present(db: DatabaseSync, number: number): Present {
   };
 }
 
-/** Makes one change; a refusal is one of the answers. */
+/** Makes one change; a refusal counts as an answer. */
 async function change(
   storage: Storage,
   db: DatabaseSync,
@@ -126,7 +126,7 @@ async function uploaded(
   }
 }
 
-/** Begins an upload and stages a chunk of it; drops it when there is one. */
+/** Begins an upload and stages a chunk of it; drops an existing one. */
 async function staged(storage: Storage, owner: string, upload: string): Promise<void> {
   const uploadId = `${owner} ${upload}`;
   if (storage.uploads.find(uploadId) !== undefined) {
@@ -147,7 +147,7 @@ async function staged(storage: Storage, owner: string, upload: string): Promise<
 
 const FIRST = newRecountPass(0);
 
-/** One pass, with changes between its steps, some of which come while it holds a snapshot. */
+/** One pass, with changes between its steps, some of them while it holds a snapshot. */
 async function passBeside(path: string, changes: () => Promise<void>): Promise<RecountPass> {
   const db = openReader(path);
   try {
@@ -182,7 +182,7 @@ test("beside any changes of two roots no recount finds drift, whenever its snaps
       let steps = 0;
       const pass = await passBeside(path, async () => {
         steps++;
-        // Without waiting for one another: several come into one transaction, and slices of a copy between them.
+        // Concurrent: several share one transaction, with slices of a copy between them.
         await Promise.all((turns.next().value ?? []).map((each: Draw) => change(storage, db, each)));
       });
       db.close();

@@ -1,4 +1,5 @@
-// Tests of the recount: it finds every counter that is planted wrong, never one that is right, and goes on where it was (D16, A-17).
+// Tests that the recount finds every counter planted wrong, reports no right one, and resumes after a stop
+// (D16, A-17).
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -35,7 +36,7 @@ const NONE: Drift = {
   stagingBytes: 0,
 };
 
-/** Counts everything once, on a store that is opened for it. */
+/** Counts everything once, on a store opened for it. */
 async function recounted(directory: string, logger: Logger = silentLogger): Promise<Drift | undefined> {
   const storage = await openTestStorage(directory, { logger });
   try {
@@ -201,7 +202,7 @@ test("a pass that is cut off by a restart goes on where it was, and what it has 
   const directory = await filled(context);
   change(directory, "UPDATE root SET live_bytes = live_bytes + 7 WHERE number = 1");
   const storage = await openTestStorage(directory);
-  // The first root is done at once, and paid for with hours.
+  // The first root is counted at once; its cost then delays the rest for hours.
   storage.startRecount({ ...FAST, rowsPerSecond: 0.001 });
   await until(
     () => storage.recountState().pass?.roots === 1 || (storage.recountState().pass?.position ?? 0) > 0,
@@ -211,7 +212,7 @@ test("a pass that is cut off by a restart goes on where it was, and what it has 
   context.after(() => again.close());
   const { pass, isRunning, lastEndedAtMs } = again.recountState();
   assert.deepEqual([isRunning, lastEndedAtMs, pass?.root], [false, undefined, 1]);
-  // All directories of the first root have been counted: what comes to be wrong in them now is for the next pass.
+  // All directories of the first root have been counted: later differences in them belong to the next pass.
   change(directory, `UPDATE inode SET child_count = 9 ${named("b")}`);
   await counted(again);
   const { drift, lastRoots } = again.recountState();
@@ -254,7 +255,7 @@ test("trees on their way in or out are no drift, for the recount and for the che
   const { id } = inodeAt(storage, "a", "b");
   await storage.createDirectory({ ...BY_OWNER, parentId: id, name: "c" });
   await storage.close();
-  // As a purge or a copy leaves it that has done half of its work.
+  // The state that half a purge or copy leaves.
   change(
     directory,
     `UPDATE inode SET parent_id = NULL ${named("b")}; INSERT INTO copying (inode_id) VALUES (${id});
@@ -266,7 +267,7 @@ test("trees on their way in or out are no drift, for the recount and for the che
   );
   const report = checkStorage(directory, { repair: false, deep: false });
   assert.deepEqual(report.differences, []);
-  // A start would clear them away.
+  // A start would remove them.
   const db = openReader(join(directory, "inodes.db"));
   let pass = newRecountPass(0);
   for (const step of new RecountReader(db, pass).steps()) ({ pass } = step);

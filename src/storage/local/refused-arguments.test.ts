@@ -1,4 +1,5 @@
-// What storage refuses before it touches anything: numbers that are none, foreign tokens, paths that lead elsewhere by now, a closed store.
+// Tests of arguments that storage refuses at once: invalid numbers, foreign tokens, outdated paths, a closed
+// store.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FILE_MAX_BYTES } from "#base/limits.ts";

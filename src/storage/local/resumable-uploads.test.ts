@@ -1,4 +1,5 @@
-// Shows what resumable uploads keep and lose: over ended streams, restarts, refused messages, and in the books of their root.
+// Tests of what resumable uploads keep and lose over ended streams, restarts and refused messages, and of
+// their counters.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";

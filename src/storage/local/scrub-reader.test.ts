@@ -1,4 +1,4 @@
-// The steps of a scrub, taken by hand: where a pass goes on from, and what a row of a chunk cannot be.
+// Tests of single steps of a scrub: where a pass resumes, and which chunk rows are invalid.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";

@@ -1,4 +1,5 @@
-// Tests of the scrub: what it finds, that it marks all who share it, where it goes on after a restart, and when it begins again (A-08).
+// Tests of the scrub: finds, marks of all files with a chunk, resumption after a restart, and the next pass
+// (A-08).
 import assert from "node:assert/strict";
 import { copyFileSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -159,7 +160,7 @@ test("a pass that is cut off by a restart goes on where it was, and what it has 
   const { pass: kept, isRunning } = again.scrubState();
   assert.equal(isRunning, false);
   assert.ok(kept !== undefined && kept.position >= 1 && kept.lastChunk === 3);
-  // The first chunk was read in the part of the pass before.
+  // The first chunk was read in the earlier part of the pass.
   const [first = ""] = chunkFilesInOrder(directory);
   truncateSync(first, 0);
   await pass(again);

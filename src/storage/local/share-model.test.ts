@@ -1,4 +1,4 @@
-// Any sequence of shares, exclusions, moves, removals and returns from the trash, held against a plain model.
+// Compares shares in any sequence of grants, exclusions, moves, removals and restores with a plain model.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -8,12 +8,12 @@ import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { BOB, BY, CAROL, share, sharedAt, unshare } from "./shares.fixture.ts";
 import { assertSound, inodeAt, OWNER, openTestStorage } from "./store.fixture.ts";
 
-/** What each user has at a place itself. */
+/** Each user's own rows at a place. */
 type Rows = Map<string, "grant" | "exclusion">;
 
 interface Model {
   readonly places: Map<string, Rows>;
-  /** The last item of the trash, with the rows that come back with it. */
+  /** The last item of the trash, with the rows that its restore brings back. */
   trashed: { id: string; from: string; places: Map<string, Rows> } | undefined;
 }
 

@@ -1,4 +1,4 @@
-// Grants and exclusions on the main thread, read without a look at what they are about: what a user may reach, and what a root shares.
+// Grants and exclusions on the main thread, read without their inodes: a user's access, and a root's shares.
 import { GRANTS_PER_ROOT } from "#base/limits.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
 import type {
@@ -20,7 +20,7 @@ import type { WriteQueue } from "#storage/writer/write-queue.ts";
 
 /** Bytes of paths on one page of a user's shares, so that stock clients can take it. */
 const SHARE_PAGE_BYTES = 1_000_000;
-/** Pairs of owner and user whose shares the reads of a node keep in memory; beyond them all are read anew. */
+/** Pairs of owner and user whose shares a node's reads keep in memory; beyond them all are read again. */
 export const SHARED_PATHS_CACHED = 8_192;
 
 /** See ShareStorage. */
@@ -35,7 +35,7 @@ export class LocalShares implements ShareStorage {
   readonly #listed: ReturnType<SnapshotTables["prepare"]>;
 
   /**
-   * By owner, then user, until a grant of that owner changes. Whatever happens between a commit and the word of it, who is let in is decided
+   * By owner, then user, until a grant of that owner changes. A stale entry gives no access: that is decided
    * on the inodes themselves.
    */
   readonly #known = new Map<string, Map<string, UserPaths>>();
@@ -68,7 +68,7 @@ export class LocalShares implements ShareStorage {
     );
   }
 
-  /** Remembered, so that many shares with one user do not make each of that user's calls slow. */
+  /** Cached, so that many shares with one user do not slow each of that user's calls. */
   pathsOf(owner: string, username: string): UserPaths {
     const known = this.#known.get(owner)?.get(username);
     if (known !== undefined) return known;
@@ -97,7 +97,7 @@ export class LocalShares implements ShareStorage {
     return this.#queue.submit({ op: "unshare", ...this.#command(change) });
   }
 
-  /** Told by the writer that grants of these owners may have changed. */
+  /** Called by the writer when grants of these owners may have changed. */
   changed(owners: readonly string[]): void {
     for (const owner of owners) this.#known.delete(owner);
     for (const callback of this.#callbacks) callback(owners);
@@ -129,7 +129,7 @@ export class LocalShares implements ShareStorage {
             decided.add(user);
           }
         }
-        // Of all inodes without a parent only a root's own directory has no name.
+        // Of all inodes without a parent only a root's own directory has an empty name.
         if (parentId === null) return name === "" ? [...users].toSorted() : undefined;
         at = parentId;
       }
@@ -151,7 +151,7 @@ export class LocalShares implements ShareStorage {
       const shares: ListedShare[] = [];
       let bytes = 0;
       const rows = this.#listed.iterate(...atOrBelow(owner, path), after.path, after.username, limit + 1);
-      // One by one, since moves may have made paths longer than any that can be named.
+      // One by one, since moves may have made paths longer than the limit.
       for (const row of rows as Iterable<unknown> as Iterable<[string, string, number, string, number]>) {
         if (shares.length === limit || (bytes > SHARE_PAGE_BYTES && shares.length > 0)) {
           return { shares, isLast: false };

@@ -1,4 +1,4 @@
-// What tests of shares have in common: making entries, sharing them, and asking who is let in.
+// Fixtures of share tests: make entries, share them, and list the users with access.
 import type { ChangeContext, InodeId } from "#storage/contract/inode.ts";
 import type { Sharing, Storage } from "#storage/contract/storage.ts";
 import { inodeAt, OWNER } from "./store.fixture.ts";

@@ -1,4 +1,4 @@
-// Grants in storage: what they cover, what follows them through moves and removals, and what a check finds.
+// Tests of grants in storage: coverage, effects of moves and removals, and the check's findings.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -89,7 +89,7 @@ test("what moves loses what it inherited and keeps its own grants, wherever they
   assert.deepEqual(sharedAt(storage, "x"), []);
   assert.deepEqual(sharedAt(storage, "x", "own"), [CAROL]);
   assert.deepEqual(storage.shares.pathsOf(OWNER, CAROL).granted, ["/x/own"]);
-  // A rename in place moves the paths of grants as well, which the MetaServer must hear of.
+  // A rename in place changes the paths of grants as well; the MetaServer must receive it.
   const between = version(storage);
   await storage.rename({ ...BY, inodeId: moved, parentId: rootDirectoryId, name: "y", onConflict: "fail" });
   assert.ok(version(storage) > between);

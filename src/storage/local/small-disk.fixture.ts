@@ -5,7 +5,10 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 
-/** Runs a test in a filesystem of its own of so many MiB and inodes; skips it, with the reason, where none can be mounted. */
+/**
+ * Runs a test in a filesystem of so many MiB and inodes; skips it, with the reason, where none can be
+ * mounted.
+ */
 export async function onSmallDisk(
   context: TestContext,
   { mebibytes, inodes = 100_000 }: { readonly mebibytes: number; readonly inodes?: number },

@@ -1,4 +1,4 @@
-// Tests of the line of sorted listings: users take turns, leave, and are bounded; what is sorted is what SQLite sorts.
+// Tests of the queue of sorted listings: round-robin over users, departures, bounds, and SQLite's order.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -132,7 +132,7 @@ test("whose place has changed, who has left, and what is no directory are told, 
   const throwing = (): never => {
     throw thrown;
   };
-  // The one that is refused when its turn comes does not stop those behind it.
+  // A refusal at its turn does not stop the next ones.
   const outcomes = await Promise.allSettled([ask({}), ask({ query: throwing }), ask({})]);
   assert.deepEqual(
     outcomes.map(({ status }) => status),
@@ -165,7 +165,7 @@ test("when all places are taken, who has none takes the last of who has most, an
     for (let count = 0; count < SORTED_LISTINGS_PER_USER; count++) ask(`u${user}`);
   }
   ask("newcomer");
-  // One running, and as many waiting as there may be besides: the first is told, and so is who has taken the newcomer's place.
+  // One runs and the queue is full: u1 is refused, and so is the user whose place the newcomer has taken.
   ask("u1");
   await Promise.resolve();
   await Promise.resolve();

@@ -1,4 +1,5 @@
-// The line of listings that are sorted in a thread of their own: users take turns in it, each with one at a time and a bounded number waiting.
+// The queue of listings that another thread sorts: round-robin over users, one at a time each, with bounded
+// waits.
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Clock } from "#base/clock.ts";
@@ -11,18 +12,20 @@ import { listPage } from "#storage/metadata/list-page.ts";
 import { unpackRefusal } from "#storage/writer/write-commands.ts";
 import type { ListingAnswer, ListingRequest, ListingWorkerData, SortedQuery } from "./listing-messages.ts";
 
-/** Larger directories that are sorted at once, each of another user; their slices take turns. */
+/** Larger directories that are sorted at once, each of another user; their slices alternate. */
 export const SORTED_LISTINGS_AT_ONCE = 4;
 /** Sorted listings of larger directories that one user may have under way; more are answered OVERLOADED. */
 export const SORTED_LISTINGS_PER_USER = 16;
-/** The same for all users. When they are used up the user who has most gives the last one to a user who has none. */
+/**
+ * The same for all users. When all are used, the user with the most gives the last one to a user without any.
+ */
 export const SORTED_LISTINGS_TOTAL = 4_096;
 
 const HEAP_MEBIBYTES = 64;
 const YOUNG_MEBIBYTES = 8;
 const STOP_WAIT_MS = 2_000;
 
-/** What the line is made from. */
+/** Dependencies of the queue. */
 export interface SortedListingsDeps {
   readonly databasePath: string;
   readonly clock: Clock;
@@ -34,19 +37,19 @@ interface Job {
   readonly order: SortedOrder;
   readonly resolve: (page: ListPage) => void;
   readonly reject: (error: unknown) => void;
-  /** What was asked of the thread, once its turn has come. */
+  /** The request to the thread, once its turn has come. */
   query: SortedQuery | undefined;
   number: number;
   isSettled: boolean;
   readonly onAbort: () => void;
 }
 
-/** Sorts listings of larger directories off the event loop. The thread is started when it is first needed. */
+/** Sorts listings of larger directories off the event loop. The thread starts on first use. */
 export class SortedListings {
   readonly #deps: SortedListingsDeps;
   readonly #waiting = new FairQueue<Job>();
   readonly #running = new Map<number, Job>();
-  /** Users who have one running. */
+  /** Users with a running listing. */
   readonly #busy = new Set<string>();
   #count = 0;
   #nextNumber = 1;
@@ -58,7 +61,10 @@ export class SortedListings {
     this.#deps = deps;
   }
 
-  /** Resolves with the page. Rejects with OVERLOADED when the user, or everybody, has too many under way, and with what `order.query` throws. */
+  /**
+   * Resolves with the page. Rejects with OVERLOADED when the user, or all together, have too many under way,
+   * and with the errors of `order.query`.
+   */
   list(order: SortedOrder): Promise<ListPage> {
     if (this.#isStopped) return Promise.reject(closed());
     if (order.signal.aborted) return Promise.reject(order.signal.reason as Error);
@@ -75,7 +81,7 @@ export class SortedListings {
     return promise;
   }
 
-  /** Refuses what waits and ends the thread. */
+  /** Refuses waiting listings and ends the thread. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     for (let job = this.#waiting.shift(); job !== undefined; job = this.#waiting.shift())
@@ -98,7 +104,7 @@ export class SortedListings {
       );
     }
     if (this.#count < SORTED_LISTINGS_TOTAL) return undefined;
-    // Who has none takes the place of the last of who has most.
+    // A user without any takes the last place of the user with the most.
     const most = this.#waiting.longest();
     const last = own === 0 && most.length > 1 ? most.at(-1) : undefined;
     const refusal = new GroveError(
@@ -111,7 +117,7 @@ export class SortedListings {
     return undefined;
   }
 
-  /** Gives free places to users in turn, one to each. */
+  /** Gives free places round-robin to users, one to each. */
   #startNext(): void {
     while (this.#running.size < SORTED_LISTINGS_AT_ONCE) {
       const job = this.#waiting.shift(({ order }) => !this.#busy.has(order.user));
@@ -134,7 +140,7 @@ export class SortedListings {
     this.#worker.postMessage({ number: job.number, query: job.query } satisfies ListingRequest, []);
   }
 
-  /** The caller has left: what waits goes, what runs ends after its slice. */
+  /** The caller has left: a waiting listing goes, a running one ends after its slice. */
   #leave(job: Job): void {
     if (job.query === undefined) this.#waiting.remove(job.order.user, job);
     else this.#worker?.postMessage({ drop: job.number } satisfies ListingRequest, []);
@@ -163,7 +169,7 @@ export class SortedListings {
     this.#startNext();
   }
 
-  /** Answers a job once; a second answer is for nobody. */
+  /** Settles a job once; a second answer is ignored. */
   #settle(job: Job, error: unknown, page?: ListPage): void {
     if (job.isSettled) return;
     job.isSettled = true;
@@ -174,7 +180,7 @@ export class SortedListings {
   }
 
   #open(): Worker {
-    // Beside this file in the sources, and beside the bundle that holds it.
+    // The worker lies beside this file in the sources, and beside the bundle.
     const worker = new Worker(new URL(`./listing-worker${extname(import.meta.url)}`, import.meta.url), {
       workerData: { databasePath: this.#deps.databasePath } satisfies ListingWorkerData,
       name: "grove-storage-listings",
@@ -188,7 +194,7 @@ export class SortedListings {
     this.#ended = new Promise((resolve) => {
       worker.on("exit", () => {
         this.#worker = undefined;
-        // Those that this begins have a thread of their own.
+        // Listings that these answers start run in a new thread.
         const lost = [...this.#running.keys()];
         for (const number of lost) this.#take({ number, problem, isBroken: false });
         resolve();

@@ -1,4 +1,4 @@
-// Tests of what a start finds after a crash: half uploads, staged chunk lists, garbage, removed trees.
+// Tests of a start after a crash: partial uploads, staged chunk lists, garbage, removed trees.
 import assert from "node:assert/strict";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Tests of the bounds of storage that are not about single files, from both sides.
+// Tests of the limits of storage beyond single files, from both sides.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GroveError } from "#base/errors.ts";

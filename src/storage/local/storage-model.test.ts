@@ -1,4 +1,4 @@
-// Compares storage with a tree in plain memory over random operations, one after the other and many at once.
+// Compares storage with a tree in plain memory over random operations, in sequence and concurrently.
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { type TestContext, test } from "node:test";
@@ -27,7 +27,7 @@ import {
   upload,
 } from "./store.fixture.ts";
 
-/** Numbers from which an operation on whatever nodes there are is made. */
+/** Random numbers from which an operation on existing nodes is made. */
 type Draw = readonly [kind: number, node: number, other: number, name: number, size: number, flag: boolean];
 
 const draw: fc.Arbitrary<Draw> = fc.tuple(fc.nat(15), fc.nat(), fc.nat(), fc.nat(4), fc.nat(9), fc.boolean());
@@ -88,7 +88,7 @@ function operationOf(
   return { op: "restore", node: item, trashId, names: size > 7 ? ["n0", names] : undefined, onConflict };
 }
 
-/** What storage answers: the id of an inode, or `trash ` and that of an item. */
+/** The answer of storage: the id of an inode, or `trash ` and that of an item. */
 async function perform(storage: Storage, operation: ModelOperation): Promise<number | string | undefined> {
   switch (operation.op) {
     case "createDirectory": {
@@ -138,7 +138,7 @@ async function outcomeOf(storage: Storage, operation: ModelOperation): Promise<s
   }
 }
 
-/** A node that was just made learns its id; one that was there must have kept it. */
+/** A new node learns its id; an existing one must have kept it. */
 function compareOutcome(
   expected: ModelOutcome,
   actual: string | number | undefined,
@@ -158,7 +158,7 @@ function compareOutcome(
   assert.equal(actual, expected.id, operation.op);
 }
 
-/** Folders that a restore has made again get to know their ids. */
+/** Learns the ids of folders that a restore has made. */
 function learnIds(storage: Storage, model: TreeModel): void {
   for (const node of model.nodes().filter(({ id }) => id === 0)) {
     node.id = storage.resolve(OWNER, pathOf(node)).chain.at(-1)?.id ?? 0;
@@ -252,14 +252,14 @@ test("random operations one after the other do what a tree in memory does (A-17)
 });
 
 test("operations that share a transaction come out as if one after the other, refusals included (A-04)", async (context) => {
-  // Uploads and ranged writes take more than one step, so their order among others is not given.
+  // Uploads and ranged writes take more than one step, so their order is not determined.
   const short = draw.filter(([kind]) => kind < 4 || kind >= 8);
   const run = fc.asyncProperty(
     fc.array(fc.array(short, { minLength: 1, maxLength: 40 }), { minLength: 2, maxLength: 6 }),
     (groups) =>
       onFreshStorage(context, async (storage, model) => {
         for (const group of groups) {
-          // Ids are known for what was there before the group alone.
+          // Ids are known only for nodes from before the group.
           const operations = group.map((numbers, index) => operationOf(numbers, model, index));
           const outcomes = operations.map((operation) => outcomeOf(storage, operation));
           for (const [index, operation] of operations.entries()) {

@@ -1,4 +1,4 @@
-// What the tests of storage share: a store that vanishes, a root in it, and short ways to put and read bytes.
+// Fixtures of storage tests: a temporary store, a root in it, and short ways to put and read bytes.
 import assert from "node:assert/strict";
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -16,10 +16,10 @@ import { openStorage } from "./open-storage.ts";
 
 export const OWNER = "ada@example.com";
 
-/** Changes by the owner of a root that nobody shares. */
+/** Changes by the owner of an unshared root. */
 export const BY_OWNER: ChangeContext = { owner: OWNER, by: OWNER, accessVersion: 1 };
 
-/** What a root holds: nothing but what is named. */
+/** A root's usage: 0 except for the given fields. */
 export function usageOf(named: Partial<Usage>): Usage {
   return {
     liveBytes: 0,
@@ -32,7 +32,7 @@ export function usageOf(named: Partial<Usage>): Usage {
   };
 }
 
-/** Opens storage without the space kept for a full disk. */
+/** Opens storage without ballast. */
 export function openTestStorage(
   directory: string,
   options: { clock?: Clock; logger?: Logger; ballastBytes?: number } = {},
@@ -41,7 +41,9 @@ export function openTestStorage(
   return openStorage({ directory, clock, random: systemRandom, logger, ballastBytes });
 }
 
-/** Storage in a fresh directory with one root; closed after the test, and checked unless the test says otherwise. */
+/**
+ * Storage in a fresh directory with one root; closed after the test, and checked unless the test opts out.
+ */
 export async function freshStorage(
   context: TestContext,
   options: { clock?: Clock; logger?: Logger; isCheckedAfterwards?: boolean } = {},
@@ -98,7 +100,7 @@ export async function readAll(storage: Pick<Storage, "openFile">, fileId: InodeI
   }
 }
 
-/** Bytes that differ from place to place, the same for the same seed. */
+/** Bytes that differ by position, the same for the same seed. */
 export function patterned(length: number, seed = 1): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   let state = (seed * 2_654_435_761 + 12_345) >>> 0;
@@ -126,7 +128,7 @@ export function refusal(code: GroveError["code"]): (error: unknown) => boolean {
   };
 }
 
-/** Rows that a statement gives or changes, on a connection of its own beside storage's. */
+/** Rows that a statement returns or changes, on a second connection. */
 export function query(directory: string, sql: string): Record<string, unknown>[] {
   const db = new DatabaseSync(join(directory, "inodes.db"), { timeout: 5_000 });
   const rows = db.prepare(sql).all();

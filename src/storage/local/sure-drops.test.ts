@@ -1,4 +1,4 @@
-// Tests of drops that are repeated: how often, how long apart, and when it is no use.
+// Tests of repeated drops: number, pauses, and the end of retries.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

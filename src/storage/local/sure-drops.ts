@@ -1,14 +1,17 @@
-// Repeats what takes back staged rows until it is done: refused for a moment's load, they would lie uncounted until the next start.
+// Retries drops of staged rows until they succeed: refused under load, the rows would stay uncounted until
+// the next start.
 import type { Clock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
 
-/** Longest pause before a refused drop of what an upload or a copy has staged is tried again. */
+/** Longest pause before a refused drop of staged rows, of an upload or a copy, is retried. */
 export const DROP_RETRY_MAX_MS = 10_000;
 
 const FIRST_WAIT_MS = 50;
 
-/** Each waits with its upload or copy, whose place and reservation are held until then: there are no more of them than of those. */
+/**
+ * Retries drops. Each holds the place and reservation of its upload or copy, so there are no more of them.
+ */
 export class SureDrops {
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -18,7 +21,10 @@ export class SureDrops {
     this.#logger = deps.logger;
   }
 
-  /** Resolves when it is done, or when there is nothing to drop any more. After a failure of the store start-up finds what is left. */
+  /**
+   * Resolves when the drop is done, or there is nothing left to drop. After a failure of the store start-up
+   * drops the rest.
+   */
   async run(drop: () => Promise<unknown>): Promise<void> {
     const refused = await tried(drop);
     if (refused === undefined) return;
@@ -30,7 +36,7 @@ export class SureDrops {
   }
 }
 
-/** The refusal that another try may not meet. */
+/** The refusal, when another try may succeed. */
 async function tried(drop: () => Promise<unknown>): Promise<unknown> {
   try {
     await drop();

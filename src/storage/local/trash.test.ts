@@ -1,4 +1,4 @@
-// The trash of a root: in and out in one step whatever hangs below, counted all the time, shares taken back, gone when it is purged.
+// Tests of a root's trash: one step in and out at any size, exact counts, shares taken back, purge.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CHUNK_BYTES, TRASH_PURGE_BATCH } from "#base/limits.ts";
@@ -119,7 +119,7 @@ test("missing folders are made again on restore, and a file on the way is named 
   });
   await assert.rejects(restore(storage, again.id, []), refusal("PATH_EXISTS"));
   await assert.rejects(restore(storage, again.id, ["ok", "bad/name"]), refusal("BAD_NAME"));
-  // What was refused has made nothing.
+  // A refused restore has made nothing.
   assert.deepEqual(storage.resolve(OWNER, ["ok"]).missing, ["ok"]);
   assert.deepEqual((await restore(storage, again.id, ["p", "q", "g"])).names, ["p", "q", "g"]);
 });
@@ -313,7 +313,7 @@ test("what somebody else replaces goes to the owner's trash, what the owner repl
     assert.ok((await readAll(storage, back.inode.id)).equals(bytes));
     assert.equal(back.inode.mtimeMs, 5_000);
   }
-  // Nothing is kept of nothing, and a ranged write keeps nothing.
+  // Empty content is not kept, and a ranged write keeps nothing.
   const empty = await touch(storage, rootDirectoryId, "empty", "");
   const change = { ...context(storage), by: SHAREE, fileId: empty.id, offset: 0, ifMatch: undefined };
   await storage.writeRange({ ...change, data: Buffer.from("abc") });
@@ -369,7 +369,7 @@ test("two thousand folders that are missing are made in one step, with the count
   assert.equal(inode.id, file.id);
   assert.equal(storage.facts().inodeCount, before + 2_047);
   assert.equal(inodeAt(storage, "d", "d", "d").sizeBytes, 5);
-  // Then its counts are recounted by the check that follows every test.
+  // Then the check after every test recounts its counters.
   const { item: again } = await trash(storage, inodeAt(storage, "d").id);
   assert.equal(again.inodeCount, 2_048);
   await restore(storage, again.id);
@@ -383,7 +383,7 @@ test("what came back from the trash is not read by an old list of the file that 
   const write = (offset: number): ReturnType<Storage["writeRange"]> =>
     storage.writeRange({ ...BY_OWNER, fileId, offset, data: Buffer.from("new"), ifMatch: undefined });
   await write(0);
-  // A reader that takes its time, of the version that the item will have.
+  // A slow reader, of the version that the item will have.
   const slow = storage.openFile(fileId);
   assert.equal(slow.inode.version, 2);
   await write(10);

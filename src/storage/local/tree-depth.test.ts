@@ -1,4 +1,4 @@
-// How deep trees may become by whatever moves, copies or restores them, and what becomes of those that are deeper already (D13).
+// Tests of the depth limit for moves, copies and restores, and of trees that are already deeper (D13).
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -18,7 +18,10 @@ import {
   refusal,
 } from "./store.fixture.ts";
 
-/** Directories one in the other below the root's own, a file in the last; made in one step, as a restore makes missing parents. */
+/**
+ * Nested directories below the root's own, a file in the last; made in one step, as a restore makes missing
+ * parents.
+ */
 async function tower(storage: Storage, top: string, levels: number): Promise<void> {
   const { directoryId: parentId } = storage.root(OWNER) ?? assert.fail();
   const data = Buffer.from("x");
@@ -36,7 +39,7 @@ function names(top: string, levels: number): string[] {
   return [top, ...Array.from({ length: levels - 1 }, () => "d")];
 }
 
-/** The directory that lies so many levels deep in a tower. */
+/** The directory at a level of a tower. */
 function levelOf(storage: Storage, top: string, level: number): InodeId {
   return inodeAt(storage, ...names(top, level)).id;
 }
@@ -57,7 +60,7 @@ function copy(storage: Storage, name: string, parentId: InodeId): Promise<Change
   });
 }
 
-/** Levels of the moved tower, its file included, and where it just fits. */
+/** Levels of the moved tower, its file included, that just fit. */
 const LEVELS = 1_500;
 const FITS = DIRECTORY_DEPTH_MAX - LEVELS - 1;
 
@@ -130,7 +133,7 @@ test("a copy of what grew deeper while it was copied does not come into sight to
   const { id: sourceId } = inodeAt(storage, "a");
   const data = Buffer.alloc(0);
   const last = levelOf(storage, "a", LEVELS);
-  // Small at the top and deep at the bottom: when the first slices are done the last levels are still to come.
+  // Small at the top and deep at the bottom: after the first slices the last levels are still to come.
   let grown: Promise<unknown> | undefined;
   const parentId = levelOf(storage, "b", FITS);
   const target = { ...BY_OWNER, sourceId, parentId, name: "copy", onConflict: "fail" } as const;
@@ -153,7 +156,7 @@ test("a copy of what grew deeper while it was copied does not come into sight to
   assert.equal(inodeAt(storage, "b").parentId, rootDirectoryId);
 });
 
-/** Hangs a tower below another one behind storage's back, as earlier versions have let users do. */
+/** Hangs a tower below another one behind storage's back, as users of earlier versions could. */
 function hangBelow(directory: string, inodeId: InodeId, parentId: InodeId): void {
   const db = new DatabaseSync(join(directory, "inodes.db"));
   db.prepare("UPDATE inode SET parent_id = ?, name = 'a' WHERE id = ?").run(parentId, inodeId);

@@ -1,4 +1,4 @@
-// Shows that a file cut or grown to any size holds exactly the bytes that a plain buffer would (D15).
+// Tests that a file cut or grown to any size holds exactly the bytes of a plain buffer (D15).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";

@@ -1,4 +1,4 @@
-// Makes what is left of a file that is cut: read and verified, the chunk within which it ends made anew (D15).
+// Makes the remaining content of a cut file: read and verified, with a new chunk where it ends (D15).
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { crc32Combine } from "#base/crc32-combine.ts";
 import { CHUNK_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
@@ -8,10 +8,10 @@ import { ContentChecksums } from "#storage/chunks/content-checksums.ts";
 import type { TruncateCommand } from "#storage/writer/write-commands.ts";
 import type { PinnedContent } from "./pinned-content.ts";
 
-/** Chunks whose checksums are put together in one turn of the event loop: a file may have two million. */
+/** Chunks whose checksums are combined in one turn of the event loop: a file may have two million. */
 const CHUNKS_PER_TURN = 256;
 
-/** What a cut file consists of; a chunk that was made for it is in `writers`, for whoever settles them. */
+/** The content of a cut file; the caller settles the new chunk in `writers`. */
 export async function cutContent(
   content: PinnedContent,
   sizeBytes: number,
@@ -24,7 +24,7 @@ export async function cutContent(
   const position = Math.floor(sizeBytes / CHUNK_BYTES);
   const within = sizeBytes - position * CHUNK_BYTES;
   const stored = content.storedChunk(position);
-  // A chunk that is no longer than what is left of its span stays as it is.
+  // A chunk that is no longer than the rest of its span stays.
   if (within === 0 || stored === undefined) return { content: { keptBelow: position, chunks: [] }, crc32 };
   if (stored.length <= within) return { content: { keptBelow: position + 1, chunks: [] }, crc32 };
   const start = position * CHUNK_BYTES;

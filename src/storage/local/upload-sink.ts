@@ -1,4 +1,4 @@
-// One upload on its way into the store: slices gathered, written while more arrive, checksummed once, made visible by its commit.
+// Receives one upload: gathers slices, writes while more arrive, computes checksums once, commits.
 import { GroveError } from "#base/errors.ts";
 import { CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import type { ChunkStore } from "#storage/chunks/chunk-store.ts";
@@ -10,29 +10,29 @@ import type { ResumableSink } from "#storage/contract/upload-store.ts";
 import { harmlessFileError, storageFailed } from "#storage/metadata/sqlite-errors.ts";
 import type { NewContent } from "#storage/writer/write-commands.ts";
 
-/** Bytes of one upload that may be on their way to the disk before its sender has to wait. */
+/** Bytes of one upload in flight to the disk before its sender has to wait. */
 const UPLOAD_IN_FLIGHT_BYTES = 8_388_608;
-/** Chunks of one upload that may be complete and still wait for their flush before its sender has to wait. */
+/** Complete chunks of one upload that wait for their flush before its sender has to wait. */
 const UPLOAD_CHUNKS_FLUSHING = 4;
-/** Finished chunks of one upload that are handed to the database together before its commit. */
+/** Finished chunks of one upload that go to the database together before its commit. */
 export const UPLOAD_STAGED_CHUNKS = 256;
 
-/** Smaller slices are copied together, since each keeps the whole buffer it was cut from. */
+/** Smaller slices are copied together, since each keeps its whole original buffer. */
 const COPIED_BELOW_BYTES = 8_192;
 const COPY_BUFFER_BYTES = 65_536;
 
-/** What a sink needs of the store. */
+/** Dependencies of a sink. */
 export interface UploadSinkDeps {
   readonly store: ChunkStore;
   /** The user who uploads. */
   readonly by: string;
   readonly budget: UploadShare;
-  /** Why changes are refused for good. */
+  /** Reason for which changes are refused for good. */
   readonly failure: () => string | undefined;
   /** Ends all writing. */
   readonly failed: (reason: string) => void;
   readonly stage: (contentId: number | undefined, chunks: readonly NewChunk[]) => Promise<number>;
-  /** Resolves when it is done, or start-up is to do it after a failure of the store. */
+  /** Resolves when it is done, or when a failure of the store leaves it to start-up. */
   readonly dropStaged: (contentId: number) => Promise<void>;
   readonly commit: (
     target: UploadTarget,
@@ -40,7 +40,7 @@ export interface UploadSinkDeps {
   ) => Promise<Change>;
 }
 
-/** Where the stream of a resumable upload goes on: behind whole chunks that are staged. */
+/** Start of a resumed stream: after the staged whole chunks. */
 export interface ResumePoint {
   readonly contentId: number;
   readonly offsetBytes: number;
@@ -48,21 +48,24 @@ export interface ResumePoint {
 }
 
 interface FinishedChunk {
-  /** Where it ends in the file. */
+  /** End of the staged content in the file. */
   readonly endBytes: number;
   readonly writer: ChunkWriter;
   readonly record: NewChunk;
   readonly durable: Promise<void>;
 }
 
-/** See UploadSink and ResumableSink. A commit that is refused (a taken name, a stale access version) may be repeated; otherwise call abort. */
+/**
+ * See UploadSink and ResumableSink. A refused commit (a taken name, a stale access version) may be repeated;
+ * otherwise call abort.
+ */
 export class StagedUpload implements ResumableSink {
   readonly #deps: UploadSinkDeps;
   readonly #sizeBytes: number | undefined;
   readonly #isResumable: boolean;
   readonly #checksums: ContentChecksums;
   #receivedBytes: number;
-  /** Resumable: what may be staged, since its sender's checksums were right. */
+  /** Resumable: bytes that may be staged, since their messages' checksums were right. */
   #acceptedBytes = 0;
   #isStaging = false;
   #slices: Buffer[] = [];
@@ -120,7 +123,7 @@ export class StagedUpload implements ResumableSink {
     }
     if (this.#receivedBytes > INLINE_FILE_MAX_BYTES) {
       const { gatherBytes } = this.#deps.budget;
-      // As long as no write of this upload runs, the next one need not be large.
+      // While no write of this upload runs, the next one may be small.
       const enough = this.#writesInFlight === 0 ? gatherBytes / 2 : gatherBytes;
       if (this.#sliceBytes >= enough) this.#writeGathered();
     }
@@ -133,7 +136,7 @@ export class StagedUpload implements ResumableSink {
 
   acceptMessage(): void {
     this.#acceptedBytes = this.#receivedBytes;
-    // One after the other: what becomes complete meanwhile is staged together.
+    // In sequence: chunks that are completed meanwhile are staged together.
     if (!this.#isStaging && this.#finished.length > 0) this.#stage();
   }
 
@@ -162,7 +165,7 @@ export class StagedUpload implements ResumableSink {
     if (this.#contentId !== undefined) await this.#deps.dropStaged(this.#contentId);
   }
 
-  /** False when it has ended already: committed, or given up before. */
+  /** False when it has ended before: committed, or aborted. */
   async #stopReceiving(): Promise<boolean> {
     await this.#committing?.catch(() => undefined);
     if (this.#state === "committed" || this.#state === "aborted") return false;
@@ -275,7 +278,10 @@ export class StagedUpload implements ResumableSink {
     if (!this.#isResumable && this.#finished.length >= UPLOAD_STAGED_CHUNKS) this.#stage();
   }
 
-  /** Gives the finished chunks their rows early, so that the commit of a huge file is as short as that of a small one. */
+  /**
+   * Gives finished chunks their rows early, so that the commit of a huge file is as short as that of a small
+   * one.
+   */
   #stage(): void {
     const isReady = ({ endBytes }: FinishedChunk): boolean =>
       !this.#isResumable || endBytes <= this.#acceptedBytes;
@@ -298,7 +304,7 @@ export class StagedUpload implements ResumableSink {
       } finally {
         this.#isStaging = false;
       }
-      // What has become complete meanwhile.
+      // Chunks that were completed meanwhile.
       if (this.#isResumable && this.#state === "receiving" && this.#error === undefined) this.#stage();
     });
   }
@@ -316,13 +322,13 @@ export class StagedUpload implements ResumableSink {
     if (this.#error !== undefined) throw this.#error;
   }
 
-  /** Removes the files that have no rows. */
+  /** Removes files without rows. */
   async #discardChunks(): Promise<void> {
     const writers = this.#finished.map(({ writer }) => writer);
     if (this.#writer !== undefined) writers.push(this.#writer);
     this.#finished = [];
     this.#writer = undefined;
-    // A commit whose flush failed may be found done at the next start: then its files must be there.
+    // A commit whose flush failed may be found done at the next start: then its files must exist.
     const mayUnlink = this.#deps.failure() === undefined;
     const results = await Promise.allSettled(writers.map((writer) => writer.discard(mayUnlink)));
     const gone = writers.filter((_, index) => results[index]?.status === "fulfilled");
@@ -349,7 +355,7 @@ export class StagedUpload implements ResumableSink {
       if (this.#deps.budget.isSpent) this.#deps.budget.whenFree(this.#wake);
       return;
     }
-    // An error is thrown by the next write.
+    // The next write throws the error.
     this.#drained.resolve();
     this.#drained = undefined;
   };

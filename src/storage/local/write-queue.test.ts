@@ -1,4 +1,4 @@
-// Changes of several users: whose turn it is, and in what order each one's are done.
+// Tests of several users' changes: turns of users, and the order within one user.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Change, ChangeContext } from "#storage/contract/inode.ts";
@@ -28,7 +28,7 @@ async function twoUsers(context: TestContext): Promise<Users> {
 
 test("who changes one thing waits for a few of another's many, while both change something", async (context) => {
   const users = await twoUsers(context);
-  // Both are known to be at work.
+  // Both users are known to be active.
   await Promise.all([...users.greedy(1), users.modest()]);
   let done = 0;
   const changes = users.greedy(GREEDY_CHANGES);

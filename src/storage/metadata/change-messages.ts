@@ -1,4 +1,4 @@
-// What commands and answers of the writer have in common.
+// Common fields of the writer's commands and answers.
 import type { InodeId, InodeKind, Usage } from "#storage/contract/inode.ts";
 
 /** Common to all changes of a root's namespace; times are wall milliseconds of the main thread's clock. */
@@ -13,7 +13,7 @@ export interface ChangeFields {
   readonly nowMs: number;
 }
 
-/** An inode as the writer tells of it; createdBy is null when it was the owner. */
+/** An inode in an answer of the writer; createdBy is null for the owner. */
 export interface InodeFields {
   readonly id: InodeId;
   readonly parentId: InodeId | null;
@@ -29,7 +29,7 @@ export interface InodeFields {
   readonly damaged: boolean;
 }
 
-/** What a change of the namespace did. */
+/** Answer to a change of the namespace. */
 export interface ChangeReply {
   readonly inode: InodeFields;
   readonly usage: Usage;

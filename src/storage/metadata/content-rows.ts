@@ -1,11 +1,11 @@
-// Content in the database: small files as rows of their own, large ones as lists of chunks, and what becomes of both when replaced.
+// Content in the database: rows of small files, chunk lists of large ones, and their release when replaced.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import type { NewChunk } from "#storage/chunks/chunk-writer.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
 import type { Ledger } from "./unit-of-work.ts";
 
-/** Rows that one slice of a background purge removes, so that other commands wait little. */
+/** Rows that one slice of a background purge removes; it bounds the wait of other commands. */
 export const PURGE_SLICE_ROWS = 512;
 /** Removed chunk files that are unlinked together. */
 export const GARBAGE_BATCH_CHUNKS = 256;
@@ -13,7 +13,7 @@ export const GARBAGE_BATCH_CHUNKS = 256;
 /** Chunk lists up to this length are released within the command; longer ones in slices afterwards. */
 const RELEASED_AT_ONCE = 256;
 
-/** What the writer must know of a file's content to replace or remove it. */
+/** A file's content, as the writer needs it to replace or remove it. */
 export interface StoredContent {
   readonly id: InodeId;
   readonly size: number;
@@ -76,12 +76,12 @@ export class ContentRows {
     this.#insertStaging = db.prepare("INSERT INTO staging (content_id, root_number) VALUES (?, ?)");
     this.#deleteStaging = db.prepare("DELETE FROM staging WHERE content_id = ?");
     this.#insertPurging = db.prepare("INSERT INTO purging (inode_id, content_id) VALUES (?, ?)");
-    // Numbers are never used twice while the process lives, since the main thread remembers chunks by them.
+    // Numbers are never used twice while the process lives: the main thread caches chunks by them.
     this.#nextChunkId = highest(db, "SELECT max(id) AS highest FROM chunk") + 1;
     this.#nextGarbage = highest(db, "SELECT max(sequence) AS highest FROM garbage") + 1;
   }
 
-  /** Stores the content of a small file, replacing what was there; nothing is stored for an empty one. */
+  /** Stores the content of a small file and replaces the old; an empty file gets no row. */
   putInline(inodeId: InodeId, data: Uint8Array): void {
     if (data.length > 0) this.#insertInline.run(inodeId, data);
     else this.#deleteInline.run(inodeId);
@@ -93,7 +93,7 @@ export class ContentRows {
     return row?.data ?? new Uint8Array(0);
   }
 
-  /** Gives the content of a small file to another inode. */
+  /** Moves the content of a small file to another inode. */
   moveInline(fromId: InodeId, toId: InodeId): void {
     this.#moveInline.run(toId, fromId);
   }
@@ -108,7 +108,9 @@ export class ContentRows {
     if (chunks.length > 0) this.#ledger.count({ chunks: chunks.length });
   }
 
-  /** Puts chunks of one list between two positions into another list too; tells how many and the last position. */
+  /**
+   * Adds the chunks between two positions of a list to another list; returns how many, and the last position.
+   */
   shareChunks(
     from: number,
     to: number,
@@ -125,13 +127,15 @@ export class ContentRows {
     return { count: rows.length, position: rows.at(-1)?.position ?? range.after };
   }
 
-  /** Takes one position out of a list, as far as there is something. */
+  /** Removes the chunk at a position from a list, if there is one. */
   releasePosition(contentId: number, position: number): void {
     const row = this.#selectPosition.get(contentId, position) as { chunkId: number } | undefined;
     if (row !== undefined) this.#release(contentId, position, row.chunkId);
   }
 
-  /** Lets go of a file's content: at once when it is short, otherwise in slices later. Returns the rows handled. */
+  /**
+   * Releases a file's content: at once when it is short, otherwise in slices later. Returns the rows handled.
+   */
   release(content: StoredContent): number {
     if (content.contentId === null) {
       if (content.size > 0) this.#deleteInline.run(content.id);
@@ -166,17 +170,17 @@ export class ContentRows {
     else this.#insertPurging.run(null, target.contentId);
   }
 
-  /** Marks a list as that of an upload which is not committed. */
+  /** Marks a list as staged by an unfinished upload. */
   stage(contentId: number, rootNumber: number): void {
     this.#insertStaging.run(contentId, rootNumber);
   }
 
-  /** Takes that mark away; false when there was none. */
+  /** Clears that mark; false when there was none. */
   unstage(contentId: number): boolean {
     return this.#deleteStaging.run(contentId).changes === 1;
   }
 
-  /** Forgets chunks whose files are gone. */
+  /** Forgets chunks whose files were removed. */
   dropGarbage(chunkIds: readonly number[]): void {
     for (const id of chunkIds) {
       if (this.#deleteGarbage.run(id).changes !== 1 || this.#deleteChunk.run(id).changes !== 1) {

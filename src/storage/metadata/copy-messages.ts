@@ -1,9 +1,9 @@
-// What is asked of the writer for a copy, and what it answers.
+// Commands and answers of the writer for copies.
 
 import type { InodeId } from "#storage/contract/inode.ts";
 import type { ChangeFields, ChangeReply } from "./change-messages.ts";
 
-/** What has been copied into a directory, and is not in its row before all of it is. */
+/** Sums of the entries copied into a directory so far; its row gets them at the end. */
 export interface CopySums {
   readonly bytes: number;
   readonly entries: number;
@@ -13,7 +13,7 @@ export interface CopySums {
   readonly height: number;
 }
 
-/** A directory whose entries are being copied, in order of their names. */
+/** A directory whose entries are being copied in order of their names. */
 export interface CopyFrame {
   readonly source: InodeId;
   readonly target: InodeId;
@@ -28,17 +28,17 @@ export interface ListCopy {
   readonly sourceList: number;
   readonly list: number;
   readonly after: number;
-  /** Copied directory that the file goes into; null for the file that was asked for. */
+  /** Copied directory that gets the file; null for the copied file itself. */
   readonly target: InodeId | null;
 }
 
-/** How far a copy has come. It travels with each command, so that a transaction that fails leaves nothing behind in the writer. */
+/** Progress of a copy. It travels with each command, so a failed transaction leaves nothing in the writer. */
 export interface CopyJob {
-  /** What the path led to when the copy began; what is in its place at the end may be something else. */
+  /** The source when the copy began; another inode may be in its place at the end. */
   readonly sourceId: InodeId;
-  /** The copied directory, out of sight; null when a file is copied. */
+  /** The copied directory, not yet visible; null when a file is copied. */
   readonly topId: InodeId | null;
-  /** The directory that is being copied, and those around it, the outermost first. */
+  /** The current directory and those around it, the outermost first. */
   readonly frames: readonly CopyFrame[];
   readonly list: ListCopy | null;
   readonly bytes: number;
@@ -46,18 +46,18 @@ export interface CopyJob {
   readonly inodes: number;
 }
 
-/** What is copied where. */
+/** Source and target of a copy. */
 export interface CopyPlace extends ChangeFields {
   readonly sourceId: InodeId;
   readonly parentId: InodeId;
   readonly name: string;
   readonly onConflict: "fail" | "rename" | "replace";
-  /** Bytes and inodes that were claimed for the copy. */
+  /** Bytes and inodes claimed for the copy. */
   readonly maxBytes: number;
   readonly maxInodes: number;
 }
 
-/** Begins a copy and does its first slice; a small one is finished with it. */
+/** Begins a copy and does its first slice; a small copy ends with it. */
 export interface BeginCopyCommand extends CopyPlace {
   readonly op: "beginCopy";
 }
@@ -74,11 +74,11 @@ export interface FinishCopyCommand extends CopyPlace {
   readonly job: CopyJob;
 }
 
-/** Drops what a copy has made. */
+/** Drops everything that a copy has made. */
 export interface DropCopyCommand {
   readonly op: "dropCopy";
   readonly job: CopyJob;
 }
 
-/** A copy that goes on, or its end. */
+/** A copy that continues, or its end. */
 export type CopyReply = { readonly job: CopyJob } | ChangeReply;

@@ -1,10 +1,10 @@
-// What a copied directory holds so far: the sums that its row gets once it is complete.
+// Sums of a copied directory, which its row gets once it is complete.
 import type { CopySums } from "./copy-messages.ts";
 
-/** Of a directory with nothing in it. */
+/** Sums of an empty directory. */
 export const NOTHING: CopySums = { bytes: 0, entries: 0, inodes: 0, files: 0, height: 0 };
 
-/** With one file more, of so many bytes. */
+/** Adds one file of a size to the sums. */
 export function withFile(sums: CopySums, bytes: number): CopySums {
   return {
     bytes: sums.bytes + bytes,
@@ -15,7 +15,7 @@ export function withFile(sums: CopySums, bytes: number): CopySums {
   };
 }
 
-/** With one directory more, and what is below it. */
+/** Adds one directory, and everything below it, to the sums. */
 export function withDirectory(sums: CopySums, below: CopySums): CopySums {
   return {
     bytes: sums.bytes + below.bytes,

@@ -1,29 +1,32 @@
-// Which stored bytes were found damaged, in the database: chunks, and the files that use them.
+// Marks of damaged stored bytes in the database: chunks, and the files that use them.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { InodeId } from "#storage/contract/inode.ts";
 import type { InodeRow, InodeRows } from "./inode-rows.ts";
 import { FLAG_DAMAGED } from "./schema.ts";
 
-/** Files that one command of the storage writer marks as damaged; further ones that share a chunk follow in the next. */
+/**
+ * Files that one command of the storage writer marks as damaged; other files of a shared chunk follow in the
+ * next.
+ */
 export const DAMAGED_FILES_PER_COMMAND = 512;
 
-/** What a reader of a damaged file is told. */
+/** Text of the refusal that a reader of a damaged file gets. */
 export const damagedText =
   "the stored bytes of this file do not match their checksum; restore it from a backup, overwrite it or delete it";
 
-/** What was found damaged: a file at the version that was read, or a chunk. */
+/** A damaged file at the version that was read, or a damaged chunk. */
 export type DamageTarget =
   | { readonly fileId: InodeId; readonly version: number }
   | { readonly chunkId: number };
 
-/** What is to be marked, and when it was found. */
+/** The target to be marked, and the time of the find. */
 export interface DamageMark {
   readonly target: DamageTarget;
   readonly problem: string;
   readonly nowMs: number;
 }
 
-/** The marks of damage, as the writer sets and clears them. */
+/** Sets and clears the marks of damage. */
 export class DamageRows {
   readonly #inodes: InodeRows;
   readonly #isUsed: StatementSync;
@@ -47,8 +50,9 @@ export class DamageRows {
   }
 
   /**
-   * Marks a file that still is at the version that was read, or a chunk that is still in use with every file that uses it, at most
-   * DAMAGED_FILES_PER_COMMAND of them at a time; answers how many files were marked. What has changed or gone since it was read is left alone.
+   * Marks a file that is still at the version that was read, or a used chunk with its files. It marks at most
+   * DAMAGED_FILES_PER_COMMAND files at a time and returns how many. It skips targets that have changed or
+   * gone since the read.
    */
   mark({ target, problem, nowMs }: DamageMark): number {
     if ("fileId" in target) {
@@ -67,7 +71,7 @@ export class DamageRows {
     return files.length;
   }
 
-  /** Flags of a file some of whose chunks were replaced: whole again once none of its chunks is damaged. */
+  /** Flags of a file after some chunks were replaced: sound again once none of its chunks is damaged. */
   flagsOfNewChunks(row: InodeRow, contentId: number): number {
     if ((row.flags & FLAG_DAMAGED) === 0 || this.#hasDamagedChunk.get(contentId) !== undefined)
       return row.flags;

@@ -1,4 +1,4 @@
-// A data directory: locked against a second process, recognised by its identity, refused when it is not what it should be.
+// Opens a data directory: locks it against a second process, checks its identity, refuses a broken one.
 import {
   chmodSync,
   closeSync,
@@ -25,9 +25,9 @@ import { closeWriter, DATABASE_FILE, migrate, openWriter, refuseForeignSchema } 
 import { isBrokenDatabase } from "./sqlite-errors.ts";
 
 const LOCK_FILE = "grove.lock";
-/** File that says whose data a directory holds. */
+/** File with the identity of the data directory. */
 export const IDENTITY_FILE = "identity.json";
-/** Form of that file. */
+/** Schema of that file. */
 export const IDENTITY_SCHEMA = 1;
 const ULID_FORM = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
@@ -37,17 +37,18 @@ import { type Recovery, recover } from "./start-recovery.ts";
 export interface DataDirectory {
   readonly path: string;
   readonly databasePath: string;
-  /** ULID made when the directory was. */
+  /** ULID made with the directory. */
   readonly dataId: string;
-  /** What the start has found and done. */
+  /** Findings and repairs of the start. */
   readonly recovery: Recovery;
-  /** Lets go of the lock; the end of the process does the same. */
+  /** Releases the lock; so does the end of the process. */
   release(): void;
 }
 
 /**
- * Locks and opens a data directory, making it when it is missing or empty. Throws STORAGE_FAILED with a text that says what to do when
- * another process holds it (A-19), when identity or database is missing beside stored files, or when they do not belong together (A-20).
+ * Locks and opens a data directory; makes it when it is missing or empty. Throws STORAGE_FAILED with advice
+ * in the text when another process holds it (A-19). Throws it also when identity or database is missing
+ * beside stored files, or the two do not match (A-20).
  */
 export async function openDataDirectory(
   path: string,
@@ -74,7 +75,9 @@ export async function openDataDirectory(
   }
 }
 
-/** Takes the lock of a data directory that exists; returns how to let go. Throws DATA_IN_USE when another process holds it. */
+/**
+ * Locks an existing data directory; returns the release. Throws DATA_IN_USE when another process holds it.
+ */
 export function lockDataDirectory(path: string): () => void {
   return holdAlone(
     join(path, LOCK_FILE),
@@ -82,12 +85,15 @@ export function lockDataDirectory(path: string): () => void {
   );
 }
 
-/** Reads the identity of a data directory; undefined when there is none. Throws STORAGE_FAILED when it cannot be understood. */
+/**
+ * Reads the identity of a data directory; undefined when there is none. Throws STORAGE_FAILED when it is
+ * malformed.
+ */
 export function readIdentity(path: string): string | undefined {
   const identityPath = join(path, IDENTITY_FILE);
   let text: string;
   try {
-    // As bytes: asked for text, Node 26.10 aborts the process when the close fails.
+    // Read as bytes: with an encoding, Node 26.10 aborts the process when the close fails.
     text = readFileSync(identityPath).toString();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
@@ -134,13 +140,16 @@ async function makeDataDirectory(
   closeSync(openSync(databasePath, "a", 0o600));
   const recovery = bringUpToDate(path, databasePath, dataId);
   syncDirectoryNow(path);
-  // Last, so that its presence says that all the rest is there.
+  // Written last: its presence shows that everything else is complete.
   const identity = { schema: IDENTITY_SCHEMA, data_id: dataId, created_at_ms: deps.clock.wallMs() };
   await writeFileAtomic(join(path, IDENTITY_FILE), `${JSON.stringify(identity)}\n`);
   return { path, databasePath, dataId, recovery, release };
 }
 
-/** What a database without an identity file beside it is: the beginning of an interrupted set-up, or somebody's files. */
+/**
+ * Identity in a database without an identity file, from an interrupted set-up; any other database may hold
+ * a user's files.
+ */
 function emptyDatabaseIdentity(databasePath: string): string | undefined {
   const db = openWriter(databasePath);
   try {
@@ -154,7 +163,7 @@ function emptyDatabaseIdentity(databasePath: string): string | undefined {
   }
 }
 
-/** Migrates and recovers, before anything is served. */
+/** Migrates and recovers before the first call is served. */
 function bringUpToDate(path: string, databasePath: string, dataId: string): Recovery {
   const db = openWriter(databasePath);
   let recovery: Recovery;
@@ -170,7 +179,8 @@ function bringUpToDate(path: string, databasePath: string, dataId: string): Reco
     }
     recovery = recover(db, path);
   } catch (error) {
-    // To close is to bring in the log: after a flush that failed it would be the same flush again (A-06). The end of the process closes it.
+    // Closing brings in the log: after a failed flush it would repeat that flush (A-06). The process's end
+    // closes it.
     if (!isBrokenDatabase(error)) closeWriter(db);
     throw error;
   }
@@ -179,7 +189,7 @@ function bringUpToDate(path: string, databasePath: string, dataId: string): Reco
   return recovery;
 }
 
-/** SQLite flushes the directory of a log that it makes, but does not tell when that fails (A-06). */
+/** SQLite flushes the directory of a new log, but does not report a failure of that (A-06). */
 function makeLog(path: string, databasePath: string): void {
   closeSync(openSync(`${databasePath}-wal`, "a", 0o600));
   syncDirectoryNow(path);
@@ -196,7 +206,7 @@ function makePrivateDirectory(path: string): void {
   const firstMade = makePrivateFolder(path);
   if ((statSync(path).mode & 0o777) !== 0o700) chmodSync(path, 0o700);
   if (firstMade === undefined) return;
-  // What is stored below is worth nothing while a power cut can take the directory itself.
+  // Everything stored below is lost when a power cut takes the directory itself.
   const top = dirname(resolve(firstMade));
   for (let made = dirname(resolve(path)); ; made = dirname(made)) {
     syncDirectoryNow(made);
@@ -221,7 +231,7 @@ function firstChunkFile(path: string): string | undefined {
   return readdirSync(chunks, { recursive: true, withFileTypes: true }).find((entry) => entry.isFile())?.name;
 }
 
-/** Flushes a directory while nothing else is served: at start-up and in checks. */
+/** Flushes a directory synchronously, at start-up and in checks. */
 export function syncDirectoryNow(path: string): void {
   const descriptor = openSync(path, "r");
   try {

@@ -1,4 +1,4 @@
-// Tests of the names that are found beside a namesake.
+// Tests of free names beside a namesake.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,9 +1,9 @@
-// Finds a name that is free in a directory for what is moved there beside its namesake.
+// Finds a free name in a directory for an inode that moves there beside its namesake.
 import { NAME_MAX_BYTES } from "#base/limits.ts";
 
 /**
- * Returns "name (2).ext" or the like with a number that is free; few look-ups even among many namesakes. Names stay within
- * NAME_MAX_BYTES: the part before the number is cut between characters.
+ * Returns "name (2).ext" or the like with a free number; few look-ups even among many namesakes. Names stay
+ * within NAME_MAX_BYTES: the part before the number is cut between characters.
  */
 export function freeName(name: string, isTaken: (name: string) => boolean): string {
   let free = 2;

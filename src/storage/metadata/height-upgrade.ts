@@ -1,4 +1,4 @@
-// Works out how many levels hang below each directory, when a data directory begins to keep it.
+// Computes the levels below each directory when an older data directory is upgraded.
 import type { DatabaseSync } from "node:sqlite";
 
 /** Fills the column `height` of all directories, from the leaves up. */
@@ -24,7 +24,10 @@ export function fillHeights(db: DatabaseSync): void {
   for (const [index, height] of heights.entries()) if (height > 0) update.run(height, ids[index] ?? 0);
 }
 
-/** Arrays of numbers, since a data directory may hold millions of directories. A circle in a damaged one is left alone. */
+/**
+ * Uses arrays of numbers, since a data directory may hold millions of directories. Circles in a damaged one
+ * stay.
+ */
 function raiseFromLeaves(ids: Float64Array, parentIds: Float64Array, heights: Uint32Array): void {
   const parents = Int32Array.from(parentIds, (id) => indexOf(ids, id));
   const waitsFor = new Uint32Array(ids.length);
@@ -43,7 +46,7 @@ function raiseFromLeaves(ids: Float64Array, parentIds: Float64Array, heights: Ui
   }
 }
 
-/** Where a number stands in an ascending list, or -1. */
+/** Index of a number in an ascending list, or -1. */
 function indexOf(ascending: Float64Array, wanted: number): number {
   let from = 0;
   let to = ascending.length;

@@ -1,11 +1,11 @@
-// The columns in which reads get inodes, and what is made of them.
+// The columns of inode rows that reads select, and their conversion to inodes.
 import type { Inode, InodeId } from "#storage/contract/inode.ts";
 import { FLAG_DAMAGED, FLAG_HAS_GRANTS, KIND_DIRECTORY } from "./schema.ts";
 
-/** Columns in the order in which `toInode` reads them; rows come as arrays, which costs half of what objects do. */
+/** Columns in the order in which `toInode` reads them; rows come as arrays, at half the cost of objects. */
 export const COLUMNS =
   "id, parent_id, name, kind, size, child_count, mtime_ms, ctime_ms, version, crc32, created_by, flags, content_id";
-/** One such row. */
+/** A row of these columns. */
 export type Row = [
   number,
   number | null,
@@ -21,7 +21,7 @@ export type Row = [
   number,
   number | null,
 ];
-/** The inode of a row; createdBy is the owner where the row names nobody. */
+/** The inode of a row; createdBy is the owner where the row has none. */
 export function toInode(row: Row, owner: string): Inode {
   return {
     id: row[0],
@@ -40,12 +40,12 @@ export function toInode(row: Row, owner: string): Inode {
 }
 
 /**
- * Columns of an entry of a known directory, three of them in one number: each column costs as much as finding the row does. Flags are
- * below 64, checksums below 2^32, so that the number is exact.
+ * Columns of an entry of a known directory, three of them in one number: each column costs as much as the
+ * row's look-up. Flags are below 64, checksums below 2^32, so the number is exact.
  */
 export const ENTRY_COLUMNS =
   "id, name, crc32 * 128 + flags * 2 + kind, size, child_count, mtime_ms, ctime_ms, version, created_by";
-/** One such row. */
+/** A row of these columns. */
 export type EntryRow = [number, string, number, number, number, number, number, number, string | null];
 
 /** The inode of an entry's row. */
@@ -73,7 +73,7 @@ export function isEntryDirectory(row: EntryRow): boolean {
   return row[2] % 2 === KIND_DIRECTORY;
 }
 
-/** True when shares hang on the entry itself. */
+/** True when grants or exclusions hang on the entry itself. */
 export function entryHasGrants(row: EntryRow): boolean {
   return (entryFlags(row) & FLAG_HAS_GRANTS) !== 0;
 }
@@ -82,7 +82,7 @@ function entryFlags(row: EntryRow): number {
   return (row[2] % 128) >> 1;
 }
 
-/** True when shares hang on the inode itself. */
+/** True when grants or exclusions hang on the inode itself. */
 export function hasGrants(row: Row): boolean {
   return (row[11] & FLAG_HAS_GRANTS) !== 0;
 }

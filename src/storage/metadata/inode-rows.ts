@@ -7,7 +7,7 @@ import { FLAG_DAMAGED, FLAG_HAS_GRANTS, KIND_DIRECTORY, KIND_FILE } from "./sche
 import type { DirectoryState, Ledger, RootState } from "./unit-of-work.ts";
 import { usageOf } from "./unit-of-work.ts";
 
-/** An inode's row as the writer reads it; sizes and counts of a directory are the ledger's. */
+/** An inode's row as the writer reads it; a directory's sizes and counts are in the ledger. */
 export interface InodeRow {
   readonly id: InodeId;
   readonly parentId: InodeId | null;
@@ -23,7 +23,7 @@ export interface InodeRow {
   readonly createdBy: string | null;
 }
 
-/** What a new inode begins with. */
+/** The values of a new inode. */
 export interface NewInode {
   readonly id: InodeId;
   readonly parentId: InodeId | null;
@@ -37,7 +37,7 @@ export interface NewInode {
   readonly createdBy: string | null;
 }
 
-/** What a file's content is after a change. */
+/** A file's content after a change. */
 export interface FileUpdate {
   readonly size: number;
   readonly crc32: number;
@@ -51,7 +51,7 @@ export interface FileUpdate {
 const COLUMNS = `id, parent_id AS parentId, name, kind, size, crc32, version, mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, flags,
   content_id AS contentId, created_by AS createdBy`;
 
-/** Statements on the inode table and on the grants that hang on it. */
+/** Statements on the inode table and on the grants of its rows. */
 export class InodeRows {
   readonly #ledger: Ledger;
   readonly #content: ContentRows;
@@ -107,7 +107,7 @@ export class InodeRows {
     return this.#children.all(parentId, limit) as unknown as InodeRow[];
   }
 
-  /** Entries of a directory in order of their names, behind one of them. */
+  /** Entries of a directory in order of their names, after a given name. */
   childrenAfter(parentId: InodeId, name: string, limit: number): InodeRow[] {
     return this.#childrenAfter.all(parentId, name, limit) as unknown as InodeRow[];
   }
@@ -145,12 +145,12 @@ export class InodeRows {
     this.#flag.run(flags, id);
   }
 
-  /** Takes an inode out of its tree; whoever does so keeps it elsewhere. */
+  /** Takes an inode out of its tree; the caller records its new place. */
   unhang(id: InodeId): void {
     this.#place.run(null, id);
   }
 
-  /** Takes a directory out of its tree; what is in it is removed later. */
+  /** Takes a directory out of its tree; its entries are removed later. */
   detach(id: InodeId): void {
     this.#place.run(null, id);
     this.#content.purgeLater({ inodeId: id });
@@ -174,7 +174,7 @@ export class InodeRows {
   }
 }
 
-/** The state of a directory that is about to be made, empty. */
+/** The state of a new, empty directory. */
 export function newDirectory(made: {
   readonly id: InodeId;
   readonly parentId: InodeId;
@@ -187,7 +187,7 @@ export function newDirectory(made: {
   return { id, parentId, name, ...none, mtimeMs: nowMs, ctimeMs: nowMs, version: 1, createdBy };
 }
 
-/** A change's answer about a directory. */
+/** Answer to a change of a directory. */
 export function directoryReply(state: DirectoryState, root: RootState, usedDeltaBytes: number): ChangeReply {
   return {
     inode: {
@@ -209,7 +209,7 @@ export function directoryReply(state: DirectoryState, root: RootState, usedDelta
   };
 }
 
-/** A change's answer about a file. */
+/** Answer to a change of a file. */
 export function fileReply(
   row: Omit<InodeRow, "contentId" | "kind">,
   root: RootState,

@@ -1,4 +1,4 @@
-// A page of a directory, made from its rows: the same wherever they were read.
+// Makes a page of a directory from its rows, on any thread.
 import type { StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX } from "#base/limits.ts";
@@ -18,16 +18,16 @@ export const INODE_BY_ID: string = `SELECT ${COLUMNS} FROM inode WHERE id = ?`;
 /** Reads the shares on an inode, by username. */
 export const SHARES_OF_INODE =
   "SELECT username, excluded FROM share_grant WHERE inode_id = ? ORDER BY username";
-/** One such row. */
+/** A row of these columns. */
 export type ShareRow = [username: string, excluded: number];
 
-/** The rows of a page and one more where there are more, and the shares that hang on entries themselves. */
+/** The rows of a page, plus one when more follow, and the shares on the entries themselves. */
 export interface PageRows {
   readonly rows: readonly EntryRow[];
   readonly own: readonly (readonly [InodeId, OwnShares])[];
 }
 
-/** Puts a page together; its token says where the next begins. */
+/** Assembles a page; its token names the start of the next one. */
 export function listPage(
   { rows, own }: PageRows,
   directoryId: InodeId,
@@ -46,7 +46,7 @@ export function listPage(
   };
 }
 
-/** The shares on those entries that have any, read by the statement SHARES_OF_INODE. */
+/** The shares on those entries that have any, by the statement SHARES_OF_INODE. */
 export function ownShares(rows: readonly EntryRow[], statement: StatementSync): PageRows["own"] {
   return rows
     .filter((row) => entryHasGrants(row))
@@ -58,7 +58,7 @@ export function ownShares(rows: readonly EntryRow[], statement: StatementSync): 
     });
 }
 
-/** Entries of the page that is asked for, from 1 to LIST_PAGE_MAX. */
+/** Requested entries of a page, from 1 to LIST_PAGE_MAX. */
 export function limitOf({ limit }: Pick<ListQuery, "limit">): number {
   return Math.min(Math.max(1, Math.trunc(limit)), LIST_PAGE_MAX);
 }
@@ -66,22 +66,25 @@ export function limitOf({ limit }: Pick<ListQuery, "limit">): number {
 /** Reads an inode; undefined when there is none. */
 export type ReadInode = (id: InodeId) => Row | undefined;
 
-/** The row of an inode that hangs below a root. Throws NO_SUCH_PATH for what is gone or detached. */
+/** The row of an inode below a root. Throws NO_SUCH_PATH for a missing or detached one. */
 export function reachable(read: ReadInode, id: InodeId): Row {
   const found = read(id);
   let row = found;
   for (let level = 0; row !== undefined && row[1] !== null && level < CHAIN_MAX; level++) row = read(row[1]);
-  // Of all inodes without a parent only a root's own directory has no name.
+  // Of all inodes without a parent only a root's own directory has an empty name.
   if (found === undefined || row?.[2] !== "") throw noSuchInode();
   return found;
 }
 
-/** The refusal of what is gone or detached. */
+/** The refusal for a missing or detached inode. */
 export function noSuchInode(): GroveError {
   return new GroveError("NO_SUCH_PATH", "no such file or directory");
 }
 
-/** The row of a directory that may be listed in this order. Throws NO_SUCH_PATH, NOT_DIRECTORY, and BAD_ARGUMENT for one with too many entries. */
+/**
+ * The row of a directory to be listed in this order. Throws NO_SUCH_PATH, NOT_DIRECTORY, and BAD_ARGUMENT for
+ * too many entries.
+ */
 export function listable(read: ReadInode, id: InodeId, { sort }: Pick<ListQuery, "sort">): Row {
   const directory = reachable(read, id);
   if (directory[3] !== KIND_DIRECTORY) throw new GroveError("NOT_DIRECTORY", "not a directory");

@@ -2,13 +2,13 @@
 import { ENTRY_COLUMNS } from "./inode-columns.ts";
 import { FLAG_HAS_GRANTS } from "./schema.ts";
 
-/** What a statement is made for. */
+/** The variant of a statement. */
 export interface ListingOrder {
   readonly by: "name" | "size" | "mtime";
   readonly isDescending: boolean;
-  /** True behind the first page. */
+  /** True after the first page. */
   readonly isContinued: boolean;
-  /** True when entries are left out that an exclusion keeps from one user. */
+  /** True when the statement hides entries that an exclusion keeps from one user. */
   readonly isFiltered: boolean;
 }
 
@@ -19,8 +19,8 @@ export const IS_KEPT_FROM = `((flags & ${FLAG_HAS_GRANTS}) <> 0 AND EXISTS (
 const SORT_COLUMNS = { size: "size", mtime: "mtime_ms" } as const;
 
 /**
- * SQL of a page of ENTRY_COLUMNS. Its values are, in this order: the directory; where it goes on, the name, or else size or time twice and
- * the name; the user of the filter; how many at most.
+ * SQL of a page of ENTRY_COLUMNS. Its values are, in this order: the directory; the start, as the name, or as
+ * size or time twice and the name; the user of the filter; the limit.
  */
 export function listingSql({ by, isDescending, isContinued, isFiltered }: ListingOrder): string {
   const order = isDescending ? "DESC" : "ASC";

@@ -1,4 +1,4 @@
-// Page tokens: they lead on where they were made, and nowhere else.
+// Tests that page tokens work for their own listing only.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,9 +1,9 @@
-// Opaque tokens that say where the next page of a listing begins.
+// Opaque tokens that name the start of a listing's next page.
 import { GroveError } from "#base/errors.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
 import type { ListSort } from "#storage/contract/storage.ts";
 
-/** The last entry of a page, as far as the order needs it. */
+/** The last entry of a page, with the fields that its order needs. */
 export interface PagePosition {
   readonly name: string;
   /** Size or time by which the listing is sorted; 0 when it is sorted by name alone. */
@@ -12,13 +12,16 @@ export interface PagePosition {
 
 const MAX_LENGTH = 1_024;
 
-/** Makes the token for what follows an entry. */
+/** Makes the token of the page after an entry. */
 export function pageToken(directoryId: InodeId, sort: ListSort, position: PagePosition): string {
   const text = JSON.stringify([directoryId, sort, position.value, position.name]);
   return Buffer.from(text).toString("base64url");
 }
 
-/** Reads a token; undefined for the first page. Throws BAD_ARGUMENT for one of another directory, another order, or none of ours. */
+/**
+ * Reads a token; undefined for the first page. Throws BAD_ARGUMENT for a malformed one, or one of another
+ * directory or order.
+ */
 export function readPageToken(token: string, directoryId: InodeId, sort: ListSort): PagePosition | undefined {
   if (token === "") return undefined;
   const parts = token.length <= MAX_LENGTH ? parse(token) : undefined;
@@ -42,7 +45,7 @@ function badToken(): GroveError {
   return new GroveError("BAD_ARGUMENT", "this page token does not belong to this listing");
 }
 
-/** What an order goes by, and whether downwards. */
+/** The column of an order, and whether it descends. */
 export function sortOf(sort: ListSort): ["name" | "size" | "mtime", boolean] {
   const [by, direction] = sort.split("-") as ["name" | "size" | "mtime", string | undefined];
   return [by, direction === "desc"];

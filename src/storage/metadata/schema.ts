@@ -1,4 +1,4 @@
-// The tables of a data directory, how they came to be version by version, and how connections to them are opened.
+// The tables of a data directory, their migrations by version, and the opening of connections.
 import { DatabaseSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { requireKnownSchema } from "#os/state-file.ts";
@@ -10,13 +10,13 @@ export const STORAGE_CACHED_DIRECTORIES = 16_384;
 
 /** File of the database inside the data directory. */
 export const DATABASE_FILE = "inodes.db";
-/** Marks the file as ours ("Grov"). */
+/** Application id of Grove's databases ("Grov"). */
 const APPLICATION_ID = 0x47726f76;
 const OLDEST_SQLITE = [3, 51, 3] as const;
 /** Pages of 4 KiB in memory: 24 MiB for the writer, 12 MiB for a reader. */
 const WRITER_CACHE_KIB = 24_576;
 const READER_CACHE_KIB = 12_288;
-/** How long a connection waits for a lock of another. */
+/** How long a connection waits for another connection's lock. */
 export const BUSY_TIMEOUT_MS = 5_000;
 
 /** `kind` of an inode row. */
@@ -28,7 +28,9 @@ export const FLAG_DAMAGED = 1;
 /** Bit of `flags`: rows of share_grant name this inode, grants or exclusions. */
 export const FLAG_HAS_GRANTS = 2;
 
-/** Each makes the schema of the version before into the next, in one transaction. Never edit one that was released. */
+/**
+ * Each migrates the schema of the version before to the next, in one transaction. Never edit a released one.
+ */
 const MIGRATIONS: readonly (string | ((db: DatabaseSync) => void))[] = [
   `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -187,7 +189,7 @@ const MIGRATIONS: readonly (string | ((db: DatabaseSync) => void))[] = [
   ALTER TABLE trash_grant ADD COLUMN path TEXT NOT NULL DEFAULT '';
   `,
   (db) => {
-    // Levels below a directory, 0 for an empty one, so that a move knows how deep its tree would come to lie.
+    // Levels below a directory, 0 for an empty one: a move knows from them how deep its tree would lie.
     db.exec("ALTER TABLE inode ADD COLUMN height INTEGER NOT NULL DEFAULT 0");
     fillHeights(db);
     db.exec("CREATE INDEX inode_by_height ON inode (parent_id, height) WHERE height > 0");
@@ -211,11 +213,13 @@ const MIGRATIONS: readonly (string | ((db: DatabaseSync) => void))[] = [
 /** Schema that this program writes; older ones are migrated, newer ones refused (A-20). */
 export const SCHEMA_VERSION: number = MIGRATIONS.length;
 
-/** Opens the one connection that writes. Throws STORAGE_FAILED when SQLite is too old to be trusted with WAL (A-13). */
+/**
+ * Opens the one connection that writes. Throws STORAGE_FAILED when SQLite is too old for a safe WAL (A-13).
+ */
 export function openWriter(path: string): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
   refuseOldSqlite(db);
-  // Checkpoints are made by the writer between its transactions, never inside a commit.
+  // The writer makes checkpoints between its transactions, never inside a commit.
   db.exec(`
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
@@ -231,8 +235,8 @@ export function openWriter(path: string): DatabaseSync {
 }
 
 /**
- * Brings the whole log into the database and closes the only connection. A close alone would do the same and keep silent about a flush
- * that fails; after one that failed the connection is left as it is, since to close it would be to flush once more (A-06).
+ * Brings the whole log into the database and closes the only connection. A plain close would hide a failed
+ * flush. After such a failure the connection stays open, since closing would repeat the flush (A-06).
  */
 export function closeWriter(db: DatabaseSync): void {
   try {
@@ -284,7 +288,9 @@ export function schemaVersionOf(db: DatabaseSync): number {
   return (db.prepare("PRAGMA user_version").get() as { user_version: number }).user_version;
 }
 
-/** Throws BAD_ARGUMENT when a newer program made the database, STORAGE_FAILED when it is none of ours (A-20). */
+/**
+ * Throws BAD_ARGUMENT when a newer program made the database, STORAGE_FAILED when it is not Grove's (A-20).
+ */
 export function refuseForeignSchema(db: DatabaseSync, path: string): void {
   const version = schemaVersionOf(db);
   const { application_id: id } = db.prepare("PRAGMA application_id").get() as { application_id: number };
@@ -297,7 +303,7 @@ export function refuseForeignSchema(db: DatabaseSync, path: string): void {
   }
 }
 
-/** Brings the schema up to date in one transaction; an empty database gets the identity of its data directory. */
+/** Migrates the schema in one transaction; an empty database gets the identity of its data directory. */
 export function migrate(db: DatabaseSync, dataId: string): void {
   const from = schemaVersionOf(db);
   if (from === SCHEMA_VERSION) return;

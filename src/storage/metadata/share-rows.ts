@@ -1,4 +1,4 @@
-// Rows of grants and exclusions as the writer keeps them: who may reach an inode and all below it, or no more, each with the path at which it hangs.
+// Rows of grants and exclusions as the writer keeps them: user, inode and path of each.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { GRANTS_PER_INODE, GRANTS_PER_ROOT } from "#base/limits.ts";
@@ -8,14 +8,14 @@ import type { InodeRows } from "./inode-rows.ts";
 import { FLAG_HAS_GRANTS } from "./schema.ts";
 import type { DirectoryState, Ledger, RootState } from "./unit-of-work.ts";
 
-/** One grant or exclusion, and where it hangs. An inode has at most one of the two for a user. */
+/** One grant or exclusion and its place. An inode has at most one of the two for a user. */
 export interface PlacedGrant {
   readonly inodeId: InodeId;
   readonly username: string;
   readonly grantedBy: string;
   readonly grantedAtMs: number;
   readonly path: string;
-  /** 1 for an exclusion, which ends here what a grant above gives. */
+  /** 1 for an exclusion, which ends a grant above. */
   readonly excluded: 0 | 1;
 }
 
@@ -24,7 +24,10 @@ const COLUMNS =
 /** A path and everything below it; "0" is the character after "/". */
 const AT_OR_BELOW = "owner = ? AND (path = ? OR (path >= ? AND path < ?))";
 
-/** Statements on grants and exclusions, both counted in grantCount. Whatever they change moves the root's access version, and its owner is remembered until it is asked for. */
+/**
+ * Statements on grants and exclusions, both counted in grantCount. A change moves the root's access version
+ * and records its owner for takeChangedOwners.
+ */
 export class ShareRows {
   readonly #ledger: Ledger;
   readonly #inodes: InodeRows;
@@ -52,21 +55,21 @@ export class ShareRows {
     );
   }
 
-  /** Owners whose grants have changed since this was last asked, also where the change was taken back. */
+  /** Owners whose grants have changed since the last call, rolled back changes included. */
   takeChangedOwners(): string[] {
     const owners = [...this.#changedOwners];
     this.#changedOwners.clear();
     return owners;
   }
 
-  /** What the user has at this very inode, if anything. */
+  /** The user's row on this very inode, if any. */
   at(inodeId: InodeId, username: string): "grant" | "exclusion" | undefined {
     const row = this.#find.get(inodeId, username) as { excluded: number } | undefined;
     if (row === undefined) return undefined;
     return row.excluded === 1 ? "exclusion" : "grant";
   }
 
-  /** True when the nearest of the user's rows on a chain, which begins with the deepest directory, is a grant. */
+  /** True when the nearest of the user's rows on a chain, the deepest directory first, is a grant. */
   letsIn(chain: readonly DirectoryState[], username: string): boolean {
     for (const { id, flags } of chain) {
       const found = (flags & FLAG_HAS_GRANTS) === 0 ? undefined : this.at(id, username);
@@ -75,14 +78,17 @@ export class ShareRows {
     return false;
   }
 
-  /** Which of two limits another row at an inode would pass, once so many of the root's are gone: of the root, of the inode, or none. */
+  /**
+   * The limit that another row at an inode would pass after so many of the root's are gone: the root's, the
+   * inode's, or none.
+   */
   limitPassed(root: RootState, inodeId: InodeId, gone = 0): "root" | "inode" | undefined {
     if (root.grantCount - gone >= GRANTS_PER_ROOT) return "root";
     const { count } = this.#count.get(inodeId) as { count: number };
     return count >= GRANTS_PER_INODE ? "inode" : undefined;
   }
 
-  /** Puts a grant or an exclusion at an inode where the user has neither. */
+  /** Adds a grant or exclusion on an inode where the user has neither. */
   add(root: RootState, grant: PlacedGrant): void {
     const { inodeId, username, grantedBy, grantedAtMs, path, excluded } = grant;
     this.#insert.run(inodeId, username, grantedBy, grantedAtMs, root.owner, path, excluded);
@@ -90,20 +96,20 @@ export class ShareRows {
     this.#changed(root, 1);
   }
 
-  /** What hangs at a path and below it, in the order of paths. Costs nothing where the root has no grants. */
+  /** Rows at a path and below it, in the order of paths. Costs nothing where the root has no grants. */
   below(root: RootState, path: string): PlacedGrant[] {
     if (root.grantCount === 0) return [];
     return this.#below.all(...atOrBelow(root.owner, path)) as unknown as PlacedGrant[];
   }
 
-  /** Takes all of that away and returns it; for a removal and for the trash. */
+  /** Deletes those rows and returns them; for removals and for the trash. */
   takeBelow(root: RootState, path: string): PlacedGrant[] {
     const taken = this.below(root, path);
     this.take(root, taken);
     return taken;
   }
 
-  /** Takes rows away. */
+  /** Deletes rows. */
   take(root: RootState, taken: readonly PlacedGrant[]): void {
     for (const { inodeId, username } of taken) this.#delete.run(inodeId, username);
     for (const inodeId of new Set(taken.map((grant) => grant.inodeId))) {
@@ -113,14 +119,14 @@ export class ShareRows {
     if (taken.length > 0) this.#changed(root, -taken.length);
   }
 
-  /** After a move: grants at the old path and below hang at the new one. */
+  /** After a move, changes the paths of grants from the old place to the new one. */
   moved(root: RootState, from: string, to: string): void {
     if (root.grantCount === 0) return;
     const { changes } = this.#move.run(to, from, ...atOrBelow(root.owner, from));
     if (changes !== 0) this.#changed(root, 0);
   }
 
-  /** Sets the mark in the row at once, since a removal in the same transaction reads it there. */
+  /** Sets the mark in the row at once: a removal in the same transaction reads it there. */
   #mark(inodeId: InodeId, isGranted: boolean): void {
     const mark = (flags: number): number => (isGranted ? flags | FLAG_HAS_GRANTS : flags & ~FLAG_HAS_GRANTS);
     const directory = this.#ledger.directory(inodeId);
@@ -148,7 +154,10 @@ export function pathBelow(chain: readonly DirectoryState[], name: string): strin
   return joinPath([...names.toReversed(), name]);
 }
 
-/** True when both chains pass the same directories with grants or exclusions: whoever reaches the one place reaches the other. */
+/**
+ * True when both chains pass the same directories with grants or exclusions: the same users reach both
+ * places.
+ */
 export function sameGrantsAbove(a: readonly DirectoryState[], b: readonly DirectoryState[]): boolean {
   const granted = (chain: readonly DirectoryState[]): InodeId[] =>
     chain.filter(({ flags }) => (flags & FLAG_HAS_GRANTS) !== 0).map(({ id }) => id);
@@ -166,7 +175,10 @@ export function shareLimit(passed: "root" | "inode"): GroveError {
   return new GroveError("SHARE_LIMIT", text, { metadata: { limit: String(limit) } });
 }
 
-/** What a range over the paths of an owner's rows is bound to: the owner, a path, and what lies below it. */
+/**
+ * Values for a range over the paths of an owner's rows: the owner, a path, and the bounds of the paths below
+ * it.
+ */
 export function atOrBelow(owner: string, path: string): [string, string, string, string] {
   const below = path === "/" ? "/" : `${path}/`;
   return [owner, path, below, `${below.slice(0, -1)}0`];

@@ -34,10 +34,10 @@ import { isBrokenDatabase } from "./sqlite-errors.ts";
 import { TrashReader } from "./trash-reader.ts";
 import { ROOT_STRIDE } from "./unit-of-work.ts";
 
-/** Roots and directories that reads keep in memory as long as nothing is committed. */
+/** Roots and directories that reads keep in memory until the next commit. */
 const READ_CACHE_ENTRIES = 8_192;
 
-/** An inode, and where its content is. */
+/** An inode and the place of its content. */
 export interface ContentRecord {
   readonly inode: Inode;
   readonly contentId: number | undefined;
@@ -54,7 +54,7 @@ export interface ChunkRecord {
 
 /** Reads of other tables in the same snapshot. */
 export interface SnapshotTables {
-  /** A statement whose rows come as arrays. */
+  /** Prepares a statement whose rows come as arrays. */
   prepare(sql: string): StatementSync;
   /** Runs reads within the snapshot of this turn of the event loop. */
   read<T>(read: () => T): T;
@@ -72,7 +72,7 @@ interface CachedRoot {
   readonly directory: CachedDirectory;
 }
 
-/** Owner of the connection that reads. A broken database is told to `broken` once it is met, and read on as far as it goes. */
+/** Owns the connection that reads. Reports a broken database to `broken` and reads on as far as possible. */
 export class SnapshotReader {
   readonly #db: DatabaseSync;
   readonly #broken: (error: unknown) => void;
@@ -95,7 +95,7 @@ export class SnapshotReader {
   readonly #owners = new Map<number, string>();
   #isHeld = false;
   #isClosed = false;
-  /** Roots and directories met in the state of the database with this version; forgotten with it, so that a snapshot is never mixed. */
+  /** Roots and directories read at this version of the database; cleared with it, so snapshots never mix. */
   #cachedVersion = -1;
   #cachedEntries = 0;
   readonly #cachedRoots = new Map<string, CachedRoot>();
@@ -127,12 +127,12 @@ export class SnapshotReader {
     );
   }
 
-  /** For readers of other tables. */
+  /** Access for readers of other tables. */
   get tables(): SnapshotTables {
     return { prepare: (sql) => this.#prepare(sql), read: (read) => this.#read(read) };
   }
 
-  /** Ends the held snapshot, so that the next read sees what was committed since. */
+  /** Ends the held snapshot: the next read sees later commits. */
   renew(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
@@ -241,7 +241,7 @@ export class SnapshotReader {
     });
   }
 
-  /** A file that can be reached from its root. Throws NO_SUCH_PATH and IS_DIRECTORY. */
+  /** A file that is reachable from its root. Throws NO_SUCH_PATH and IS_DIRECTORY. */
   file(fileId: InodeId): ContentRecord {
     return this.#read(() => {
       const owner = this.#ownerOf(fileId);
@@ -275,7 +275,7 @@ export class SnapshotReader {
     });
   }
 
-  /** Inodes below a directory, 0 for anything else. */
+  /** Inodes below a directory, 0 for any other inode. */
   inodesBelow(id: InodeId): number {
     return this.#read(() => (this.#below.get(id) as [number] | undefined)?.[0] ?? 0);
   }
@@ -299,7 +299,7 @@ export class SnapshotReader {
     });
   }
 
-  /** The next chunks whose files are to be unlinked, in order of their sequence numbers. */
+  /** The next chunks whose files are to be unlinked, in order of sequence number. */
   garbage(afterSequence: number, limit: number): { sequence: number; id: number; name: string }[] {
     return this.#read(() =>
       (this.#garbage.all(afterSequence, limit) as unknown as [number, number, string][]).map(
@@ -318,7 +318,7 @@ export class SnapshotReader {
         const [version] = this.#dataVersion.get() as unknown as [number];
         if (version !== this.#cachedVersion) this.#forget();
         this.#cachedVersion = version;
-        // Not longer than this turn: a held snapshot keeps the log from being emptied.
+        // Ends with this turn: a held snapshot keeps the log from being emptied.
         setImmediate(() => this.renew());
       }
       return read();
@@ -350,7 +350,7 @@ export class SnapshotReader {
     };
   }
 
-  /** Users whom a chain of inodes with rows of shares lets in; what hangs deeper decides. */
+  /** Users with access through a chain of inodes with share rows; the deepest row decides. */
   #usernames(inodeIds: readonly InodeId[]): readonly string[] {
     if (inodeIds.length === 0) return [];
     const users = new Set<string>();

@@ -1,4 +1,4 @@
-// Which errors end all writing and which refuse one change: by their codes, as SQLite and the filesystem give them.
+// Tests of which errors end all writing and which refuse one change, by codes of SQLite and the filesystem.
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Which errors of SQLite and of the filesystem end all writing, and which refuse one change.
+// Decides which errors of SQLite and the filesystem end all writing, and which refuse one change.
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { GroveError } from "#base/errors.ts";
@@ -9,7 +9,9 @@ const SQLITE_NOMEM = 7;
 const SQLITE_FULL = 13;
 const SQLITE_TOOBIG = 18;
 const SQLITE_CONSTRAINT = 19;
-/** Refusals of one statement after which the database is as it was; every other error of SQLite is taken for a broken store. */
+/**
+ * Refusals of one statement that leave the database as it was; any other SQLite error means a broken store.
+ */
 const HARMLESS: ReadonlySet<number> = new Set([
   SQLITE_BUSY,
   SQLITE_LOCKED,
@@ -27,13 +29,13 @@ export function sqliteCode(error: unknown): number | undefined {
   return typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
 }
 
-/** True when an error of SQLite says that the store itself is broken: SQLITE_IOERR, CORRUPT, READONLY and their like (A-06). */
+/** True for an SQLite error of a broken store: SQLITE_IOERR, CORRUPT, READONLY and their like (A-06). */
 export function isBrokenDatabase(error: unknown): boolean {
   const code = sqliteCode(error);
   return code !== undefined && !HARMLESS.has(code);
 }
 
-/** Why the store is broken, as text that survives the way between threads; undefined for what is harmless. */
+/** Text of a broken store's error, for the way between threads; undefined for a harmless error. */
 export function packError(error: unknown): string | undefined {
   return isBrokenDatabase(error) ? String(error) : undefined;
 }
@@ -49,12 +51,12 @@ export function isDatabaseBusy(error: unknown): boolean {
   return code === SQLITE_BUSY || code === SQLITE_LOCKED;
 }
 
-/** The refusal of a change for which the disk has no space. */
+/** The refusal of a change without disk space. */
 export function diskFull(cause?: unknown): GroveError {
   return new GroveError("DISK_RESERVE", "the disk is full; nothing was changed", { cause });
 }
 
-/** The refusal of a change for which the filesystem has no inode: bytes that are freed elsewhere on it are of no help. */
+/** The refusal of a change for which the filesystem has no inode: bytes freed elsewhere on it do not help. */
 function inodesUsedUp(cause: unknown): GroveError {
   return new GroveError(
     "DISK_RESERVE",
@@ -63,7 +65,7 @@ function inodesUsedUp(cause: unknown): GroveError {
   );
 }
 
-/** True when a file could not be made because its filesystem has no inodes left: the error's code is that of a full disk. */
+/** True when a filesystem without free inodes refused a file: the error's code is that of a full disk. */
 function lacksInodes(error: object): boolean {
   if (!("path" in error) || typeof error.path !== "string") return false;
   try {
@@ -74,12 +76,14 @@ function lacksInodes(error: object): boolean {
   }
 }
 
-/** The refusal of every change once a flush has failed (A-06). */
+/** The refusal of every change after a failed flush (A-06). */
 export function storageFailed(reason: string): GroveError {
   return new GroveError("STORAGE_FAILED", `the store takes no more changes until it is restarted: ${reason}`);
 }
 
-/** The refusal for a failed open or write of a chunk file after which the store can go on; undefined when it cannot. */
+/**
+ * The refusal for a failed open or write of a chunk file that leaves the store sound; undefined otherwise.
+ */
 export function harmlessFileError(error: unknown): GroveError | undefined {
   if (!(error instanceof Error)) return undefined;
   const code = "code" in error ? String(error.code) : "";

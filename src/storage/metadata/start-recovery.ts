@@ -1,22 +1,23 @@
-// What a start does before anything is served: removes what uploads left that a crash or a stop has cut off.
+// Removes at start-up what interrupted uploads have left, before the first call is served.
 import { closeSync, fsyncSync, openSync, readdirSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { CHUNKS_DIRECTORY, isChunkName, nextDirectory } from "#storage/chunks/chunk-names.ts";
 
-/** What was found and done. */
+/** Findings and repairs of a start. */
 export interface Recovery {
-  /** Chunk files without a row that were removed. */
+  /** Removed chunk files without a row. */
   readonly sweptChunkFiles: number;
-  /** Chunk lists of uncommitted uploads that are being purged. */
+  /** Chunk lists of uncommitted uploads that go to the purge. */
   readonly droppedUploads: number;
-  /** Directory below chunks/ that new files go to. */
+  /** Directory below chunks/ for new files. */
   readonly firstDirectory: string;
 }
 
 /**
- * Sweeps the directories in which files without rows may lie, hands staged chunk lists to the purge and remembers the directory for
- * new files. Its work does not grow with the data directory. Repeating it after a crash in its middle is harmless.
+ * Sweeps the directories that may hold files without rows, hands staged chunk lists to the purge and records
+ * the directory for new files. Its cost does not grow with the data directory. A repetition after a crash is
+ * harmless.
  */
 export function recover(db: DatabaseSync, directory: string): Recovery {
   const open = db.prepare("SELECT name FROM open_directory ORDER BY name").all() as { name: string }[];

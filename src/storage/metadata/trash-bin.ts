@@ -1,4 +1,5 @@
-// Rows of the trash as the writer makes and removes them: what leaves the tree, what is kept of a replaced file, the shares of both.
+// Rows of the trash as the writer makes and removes them: trashed inodes, replaced content, and former
+// shares.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { type InodeId, inodeIdText, type KeptItem } from "#storage/contract/inode.ts";
 import { type FormerShare, type TrashItem, trashIdOf } from "#storage/contract/trash.ts";
@@ -9,7 +10,7 @@ import { FLAG_DAMAGED } from "./schema.ts";
 import { pathBelow, type ShareRows, shareLimit } from "./share-rows.ts";
 import { type DirectoryState, type Ledger, type Place, type RootState } from "./unit-of-work.ts";
 
-/** Former shares of one item of the trash that are listed; the rest is counted out. */
+/** Former shares listed for one item of the trash; the rest is only counted. */
 const TRASH_FORMER_SHARES_LISTED = 100;
 
 /** A row of the trash. */
@@ -27,14 +28,14 @@ interface Exclusion {
   readonly path: string;
 }
 
-/** What hangs below an inode, itself included. */
+/** Bytes and inodes of a subtree, its top included. */
 export interface Weight {
   readonly bytes: number;
   readonly inodes: number;
   readonly files: number;
 }
 
-/** Statements on the trash; what they change in sizes and counts goes through the ledger. */
+/** Statements on the trash; the ledger keeps the sizes and counts. */
 export class TrashBin {
   readonly #ledger: Ledger;
   readonly #inodes: InodeRows;
@@ -47,7 +48,7 @@ export class TrashBin {
   readonly #exclusions: StatementSync;
   readonly #formerShares: StatementSync;
   readonly #deleteFormerShares: StatementSync;
-  /** What the running command has put away without having been asked to. */
+  /** Item that the running command has kept on its own. */
   #kept: KeptItem | undefined;
 
   constructor(
@@ -77,7 +78,7 @@ export class TrashBin {
     this.#deleteFormerShares = db.prepare("DELETE FROM trash_grant WHERE root_number = ? AND trash_id = ?");
   }
 
-  /** Takes an entry out of its directory into the trash; the directory's own times are the caller's to move. */
+  /** Moves an entry from its directory to the trash; the caller updates the directory's times. */
   put({ root, chain }: Place, row: InodeRow, change: ChangeFields): TrashItem {
     const state = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
     const { bytes, inodes, files } = weightOf(row, state);
@@ -96,8 +97,9 @@ export class TrashBin {
   }
 
   /**
-   * Keeps what a file holds when somebody other than the owner is about to replace it (D13): a file of its own in the trash takes over the
-   * content, whose bytes the caller takes out of the live ones. Not for an empty file, of which there is nothing to keep. Returns the bytes that are kept.
+   * Keeps a file's content when a user other than the owner is about to replace it (D13). A file of its own
+   * in the trash takes over the content; the caller subtracts its bytes from the live ones. An empty file is
+   * not kept. Returns the bytes kept.
    */
   keepContent(place: Place, old: InodeRow, change: ChangeFields): number {
     const { root } = place;
@@ -107,19 +109,19 @@ export class TrashBin {
     this.#inodes.insert(kept);
     if ((old.flags & FLAG_DAMAGED) !== 0) this.#inodes.setFlags(id, FLAG_DAMAGED);
     if (contentId === null) this.#content.moveInline(old.id, id);
-    // Only what is live is counted.
+    // Only live inodes are counted.
     this.#ledger.count({ inodes: -1 });
     this.#ledger.addToTrash(root, { bytes: size, inodes: 1 });
     this.#kept = this.#add(place, { ...old, id }, { bytes: size, inodes: 1 }, change);
     return size;
   }
 
-  /** The same as `put`, of what somebody other than the owner is about to replace as a whole. */
+  /** Like `put`, for an entry that a user other than the owner is about to replace as a whole. */
   keepEntry(place: Place, row: InodeRow, change: ChangeFields): void {
     this.#kept = this.put(place, row, change);
   }
 
-  /** What was kept of a replaced file since this was last asked; at most one for each command. */
+  /** The item kept of a replaced file since the last call; at most one per command. */
   takeKept(): KeptItem | undefined {
     const kept = this.#kept;
     this.#kept = undefined;
@@ -128,19 +130,19 @@ export class TrashBin {
     return { id, originalPath, sizeBytes, inodeCount };
   }
 
-  /** An item of a root's trash; undefined when it is not there. */
+  /** An item of a root's trash; undefined when it is missing. */
   find(root: RootState, id: string): TrashRow | undefined {
     return this.#select.get(root.number, id) as TrashRow | undefined;
   }
 
-  /** Shares that an item had. */
+  /** Former shares of an item. */
   formerShares(root: RootState, item: Pick<TrashRow, "id" | "originalPath">): FormerShare[] {
     return formerSharesOf(this.#formerShares, root.number, item);
   }
 
   /**
-   * Puts the exclusions of an item back, which hangs at a path now: what was kept from somebody stays so until it is shared again. Throws
-   * SHARE_LIMIT.
+   * Restores the exclusions of an item at its path: users who were excluded stay so until it is shared again.
+   * Throws SHARE_LIMIT.
    */
   putBackExclusions(
     root: RootState,
@@ -163,7 +165,7 @@ export class TrashBin {
     }
   }
 
-  /** Forgets an item; its inode is the caller's from then on. */
+  /** Deletes an item's row; the caller takes over its inode. */
   forget(root: RootState, id: string): void {
     this.#deleteFormerShares.run(root.number, id);
     this.#delete.run(root.number, id);
@@ -191,14 +193,17 @@ export class TrashBin {
     };
   }
 
-  /** Takes back every share and exclusion at or below an item and remembers it. The work grows with the shares below it and not with its files. */
+  /**
+   * Takes back and records every share and exclusion at or below an item. The cost grows with the shares
+   * below it and not with its files.
+   */
   #takeGrants(
     { root, chain }: Place,
     row: InodeRow,
     item: Pick<TrashRow, "id" | "originalPath">,
   ): FormerShare[] {
     if (root.grantCount === 0) return [];
-    // Whoever was let in by a share, here or above, has to be asked for anew.
+    // Access of users through a share, here or above, must be decided again.
     this.#ledger.touchRoot(root);
     root.accessVersion++;
     const taken = this.#shares.takeBelow(root, pathBelow(chain, row.name));
@@ -213,7 +218,7 @@ export class TrashBin {
 export const FORMER_SHARES =
   "SELECT path, username FROM trash_grant WHERE root_number = ? AND trash_id = ? AND excluded = 0 ORDER BY path, username LIMIT ?";
 
-/** Shares that an item had, each with its names below the item, by a statement of FORMER_SHARES. */
+/** Former shares of an item, each with its names below the item, by a statement of FORMER_SHARES. */
 export function formerSharesOf(
   statement: StatementSync,
   rootNumber: number,
@@ -229,7 +234,7 @@ export function formerSharesOf(
   }));
 }
 
-/** What hangs below an inode, itself included; `state` is that of a directory. */
+/** Weight of an inode and everything below it; `state` is that of a directory. */
 export function weightOf(row: InodeRow, state: DirectoryState | undefined): Weight {
   if (state === undefined) return { bytes: row.size, inodes: 1, files: 1 };
   return { bytes: state.size, inodes: 1 + state.treeInodes, files: state.treeFiles };

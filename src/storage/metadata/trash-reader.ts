@@ -1,4 +1,4 @@
-// Reads of the trash on the main thread: pages of one root's, and the oldest of all for whoever has to make room.
+// Reads of the trash on the main thread: pages of one root's, and the oldest items of all for expiry.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX } from "#base/limits.ts";
@@ -10,7 +10,7 @@ import { ROOT_STRIDE } from "./unit-of-work.ts";
 
 /** Bytes of paths on one page of the trash, so that stock clients can take it. */
 const TRASH_PAGE_BYTES = 1_000_000;
-/** Names that one page of the trash looks up to say whether folders are there; then it ends. */
+/** Names that one page of the trash looks up to find missing folders; then the page ends. */
 const TRASH_PAGE_LOOKUPS = 16_384;
 
 interface Row {
@@ -24,7 +24,7 @@ interface Row {
   readonly trashedBy: string | null;
 }
 
-/** A root as the reads of its trash need it. */
+/** A root's fields for reads of its trash. */
 export interface TrashRoot {
   readonly owner: string;
   readonly directoryId: InodeId;
@@ -32,7 +32,7 @@ export interface TrashRoot {
 
 const TOKEN_MAX_LENGTH = 256;
 
-/** Statements of the connection that reads; whoever calls holds the snapshot. */
+/** Statements of the reading connection; the caller holds the snapshot. */
 export class TrashReader {
   readonly #page: StatementSync;
   readonly #byPath: StatementSync;
@@ -60,7 +60,7 @@ export class TrashReader {
     this.#child = db.prepare("SELECT id, kind FROM inode WHERE parent_id = ? AND name = ?");
   }
 
-  /** One page, the newest first; stable, since whatever comes meanwhile comes before the first page. */
+  /** One page, the newest first; stable, since new items come before the first page. */
   list(root: TrashRoot, query: TrashQuery): TrashPage {
     const number = numberOf(root);
     const limit = Math.min(Math.max(1, Math.trunc(query.limit)), LIST_PAGE_MAX);
@@ -93,7 +93,7 @@ export class TrashReader {
     const { id, originalPath } = query;
     if (originalPath !== undefined)
       return this.#byPath.all(number, originalPath, before, limit) as unknown as Row[];
-    // An id alone is the range from it to what follows it at once.
+    // An id alone is the range from it to its direct successor.
     const [from, to] = id === undefined ? ["", before] : [id, `${id}\u0000`];
     return this.#page.all(number, to < before ? to : before, from, limit) as unknown as Row[];
   }
@@ -114,7 +114,7 @@ export class TrashReader {
   }
 }
 
-/** Finds out whether folders are there, each once for a page. */
+/** Looks up whether folders exist, each once for a page. */
 class Parents {
   readonly #child: StatementSync;
   readonly #directoryId: InodeId;
@@ -151,7 +151,7 @@ function numberOf(root: TrashRoot): number {
   return Math.floor(root.directoryId / ROOT_STRIDE);
 }
 
-/** Sorts behind every id. */
+/** Sorts after every id. */
 const END = "\uffff";
 
 function tokenOf(number: number, id: string): string {

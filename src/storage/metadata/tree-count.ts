@@ -1,39 +1,42 @@
-// Counts the tree of inodes, the trash and what is staged anew, and says what is kept as a number about them; shared by the check and the recount (D16, A-17).
+// Counts the tree of inodes, the trash and staged bytes anew, beside their counters; shared by the check and
+// the recount (D16, A-17).
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { InodeId } from "#storage/contract/inode.ts";
 import { KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
 import { CHAIN_MAX, ROOT_STRIDE } from "./unit-of-work.ts";
 
-/** Rows that the recount adds up in one statement, and after which it lets go of its snapshot unless one directory has more. */
+/**
+ * Rows that the recount adds up in one statement; then it ends its snapshot unless one directory has more.
+ */
 export const RECOUNT_SLICE_ROWS = 4_096;
 
-/** What a directory's row says of its entries. */
+/** Sums of a directory's entries. */
 export interface TreeSums {
   readonly bytes: number;
   readonly entries: number;
   readonly inodes: number;
   readonly files: number;
-  /** Levels below it: one more than the highest of its entries has, 0 without an entry. */
+  /** Levels below the directory: one more than its highest entry, 0 without entries. */
   readonly height: number;
 }
 
-/** A directory, what its row says, and what its entries sum up to. */
+/** A directory, the sums in its row, and the sums of its entries. */
 export interface DirectoryCount {
   readonly id: InodeId;
   readonly said: TreeSums;
   readonly is: TreeSums;
 }
 
-/** Whose counter a fact is. */
+/** Owner of a counter. */
 export type FactKind = "live" | "trash" | "staging" | "other";
 
-/** One number that is kept, and what it should be. */
+/** One counter, and its right value. */
 export interface Fact {
-  /** What is counted, in words. */
+  /** Name of the counter for a report. */
   readonly what: string;
   readonly kind: FactKind;
   readonly isBytes: boolean;
-  /** Column of the root's row, or name of the counter of the data directory. */
+  /** Column of the root's row, or counter of the data directory. */
   readonly column: string;
   readonly said: number;
   readonly is: number;
@@ -47,18 +50,20 @@ export interface RootCount {
   readonly facts: readonly Fact[] | undefined;
 }
 
-/** By how much what is in sight, and in the trash, differs from what roots say: known once every directory and root is counted. */
+/** Differences between roots' counters and what is in sight or in the trash; known after the whole count. */
 export interface Offsets {
-  /** What directories in sight say of inodes, less what their entries sum up to. */
+  /** Inodes that directories in sight record, less those of their entries. */
   readonly inodes: number;
-  /** What roots say of their trash, less what is in it. */
+  /** Bytes that roots record for their trash, less those in it. */
   readonly trashBytes: number;
 }
 
-/** Where a directory hangs: on its way in or out it is no sum of its entries, and nothing counts it. */
+/**
+ * Place of a directory: on its way in or out it is not the sum of its entries, and no counter includes it.
+ */
 export type Whereabouts = "live" | "trash" | "passing" | "nowhere";
 
-/** A count in slices: yields the rows of each, and returns the result. All of it must run in one transaction. */
+/** A count in slices: yields the rows of each, and returns the result. It must run in one transaction. */
 type Counting<T> = Generator<number, T>;
 
 type SumRow = [
@@ -80,7 +85,7 @@ type DirectoryRow = [
 type TrashRow = [rows: number, bytes: number, inodes: number, last: string | null];
 type AddedRow = [rows: number, sum: number, last: string | number | null];
 
-/** Owner of the statements that count. Sums of directories hold at every commit, so that any snapshot will do. */
+/** Owns the statements that count. Sums of directories hold at every commit, so any snapshot is valid. */
 export class TreeCount {
   readonly #sliceRows: number;
   readonly #lastOf: StatementSync;
@@ -148,13 +153,15 @@ export class TreeCount {
     );
   }
 
-  /** The id at which a slice of inodes ends, and how many it has; undefined when there are none from `after` to `last`. */
+  /**
+   * The last id of a slice of inodes, and their number; undefined when there are none from `after` to `last`.
+   */
   slice(after: InodeId, last: InodeId): { readonly end: InodeId; readonly rows: number } | undefined {
     const [rows, end] = this.#lastOf.get(after, last) as unknown as [number, InodeId | null];
     return end === null ? undefined : { end, rows };
   }
 
-  /** Directories above one id, up to another, without those that are being removed, whose entries go first. */
+  /** Directories in a range of ids, except those under removal, whose entries go first. */
   directories(after: InodeId, end: InodeId): { readonly id: InodeId; readonly said: TreeSums }[] {
     const rows = this.#directories.all(after, end) as unknown as DirectoryRow[];
     return rows.map(([id, bytes, entries, inodes, files, height]) => ({
@@ -163,7 +170,7 @@ export class TreeCount {
     }));
   }
 
-  /** What a directory's entries sum up to. */
+  /** Sums of a directory's entries. */
   *entriesOf(id: InodeId): Counting<TreeSums> {
     const sums = { bytes: 0, entries: 0, inodes: 0, files: 0, height: 0 };
     for (let after = ""; ; ) {
@@ -180,7 +187,7 @@ export class TreeCount {
     }
   }
 
-  /** Where a directory hangs. */
+  /** Place of a directory. */
   whereabouts(id: InodeId): Whereabouts {
     let at = id;
     for (let level = 0; level < CHAIN_MAX; level++) {
@@ -195,7 +202,7 @@ export class TreeCount {
     return "nowhere";
   }
 
-  /** A root's counters; undefined when there is no such root. */
+  /** A root's counters; undefined when the root is missing. */
   *root(number: number): Counting<RootCount | undefined> {
     const row = this.#root.get(number) as unknown as [string, ...number[]] | undefined;
     if (row === undefined) return undefined;
@@ -253,7 +260,7 @@ export class TreeCount {
     }
   }
 
-  /** What the unfinished uploads of a root say that they have staged, and the bytes of their chunks. */
+  /** Staged bytes that a root's unfinished uploads record, and the bytes of their chunks. */
   *uploads(
     number: number,
   ): Counting<{ readonly contentId: number; readonly said: number; readonly is: number }[]> {
@@ -302,7 +309,7 @@ export class TreeCount {
   }
 }
 
-/** True when a directory's row says something else of its entries than they do. */
+/** True when a directory's row differs from its entries. */
 export function isOff({ said, is }: DirectoryCount): boolean {
   return (
     said.bytes !== is.bytes ||

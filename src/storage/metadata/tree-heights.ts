@@ -1,4 +1,4 @@
-// How many levels hang below each directory, so that a move knows without a walk how deep its tree would come to lie.
+// Levels below each directory, from which a move knows without a walk how deep its tree would lie.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { PATH_MAX_BYTES } from "#base/limits.ts";
@@ -8,8 +8,8 @@ import type { DirectoryState, Ledger } from "./unit-of-work.ts";
 export const DIRECTORY_DEPTH_MAX: number = PATH_MAX_BYTES / 2;
 
 /**
- * Keeps `height`: 0 of a file and of an empty directory, else one more than the highest entry has. It is in the row at once, since the
- * highest of a directory's entries is looked up there.
+ * Keeps `height`: 0 of a file or empty directory, else one more than the highest entry. It is written to the
+ * row at once, since queries look for the highest entry there.
  */
 export class TreeHeights {
   readonly #ledger: Ledger;
@@ -24,7 +24,7 @@ export class TreeHeights {
     );
   }
 
-  /** Sets what is known. */
+  /** Sets a known height. */
   set(state: DirectoryState, height: number): void {
     if (state.height === height) return;
     this.#ledger.touch(state);
@@ -32,7 +32,7 @@ export class TreeHeights {
     this.#update.run(height, state.id);
   }
 
-  /** An entry has come into a chain's first directory. */
+  /** Updates heights after an entry was added to a chain's first directory. */
   came(chain: readonly DirectoryState[], entryHeight: number): void {
     let height = entryHeight;
     for (const state of chain) {
@@ -41,7 +41,7 @@ export class TreeHeights {
     }
   }
 
-  /** An entry has gone out of a chain's first directory: out of the rows and out of its count of entries. */
+  /** Updates heights after an entry left a chain's first directory, its rows and its count of entries. */
   went(chain: readonly DirectoryState[], entryHeight: number): void {
     let before = entryHeight;
     let child: DirectoryState | undefined;
@@ -55,7 +55,7 @@ export class TreeHeights {
     }
   }
 
-  /** `child` is an entry that is known to be there. */
+  /** `child` is an entry that certainly exists. */
   #heightNow({ id, childCount }: DirectoryState, child: DirectoryState | undefined): number {
     if (childCount === 0) return 0;
     if (childCount === 1 && child !== undefined) return child.height + 1;
@@ -65,8 +65,8 @@ export class TreeHeights {
 }
 
 /**
- * Throws BAD_ARGUMENT when an entry that hangs in a chain's first directory would reach deeper than directories may lie (D13). What lies
- * too deep already may go anywhere that is no deeper than `formerDepth`, where its top was.
+ * Throws BAD_ARGUMENT when an entry of a chain's first directory would lie deeper than directories may (D13).
+ * A tree that is already too deep may move to any place no deeper than `formerDepth`, the depth of its top.
  */
 export function requireDepth(
   chain: readonly DirectoryState[],
@@ -78,7 +78,7 @@ export function requireDepth(
   throw tooDeep(depth + entryHeight);
 }
 
-/** The refusal of what would lie so many levels below its root. */
+/** The refusal of so many levels below a root. */
 export function tooDeep(depth: number): GroveError {
   return new GroveError(
     "BAD_ARGUMENT",

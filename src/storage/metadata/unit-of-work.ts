@@ -1,4 +1,4 @@
-// Directories, roots and counters as the running transaction leaves them: kept in memory, written once before its commit.
+// Directories, roots and counters of the running transaction: kept in memory, written once before its commit.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { IDS_PER_ROOT } from "#base/limits.ts";
@@ -9,7 +9,7 @@ import { KIND_DIRECTORY, STORAGE_CACHED_DIRECTORIES } from "./schema.ts";
 /** A root's number is the upper part of every id below it. */
 export const ROOT_STRIDE: number = 2 ** 32;
 
-/** Moves could once take directories deeper than a path can name; more levels than this are a circle in a damaged database. */
+/** Old moves could pass the depth that a path can name; a longer chain is a circle in a damaged database. */
 export const CHAIN_MAX = 1_000_000;
 
 /** A directory's row in memory. Change it only after `touch`. */
@@ -21,7 +21,7 @@ export interface DirectoryState {
   childCount: number;
   treeInodes: number;
   treeFiles: number;
-  /** Levels below it; changed by TreeHeights alone. */
+  /** Levels below it; only TreeHeights changes it. */
   height: number;
   mtimeMs: number;
   ctimeMs: number;
@@ -60,14 +60,14 @@ export interface CounterState {
   savedFor: number;
 }
 
-/** What is added below a directory. */
+/** Amounts added below a directory. */
 export interface TreeDelta {
   readonly bytes: number;
   readonly inodes: number;
   readonly files: number;
 }
 
-/** Where a new entry goes: its root and the directories above it. */
+/** Place of a new entry: its root and the directories above it. */
 export interface Place {
   readonly root: RootState;
   readonly chain: readonly [DirectoryState, ...DirectoryState[]];
@@ -80,8 +80,8 @@ const ROOT_COLUMNS = `number, owner, root_id AS rootId, directory_id AS director
   live_inodes AS liveInodes, trash_inodes AS trashInodes, next_id AS nextId, grant_count AS grantCount`;
 
 /**
- * What the writer knows of directories, roots and counters. A command that fails takes its changes back (`rollback`), a transaction that
- * fails forgets everything (`discard`). Since nobody else writes, what was committed stays known for the next transaction.
+ * The writer's state of directories, roots and counters: `rollback` undoes a command, `discard` a
+ * transaction. Committed state stays valid for the next transaction, since no other process writes.
  */
 export class Ledger {
   readonly #selectDirectory: StatementSync;
@@ -119,18 +119,18 @@ export class Ledger {
     this.#counters = readCounters(db);
   }
 
-  /** Begins a command: changes from here on can be taken back together. */
+  /** Begins a command: `rollback` undoes its changes together. */
   begin(): void {
     this.#command++;
     this.#undo.length = 0;
   }
 
-  /** Takes back what the command changed. */
+  /** Undoes the command's changes. */
   rollback(): void {
     for (let undo = this.#undo.pop(); undo !== undefined; undo = this.#undo.pop()) undo();
   }
 
-  /** Writes what the transaction changed; call it right before the commit. */
+  /** Writes the transaction's changes; call it right before the commit. */
   flush(): void {
     for (const state of this.#dirtyDirectories) {
       const { size, childCount, treeInodes, treeFiles, mtimeMs, ctimeMs, version, flags, id } = state;
@@ -167,14 +167,14 @@ export class Ledger {
     }
   }
 
-  /** The transaction was committed. */
+  /** Keeps the state of the committed transaction. */
   committed(): void {
     this.#forgetDirty();
     if (this.#directories.size > STORAGE_CACHED_DIRECTORIES) this.#directories.clear();
     if (this.#roots.size > STORAGE_CACHED_DIRECTORIES) this.#roots.clear();
   }
 
-  /** The transaction was rolled back: what is known comes from the database again. */
+  /** Forgets the state of the rolled back transaction; the database is read again. */
   discard(): void {
     this.#forgetDirty();
     this.#directories.clear();
@@ -188,7 +188,7 @@ export class Ledger {
     return { inodeCount, chunkCount, trashBytes, stagingBytes: 0 };
   }
 
-  /** Chunks whose files wait to be unlinked. */
+  /** Chunks whose files wait for their removal. */
   get garbageCount(): number {
     return this.#counters.garbageCount;
   }
@@ -209,7 +209,7 @@ export class Ledger {
     counters.trashBytes += delta.trashBytes ?? 0;
   }
 
-  /** The root of a user; undefined when there is none. */
+  /** The root of a user; undefined when it is missing. */
   findRoot(owner: string): RootState | undefined {
     const known = this.#roots.get(owner);
     if (known !== undefined) return known;
@@ -220,7 +220,7 @@ export class Ledger {
     return root;
   }
 
-  /** The root to be changed. Throws NO_SUCH_PATH, and StaleAccessError when the caller's check saw another access version. */
+  /** The root to change. Throws NO_SUCH_PATH, and StaleAccessError for another access version. */
   root(owner: string, accessVersion?: number): RootState {
     const root = this.findRoot(owner);
     if (root === undefined) throw new GroveError("NO_SUCH_PATH", "there is no such root on this node");
@@ -230,7 +230,7 @@ export class Ledger {
     return root;
   }
 
-  /** The root under which an id was made; undefined for an id that nobody made. */
+  /** The root under which an id was made; undefined for an unused id. */
   rootOfId(id: number): RootState | undefined {
     const row = this.#selectRootByNumber.get(Math.floor(id / ROOT_STRIDE)) as { owner: string } | undefined;
     return row === undefined ? undefined : this.findRoot(row.owner);
@@ -248,7 +248,7 @@ export class Ledger {
     return root.number * ROOT_STRIDE + root.nextId++;
   }
 
-  /** A directory's present state; undefined when there is no such directory. */
+  /** A directory's current state; undefined when it is missing. */
   directory(id: InodeId): DirectoryState | undefined {
     const known = this.#directories.get(id);
     if (known !== undefined) return known;
@@ -262,10 +262,7 @@ export class Ledger {
     return state;
   }
 
-  /**
-   * Directories from the given one up to the root's own. Throws NO_SUCH_PATH when it is not (or no longer) below that root, and
-   * NOT_DIRECTORY for a file that is.
-   */
+  /** Directories up to the root's own. Throws NO_SUCH_PATH outside of that root, NOT_DIRECTORY for a file. */
   chain(root: RootState, directoryId: InodeId): [DirectoryState, ...DirectoryState[]] {
     const first = this.directory(directoryId);
     if (first === undefined) throw this.#whyNoDirectory(root, directoryId);
@@ -279,7 +276,7 @@ export class Ledger {
     return chain;
   }
 
-  /** A file of the tree is no directory; one whose row lingers after the tree around it was removed is gone. */
+  /** A file in the tree is NOT_DIRECTORY; a row that outlives its removed tree is NO_SUCH_PATH. */
   #whyNoDirectory(root: RootState, id: InodeId): GroveError {
     const row = this.#selectDirectory.get(id) as { parentId: InodeId | null } | undefined;
     if (row === undefined || row.parentId === null) return noLongerThere();
@@ -287,7 +284,7 @@ export class Ledger {
     return new GroveError("NOT_DIRECTORY", "not a directory");
   }
 
-  /** A directory that the command has just inserted. */
+  /** Adds a directory that the command has just inserted. */
   addDirectory(state: DirectoryState): void {
     this.#directories.set(state.id, state);
     this.#undo.push(() => {
@@ -296,7 +293,7 @@ export class Ledger {
     });
   }
 
-  /** A directory whose row the command has deleted. */
+  /** Drops a directory whose row the command has deleted. */
   dropDirectory(id: InodeId): void {
     const state = this.#directories.get(id);
     if (state === undefined) return;
@@ -330,7 +327,7 @@ export class Ledger {
     }
   }
 
-  /** Adds what is live to a root. Throws BAD_ARGUMENT when the sum of its bytes would leave the exact range of 2^53. */
+  /** Adds to a root's live amounts. Throws BAD_ARGUMENT when its bytes would pass the exact range of 2^53. */
   addToUsage(root: RootState, delta: TreeDelta): void {
     requireExact(root, delta.bytes);
     this.touchRoot(root);
@@ -339,7 +336,7 @@ export class Ledger {
     root.liveInodes += delta.inodes;
   }
 
-  /** Adds to what a root holds in its trash. What goes there leaves what is live by `addToUsage`. */
+  /** Adds to the amounts in a root's trash. `addToUsage` subtracts them from the live ones. */
   addToTrash(root: RootState, { bytes, inodes }: Pick<TreeDelta, "bytes" | "inodes">): void {
     this.touchRoot(root);
     root.trashBytes += bytes;
@@ -381,7 +378,7 @@ export function usageOf(root: RootState): Usage {
   return { liveBytes, trashBytes, stagingBytes, fileCount, liveInodes, trashInodes };
 }
 
-/** The refusal of a change to what was removed or moved out of reach meanwhile. */
+/** The refusal of a change to an inode that was removed or moved out of reach. */
 export function noLongerThere(): GroveError {
   return new GroveError("NO_SUCH_PATH", "no such file or directory");
 }

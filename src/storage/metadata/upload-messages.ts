@@ -1,9 +1,9 @@
-// What is asked of the writer for resumable uploads.
+// Commands of the writer for resumable uploads.
 
 import type { NewChunk } from "#storage/chunks/chunk-writer.ts";
 import type { ChangeFields } from "./change-messages.ts";
 
-/** Begins a resumable upload; answered with its time. */
+/** Begins a resumable upload; the answer is its time. */
 export interface CreateUploadCommand extends ChangeFields {
   readonly op: "createUpload";
   readonly uploadId: string;
@@ -14,7 +14,7 @@ export interface CreateUploadCommand extends ChangeFields {
   readonly mtimeMs: number;
 }
 
-/** Keeps chunks that follow those which are staged. */
+/** Stages chunks that follow the staged ones. */
 export interface StageUploadCommand {
   readonly op: "stageUpload";
   readonly uploadId: string;
@@ -22,13 +22,13 @@ export interface StageUploadCommand {
   readonly nowMs: number;
 }
 
-/** Drops a resumable upload with all that it staged. */
+/** Drops a resumable upload with everything staged. */
 export interface DropUploadCommand {
   readonly op: "dropUpload";
   readonly uploadId: string;
 }
 
-/** Brings the times of uploads into what a start may know of the time since; sent once, before anything is served. */
+/** Limits the times of uploads at start-up; sent once, before the first call is served. */
 export interface BoundUploadTimesCommand {
   readonly op: "boundUploadTimes";
   readonly earliestMs: number;

@@ -1,4 +1,5 @@
-// The main thread's side of what goes through everything stored, in a thread of its own: begins passes when they are due, keeps their place over restarts.
+// The main thread's side of background passes in a thread of their own: starts them when due, and saves their
+// progress.
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Clock } from "#base/clock.ts";
@@ -7,34 +8,34 @@ import { waitAtMost } from "#base/waiting.ts";
 import type { PassMessage, PassName, PassRecord } from "#storage/contract/pass-types.ts";
 import type { WriteQueue } from "#storage/writer/write-queue.ts";
 
-/** How often the places of the scrub and the recount are written down; a crash repeats so much of a pass. */
+/** How often the progress of the scrub and the recount is saved; a crash repeats so much of a pass. */
 const PASS_SAVE_INTERVAL_MS = 30_000;
-/** How often a node looks whether the next pass of the scrub or of the recount is due. */
+/** How often a node checks whether the next pass of the scrub or of the recount is due. */
 export const PASS_DUE_CHECK_MS = 60_000;
 
 const HEAP_MEBIBYTES = 64;
 const YOUNG_MEBIBYTES = 4;
-/** A thread in the middle of a long look at the database is not waited for: the process may end without it. */
+/** Longest wait for a thread in a long read of the database: the process may end without it. */
 const STOP_WAIT_MS = 2_000;
 
-/** What a pass does. */
+/** The work of a pass. */
 export interface PassJob<Pass, Found, Rec extends PassRecord<Pass>> {
   readonly name: PassName;
-  /** From the end of a pass to the start of the next. */
+  /** Pause between two passes. */
   readonly pauseMs: number;
-  /** What was kept of earlier passes. */
+  /** Record of earlier passes. */
   readonly record: Rec;
   newPass(nowMs: number): Pass;
-  /** What its thread is started with. */
+  /** Start data of the pass's thread. */
   workerData(pass: Pass): object;
-  /** Where it stands, for the log. */
+  /** Progress of the pass, for the log. */
   place(pass: Pass): LogFields;
   found(found: Found): void;
-  /** What is kept once the pass has ended, and told. */
+  /** Record of the ended pass; also logs its end. */
   ended(pass: Pass, endedAtMs: number): Rec;
 }
 
-/** What passes are run with. */
+/** Dependencies of passes. */
 export interface PassDeps {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -43,7 +44,7 @@ export interface PassDeps {
   readonly failed: (reason: string) => void;
 }
 
-/** Does a job again and again, with long pauses. */
+/** Repeats a job, with long pauses. */
 export class BackgroundPass<Pass, Found, Rec extends PassRecord<Pass>> {
   readonly #deps: PassDeps;
   readonly #job: PassJob<Pass, Found, Rec>;
@@ -67,7 +68,7 @@ export class BackgroundPass<Pass, Found, Rec extends PassRecord<Pass>> {
     return { ...this.#record, isRunning: this.#worker !== undefined };
   }
 
-  /** Ends the pass under way and writes its place down. */
+  /** Ends the current pass and saves its progress. */
   async stop(): Promise<void> {
     if (this.#isStopped) return;
     this.#isStopped = true;
@@ -86,7 +87,7 @@ export class BackgroundPass<Pass, Found, Rec extends PassRecord<Pass>> {
     const { pass, lastEndedAtMs } = this.#record;
     if (pass === undefined && lastEndedAtMs !== undefined) {
       const sinceMs = nowMs - lastEndedAtMs;
-      // A wall clock that went back must not put the next pass off for years.
+      // A wall clock that went back must not delay the next pass for years.
       if (sinceMs >= 0 && sinceMs < this.#job.pauseMs) return;
     }
     this.#start(pass ?? this.#job.newPass(Math.trunc(nowMs)));
@@ -96,7 +97,7 @@ export class BackgroundPass<Pass, Found, Rec extends PassRecord<Pass>> {
     const { logger } = this.#deps;
     const { name } = this.#job;
     this.#record = { ...this.#record, pass };
-    // Beside this file in the sources, and beside the bundle that holds it.
+    // The worker lies beside this file in the sources, and beside the bundle.
     const worker = new Worker(new URL(`./${name}-worker${extname(import.meta.url)}`, import.meta.url), {
       workerData: this.#job.workerData(pass),
       name: `grove-storage-${name}`,
@@ -141,14 +142,14 @@ export class BackgroundPass<Pass, Found, Rec extends PassRecord<Pass>> {
 
   async #save(): Promise<void> {
     this.#savedAtMs = this.#deps.clock.steadyMs();
-    // After a failure nothing can be saved; the pass is then begun from an older place.
+    // After a failure nothing can be saved; the pass then resumes from an earlier place.
     await this.#deps.queue
       .submit({ op: "savePass", name: this.#job.name, record: JSON.stringify(this.#record) })
       .catch(() => undefined);
   }
 }
 
-/** What was saved of passes; whatever cannot be understood begins anew, since reading once more harms nobody. */
+/** Parses the record of passes; a malformed one begins anew, since another read does no harm. */
 export function readPassRecord<Rec extends PassRecord<unknown>>(
   text: string | undefined,
   never: Rec,

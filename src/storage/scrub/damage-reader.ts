@@ -1,4 +1,4 @@
-// Reads on the main thread of what is damaged: how many files, which, and where passes stood when that was last written down.
+// Reads of damage on the main thread: number of damaged files, their paths, and the saved progress of passes.
 import type { InodeId } from "#storage/contract/inode.ts";
 import type { PassName } from "#storage/contract/pass-types.ts";
 import type { DamagedFile, DamagedFiles } from "#storage/contract/storage.ts";
@@ -6,12 +6,12 @@ import { FLAG_DAMAGED } from "#storage/metadata/schema.ts";
 import type { SnapshotTables } from "#storage/metadata/snapshot-reader.ts";
 import { CHAIN_MAX, ROOT_STRIDE } from "#storage/metadata/unit-of-work.ts";
 
-/** Damaged files that are listed one by one, in the metrics document and elsewhere; the rest is counted. */
+/** Damaged files listed one by one, in the metrics document and elsewhere; the rest is only counted. */
 const DAMAGED_FILES_LISTED = 100;
 
 type Statement = ReturnType<SnapshotTables["prepare"]>;
 
-/** Owner of the statements that look for damage; the index of damaged inodes answers them, whatever else there is. */
+/** Owns the statements that find damage; the index of damaged inodes answers them at any number of inodes. */
 export class DamageReader {
   readonly #tables: SnapshotTables;
   readonly #count: Statement;
@@ -45,7 +45,7 @@ export class DamageReader {
     });
   }
 
-  /** What a pass wrote down; undefined when it never did. */
+  /** Saved record of a pass; undefined when there is none. */
   savedPass(name: PassName): string | undefined {
     return this.#tables.read(() => (this.#saved.get(name) as unknown as [string] | undefined)?.[0]);
   }
@@ -55,7 +55,7 @@ export class DamageReader {
     return this.#tables.read(() => (this.#lastChunk.get() as unknown as [number | null])[0] ?? 0);
   }
 
-  /** Undefined for what was removed and only waits for its purge. */
+  /** Undefined for a removed file that waits for its purge. */
   #file(id: InodeId, sizeBytes: number): DamagedFile | undefined {
     const owner = (this.#owner.get(Math.floor(id / ROOT_STRIDE)) as unknown as [string] | undefined)?.[0];
     if (owner === undefined) return undefined;

@@ -1,19 +1,20 @@
-// Takes reports of damaged bytes from whoever read them, has the writer mark what they belong to, and tells of it once.
+// Receives reports of damaged bytes, has the writer mark the chunk or file, and announces each find once
+//
 
 import type { DamageFound } from "#storage/contract/storage.ts";
 import { DAMAGED_FILES_PER_COMMAND, type DamageTarget } from "#storage/metadata/damage-rows.ts";
 import type { WriteQueue } from "#storage/writer/write-queue.ts";
 
-/** Damaged chunks and files whose marking may be under way at once; what is found beyond them is found again by the next look. */
+/** Damaged chunks and files whose marks may be under way at once; the next read finds others again. */
 const DAMAGE_REPORTS_IN_FLIGHT = 1_024;
 
-/** What marking needs of the store. */
+/** Dependencies of marking. */
 export interface DamageReportsDeps {
   readonly queue: Pick<WriteQueue, "submit">;
   readonly nowMs: () => number;
 }
 
-/** Marks damage, each only once at a time. */
+/** Marks damage; one mark per target at a time. */
 export class DamageReports {
   readonly #deps: DamageReportsDeps;
   readonly #callbacks: ((found: DamageFound) => void)[] = [];
@@ -24,17 +25,20 @@ export class DamageReports {
     this.#deps = deps;
   }
 
-  /** Files that were marked since the start. */
+  /** Files marked since the start. */
   get foundTotal(): number {
     return this.#foundTotal;
   }
 
-  /** Calls back for what is newly found damaged. */
+  /** Calls back for new damage. */
   onFound(callback: (found: DamageFound) => void): void {
     this.#callbacks.push(callback);
   }
 
-  /** Resolves with how many files were marked; 0 when what was found is gone, marked already, or cannot be marked now. */
+  /**
+   * Resolves with the number of marked files; 0 when the target is gone, marked already, or cannot be marked
+   * now.
+   */
   report(target: DamageTarget, problem: string): Promise<number> {
     const key = JSON.stringify(target);
     const running = this.#inFlight.get(key);

@@ -1,4 +1,4 @@
-// Tests that a pacer keeps to its rate over any reading, and saves up no more than a tenth of a second.
+// Tests that a pacer keeps its rate over any reads, and saves up at most a tenth of a second.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,6 +1,6 @@
-// Keeps reading below a rate: says how long to wait after so many bytes, or rows.
+// Keeps reads below a rate: returns the wait after so many bytes or rows.
 
-/** What was not used of the rate is not saved up, except so much of it. */
+/** Unused rate is saved up for at most this time. */
 const BURST_MS = 100;
 
 /** One reader's share of the disk. */
@@ -12,7 +12,9 @@ export class Pacer {
     this.#msPerUnit = 1_000 / perSecond;
   }
 
-  /** Notes how many were read; returns the milliseconds to wait before the next are. nowMs is of a steady clock. */
+  /**
+   * Records a count of reads; returns the milliseconds to wait before the next. nowMs is of a steady clock.
+   */
   waitMs(count: number, nowMs: number): number {
     this.#freeAtMs = Math.max(this.#freeAtMs, nowMs - BURST_MS) + count * this.#msPerUnit;
     return Math.max(0, this.#freeAtMs - nowMs);

@@ -1,4 +1,5 @@
-// What the threads of the scrub and the recount have in common: one pass at a bounded rate, off the event loop and out of the writer's way.
+// The common part of the scrub's and recount's threads: one pass at a bounded rate, beside event loop and
+// writer.
 import { getPriority, setPriority } from "node:os";
 import type { DatabaseSync } from "node:sqlite";
 import { parentPort } from "node:worker_threads";
@@ -10,26 +11,26 @@ import { Pacer } from "./pacer.ts";
 
 const CACHE_KIB = 1_024;
 const PROGRESS_MS = 500;
-/** Shorter waits are put together: timers are no finer. */
+/** Shorter waits are added up: timers are no finer. */
 const WAIT_MIN_MS = 5;
 const RETRY_MS = 1_000;
-/** Of all that the machine does this can wait longest. */
+/** Low priority: all other work of the machine goes first. */
 const NICENESS = 10;
 
-/** A part of a pass that is done. */
+/** A finished part of a pass. */
 export interface PassStep<Pass, Found> {
-  /** The pass as it is after it. */
+  /** The pass after this step. */
   readonly pass: Pass;
-  /** What it has cost of the rate. */
+  /** Cost of the step, in units of the rate. */
   readonly cost: number;
   readonly found: Found | undefined;
   /** True while a snapshot of the database is held: then nothing waits. */
   readonly isHeld?: boolean;
-  /** Why the database cannot be used, once that is found. */
+  /** Reason why the database is unusable, once found. */
   readonly damage?: string | undefined;
 }
 
-/** One pass: where it begins, how fast it may go, and how its steps are made on an open database. */
+/** One pass: its start, its rate, and its steps on an open database. */
 export interface PassWork<Pass, Found> {
   readonly databasePath: string;
   readonly pass: Pass;
@@ -39,8 +40,8 @@ export interface PassWork<Pass, Found> {
 
 /** Runs a pass until it ends or the main thread asks for its end. */
 export async function runPass<Pass, Found>(work: PassWork<Pass, Found>): Promise<void> {
-  // On Linux this is the priority of one thread; elsewhere it would be that of the whole process.
-  // A process that was started with a lower one may not go back to this.
+  // On Linux this is the priority of one thread; elsewhere it would be that of the whole process. A process
+  // that was started with a lower one may not raise it to this.
   if (process.platform === "linux") setPriority(0, Math.max(NICENESS, getPriority(0)));
   await new PassThread(work).run();
   parentPort?.close();
@@ -88,7 +89,7 @@ class PassThread<Pass, Found> {
           this.#tell({ kind: "database", problem: errorText(error) });
           return "stopped";
         }
-        // Too many open files, or another process in the database's way: the same again a little later.
+        // Too many open files, or another process that locks the database: retry a little later.
         await this.#sleep(RETRY_MS);
       }
     }
@@ -100,7 +101,7 @@ class PassThread<Pass, Found> {
     if (damage !== undefined) return this.#tell({ kind: "database", problem: damage });
     if (found !== undefined) this.#tell({ kind: "found", found });
     this.#owed += cost;
-    // Others would wait for the space of what it replaces; only the request to end is heard.
+    // A held snapshot keeps the log from being reused, so nothing waits; only the request to end is handled.
     if (isHeld) return new Promise((resolve) => setImmediate(resolve));
     const nowMs = performance.now();
     const waitMs = this.#pacer.waitMs(this.#owed, nowMs);

@@ -1,4 +1,5 @@
-// Counts everything anew, one bounded step at a time; runs in the recount's thread beside the writer (D16, A-17).
+// Counts everything anew, one bounded step at a time; runs in the recount's thread beside the writer (D16,
+//
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Drift, RecountFinding, RecountPass } from "#storage/contract/recount-types.ts";
 import {
@@ -11,12 +12,12 @@ import {
 import { ROOT_STRIDE } from "#storage/metadata/unit-of-work.ts";
 import type { PassStep } from "./pass-thread.ts";
 
-/** A step of a pass; found is all that it has found wrong. */
+/** A step of a pass; found holds every finding of the step. */
 export type RecountStep = PassStep<RecountPass, readonly RecountFinding[]>;
 
 type Counting<T> = Generator<RecountStep, T>;
 
-/** What looking for the next root, or at one, costs in rows. */
+/** Cost in rows of the look-up of a root. */
 const LOOK_ROWS = 4;
 
 const BYTES_OF = {
@@ -27,9 +28,9 @@ const BYTES_OF = {
 } as const satisfies Record<string, keyof Drift>;
 
 /**
- * One pass over all counters, from where it stands. What a directory says less what its entries sum up to is the same in every state that the
- * writer commits, and so it is with a root's counters. So each is counted within one snapshot, different ones in different snapshots, and
- * no change in between can look like drift.
+ * One pass over all counters, from its saved progress. A directory's difference from its entries is the same
+ * in every committed state, and so is that of a root's counters. Each is counted within one snapshot,
+ * different ones in different snapshots. So no change in between looks like drift.
  */
 export class RecountReader {
   readonly #db: DatabaseSync;
@@ -53,7 +54,7 @@ export class RecountReader {
     this.#owner = db.prepare("SELECT owner FROM root WHERE number = ?");
   }
 
-  /** The rest of the pass. Throws what SQLite throws. */
+  /** The rest of the pass. Throws SQLite's errors. */
   *steps(): Generator<RecountStep> {
     while (this.#pass.lastId > 0 || this.#beginRoot()) {
       while (this.#pass.position < this.#pass.lastId) yield* this.#inSnapshot(this.#directories());
@@ -67,7 +68,7 @@ export class RecountReader {
     if (next === undefined) return false;
     const { number: root, lastId } = next;
     const position = root * ROOT_STRIDE;
-    // A root without an inode has no directory, which its counters tell.
+    // A root without an inode has no directory; its counters show that.
     this.#pass = {
       ...this.#pass,
       root,
@@ -148,7 +149,7 @@ export class RecountReader {
     this.#pass = this.#settled();
   }
 
-  /** One more counter that is wrong, by so many bytes. */
+  /** Adds a wrong counter, by so many bytes. */
   #off(kind: FactKind | "directory", bytes: number): void {
     const { drift } = this.#pass;
     const field = kind === "other" ? undefined : BYTES_OF[kind];
@@ -164,14 +165,17 @@ export class RecountReader {
     };
   }
 
-  /** The pass with what a root, or the data directory, has too many and too few put together. */
+  /** The pass after surplus and deficit of a root, or of the data directory, were added up. */
   #settled(): RecountPass {
     const { drift, surplusBytes, deficitBytes } = this.#pass;
     const bytes = sum(drift.bytes, Math.max(surplusBytes, deficitBytes));
     return { ...this.#pass, surplusBytes: 0, deficitBytes: 0, drift: { ...drift, bytes } };
   }
 
-  /** Runs a part in one snapshot. Until it is done the pass stands where it began: a part that is cut off is counted again. */
+  /**
+   * Runs a part in one snapshot. Until it ends the pass stays at its start: an interrupted part is counted
+   * again.
+   */
   *#inSnapshot(part: Counting<void>): Generator<RecountStep> {
     const before = this.#pass;
     this.#db.exec("BEGIN");
@@ -190,12 +194,12 @@ export class RecountReader {
     this.#found = [];
   }
 
-  /** A count whose rows are paid for once the snapshot is let go. */
+  /** A count whose rows are charged once the snapshot has ended. */
   *#within<T>(counting: Generator<number, T>): Counting<T> {
     for (let step = counting.next(); ; step = counting.next()) {
       if (step.done === true) return step.value;
       this.#cost += step.value;
-      // A small directory is no reason to look at what else is to be done.
+      // A small directory does not interrupt the snapshot.
       if (step.value >= this.#sliceRows) yield { pass: this.#pass, cost: 0, found: undefined, isHeld: true };
     }
   }
@@ -205,7 +209,7 @@ export class RecountReader {
   }
 }
 
-/** Numbers that are wrong may be of any size, and what is kept of them must stay exact. */
+/** Wrong numbers may be of any size; the recorded sums must stay exact. */
 function sum(a: number, b: number): number {
   return Math.min(a + b, Number.MAX_SAFE_INTEGER);
 }

@@ -1,4 +1,4 @@
-// The recount's thread: counts anew what counters say.
+// The recount's thread: counts again and compares with the counters.
 import { workerData } from "node:worker_threads";
 import type { RecountFinding, RecountPass, RecountWorkerData } from "#storage/contract/recount-types.ts";
 import { runPass } from "./pass-thread.ts";

@@ -1,4 +1,4 @@
-// The recount on the main thread: what a pass begins with, what is told of what it finds, and what is kept of it (D16, A-17).
+// The recount on the main thread: the start of a pass, the log of its findings, and its record (D16, A-17).
 import type { Logger } from "#base/log.ts";
 import type {
   Drift,
@@ -12,13 +12,13 @@ import type {
 import { RECOUNT_KEY } from "#storage/contract/recount-types.ts";
 import { BackgroundPass, type PassDeps, readPassRecord } from "./background-pass.ts";
 
-/** Counters found wrong that one pass of the recount names in the log; all are counted. */
+/** Wrong counters that one pass of the recount names in the log; all are counted. */
 export const RECOUNT_FOUND_LOGGED = 100;
 
-/** What the recount is made from. */
+/** Dependencies of the recount. */
 export interface RecountDeps extends PassDeps {
   readonly databasePath: string;
-  /** Text that was saved last; undefined when nothing was. */
+  /** Record that was saved last; undefined when there is none. */
   readonly saved: string | undefined;
 }
 
@@ -82,7 +82,7 @@ function ended(
   };
 }
 
-/** A pass from the start. */
+/** A new pass. */
 export function newRecountPass(startedAtMs: number): RecountPass {
   return {
     startedAtMs,
@@ -99,7 +99,7 @@ export function newRecountPass(startedAtMs: number): RecountPass {
   };
 }
 
-/** What was saved of recounts. */
+/** Parses the saved record of recounts. */
 export function readRecountRecord(text: string | undefined): RecountRecord {
   return readPassRecord(text, NEVER, ({ pass, lastRoots, lastRows, lastDrift }) => {
     const last = [lastRoots, lastRows, ...numbersOf(lastDrift, NO_DRIFT)];
@@ -110,12 +110,15 @@ export function readRecountRecord(text: string | undefined): RecountRecord {
   });
 }
 
-/** The values of all fields that there must be. */
+/** The values of all required fields. */
 function numbersOf<T extends object>(values: T, names: T): unknown[] {
   return Object.keys(names).map((name) => values[name as keyof T]);
 }
 
-/** A record as the rest of the process sees it. What a pass under way has found counts at once, what the last has found until the next ends. */
+/**
+ * The state of a record, for the rest of the process. Findings of the current pass count at once; those of
+ * the last one until the next ends.
+ */
 export function recountState(record: RecountRecord & { readonly isRunning: boolean }): RecountState {
   const { pass, lastDrift, lastEndedAtMs } = record;
   const now = pass?.drift ?? NO_DRIFT;
@@ -130,7 +133,7 @@ export function recountState(record: RecountRecord & { readonly isRunning: boole
   return { ...record, drift };
 }
 
-/** What a pass has found up to now, with the root that is being counted. */
+/** Findings of a pass so far, the current root's included. */
 function known(pass: RecountPass | undefined): Drift {
   if (pass === undefined) return NO_DRIFT;
   const { drift, surplusBytes, deficitBytes } = pass;

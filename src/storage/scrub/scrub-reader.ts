@@ -1,4 +1,4 @@
-// Reads what is stored and says what is wrong with it, one bounded step at a time; runs in the scrub's thread.
+// Reads stored bytes and reports damage, one bounded step at a time; runs in the scrub's thread.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { crc32 } from "#os/crc32.ts";
 import { blockProblems, checksumProblem, lengthProblem } from "#storage/chunks/chunk-check.ts";
@@ -7,9 +7,9 @@ import { ListChecksum, type ListedChunk } from "#storage/chunks/list-checksum.ts
 import type { ScrubFinding, ScrubPass } from "#storage/contract/scrub-types.ts";
 import { KIND_FILE } from "#storage/metadata/schema.ts";
 
-/** Rows that the scrub takes in one look at the database. */
+/** Rows that the scrub reads in one query. */
 const SCRUB_ROWS = 256;
-/** Content of small files that the scrub takes in one look at the database. */
+/** Content of small files that the scrub reads in one query. */
 const SCRUB_INLINE_BYTES = 1_048_576;
 
 interface ChunkRow {
@@ -30,19 +30,19 @@ interface FileRow {
   readonly data: Uint8Array | null;
 }
 
-/** What a step did: read so many bytes, or found something; the pass as it is after it. */
+/** A step's result: bytes read or a finding, and the pass after it. */
 export interface ScrubStep {
   readonly pass: ScrubPass;
   readonly readBytes: number;
   readonly found: ScrubFinding | undefined;
 }
 
-/** What a row costs the disk, so that a node with many inodes and few bytes is gone through gently too. */
+/** Cost of a row in bytes, so that a node with many inodes and few bytes is read gently too. */
 const ROW_BYTES = 512;
-/** What a find costs, so that a disk that is gone does not fill the writer's queue with marks. */
+/** Cost of a finding, so that a failed disk does not fill the writer's queue with marks. */
 const FOUND_BYTES = 65_536;
 
-/** One pass over everything, from where it stands. */
+/** One pass over everything, from its saved progress. */
 export class ScrubReader {
   readonly #directory: string;
   readonly #db: DatabaseSync;
@@ -69,7 +69,10 @@ export class ScrubReader {
     this.#version = db.prepare("SELECT 1 FROM inode WHERE id = ? AND version = ?");
   }
 
-  /** The rest of a pass. Throws what SQLite throws when the database is broken, and what the system throws for want of descriptors. */
+  /**
+   * The rest of a pass. Throws SQLite's errors for a broken database, and system errors for want of
+   * descriptors.
+   */
   *steps(from: ScrubPass): Generator<ScrubStep> {
     let pass = from;
     if (pass.part === "chunks") {
@@ -118,7 +121,7 @@ export class ScrubReader {
         yield { pass, readBytes: block.value, found: undefined };
       }
     } finally {
-      // Closes the file when the scrub is stopped in its middle.
+      // Closes the file when the scrub is stopped halfway.
       blocks.return(undefined);
     }
     pass = { ...pass, position: row.id };
@@ -157,7 +160,7 @@ export class ScrubReader {
     }
   }
 
-  /** Yields what each look at a list of chunks has cost, and at last what is wrong with it. */
+  /** Yields the cost of each query on a list of chunks, and at last returns what is wrong with it. */
   *#readList(file: FileRow, contentId: number): Generator<number | { problem: string | undefined }> {
     const list = new ListChecksum();
     for (let after = -1, isEnd = false; !isEnd; ) {
@@ -168,12 +171,12 @@ export class ScrubReader {
       yield rows.length * ROW_BYTES;
     }
     if (list.endBytes <= file.size && list.crcOf(file.size) === file.crc32) return;
-    // It may have been changed or removed while it was read.
+    // It may have been changed or removed during the read.
     if (this.#version.get(file.id, file.version) === undefined) return;
     yield { problem: "a large file's chunks do not give its checksum" };
   }
 
-  /** Rows of one look at the database: it ends before the writer could miss the space of what it replaces. */
+  /** Rows of one short query: a long snapshot would keep the writer from reusing the log. */
   #nextFiles(position: number): { rows: FileRow[]; isEnd: boolean } {
     const rows: FileRow[] = [];
     let bytes = 0;
@@ -185,7 +188,7 @@ export class ScrubReader {
     return { rows, isEnd: rows.length < SCRUB_ROWS };
   }
 
-  /** The database's own check, table by table, so that no look at it lasts longer than it must. */
+  /** SQLite's own check, table by table, so that each query stays short. */
   *#tableSteps(from: ScrubPass): Generator<ScrubStep> {
     const tables = this.#db
       .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
@@ -209,7 +212,7 @@ export class ScrubReader {
   }
 }
 
-/** What is wrong with a file whose bytes lie in the database; undefined for every other inode. */
+/** Says what is wrong with a file whose bytes lie in the database; undefined for every other inode. */
 function smallFileProblem({ kind, contentId, size, crc32: wanted, data }: FileRow): string | undefined {
   if (kind !== KIND_FILE || contentId !== null) return undefined;
   if ((data?.length ?? 0) !== size) return `a small file of ${size} bytes has ${data?.length ?? 0}`;

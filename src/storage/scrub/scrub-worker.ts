@@ -1,4 +1,4 @@
-// The scrub's thread: reads everything that is stored.
+// The scrub's thread: reads all stored bytes.
 import type { DatabaseSync } from "node:sqlite";
 import { workerData } from "node:worker_threads";
 import type { DamagedBytes, ScrubPass, ScrubWorkerData } from "#storage/contract/scrub-types.ts";

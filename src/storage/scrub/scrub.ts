@@ -1,4 +1,4 @@
-// The scrub on the main thread: what a pass begins with, what becomes of what it finds, and what is kept of it.
+// The scrub on the main thread: the start of a pass, its findings, and its record.
 import type { Logger } from "#base/log.ts";
 import type {
   DamagedBytes,
@@ -10,14 +10,14 @@ import type {
 import { BackgroundPass, type PassDeps, readPassRecord } from "./background-pass.ts";
 import type { DamageReports } from "./damage-reports.ts";
 
-/** What the scrub is made from. */
+/** Dependencies of the scrub. */
 export interface ScrubDeps extends PassDeps {
   readonly directory: string;
   readonly databasePath: string;
   readonly damage: Pick<DamageReports, "report">;
   /** Number of the newest chunk. */
   readonly lastChunk: () => number;
-  /** Text that was saved last; undefined when nothing was. */
+  /** Record that was saved last; undefined when there is none. */
   readonly saved: string | undefined;
 }
 
@@ -55,7 +55,7 @@ function newPass(startedAtMs: number, lastChunk: number): ScrubPass {
   return { startedAtMs, part: "chunks", position: 0, lastChunk, readBytes: 0, found: 0 };
 }
 
-/** What was saved of scrubs. */
+/** Parses the saved record of scrubs. */
 export function readScrubRecord(text: string | undefined): ScrubRecord {
   return readPassRecord(text, NEVER, ({ pass, lastReadBytes, lastFound }) => {
     const last = [lastReadBytes, lastFound];

@@ -3,7 +3,7 @@ import { GroveError } from "#base/errors.ts";
 import type { Change, ChangeContext, Counted } from "#storage/contract/inode.ts";
 import type { ChangeReply } from "#storage/metadata/change-messages.ts";
 
-/** Times are stored in whole milliseconds. Throws BAD_ARGUMENT for what is no time. */
+/** Rounds to whole milliseconds, as stored. Throws BAD_ARGUMENT for an invalid time. */
 export function wholeMs(timeMs: number): number {
   const whole = Math.trunc(timeMs);
   if (!Number.isSafeInteger(whole))
@@ -11,7 +11,7 @@ export function wholeMs(timeMs: number): number {
   return whole;
 }
 
-/** The change of an answer; what the owner made was made by the owner. */
+/** The change of an answer; without createdBy it was made by the owner. */
 export function toChange(context: ChangeContext, reply: Counted<ChangeReply>): Change {
   const { inode, usage, usedDeltaBytes, inodeDelta, kept } = reply;
   const { parentId, createdBy, ...rest } = inode;

@@ -1,4 +1,4 @@
-// Brings the write-ahead log into the database beside the writer, who goes on committing meanwhile.
+// Brings the write-ahead log into the database while the writer commits.
 import { type MessagePort, workerData } from "node:worker_threads";
 import { openWriter } from "#storage/metadata/schema.ts";
 import { packError } from "#storage/metadata/sqlite-errors.ts";
@@ -6,9 +6,9 @@ import type { CheckpointAnswer, CheckpointWorkerData } from "./checkpointer.ts";
 
 const { port, databasePath } = workerData as CheckpointWorkerData;
 const db = openWriter(databasePath);
-// It reads the log and writes the database; what it keeps of pages in memory helps nobody.
+// It reads the log and writes the database; a larger page cache would not help.
 db.exec("PRAGMA cache_size = -256");
-// Passive: it waits for nobody, and nobody waits for it.
+// Passive: neither waits for other connections nor blocks them.
 const checkpoint = db.prepare("PRAGMA wal_checkpoint(PASSIVE)");
 
 function run(): CheckpointAnswer {

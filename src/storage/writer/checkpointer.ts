@@ -1,11 +1,11 @@
-// The writer's side of the thread that brings the log into the database: asked for once at a time, started when it is first needed.
+// The writer's side of the checkpoint thread: one request at a time, started on first use.
 import { extname } from "node:path";
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { errorText } from "#base/log.ts";
 
 const YOUNG_MEBIBYTES = 1;
 
-/** What the thread is started with. */
+/** Start data of the thread. */
 export interface CheckpointWorkerData {
   readonly port: MessagePort;
   readonly databasePath: string;
@@ -13,11 +13,11 @@ export interface CheckpointWorkerData {
 
 /** From the thread, after each checkpoint. */
 export interface CheckpointAnswer {
-  /** Why the store is broken: a flush that has failed is final, whichever thread made it (A-06). */
+  /** Reason why the store is broken: a failed flush is final on any thread (A-06). */
   readonly failure: string | undefined;
 }
 
-/** Has checkpoints made in a thread of their own. */
+/** Runs checkpoints in a thread of their own. */
 export class Checkpointer {
   readonly #databasePath: string;
   readonly #failed: (reason: string) => void;
@@ -30,13 +30,13 @@ export class Checkpointer {
     this.#failed = failed;
   }
 
-  /** True while one is under way. */
+  /** True while a checkpoint is under way. */
   get isRunning(): boolean {
     this.#poll();
     return this.#isRunning;
   }
 
-  /** True once after each that has ended. */
+  /** True once after each finished checkpoint. */
   takeDone(): boolean {
     this.#poll();
     const isDone = this.#isDone;
@@ -44,7 +44,7 @@ export class Checkpointer {
     return isDone;
   }
 
-  /** Begins one. */
+  /** Begins a checkpoint. */
   start(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
@@ -52,7 +52,7 @@ export class Checkpointer {
     this.#port.postMessage("checkpoint", []);
   }
 
-  /** The writer's loop may not come back to its events for long. */
+  /** The writer's loop may not return to its events for long. */
   #poll(): void {
     if (!this.#isRunning || this.#port === undefined) return;
     const next = receiveMessageOnPort(this.#port);
@@ -68,7 +68,7 @@ export class Checkpointer {
   #open(): MessagePort {
     const { port1, port2 } = new MessageChannel();
     port1.on("message", (answer: CheckpointAnswer) => this.#take(answer));
-    // Beside this file in the sources, and beside the bundle that holds it.
+    // The worker lies beside this file in the sources, and beside the bundle.
     const worker = new Worker(new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url), {
       workerData: { port: port2, databasePath: this.#databasePath } satisfies CheckpointWorkerData,
       transferList: [port2],
@@ -76,7 +76,7 @@ export class Checkpointer {
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEBIBYTES },
     });
     worker.on("error", (error) => this.#failed(`the checkpoint's thread died: ${errorText(error)}`));
-    // They end with the writer's thread and do not keep it.
+    // The checkpoint thread ends with the writer's thread and does not keep it alive.
     worker.unref();
     port1.unref();
     return port1;

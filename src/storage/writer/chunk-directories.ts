@@ -1,8 +1,8 @@
-// Has the writer remember in which directories chunk files may lie that have no row.
+// Records in the database the directories that may hold chunk files without a row.
 import type { OpenDirectories } from "#storage/chunks/chunk-store.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
-/** Directories as the metadata database knows them; after a failure of the writer both calls reject. */
+/** The directories recorded in the metadata database; after a failure of the writer both calls reject. */
 export function rememberedDirectories(queue: Pick<WriteQueue, "submit">): OpenDirectories {
   return {
     open: (directory) => queue.submit({ op: "openChunkDirectory", directory }),

@@ -1,4 +1,4 @@
-// Which part of the writer does which command; all of them work within the transaction that the writer has begun.
+// Dispatches each command to its part of the writer, within the transaction that the writer has begun.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { type Counted, StaleAccessError } from "#storage/contract/inode.ts";
 import { ContentRows } from "#storage/metadata/content-rows.ts";
@@ -29,7 +29,7 @@ type SilentOp =
 export class CommandTable {
   /** For the purge, which runs between commands. */
   readonly contents: ContentCommands;
-  /** They know which owners' shares have changed. */
+  /** For the owners whose shares have changed. */
   readonly shareRows: ShareRows;
   readonly #ledger: Ledger;
   readonly #bin: TrashBin;
@@ -76,7 +76,10 @@ export class CommandTable {
     this.#closeDirectory = db.prepare("DELETE FROM open_directory WHERE name = ?");
   }
 
-  /** Does a command and answers as ReplyOf says, counted. Throws its refusal, and StaleAccessError when it makes more inodes than it may. */
+  /**
+   * Runs a command and returns the answer that ReplyOf gives, counted. Throws its refusal, and
+   * StaleAccessError when it makes more inodes than claimed.
+   */
   apply(command: Command): Counted<CommandReply> {
     const before = this.#inodesOf(command);
     this.#bin.takeKept();
@@ -157,7 +160,7 @@ export class CommandTable {
     }
   }
 
-  /** The commands that are answered with nothing. */
+  /** The commands without an answer. */
   #applySilent(command: Extract<Command, { op: SilentOp }>): void {
     switch (command.op) {
       case "dropStaged":

@@ -1,4 +1,4 @@
-// The changes of content: finished uploads, ranged writes, staged chunks, damage, and the slices in which removed trees go.
+// Commands on content: finished uploads, ranged writes, staged chunks, damage, and slices of purges.
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
@@ -55,7 +55,8 @@ export class ContentCommands {
     this.#bin = rows.bin;
     this.#damage = rows.damage;
     this.#uploads = rows.uploads;
-    // The newest first: what a slice detaches is removed before its siblings, so the table stays as small as the tree is deep.
+    // The newest first: entries that a slice detaches go before its siblings, so the table stays as small as
+    // the tree is deep.
     this.#nextPurge = db.prepare(
       "SELECT id, inode_id AS inodeId, content_id AS contentId FROM purging ORDER BY id DESC LIMIT 1",
     );
@@ -66,7 +67,7 @@ export class ContentCommands {
     const place = this.#namespace.place(command, command.parentId);
     const existing = this.#inodes.byName(command.parentId, command.name);
     if (existing !== undefined) {
-      // The same refusal, in the same order, as an upload gets that finds the directory before it begins.
+      // The same refusal, in the same order, as for an upload that finds the directory before it begins.
       if (isDirectory(existing)) throw new GroveError("IS_DIRECTORY", "a directory has this name");
       if (command.onExists === "fail") throw pathExists();
     }
@@ -115,14 +116,16 @@ export class ContentCommands {
     return keptBytes === 0 ? reply : { ...reply, usedDeltaBytes: reply.usedDeltaBytes + keptBytes };
   }
 
-  /** What a file held is gone when its owner replaces it, and goes to the owner's trash when somebody else does (D13). */
+  /**
+   * The old content goes when its owner replaces it, and into the owner's trash when another user does (D13).
+   */
   #letGo(place: Place, change: ChangeFields, old: InodeRow): number {
     if (change.by !== change.owner && old.size > 0) return this.#bin.keepContent(place, old, change);
     this.#content.release(old);
     return 0;
   }
 
-  /** Writes into a small file; undefined when it is not small (any more): the caller then goes the way of chunks. */
+  /** Writes into a small file; undefined when it is not small (any more): the caller then writes chunks. */
   writeInline(command: WriteInlineCommand): ChangeReply | undefined {
     const { place, row } = this.#file(command, command.fileId);
     checkEtag(row, command.ifMatch);
@@ -130,7 +133,7 @@ export class ContentCommands {
     const size = Math.max(row.size, offset + data.length);
     if (size > INLINE_FILE_MAX_BYTES) return undefined;
     const bytes = new Uint8Array(size);
-    // What replaces everything need not know what was there, and makes a damaged file whole again.
+    // A write over everything needs no old content, and makes a damaged file sound again.
     const isWhole = offset === 0 && data.length >= row.size;
     if (!isWhole) bytes.set(this.#soundInline(row));
     bytes.set(data, offset);
@@ -162,7 +165,7 @@ export class ContentCommands {
     });
   }
 
-  /** Cuts a file to less than it holds; undefined when it has changed since what is left was made. */
+  /** Cuts a file; undefined when it has changed since the remaining content was made. */
   truncate(command: TruncateCommand): ChangeReply | undefined {
     const { place, row } = this.#file(command, command.fileId);
     if (row.version !== command.expectedVersion) return undefined;
@@ -174,7 +177,7 @@ export class ContentCommands {
       this.#content.shareChunks(row.contentId, contentId, range);
       this.#content.addChunks(contentId, content.chunks);
     }
-    // Before the old content goes, since its chunks tell what of the new one is damaged.
+    // Computed before the old content goes: its chunks show which of the new ones are damaged.
     const flags =
       contentId === null ? row.flags & ~FLAG_DAMAGED : this.#damage.flagsOfNewChunks(row, contentId);
     const keptBytes = this.#letGo(place, command, row);
@@ -184,7 +187,7 @@ export class ContentCommands {
     return { ...reply, usedDeltaBytes: reply.usedDeltaBytes + keptBytes };
   }
 
-  /** Keeps chunks of an upload that is under way; returns the id of their list. */
+  /** Stages chunks of an upload under way; returns the id of their list. */
   stageChunks({ owner, contentId, chunks }: StageChunksCommand): number {
     const root = this.#ledger.root(owner);
     let list = contentId;
@@ -200,12 +203,12 @@ export class ContentCommands {
     if (this.#content.unstage(contentId)) this.#content.purgeLater({ contentId });
   }
 
-  /** True when something is detached and waits for its removal. */
+  /** True when a detached inode waits for its removal. */
   hasDetached(): boolean {
     return this.#nextPurge.get() !== undefined;
   }
 
-  /** Removes a bounded part of what is detached; false when there is nothing left to remove. */
+  /** Removes a bounded part of the detached inodes; false when nothing is left to remove. */
   purgeSlice(): boolean {
     const next = this.#nextPurge.get() as
       | { id: number; inodeId: InodeId | null; contentId: number | null }
@@ -221,7 +224,7 @@ export class ContentCommands {
 
   #purgeDirectory(purgeId: number, directoryId: InodeId): void {
     const root = this.#ledger.rootOfId(directoryId);
-    // A file of the trash has none, and goes with its content.
+    // A file of the trash has no children, and goes with its content.
     const children = this.#inodes.children(directoryId, PURGE_SLICE_ROWS);
     let rows = 0;
     for (const child of children) {
@@ -244,7 +247,7 @@ export class ContentCommands {
     if (row !== undefined) this.#inodes.delete(row, root);
   }
 
-  /** Bytes of a small file. Throws CORRUPT when they are not the ones that were stored. */
+  /** Bytes of a small file. Throws CORRUPT when they do not match their checksum. */
   #soundInline(row: InodeRow): Uint8Array {
     const bytes = this.#content.inline(row.id);
     if ((row.flags & FLAG_DAMAGED) !== 0 || bytes.length !== row.size || crc32(bytes) !== row.crc32) {
@@ -253,7 +256,7 @@ export class ContentCommands {
     return bytes;
   }
 
-  /** The file to be written, and where it lies. */
+  /** The file to be written, and its place. */
   #file(change: ChangeFields, fileId: InodeId): { place: Place; row: InodeRow } {
     const root = this.#ledger.root(change.owner, change.accessVersion);
     const row = Math.floor(fileId / ROOT_STRIDE) === root.number ? this.#inodes.byId(fileId) : undefined;
@@ -265,7 +268,7 @@ export class ContentCommands {
     return { place: { root, chain }, row };
   }
 
-  /** The list of the file's chunks, and how many of its bytes were counted as staged until now. */
+  /** The list of the file's chunks, and the bytes of it that were counted as staged until now. */
   #takeContent(
     { root }: Place,
     content: NewContent,

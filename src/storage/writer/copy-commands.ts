@@ -1,4 +1,4 @@
-// Copies within a root: chunks are shared, trees are made out of sight in slices and appear as a whole in one step (D13).
+// Copies within a root: shares chunks, builds trees in slices and shows them in one step (D13).
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
@@ -42,7 +42,7 @@ import {
 } from "#storage/metadata/unit-of-work.ts";
 import { authorOf, type NamespaceCommands, pathExists } from "./namespace-commands.ts";
 
-/** Rows that one slice of a copy makes, so that other commands wait little. */
+/** Rows that one slice of a copy makes; it bounds the wait of other commands. */
 export const COPY_SLICE_ROWS = 512;
 
 interface Slice {
@@ -56,7 +56,7 @@ interface Slice {
   rowsLeft: number;
 }
 
-/** True when only the step into sight is left. */
+/** True when only the step into the namespace is left. */
 export function isCopied(job: CopyJob): boolean {
   return job.frames.length === 0 && (job.list === null || job.list.after === Number.MAX_SAFE_INTEGER);
 }
@@ -193,11 +193,11 @@ export class CopyCommands {
     return undefined;
   }
 
-  /** The source and the place, as they are now. A directory cannot be copied into itself. */
+  /** The current source and target. A directory cannot be copied into itself. */
   #look(command: CopyPlace): { place: Place; source: InodeRow } {
     const place = this.#namespace.place(command, command.parentId);
     const source = this.#namespace.entry(place.root, command.sourceId);
-    // What is detached or in the trash is gone, although its row is there.
+    // A detached or trashed inode counts as gone, although its row exists.
     this.#ledger.chain(place.root, source.parentId);
     if (place.chain.some(({ id }) => id === source.id)) {
       throw new GroveError("BAD_ARGUMENT", "a directory cannot be copied into itself");
@@ -256,7 +256,7 @@ export class CopyCommands {
         return;
       }
       if (isDirectory(entry)) {
-        // What grows while it is copied ends here, whatever the place at which it is to come into sight.
+        // A source that grows meanwhile ends here, at any target.
         if (slice.frames.length >= DIRECTORY_DEPTH_MAX) throw tooDeep(slice.frames.length + 1);
         slice.frames.push({ ...frame, after, sums });
         const made = this.#insertDirectory(slice, entry, frame.target, entry.name);
@@ -272,7 +272,7 @@ export class CopyCommands {
     else this.#settle(slice, frame.target, sums);
   }
 
-  /** Everything is in a copied directory: its row says so, and the directory around it counts it. Done once for each. */
+  /** Completes a copied directory: its row gets the sums, and its parent counts it. Runs once for each. */
   #settle(slice: Slice, directoryId: InodeId, sums: CopySums): void {
     const directory = this.#ledger.directory(directoryId);
     if (directory === undefined) throw noLongerThere();
@@ -285,7 +285,7 @@ export class CopyCommands {
     if (around !== undefined) slice.frames.push({ ...around, sums: withDirectory(around.sums, sums) });
   }
 
-  /** True for what an exclusion takes out of a share of the user who copies: a copy has what a listing shows. */
+  /** True for an entry that an exclusion hides from the copying user: a copy has what a listing shows. */
   #isKeptFrom(root: RootState, id: InodeId, { by }: ChangeFields): boolean {
     return by !== root.owner && this.#shares.at(id, by) === "exclusion";
   }
@@ -296,7 +296,7 @@ export class CopyCommands {
     slice.list = { fileId: file.id, version: file.version, sourceList, list, after: -1, target };
   }
 
-  /** Copies positions of a list; false when its file is the one that was asked for and all are there. */
+  /** Copies positions of a list; false when its file is the copied one and all are there. */
   #copyList(slice: Slice, copy: ListCopy): boolean {
     const file = this.#inodes.byId(copy.fileId);
     if (file === undefined || file.version !== copy.version || file.contentId !== copy.sourceList) {
@@ -353,7 +353,7 @@ export class CopyCommands {
     this.#copyRest(file, id);
   }
 
-  /** What a file's row does not hold: its bytes when they are few, and the mark of damage, since the copy has the same bytes. */
+  /** The rest of a file: its bytes when they are few, and the mark of damage, as the bytes are the same. */
   #copyRest(file: InodeRow, id: InodeId): void {
     if (file.contentId === null) this.#content.putInline(id, this.#content.inline(file.id));
     if ((file.flags & FLAG_DAMAGED) !== 0) this.#inodes.setFlags(id, FLAG_DAMAGED);
@@ -367,7 +367,7 @@ export class CopyCommands {
     const row = { id, parentId, name, kind: KIND_DIRECTORY, size: 0, crc32: 0, mtimeMs, ctimeMs: nowMs };
     if (!this.#inodes.insert({ ...row, contentId: null, createdBy })) throw pathExists();
     slice.inodes++;
-    // Only what is in sight is counted.
+    // Only visible inodes are counted.
     this.#ledger.count({ inodes: -1 });
     const state: DirectoryState = {
       id,
@@ -390,7 +390,7 @@ export class CopyCommands {
   }
 }
 
-/** The refusal of a copy that would be larger than what was claimed for it. */
+/** The refusal of a copy that outgrows its claim. */
 export function grown(): GroveError {
   return new GroveError("OVERLOADED", "the source grew while it was copied; try again");
 }

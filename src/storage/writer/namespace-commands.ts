@@ -1,4 +1,4 @@
-// The changes of the namespace: make, move and remove, each with the sizes of every directory above it.
+// Commands on the namespace: make, move and remove, each with the sizes of every directory above it.
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
@@ -82,7 +82,7 @@ export class NamespaceCommands {
     this.#rootById = db.prepare("SELECT owner FROM root WHERE root_id = ?");
   }
 
-  /** Makes a root, or finds it when the same call was made before. */
+  /** Makes a root; a repeated call finds it. */
   createRoot({ owner, rootId, nowMs }: CreateRootCommand): RootReply {
     const present = this.#ledger.findRoot(owner);
     if (present?.rootId === rootId) return rootReply(present);
@@ -239,11 +239,11 @@ export class NamespaceCommands {
   }
 
   /**
-   * Checks a change's root, the directory that it adds to and the name that it adds. Throws NO_SUCH_PATH, NOT_DIRECTORY, BAD_NAME, and
-   * BAD_ARGUMENT when the directory lies too deep.
+   * Checks a change's root, directory and name. Throws NO_SUCH_PATH, NOT_DIRECTORY, BAD_NAME, and
+   * BAD_ARGUMENT for a directory that lies too deep.
    */
   place(change: ChangeFields & { readonly name: string }, parentId: InodeId): Place {
-    // Callers bring canonical names; one that is none would be out of everybody's reach.
+    // Callers pass canonical names; no path could reach any other.
     const problem = nameProblem(change.name);
     if (problem !== undefined) throw new GroveError("BAD_NAME", `bad name: ${problem}`);
     const root = this.#ledger.root(change.owner, change.accessVersion);
@@ -254,13 +254,13 @@ export class NamespaceCommands {
     return { root, chain };
   }
 
-  /** An entry of this height has come into a chain's first directory, whose own times and version move. */
+  /** Updates a chain's first directory for a new entry of this height: its height, times and version. */
   enter(chain: Place["chain"], entryHeight: number, nowMs: number): void {
     this.#renew(chain[0], 1, nowMs);
     this.#heights.came(chain, entryHeight);
   }
 
-  /** An entry of this height has gone out of a chain's first directory, and its row is gone from there. */
+  /** Updates a chain's first directory after an entry of this height, and its row, are gone. */
   leave(chain: Place["chain"], entryHeight: number, nowMs: number): void {
     this.#renew(chain[0], -1, nowMs);
     this.#heights.went(chain, entryHeight);
@@ -314,8 +314,8 @@ export class NamespaceCommands {
   }
 
   /**
-   * Removes the target of a replacing move, for good when the owner does it, and into the trash when somebody else does (D13). Returns the
-   * bytes that this freed. Another entry takes its place in the same command, so that no height falls.
+   * Removes the target of a replacing move: for good by the owner, into the trash by another user (D13).
+   * Returns the freed bytes. Another entry takes its place in the same command, so no height falls.
    */
   replace(place: Place, target: InodeRow, source: InodeRow, change: ChangeFields): number {
     if (isDirectory(target) && !isDirectory(source)) {
@@ -362,7 +362,7 @@ export class NamespaceCommands {
     const height = moved?.height ?? 0;
     this.enter(to, height, nowMs);
     this.leave(from, height, nowMs);
-    // Where the same shares hold as before, everybody who is let in stays so, and nobody else.
+    // Where the same shares hold as before, access stays the same.
     if (root.grantCount > 0 && !sameGrantsAbove(from, to)) {
       this.#ledger.touchRoot(root);
       root.accessVersion++;
@@ -370,12 +370,12 @@ export class NamespaceCommands {
   }
 }
 
-/** Who made something, or null when it was the owner. */
+/** Username of the creator, or null for the owner. */
 export function authorOf(change: ChangeFields): string | null {
   return change.by === change.owner ? null : change.by;
 }
 
-/** The refusal of a name that is taken. */
+/** The refusal of a taken name. */
 export function pathExists(): GroveError {
   return new GroveError("PATH_EXISTS", "the name is taken already");
 }

@@ -1,4 +1,5 @@
-// Share and Unshare as the writer runs them: one grant or exclusion at one inode, whatever lies below it (spec 4.5, T24).
+// Share and Unshare in the writer: one grant or exclusion on one inode, independent of the size below it
+// (spec 4.5, T24).
 import { GroveError } from "#base/errors.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
 import { holdToPath } from "#storage/metadata/followed-path.ts";
@@ -14,7 +15,7 @@ import {
 } from "#storage/metadata/unit-of-work.ts";
 import type { ShareCommand, SharingReply, UnshareCommand } from "./write-commands.ts";
 
-/** What is shared: where it hangs, and how many inodes it stands for. */
+/** The target of a share: its place and its number of inodes. */
 interface Target {
   readonly path: string;
   /** Directories above it, the nearest first. */
@@ -35,8 +36,9 @@ export class ShareCommands {
   }
 
   /**
-   * Lets a user read and write an inode and everything below it: exclusions of that user there are taken away, and where no share above lets
-   * the user in then, or there was no exclusion, a grant is made. Throws SHARE_LIMIT, and BAD_ARGUMENT for the owner's own name.
+   * Lets a user read and write an inode and everything below it. Removes the user's exclusions there, and
+   * adds a grant where there was no exclusion or no share above gives access then. Throws SHARE_LIMIT, and
+   * BAD_ARGUMENT for the owner's own name.
    */
   share(command: ShareCommand): SharingReply {
     const root = this.#ledger.root(command.owner, command.accessVersion);
@@ -62,8 +64,9 @@ export class ShareCommands {
   }
 
   /**
-   * Ends what a user may reach at an inode and below it, grants of their own further down included. Where a grant above would go on letting
-   * the user in, an exclusion is made; one that is there stays. Throws SHARE_LIMIT when there is no room for it, and BAD_ARGUMENT.
+   * Ends a user's access to an inode and everything below it, grants further down included. Adds an exclusion
+   * where a grant above would continue the access; an existing one stays. Throws SHARE_LIMIT when there is no
+   * room for it, and BAD_ARGUMENT.
    */
   unshare(command: UnshareCommand): SharingReply {
     const root = this.#ledger.root(command.owner, command.accessVersion);
@@ -85,7 +88,7 @@ export class ShareCommands {
     return replyOf(root, isInherited || own === "grant" ? inodeCount : this.#letIn(ofUser));
   }
 
-  /** Inodes that the outermost grants of rows, which are in the order of their paths, stand for. */
+  /** Inodes that the outermost grants of rows cover; the rows are in the order of their paths. */
   #letIn(rows: readonly PlacedGrant[]): number {
     let inodes = 0;
     const counted: string[] = [];
@@ -113,7 +116,7 @@ export class ShareCommands {
     return { path: pathBelow(above, row.name), above, inodeCount };
   }
 
-  /** Known from the counters that every directory keeps, so that a share costs the same at any size. */
+  /** Taken from the counters of each directory, so that a share costs the same at any size. */
   #inodesAt(inodeId: InodeId): number {
     return 1 + (this.#ledger.directory(inodeId)?.treeInodes ?? 0);
   }

@@ -1,4 +1,4 @@
-// The changes of the trash: in, out again, and away for good, each in one step however much hangs below.
+// Commands on the trash: trash, restore and purge, each in one step at any size below.
 import { GroveError } from "#base/errors.ts";
 import { nameProblem } from "#base/names.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
@@ -97,7 +97,7 @@ export class TrashCommands {
     return { items, freedBytes, usage: usageOf(root), usedDeltaBytes: freedBytes === 0 ? 0 : -freedBytes };
   }
 
-  /** The directory with these names, made as far as it is missing. */
+  /** The directory with these names; makes the missing ones. */
   #makeParents(root: RootState, names: readonly string[], command: RestoreCommand): InodeId {
     let parentId = root.directoryId;
     for (const [depth, name] of names.entries()) {
@@ -118,8 +118,8 @@ export class TrashCommands {
   }
 
   /**
-   * Directories one in the other, of which none is there. Their counts are set as they will be and the sums above are moved once: two
-   * thousand levels cost what as many names cost, and not their square.
+   * Makes nested directories, all of them missing. Their counts are set to the final values and the sums
+   * above move once: two thousand levels take linear time.
    */
   #makeDirectories(place: Place, names: readonly string[], { by, owner, nowMs }: RestoreCommand): InodeId {
     const { root, chain } = place;
@@ -149,7 +149,7 @@ export class TrashCommands {
     return parentId;
   }
 
-  /** A name that is free in the place, and the bytes that making it free has removed. */
+  /** A free name in the place, and the bytes that freeing it has removed. */
   #makeRoom(
     place: Place,
     row: InodeRow,
@@ -190,7 +190,7 @@ export class TrashCommands {
     this.#ledger.addToUsage(root, { bytes, inodes, files });
     this.#ledger.addToChain(chain, { bytes, inodes, files });
     this.#namespace.enter(chain, state?.height ?? 0, nowMs);
-    // It may have come below a directory that is shared.
+    // It may now lie below a shared directory.
     if (root.grantCount > 0) {
       this.#ledger.touchRoot(root);
       root.accessVersion++;
@@ -208,7 +208,8 @@ export class TrashCommands {
     const state = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
     const { bytes, inodes } = weightOf(row, state);
     this.#ledger.addToTrash(root, { bytes: -bytes, inodes: -inodes });
-    // Whatever takes more than a few rows goes in slices afterwards, so that a batch of items makes nobody wait.
+    // Removals of more than a few rows go on in slices afterwards, so that a batch of items delays no other
+    // command.
     const isSmall = state === undefined ? row.contentId === null : state.childCount === 0;
     if (!isSmall) this.#content.purgeLater({ inodeId: row.id });
     else this.#inodes.delete(row, root);

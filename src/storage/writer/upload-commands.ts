@@ -1,4 +1,5 @@
-// The changes of resumable uploads: begun, staged chunk by chunk, dropped, or taken over by their commit (decision D15).
+// Commands on resumable uploads: begun, staged chunk by chunk, dropped, or taken over by their commit
+// (decision D15).
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { crc32Combine } from "#base/crc32-combine.ts";
 import { GroveError } from "#base/errors.ts";
@@ -13,7 +14,7 @@ import type {
   StageUploadCommand,
 } from "#storage/metadata/upload-messages.ts";
 
-/** Unfinished resumable uploads that are kept for one user; one more is answered TOO_MANY_UPLOADS (decision D15). */
+/** Unfinished resumable uploads kept for one user; more are answered TOO_MANY_UPLOADS (decision D15). */
 export const UPLOADS_KEPT_PER_USER = 256;
 
 interface UploadRow {
@@ -102,7 +103,7 @@ export class UploadCommands {
     return this.#changed(row, -row.stagedBytes);
   }
 
-  /** Hands an upload's chunk list over to the file that it becomes; its staged bytes are no longer counted as such. */
+  /** Gives an upload's chunk list to the file that it becomes; its bytes no longer count as staged. */
   take(uploadId: string, root: RootState): { contentId: number; stagedBytes: number } {
     const { contentId, stagedBytes } = this.#row(uploadId);
     this.#delete.run(contentId);
@@ -128,7 +129,7 @@ export class UploadCommands {
   }
 }
 
-/** The answer about an upload that is over, never was, or is somebody else's. */
+/** The refusal for an upload that has ended, never began, or belongs to another user. */
 export function noSuchUpload(): GroveError {
   return new GroveError(
     "NO_SUCH_UPLOAD",

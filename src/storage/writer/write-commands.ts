@@ -1,4 +1,5 @@
-// What the main thread asks of the writer's thread, and what comes back: plain values that survive the way between threads.
+// Commands of the main thread to the writer's thread, and their answers: plain values for the way between
+// threads.
 import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
 import type { NewChunk } from "#storage/chunks/chunk-writer.ts";
 import { type Counted, type InodeId, StaleAccessError, type Usage } from "#storage/contract/inode.ts";
@@ -22,7 +23,9 @@ import type {
   StageUploadCommand,
 } from "#storage/metadata/upload-messages.ts";
 
-/** Content of a file as a change brings it: within the database, or a list of chunks of which the first may be staged already. */
+/**
+ * A file's new content: bytes in the database, or a list of chunks of which the first may be staged already.
+ */
 export type NewContent =
   | { readonly inline: Uint8Array; readonly uploadId?: string }
   | { readonly uploadId: string; readonly chunks: readonly NewChunk[] }
@@ -66,20 +69,20 @@ export interface WriteInlineCommand extends ChangeFields {
   readonly ifMatch: string | undefined;
 }
 
-/** Cuts a file that is still at the version for which what is left was made. */
+/** Cuts a file, unless its version has changed since the remaining content was made. */
 export interface TruncateCommand extends ChangeFields {
   readonly op: "truncate";
   readonly fileId: InodeId;
   readonly expectedVersion: number;
   readonly sizeBytes: number;
   readonly crc32: number;
-  /** Chunks below a position stay; a new one takes the place of the one that is cut. */
+  /** Chunks below a position stay; a new one replaces the one that is cut. */
   readonly content:
     | { readonly inline: Uint8Array }
     | { readonly keptBelow: number; readonly chunks: readonly NewChunk[] };
 }
 
-/** Replaces chunks of a file that is still at the version for which they were made. */
+/** Replaces chunks of a file, unless its version has changed since they were made. */
 export interface WriteChunksCommand extends ChangeFields {
   readonly op: "writeChunks";
   readonly fileId: InodeId;
@@ -95,7 +98,7 @@ export interface RenameCommand extends ChangeFields {
   readonly inodeId: InodeId;
   readonly parentId: InodeId;
   readonly name: string;
-  /** The path that was followed to the new place, as `at` is that to the old one. */
+  /** The path that was followed to the new place, as `at` is for the old one. */
   readonly targetAt?: string | undefined;
   readonly onConflict: "fail" | "rename" | "replace";
 }
@@ -114,7 +117,7 @@ export interface ShareCommand extends ChangeFields {
   readonly username: string;
 }
 
-/** Ends that, for everything below as well. */
+/** Ends that access, for everything below as well. */
 export interface UnshareCommand extends ChangeFields {
   readonly op: "unshare";
   readonly inodeId: InodeId;
@@ -143,30 +146,30 @@ export interface DropStagedCommand {
   readonly contentId: number;
 }
 
-/** Forgets garbage whose files are gone. */
+/** Forgets garbage after the removal of its files. */
 export interface DropGarbageCommand {
   readonly op: "dropGarbage";
   readonly chunkIds: readonly number[];
 }
 
-/** Remembers that files in a directory below chunks/ may lack rows after a crash. */
+/** Records that files in a directory below chunks/ may lack rows after a crash. */
 export interface OpenChunkDirectoryCommand {
   readonly op: "openChunkDirectory";
   readonly directory: string;
 }
 
-/** Remembers that none do any more. */
+/** Clears that record. */
 export interface CloseChunkDirectoryCommand {
   readonly op: "closeChunkDirectory";
   readonly directory: string;
 }
 
-/** Marks what was found damaged; see DamageRows. Answered with how many files were marked. */
+/** Marks damage; see DamageRows. The answer is the number of marked files. */
 export interface MarkDamagedCommand extends DamageMark {
   readonly op: "markDamaged";
 }
 
-/** Moves a file or a folder with all that is in it into the trash. */
+/** Moves a file or a whole folder into the trash. */
 export interface TrashCommand extends ChangeFields {
   readonly op: "trash";
   readonly inodeId: InodeId;
@@ -185,11 +188,11 @@ export interface RestoreCommand extends ChangeFields {
 export interface PurgeTrashCommand {
   readonly op: "purgeTrash";
   readonly owner: string;
-  /** Those that are not there (any more) are passed over; at most TRASH_PURGE_BATCH. */
+  /** Missing ones are skipped; at most TRASH_PURGE_BATCH. */
   readonly trashIds: readonly string[];
 }
 
-/** Writes down how far a pass has come. */
+/** Saves the progress of a pass. */
 export interface SavePassCommand {
   readonly op: "savePass";
   readonly name: PassName;
@@ -197,7 +200,7 @@ export interface SavePassCommand {
   readonly record: string;
 }
 
-/** Everything that changes the database. */
+/** Every command that changes the database. */
 export type Command =
   | BeginCopyCommand
   | BoundUploadTimesCommand
@@ -229,7 +232,7 @@ export type Command =
   | WriteChunksCommand
   | WriteInlineCommand;
 
-/** What a removal did. */
+/** Answer to a removal. */
 export interface RemovalReply {
   readonly freedBytes: number;
   readonly inodeCount: number;
@@ -237,20 +240,20 @@ export interface RemovalReply {
   readonly usedDeltaBytes: number;
 }
 
-/** What came out of it. */
+/** Answer to a restore. */
 export interface RestoreReply extends ChangeReply {
   readonly names: readonly string[];
   readonly formerShares: readonly FormerShare[];
 }
 
-/** What a share or its end did. */
+/** Answer to a share or its end. */
 export interface SharingReply {
   readonly affectedInodes: number;
   readonly usage: Usage;
   readonly usedDeltaBytes: number;
 }
 
-/** A root as the writer tells of it. */
+/** A root in an answer of the writer. */
 export interface RootReply {
   readonly owner: string;
   readonly rootId: string;
@@ -266,7 +269,7 @@ export interface RefusedReply {
     | "stale";
 }
 
-/** What a command is answered with, as the part of the writer that does it tells. */
+/** Answer to a command, from the part of the writer that runs it. */
 export type CommandReply =
   | ChangeReply
   | CopyReply
@@ -280,42 +283,42 @@ export type CommandReply =
   | number
   | undefined;
 
-/** Answer to one command, by the number it came with. */
+/** Answer to one command, with the command's number. */
 export type Reply = readonly [number, Counted<CommandReply> | RefusedReply];
 
 /** From the main thread: commands with their numbers, or the request to end. */
 export type WriterRequest =
   | {
       readonly commands: readonly (readonly [number, Command])[];
-      /** Commands that a transaction may take. */
+      /** Most commands in one transaction. */
       readonly atOnce: number;
     }
   | { readonly close: "checkpoint" | "leave" };
 
-/** From the writer: answers of one transaction, the reason for which it stopped, or that it has closed. */
+/** From the writer: the answers of one transaction, the reason of its failure, or that it has closed. */
 export interface WriterAnswer {
   readonly replies: readonly Reply[];
   readonly facts: StorageFacts;
   /** True when rows were added to the garbage table. */
   readonly hasGarbage: boolean;
-  /** Owners of roots whose grants, or the paths of them, may have changed. */
+  /** Owners of roots whose grants, or their paths, may have changed. */
   readonly sharesChanged: readonly string[];
   readonly failure: string | undefined;
   readonly closed: boolean;
 }
 
-/** Turns a refusal into plain values; undefined for what is no refusal. */
+/** Packs a refusal as plain values; undefined for any other error. */
 export function packRefusal(error: unknown): RefusedReply | undefined {
   if (error instanceof StaleAccessError) return { refused: "stale" };
   return error instanceof GroveError ? packGroveError(error) : undefined;
 }
 
-/** The same for what is known to be a refusal with a code. */
+/** The same for a GroveError. */
 export function packGroveError({ code, message, metadata }: GroveError): RefusedReply {
   return { refused: { code, message, metadata } };
 }
 
-/** Makes the error again. */
+/** Unpacks the error. */
 export function unpackRefusal({ refused }: RefusedReply): Error {
   if (refused === "stale")
     return new StaleAccessError("who may reach what has changed; check again and repeat");

@@ -1,4 +1,5 @@
-// The main thread's side of the writer: bounded, users in turn, one message per turn of the event loop each way, and final in failure.
+// The main thread's side of the writer: bounded, round-robin over users, batched per event loop turn, final
+// in failure.
 import { extname } from "node:path";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { type CallWaits, currentWaits } from "#base/call-waits.ts";
@@ -28,7 +29,10 @@ import type { WriterData } from "./write-worker.ts";
 
 /** Commands that one transaction of the storage writer takes. */
 export const STORAGE_BATCH_COMMANDS = 512;
-/** Where several users change something, a transaction takes no more than so many, of each in turn; two are on their way. */
+/**
+ * Commands in a transaction when several users change something, round-robin; two such transactions are in
+ * flight.
+ */
 export const STORAGE_SHARED_BATCH_COMMANDS = 64;
 /** Commands that may wait for the storage writer; more are answered OVERLOADED. */
 export const STORAGE_QUEUE_COMMANDS = 16_384;
@@ -36,12 +40,12 @@ export const STORAGE_QUEUE_COMMANDS = 16_384;
 export const STORAGE_QUEUE_BYTES = 67_108_864;
 
 const WRITER_YOUNG_MEBIBYTES = 16;
-/** How long two users count as changing something at a time. */
+/** How long two users count as changing something at the same time. */
 const SHARED_FOR_MS = 1_000;
-/** One is worked on while the next is on its way. */
+/** The writer works on one while the next is in flight. */
 const BATCHES_SENT = 2;
 
-/** Commands with an answer of their own. */
+/** Answers of single commands. */
 interface OwnReplies {
   readonly remove: RemovalReply;
   readonly trash: Trashed;
@@ -49,7 +53,7 @@ interface OwnReplies {
   readonly purgeTrash: TrashPurge;
 }
 
-/** What each command is answered with. */
+/** The answer of each command. */
 export type ReplyOf<Op extends Command["op"]> = Op extends keyof OwnReplies
   ? OwnReplies[Op]
   : Op extends "createRoot"
@@ -72,7 +76,7 @@ export type ReplyOf<Op extends Command["op"]> = Op extends keyof OwnReplies
 
 interface Pending {
   readonly bytes: number;
-  /** Where the call's waits are noted, if somebody asks. */
+  /** Records the call's waits, on request. */
   readonly waits: CallWaits | undefined;
   readonly submittedAtMs: number;
   sentAtMs: number;
@@ -80,28 +84,28 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-/** How the queue tells of what comes back. */
+/** Events of the queue. */
 export interface WriteQueueEvents {
-  /** Something was committed: whoever reads must look again. Called before any promise of it resolves. */
+  /** After a commit: readers must renew their snapshot. Called before any promise of it resolves. */
   committed(): void;
-  /** Grants of these roots, or the paths of them, may have changed. */
+  /** Grants of these roots, or their paths, may have changed. */
   sharesChanged(owners: readonly string[]): void;
-  /** There are chunk files to unlink. */
+  /** Chunk files are ready to be unlinked. */
   garbage(): void;
-  /** Nothing is written any more; called once. */
+  /** All writing has ended; called once. */
   failed(reason: string): void;
 }
 
-/** Hands commands to the writer's thread. */
+/** Sends commands to the writer's thread. */
 export class WriteQueue {
   readonly #worker: Worker;
   readonly #port: MessagePort;
   readonly #events: WriteQueueEvents;
   readonly #pending = new Map<number, Pending>();
   #outgoing = new FairQueue<[number, Command]>();
-  /** Commands on their way to the writer, or back. */
+  /** Commands at the writer without an answer. */
   #sent = 0;
-  /** Who has changed something last, when, and until when others do as well; steady time. */
+  /** The last user with a change, its time, and the end of shared mode; steady time. */
   #lastParty = "";
   #lastAtMs = Number.NEGATIVE_INFINITY;
   #sharedUntilMs = Number.NEGATIVE_INFINITY;
@@ -120,7 +124,7 @@ export class WriteQueue {
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
     this.#port.on("message", (answer: WriterAnswer) => this.#take(answer));
-    // Beside this file in the sources, and beside the bundle that holds it.
+    // The worker lies beside this file in the sources, and beside the bundle.
     const url = new URL(`./write-worker${extname(import.meta.url)}`, import.meta.url);
     this.#worker = new Worker(url, {
       workerData: { ...data, port: port2 } satisfies WriterData,
@@ -142,7 +146,7 @@ export class WriteQueue {
     return this.#ready.promise;
   }
 
-  /** Why every change is refused. */
+  /** Reason for which every change is refused. */
   get failure(): string | undefined {
     return this.#failure;
   }
@@ -152,8 +156,8 @@ export class WriteQueue {
   }
 
   /**
-   * Runs a command. Its bytes are copied before this returns. Rejects with the command's refusal, OVERLOADED when too much waits, and
-   * STORAGE_FAILED after a failure and after close.
+   * Runs a command; copies its bytes before it returns. Rejects with the command's refusal, OVERLOADED when
+   * too much waits, and STORAGE_FAILED after a failure or close.
    */
   submit<Op extends Command["op"]>(command: Extract<Command, { op: Op }>): Promise<Counted<ReplyOf<Op>>> {
     if (this.#failure !== undefined) return Promise.reject(storageFailed(this.#failure));
@@ -179,7 +183,7 @@ export class WriteQueue {
     });
   }
 
-  /** Ends all writing: what waits and what comes is refused with STORAGE_FAILED. */
+  /** Ends all writing: waiting and later commands are refused with STORAGE_FAILED. */
   fail(reason: string): void {
     if (this.#failure !== undefined) return;
     this.#failure = reason;
@@ -193,7 +197,10 @@ export class WriteQueue {
     this.#events.failed(reason);
   }
 
-  /** Lets running commands end, brings the log into the database unless something failed, and ends the thread. */
+  /**
+   * Waits for running commands, brings the log into the database unless a failure came first, and ends the
+   * thread.
+   */
   async close(): Promise<void> {
     if (this.#isClosing) return;
     this.#isClosing = true;
@@ -212,7 +219,7 @@ export class WriteQueue {
     await this.#worker.terminate();
   }
 
-  /** Where one user has changed much, the command of another waits for two short transactions, and not for all that one has asked for. */
+  /** After many changes of one user, another user's command waits for two short transactions only. */
   #send(most: number = BATCHES_SENT * this.#batchCommands() - this.#sent): void {
     this.#isScheduled = false;
     const commands: [number, Command][] = [];
@@ -223,7 +230,7 @@ export class WriteQueue {
       commands.push(next);
       const pending = this.#pending.get(next[0]);
       if (pending?.waits !== undefined) pending.sentAtMs = performance.now();
-      // Copied when it was taken in, so it can move instead of being copied once more.
+      // Copied on entry, so it moves now without another copy.
       const bytes = bytesOf(next[1]);
       if (bytes !== undefined) buffers.push(bytes.buffer as ArrayBuffer);
     }
@@ -241,7 +248,7 @@ export class WriteQueue {
     this.#lastAtMs = nowMs;
   }
 
-  /** Commands of one transaction: as many as make a flush worth it where one user is alone, few where others wait for it. */
+  /** Commands of one transaction: enough to make a flush worth it for a lone user, few when others wait. */
   #batchCommands(): number {
     return performance.now() < this.#sharedUntilMs ? STORAGE_SHARED_BATCH_COMMANDS : STORAGE_BATCH_COMMANDS;
   }
@@ -261,7 +268,7 @@ export class WriteQueue {
 
   #settle(number: number, value: Reply[1]): void {
     const pending = this.#pending.get(number);
-    // Refused already, when the failure was found on this side.
+    // Refused before, when this side found the failure.
     if (pending === undefined) return;
     this.#pending.delete(number);
     this.#queuedBytes -= pending.bytes;
@@ -273,7 +280,7 @@ export class WriteQueue {
   }
 }
 
-/** On whose behalf a command is; empty for the node's own. Commands of one party keep their order. */
+/** The user of a command; empty for the node's own. Commands of one party keep their order. */
 function partyOf(command: Command): string {
   if ("by" in command) return command.by;
   return "owner" in command ? command.owner : "";
@@ -285,7 +292,7 @@ function bytesOf(command: Command): Uint8Array | undefined {
   return command.op === "commitUpload" && "inline" in command.content ? command.content.inline : undefined;
 }
 
-/** A slice of a 64 KiB read buffer would be cloned with all of its buffer. */
+/** A slice of a 64 KiB read buffer would be cloned with the whole buffer. */
 function withOwnBytes(command: Command): Command {
   if ("data" in command) return { ...command, data: new Uint8Array(command.data) };
   if (command.op !== "commitUpload" || !("inline" in command.content)) return command;

@@ -1,10 +1,11 @@
-// The writer's thread: takes what has queued up, commits it at once, answers; purges and checkpoints between transactions.
+// The writer's thread: takes queued commands, commits them at once, answers; purges and checkpoints in
+// between.
 import { type MessagePort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { GARBAGE_BATCH_CHUNKS } from "#storage/metadata/content-rows.ts";
 import type { WriterAnswer, WriterRequest } from "./write-commands.ts";
 import { type NumberedCommands, Writer } from "./writer.ts";
 
-/** What the thread is started with. */
+/** Start data of the thread. */
 export interface WriterData {
   readonly port: MessagePort;
   readonly databasePath: string;
@@ -12,7 +13,7 @@ export interface WriterData {
   readonly ballastBytes: number;
 }
 
-/** Under load every so many transactions one slice of removed trees is purged. */
+/** Under load, one slice of removed trees is purged after so many transactions. */
 const TRANSACTIONS_PER_PURGE = 4;
 /** Purging waits while so many chunk files are still to be unlinked. */
 const GARBAGE_AHEAD = 32 * GARBAGE_BATCH_CHUNKS;
@@ -34,7 +35,7 @@ function take(request: WriterRequest): void {
     return;
   }
   atOnce = request.atOnce;
-  // Commands after the wish to close do not come: the main thread sends none.
+  // The main thread sends no commands after the request to close.
   if (waiting.length === 0) waiting = [...request.commands];
   else waiting.push(...request.commands);
 }
@@ -94,7 +95,7 @@ function purge(): void {
   if (writer.garbageCount > garbageBefore || writer.failure !== undefined) answer([]);
 }
 
-/** Nothing to do for a while: keep the log short for the next start, and the space for a full disk. */
+/** When idle: shortens the log for the next start, and regains the ballast. */
 function rest(): void {
   writer.checkpoint("idle");
   writer.keepBallast();
@@ -124,6 +125,6 @@ port.on("message", (request: WriterRequest) => {
   take(request);
   work();
 });
-// Facts for the main thread, and a first look for what a crash left to be purged.
+// Facts for the main thread, and a first purge of what a crash has left.
 answer([]);
 work();

@@ -1,4 +1,5 @@
-// Runs commands in transactions: many per commit, each in a savepoint, none answered before the commit is on stable storage.
+// Runs commands in transactions: many per commit, each in a savepoint, answered once the commit is on stable
+// storage.
 import { rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
@@ -24,7 +25,7 @@ export const WAL_CHECKPOINT_BYTES = 33_554_432;
 /** Commands with their numbers. */
 export type NumberedCommands = readonly (readonly [number, Command])[];
 
-/** These free space, or lead up to it, so they may use up what is kept for a full disk. */
+/** These free space, or lead up to it, so they may use the ballast. */
 const FREEING: ReadonlySet<Command["op"]> = new Set([
   // Frees nothing, but a node must start on a full disk too.
   "boundUploadTimes",
@@ -38,19 +39,19 @@ const FREEING: ReadonlySet<Command["op"]> = new Set([
   "trash",
   "unshare",
 ]);
-/** So may what moves an item out of the trash and makes no folder: nothing grows by it (D14). */
+/** A restore from the trash that makes no folder may too: nothing grows by it (D14). */
 function mayUseBallast(command: Command): boolean {
   return FREEING.has(command.op) || (command.op === "restore" && command.maxInodes === 0);
 }
 
 /** A frame of the write-ahead log: a page of 4 KiB and its header. */
 const WAL_FRAME_BYTES = 4_120;
-/** Part of the space kept for a full disk that the log may take of it before it is brought in. */
+/** Share of the ballast that the log may use before it is brought in. */
 const BALLAST_SHARE_OF_LOG = 0.25;
-/** How long a checkpoint that is overdue waits for readers. */
+/** How long an overdue checkpoint waits for readers. */
 const RESTART_WAIT_MS = 100;
 
-/** Owner of the only connection that writes. A broken store makes it refuse everything from then on (`failure`). */
+/** Owns the only connection that writes. After an error of the store it refuses everything (`failure`). */
 export class Writer {
   readonly #db: DatabaseSync;
   readonly #ledger: Ledger;
@@ -61,11 +62,11 @@ export class Writer {
   readonly #release: StatementSync;
   readonly #walSize: StatementSync;
   readonly #ballast: { readonly path: string; readonly bytes: number };
-  /** True from when the disk was full until the space for that is kept again: what does not free space may not have it. */
+  /** True from a full disk until the ballast is regained: commands that do not free space must not use it. */
   #isBallastSpent = false;
   #failure: string | undefined;
   readonly #checkpointer: Checkpointer;
-  /** Frames in the log right after a checkpoint that could not do everything, 0 after one that could. */
+  /** Frames in the log right after an incomplete checkpoint, 0 after a complete one. */
   #framesLeft = 0;
 
   constructor(options: { databasePath: string; ballastPath: string; ballastBytes: number }) {
@@ -92,17 +93,17 @@ export class Writer {
     return this.#ledger.facts();
   }
 
-  /** Chunks whose files wait to be unlinked. */
+  /** Chunks whose files wait for their removal. */
   get garbageCount(): number {
     return this.#ledger.garbageCount;
   }
 
-  /** Owners whose grants may have changed since this was last asked. */
+  /** Owners whose grants may have changed since the last call. */
   takeSharesChanged(): string[] {
     return this.#commands.shareRows.takeChangedOwners();
   }
 
-  /** Runs the commands in one transaction and returns their answers once it is durable. */
+  /** Runs the commands in one transaction; returns their answers once it is durable. */
   run(commands: NumberedCommands): Reply[] {
     if (this.#failure !== undefined) return refuseAll(commands, storageFailed(this.#failure));
     if (this.#isBallastSpent && !this.#regainBallast()) return this.#runOnFullDisk(commands);
@@ -120,7 +121,7 @@ export class Writer {
     }
   }
 
-  /** Removes a bounded part of what is detached; false when there is nothing left, or when it cannot be done now. */
+  /** Removes a bounded part of the detached inodes; false when nothing is left or it is impossible now. */
   purgeSlice(): boolean {
     if (this.#failure !== undefined) return false;
     try {
@@ -135,7 +136,7 @@ export class Writer {
     } catch (error) {
       this.#undo(error);
       if (this.#failure !== undefined || this.#isBallastSpent || !isDatabaseFull(error)) return false;
-      // Whoever removed it was told that it is gone: its space must come back although nobody asks for anything more.
+      // The user's removal was acknowledged: its space must come back without further commands.
       this.#giveUpBallast();
       return true;
     }
@@ -145,19 +146,20 @@ export class Writer {
   checkpoint(when: "long" | "idle"): void {
     if (this.#failure !== undefined) return;
     try {
-      // Most of it is done beside the commits; the rest, which came meanwhile, between two of them, so that the log begins anew.
+      // Most of it runs beside the commits; the rest, written meanwhile, between two of them, so the log
+      // restarts.
       const isMostDone = this.#checkpointer.takeDone();
-      // It may just have told of a failed flush, after which there is no other.
+      // It may have reported a failed flush, after which there must be no other.
       if (this.#failure !== undefined || this.#checkpointer.isRunning) return;
       if (isMostDone) return this.#finishCheckpoint("PASSIVE");
       const { log } = this.#walSize.get() as { log: number };
-      // What is kept for a full disk would not hold a log of the usual length: to and fro over the trash must not use it up.
+      // The ballast could not hold a log of the usual length: repeated trash and restore must not use it up.
       const isTight = this.#isBallastSpent;
       const logBytes = isTight ? this.#ballast.bytes * BALLAST_SHARE_OF_LOG : WAL_CHECKPOINT_BYTES;
       const threshold = when === "idle" ? 1 : logBytes / WAL_FRAME_BYTES + this.#framesLeft;
       if (log < threshold) return;
       if (when === "idle" || isTight) return this.#finishCheckpoint("PASSIVE");
-      // Beyond four times the limit some reader must have stood in the way: then wait for it a little.
+      // Beyond four times the limit a reader must have stood in the way: then wait for it a little.
       if (log > (4 * WAL_CHECKPOINT_BYTES) / WAL_FRAME_BYTES) this.#finishCheckpoint("RESTART");
       else this.#checkpointer.start();
     } catch (error) {
@@ -166,7 +168,7 @@ export class Writer {
   }
 
   #finishCheckpoint(how: "PASSIVE" | "RESTART"): void {
-    // A backup's or the scrub's snapshot may last for minutes, and no commit shall wait for that.
+    // A backup's or the scrub's snapshot may last for minutes; no commit waits for that.
     if (how === "RESTART") this.#db.exec(`PRAGMA busy_timeout = ${RESTART_WAIT_MS}`);
     try {
       const done = this.#db.prepare(`PRAGMA wal_checkpoint(${how})`).get() as {
@@ -179,7 +181,7 @@ export class Writer {
     }
   }
 
-  /** Makes the file whose space is given up on a full disk, unless it is there. */
+  /** Makes the ballast file, unless it exists. */
   keepBallast(): void {
     const { path, bytes } = this.#ballast;
     try {
@@ -191,7 +193,7 @@ export class Writer {
       if (present?.size !== bytes) writeFileSync(path, new Uint8Array(bytes), { mode: 0o600 });
       this.#isBallastSpent = false;
     } catch {
-      // No space for it now: what is left belongs to the users.
+      // No space for it now: the rest belongs to the users.
       rmSync(path, { force: true });
     }
   }
@@ -201,7 +203,7 @@ export class Writer {
     this.#failure ??= reason;
   }
 
-  /** Closes; with everything brought into the database when asked for and possible. */
+  /** Closes; brings the log into the database when asked for and possible. */
   close(how: "checkpoint" | "leave"): void {
     if (how === "leave" || this.#failure !== undefined) return;
     try {
@@ -234,7 +236,7 @@ export class Writer {
     return replies;
   }
 
-  /** Tries only when there is room enough to try: it happens before every transaction while the disk is full. */
+  /** Tries only with room for the attempt: it runs before every transaction while the disk is full. */
   #regainBallast(): boolean {
     const { path, bytes } = this.#ballast;
     const { bavail, bsize } = statfsSync(dirname(path));
@@ -247,7 +249,7 @@ export class Writer {
     this.#isBallastSpent = true;
   }
 
-  /** On a full disk what frees space is done with the space kept for it; the rest is refused (A-07). */
+  /** On a full disk, commands that free space use the ballast; others are refused (A-07). */
   #runOnFullDisk(commands: NumberedCommands): Reply[] {
     this.#giveUpBallast();
     const freeing = commands.filter(([, command]) => mayUseBallast(command));
@@ -264,7 +266,7 @@ export class Writer {
     }
   }
 
-  /** After an error that ended a transaction: back to what is committed, and never on after a broken store. */
+  /** After an error that ended a transaction: returns to the committed state, and stops on a broken store. */
   #undo(error: unknown): void {
     if (isBrokenDatabase(error)) {
       this.fail(errorText(error));

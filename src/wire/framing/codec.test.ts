@@ -1,4 +1,4 @@
-// Metadata, statuses and frames on the wire, there and back.
+// Encoding and decoding of metadata, statuses and frames.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,20 +1,20 @@
-// Bounds the wait for what a client's stream begins with: one that says nothing holds a place for nothing.
+// Bounds the wait for a stream's first message, so that a silent client holds no place for nothing.
 import { setImmediate as turnEnd } from "node:timers/promises";
 import type { Clock } from "#base/clock.ts";
 import { Code, StatusError } from "./status.ts";
 
-/** The wait for a message; `what` says in a refusal what was to come. */
+/** The wait for a message; `what` names the message in a refusal. */
 export interface FirstMessageLimit {
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly what: string;
 }
 
-/** The message, or a rejection with DEADLINE_EXCEEDED when it does not come in time. */
+/** Resolves with the message, or rejects with DEADLINE_EXCEEDED when it comes too late. */
 export function inTime<T>(coming: Promise<T>, { clock, timeoutMs, what }: FirstMessageLimit): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const late = async (): Promise<void> => {
-      // What lies in the sockets is read first: where the process stood still, the message may be there.
+      // Sockets are read first: after a standstill of the process the message may already be there.
       await turnEnd();
       await turnEnd();
       const text = `${what} comes within ${timeoutMs / 1_000} s of its stream; open the stream when there is something to send`;

@@ -1,11 +1,11 @@
-// Messages on the wire: the five bytes before each, and taking them apart.
+// Message framing: writes the five bytes before each message, and splits streams into messages.
 import { SMALL_MESSAGE_BYTES } from "./limits.ts";
 import { Code, MalformedMessageError, StatusError } from "./status.ts";
 
 /** Bytes before each message: one flag and the length. */
 export const FRAME_HEADER_BYTES = 5;
 
-/** A message with its five bytes before it, in one buffer. */
+/** A message with its five header bytes, in one buffer. */
 export const frame = (body: Uint8Array, compressed: boolean): Buffer => {
   const framed = Buffer.allocUnsafe(FRAME_HEADER_BYTES + body.length);
   framed[0] = compressed ? 1 : 0;
@@ -14,30 +14,30 @@ export const frame = (body: Uint8Array, compressed: boolean): Buffer => {
   return framed;
 };
 
-/** The same for a message that lies in a buffer behind as many bytes, which are written. */
+/** Frames a message that lies behind as many free bytes of its buffer, and fills those. */
 export const frameInPlace = (framed: Buffer): Buffer => {
   framed[0] = 0;
   framed.writeUInt32BE(framed.length - FRAME_HEADER_BYTES, 1);
   return framed;
 };
 
-/** Takes message bodies part by part. `begin` may throw to refuse a message before its first byte. */
+/** Receives message bodies in parts. `begin` may throw to refuse a message before its first byte. */
 export interface BodyReceiver {
   begin(bodyBytes: number, compressed: boolean): void;
-  /** Called at least once for each message, with an empty slice for an empty one. The slice is not copied. */
+  /** Called at least once per message, with an empty slice for an empty one. The slice is not copied. */
   part(slice: Buffer, last: boolean): void;
 }
 
 const EMPTY: Buffer = Buffer.alloc(0);
 
-/** Cuts a stream of slices into message bodies. */
+/** Splits a stream of slices into message bodies. */
 export class Deframer {
   readonly #receiver: BodyReceiver;
   readonly #maxBytes: number;
   #headBytes = 0;
   #flag = 0;
   #length = 0;
-  /** Bytes of the current body that are still to come. */
+  /** Bytes of the current body that have not arrived. */
   #left = 0;
 
   constructor(receiver: BodyReceiver, maxBytes: number) {
@@ -45,12 +45,14 @@ export class Deframer {
     this.#maxBytes = maxBytes;
   }
 
-  /** True while a message, or the five bytes before it, has begun and not ended. */
+  /** True inside a message or its five header bytes. */
   get isInsideMessage(): boolean {
     return this.#headBytes > 0;
   }
 
-  /** Takes the next slice. Throws StatusError for a broken or too large message; the stream is then of no more use. */
+  /**
+   * Takes the next slice. Throws StatusError for a broken or too large message; the stream is then unusable.
+   */
   push(chunk: Buffer): void {
     let at = 0;
     while (at < chunk.length) {
@@ -106,16 +108,18 @@ export class Deframer {
   }
 }
 
-/** Where the bytes of large messages are counted while they are held. */
+/** Counts the bytes of large messages while they are held. */
 export interface MessageBytes {
-  /** Counts bytes; where there is no room for them it counts nothing and throws RESOURCE_EXHAUSTED. */
+  /** Counts bytes; without room it counts nothing and throws RESOURCE_EXHAUSTED. */
   take(bytes: number): void;
   give(bytes: number): void;
-  /** Counts bytes now or later, and then calls `granted`; returns undefined for now, else how to wait no more. */
+  /**
+   * Counts bytes now and returns undefined; or returns a cancel function, and calls `granted` once counted.
+   */
   claim?(bytes: number, granted: () => void): (() => void) | undefined;
 }
 
-/** The refusal of a large message for which there is no room. */
+/** The refusal of a large message without room. */
 export const tooManyLarge = (): StatusError =>
   new StatusError(Code.RESOURCE_EXHAUSTED, "too many large messages at once");
 
@@ -142,13 +146,13 @@ export class MessageBudget implements MessageBytes {
   }
 }
 
-/** Holds the peer back while there is no room for its message. */
+/** Pauses the peer while there is no room for its message. */
 export interface PausableStream {
   pause(): unknown;
   resume(): unknown;
 }
 
-/** Collects each body into one buffer; a body that came in one slice is passed on without a copy. */
+/** Collects each body into one buffer; a body in one slice is passed on without a copy. */
 export class WholeBodies implements BodyReceiver {
   readonly #deliver: (body: Buffer, compressed: boolean) => void;
   readonly #budget: MessageBytes;
@@ -171,7 +175,7 @@ export class WholeBodies implements BodyReceiver {
     this.#stream = stream;
   }
 
-  /** True while the body waits for room, and its peer with it. */
+  /** True while the body and its peer wait for room. */
   get isWaiting(): boolean {
     return this.#stopWaiting !== undefined;
   }
@@ -198,7 +202,7 @@ export class WholeBodies implements BodyReceiver {
   }
 
   /**
-   * Grows with what has come and not with what was promised: the length may be a lie. Slices are copied at once, since a
+   * Grows with the received bytes, not the declared length, which may be a lie. Slices are copied at once: a
    * body in frames of one byte would otherwise cost a buffer for each byte.
    */
   #grow(neededBytes: number): void {
@@ -209,7 +213,9 @@ export class WholeBodies implements BodyReceiver {
     this.#collected = grown;
   }
 
-  /** Counts what is collected; where the sender can be held back, all of the body at once, so that bodies do not wait for each other's ends. */
+  /**
+   * Counts collected bytes; a pausable sender's body as a whole, so that no two bodies wait for each other.
+   */
   #count(bytes: number): void {
     const stream = this.#stream;
     if (stream === undefined) {
@@ -228,7 +234,7 @@ export class WholeBodies implements BodyReceiver {
     else this.#takenBytes = this.#bodyBytes;
   }
 
-  /** Forgets an unfinished message and gives back what it was counted for. */
+  /** Drops an unfinished message and uncounts it. */
   release(): void {
     this.#stopWaiting?.();
     this.#stopWaiting = undefined;

@@ -1,12 +1,12 @@
-// Compression of messages, and unfolding them within limits of size and number.
+// Compresses messages, and decompresses them within limits of size and number.
 import { promisify } from "node:util";
 import { gunzip, gunzipSync, gzip } from "node:zlib";
 import { type MessageLimits, UNFOLDED_AT_ONCE } from "./limits.ts";
 import { Code, MalformedMessageError, StatusError } from "./status.ts";
 
-/** Compressed input above this size is unfolded on a pool thread instead of the event loop. */
+/** Larger compressed input is decompressed on a pool thread instead of the event loop. */
 const SYNC_GUNZIP_BYTES = 4_096;
-/** A head of 10 bytes, an empty block of 2, and 8 of checksum and size. */
+/** A header of 10 bytes, an empty block of 2, and 8 of checksum and size. */
 const GZIP_SHORTEST_BYTES = 20;
 
 const gunzipAsync = promisify(gunzip);
@@ -15,7 +15,7 @@ const gzipAsync = promisify(gzip);
 /** Compresses a message body with gzip. */
 export const compress = (body: Uint8Array): Promise<Buffer> => gzipAsync(body);
 
-/** Unfolds the gzip bodies of all calls of a server or channel. */
+/** Decompresses the gzip bodies of all calls of a server or channel. */
 export class Decompressor {
   readonly #maxBytes: number;
   readonly #waiting: (() => void)[] = [];
@@ -25,10 +25,13 @@ export class Decompressor {
     this.#maxBytes = Math.min(limits.maxDecompressedBytes, limits.receiveMessageBytes);
   }
 
-  /** The body unfolded. Throws or rejects with RESOURCE_EXHAUSTED for one that unfolds to more than `mostBytes`, and for a broken one as no message. */
+  /**
+   * The decompressed body. RESOURCE_EXHAUSTED above `mostBytes`; a broken body fails as a malformed message.
+   */
   unfold(body: Uint8Array, mostBytes: number): Uint8Array | Promise<Uint8Array> {
     const maxBytes = Math.min(this.#maxBytes, mostBytes);
-    // Who says so himself is not unfolded to find out; who lies is, up to the limit.
+    // A body that declares too large a size is refused without decompression; a false size fails at the
+    // limit.
     if (saidBytes(body) > maxBytes) throw tooLarge(maxBytes);
     if (body.length > SYNC_GUNZIP_BYTES) return this.#inTurn(body, maxBytes);
     try {
@@ -38,9 +41,11 @@ export class Decompressor {
     }
   }
 
-  /** On a pool thread, a few at a time: many bombs at once must not each hold what a message may unfold to. */
+  /**
+   * Runs a few at a time on the thread pool, since every bomb may hold as much as a message may unfold to.
+   */
   async #inTurn(body: Uint8Array, maxBytes: number): Promise<Uint8Array> {
-    // Whoever ends hands its place over, so the count stays.
+    // A finished task hands its place over, so the count stays.
     if (this.#atWork < UNFOLDED_AT_ONCE) this.#atWork++;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
@@ -65,7 +70,10 @@ function tooLarge(maxBytes: number): StatusError {
   return new StatusError(Code.RESOURCE_EXHAUSTED, `message unfolds to more than ${maxBytes} bytes`);
 }
 
-/** What a gzip body says of itself that it unfolds to, modulo 2^32: its last four bytes (RFC 1952, 2.3.1). 0 for what cannot be one. */
+/**
+ * The decompressed size that a gzip body declares, modulo 2^32: its last four bytes (RFC 1952, 2.3.1). 0 for
+ * a body that is too short.
+ */
 const saidBytes = (body: Uint8Array): number => {
   if (body.length < GZIP_SHORTEST_BYTES || body[0] !== 0x1f || body[1] !== 0x8b) return 0;
   return new DataView(body.buffer, body.byteOffset + body.length - 4, 4).getUint32(0, true);

@@ -1,4 +1,4 @@
-// Messages on their way in: a queue between the HTTP/2 stream, which pushes, and the consumer, who pulls.
+// Incoming messages: a queue between the HTTP/2 stream, which pushes, and the consumer, which pulls.
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { Deframer, type MessageBytes, type PausableStream, WholeBodies } from "./frames.ts";
 import type { Decompressor } from "./gzip.ts";
@@ -6,17 +6,17 @@ import { RECEIVE_QUEUE_BYTES, type ReceiveLimits, SMALL_MESSAGE_BYTES } from "./
 import { hasMoreFieldsThan } from "./message-fields.ts";
 import { Code, MalformedMessageError, StatusError } from "./status.ts";
 
-/** Counted for each waiting message beside its bytes, so that empty ones fill the queue too. */
+/** Counted per waiting message besides its bytes, so that empty ones fill the queue too. */
 export const MESSAGE_OVERHEAD_BYTES = 256;
 
-/** What bounds the messages that one call receives. */
+/** Limits of the messages that one call receives. */
 export interface MessageDeps {
   readonly limits: ReceiveLimits;
   readonly budget: MessageBytes;
   readonly unfolder: Decompressor;
 }
 
-/** What an inbox needs. */
+/** Dependencies of an inbox. */
 export interface InboxDeps extends MessageDeps {
   readonly stream: PausableStream;
   /** The encoding that the peer declared: a compressed message without one is an error. */
@@ -25,7 +25,9 @@ export interface InboxDeps extends MessageDeps {
   readonly onLeave?: () => void;
 }
 
-/** Decodes a body, unfolding it first when compressed. Anything invalid is INTERNAL, and RESOURCE_EXHAUSTED what is beyond the limits. */
+/**
+ * Decodes a body, decompressed if needed. Throws INTERNAL for invalid ones, RESOURCE_EXHAUSTED over limits.
+ */
 export const decodeBody = <D extends DescMessage>(
   desc: D,
   body: WaitingBody,
@@ -38,7 +40,7 @@ export const decodeBody = <D extends DescMessage>(
     : decodePlain(desc, plain, deps.limits);
 };
 
-/** The body as it was before it was compressed, if it was. */
+/** The body, decompressed if it was compressed. */
 export const plainBody = (
   { body, compressed }: WaitingBody,
   encoding: string,
@@ -46,7 +48,7 @@ export const plainBody = (
 ): Uint8Array | Promise<Uint8Array> => {
   if (!compressed) return body;
   if (encoding === "identity") {
-    // The one malformed message for which gRPC itself names the status (its document on compression).
+    // The one malformed message whose status gRPC itself defines (its document on compression).
     throw new MalformedMessageError("compressed message without grpc-encoding", {}, Code.INTERNAL);
   }
   return unfolder.unfold(body, limits.receiveMessageBytes);
@@ -68,8 +70,8 @@ const decodePlain = <D extends DescMessage>(
 };
 
 /**
- * The queue itself: `T` is what `next` hands out. It pauses the stream while too much waits, keeps what has arrived
- * before the end, and after a failure hands out nothing more.
+ * The queue itself: `next` returns a `T`. It pauses the stream while too much waits. It still hands out what
+ * arrived before the end, and nothing after a failure.
  */
 export abstract class Inbox<T> {
   protected readonly deps: InboxDeps;
@@ -84,26 +86,26 @@ export abstract class Inbox<T> {
     this.deps = deps;
   }
 
-  /** The next one, null after the last; throws or rejects with the StatusError that ended the call. */
+  /** The next message, null after the last; throws or rejects with the StatusError that ended the call. */
   abstract next(): T | null | Promise<T | null>;
 
   /** Takes a slice from the stream. Throws StatusError when the peer breaks the protocol. */
   abstract push(chunk: Buffer): void;
 
-  /** What the peer's headers declared, where they come after the inbox was made. */
+  /** Sets the encoding from the peer's headers when they arrive after the inbox was made. */
   setEncoding(encoding: string): void {
     this.deps.encoding = encoding;
   }
 
-  /** True while a message has begun and not arrived whole. */
+  /** True while a message has arrived in part. */
   abstract get isInsideMessage(): boolean;
 
-  /** True while the consumer, not the peer, is what holds the stream up. */
+  /** True while the consumer, not the peer, holds the stream up. */
   get isPaused(): boolean {
     return this.#paused;
   }
 
-  /** The peer has sent everything; what waits is handed out, then null, or the error given. Throws when a message is cut off. */
+  /** Marks the end: `next` drains the queue, then gives null or the error. Throws inside a message. */
   end(error?: StatusError): void {
     if (error === undefined && this.isInsideMessage) {
       throw new MalformedMessageError("the stream ended inside a message");
@@ -113,7 +115,7 @@ export abstract class Inbox<T> {
     this.wake();
   }
 
-  /** Ends the queue with an error; what waits in it is dropped. */
+  /** Ends the queue with an error and drops its messages. */
   fail(error: StatusError): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
@@ -121,7 +123,7 @@ export abstract class Inbox<T> {
     this.wake();
   }
 
-  /** Pulls one after another. */
+  /** Pulls messages one after another. */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     try {
       for (;;) {
@@ -137,7 +139,7 @@ export abstract class Inbox<T> {
 
   protected abstract drop(): void;
 
-  /** Whether everything has come; throws when that was the end of a failed call. */
+  /** Whether everything has come; throws after a failed call. */
   protected hasEnded(): boolean {
     if (this.#endError !== undefined) throw this.#endError;
     return this.#ended;
@@ -163,7 +165,7 @@ export abstract class Inbox<T> {
     }
   }
 
-  /** Counts a whole message that waits for the consumer, against the budget too when it is large. */
+  /** Counts a whole message that waits for the consumer, and a large one also against the budget. */
   protected holdBody(body: Buffer): void {
     if (body.length > SMALL_MESSAGE_BYTES) this.deps.budget.take(body.length);
     this.hold(body.length + MESSAGE_OVERHEAD_BYTES);
@@ -188,13 +190,13 @@ export abstract class Inbox<T> {
   }
 }
 
-/** A message that waits whole. */
+/** A whole message that waits. */
 export interface WaitingBody {
   readonly body: Buffer;
   readonly compressed: boolean;
 }
 
-/** The ordinary inbox: whole messages, decoded only when asked for, so that nothing small unfolds into memory early. */
+/** The inbox of whole messages, decoded only on request, so that none unfolds into memory early. */
 export class MessageInbox<D extends DescMessage> extends Inbox<MessageShape<D>> {
   readonly #desc: D;
   readonly #bodies: WholeBodies;

@@ -1,17 +1,17 @@
-// Every number that bounds a server or a channel, with the value it has unless told otherwise.
+// Limits of servers and channels with their default values.
 import type { BucketRate } from "#base/token-buckets.ts";
 
 const MIB = 1_048_576;
 
-/** What bounds a message received. */
+/** Limits of a received message. */
 export interface ReceiveLimits {
-  /** Largest size, as it is on the wire and after decompression. */
+  /** Largest size, both compressed and decompressed. */
   readonly receiveMessageBytes: number;
-  /** Most fields, those of messages within it, list elements and unknown ones counted. */
+  /** Most fields, including those of nested messages, list elements and unknown fields. */
   readonly receiveFields: number;
 }
 
-/** What bounds messages; servers and channels have these. */
+/** Message limits of servers and channels. */
 export interface MessageLimits extends ReceiveLimits {
   /** Largest message sent. */
   readonly sendMessageBytes: number;
@@ -19,67 +19,69 @@ export interface MessageLimits extends ReceiveLimits {
   readonly maxDecompressedBytes: number;
 }
 
-/** What bounds a server. */
+/** Limits of a server. */
 export interface ServerLimits extends MessageLimits {
   /** Largest header list that a client may send, counted as HTTP/2 counts it. */
   readonly maxHeaderListBytes: number;
-  /** Calls that one connection may have in progress; a client may open `STREAMS_PER_PLACE` times as many streams, which then wait. */
+  /**
+   * Concurrent calls per connection; clients may open `STREAMS_PER_PLACE` times as many streams, which wait.
+   */
   readonly maxConcurrentStreams: number;
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;
-  /** Connections of those who have proven nothing; for one more the oldest of the network that has most of them is closed. */
+  /** Unproven connections; one more closes the oldest of the network that has most of them. */
   readonly unprovenConnections: number;
-  /** A connection of theirs on which no call was in progress for this long is closed. */
+  /** An unproven connection without a call in progress is closed after this time. */
   readonly unprovenIdleMs: number;
-  /** Calls of users in progress; one more is answered RESOURCE_EXHAUSTED. */
+  /** Concurrent calls of users; one more is answered RESOURCE_EXHAUSTED. */
   readonly maxCalls: number;
-  /** Those of one user. */
+  /** Concurrent calls of one user. */
   readonly callsPerParty: number;
-  /** The part of `maxCalls` that is left to users with few calls. */
+  /** The part of `maxCalls` reserved for users with few calls. */
   readonly spareCalls: number;
-  /** Calls in progress, or still arriving, of those who have proven nothing. */
+  /** Unproven calls in progress or still arriving. */
   readonly unprovenCalls: number;
-  /** Those from one network. */
+  /** Unproven calls of one network. */
   readonly unprovenCallsPerNetwork: number;
   /** Receive window of a stream while few are open. */
   readonly streamWindowBytes: number;
-  /** What the windows of all open request streams may sum to: windows shrink as streams grow in number. */
+  /** Sum of the receive windows of all open request streams: windows shrink as streams grow in number. */
   readonly streamWindowsTotalBytes: number;
-  /** Sum of all requests above 64 KiB that are being collected; more wait, users in turn. */
+  /** Sum of all requests above 64 KiB in collection; further ones wait, users in turn. */
   readonly heldRequestBytes: number;
   /** Sum of all replies above 64 KiB that wait to be sent. */
   readonly heldReplyBytes: number;
-  /** Bytes of large replies that may wait on one connection; from half of it on, the connection's new calls are refused before their work. */
+  /** Large replies in bytes that may wait per connection; above half of it, new calls are refused at once. */
   readonly heldPerConnectionBytes: number;
-  /** A message or unary request under way must arrive at this many bytes a second, counted over `progressWindowMs`. */
+  /** Slowest rate at which a message or unary request must arrive, measured over `progressWindowMs`. */
   readonly minimumBytesPerSecond: number;
   readonly progressWindowMs: number;
-  /** A unary request must have arrived whole by then; time that it waits for room does not count. */
+  /** Time in which a unary request must arrive; waiting for room does not count. */
   readonly requestMs: number;
-  /** That of a caller who has proven nothing. */
+  /** The same for unproven callers. */
   readonly unprovenRequestMs: number;
-  /** A reply of which the client took nothing for this long is given up. */
+  /** A reply is given up when the client takes nothing of it for this long. */
   readonly sendStallMs: number;
-  /** TLS handshake and first HTTP/2 settings must be complete by then. */
+  /** Time limit of the TLS handshake and the first HTTP/2 settings. */
   readonly handshakeMs: number;
-  /** A connection on which nothing arrived for this long is pinged. */
+  /** A connection is pinged when nothing arrived for this long. */
   readonly keepaliveMs: number;
   /** And closed when the ping is not answered in this time. */
   readonly keepaliveTimeoutMs: number;
 }
 
-/** What bounds a channel. */
+/** Limits of a channel. */
 export interface ChannelLimits extends MessageLimits {
   readonly maxHeaderListBytes: number;
   readonly streamWindowBytes: number;
   readonly connectMs: number;
-  /** Sum of all ordinary messages above 64 KiB that are being collected or that wait to be sent. */
+  /** Sum of all ordinary messages above 64 KiB that are in collection or wait to be sent. */
   readonly heldMessageBytes: number;
   /** Calls that wait for a connection; one more fails with UNAVAILABLE. */
   readonly maxWaitingCalls: number;
 }
 
-/** Pings of a channel: after how much silence, and how long an answer may take. Without it a channel sends none. */
+/** Pings of a channel: the silence before one, and the time for its answer. Without this it sends none. */
 export interface ChannelKeepalive {
   readonly intervalMs: number;
   readonly timeoutMs: number;
@@ -90,7 +92,7 @@ export interface Backoff {
   readonly initialMs: number;
   readonly maxMs: number;
   readonly multiplier: number;
-  /** The part of each wait that is random: 0.2 means ±20 %. */
+  /** The random part of each wait: 0.2 means ±20 %. */
   readonly jitter: number;
 }
 
@@ -101,7 +103,7 @@ const MESSAGE_LIMITS: MessageLimits = {
   maxDecompressedBytes: 8 * MIB,
 };
 
-/** A server's limits unless told otherwise. */
+/** Default limits of a server. */
 export const DEFAULT_SERVER_LIMITS: ServerLimits = {
   ...MESSAGE_LIMITS,
   maxHeaderListBytes: 16_384,
@@ -130,130 +132,139 @@ export const DEFAULT_SERVER_LIMITS: ServerLimits = {
   keepaliveTimeoutMs: 20_000,
 };
 
-/** A channel's limits unless told otherwise. */
+/** Default limits of a channel. */
 export const DEFAULT_CHANNEL_LIMITS: ChannelLimits = {
   ...MESSAGE_LIMITS,
   maxHeaderListBytes: 65_536,
-  // A client has few streams and may be far away, or not get its turn on a busy machine.
+  // A client has few streams and may be far away, or run late on a busy machine.
   streamWindowBytes: 4 * MIB,
   connectMs: 10_000,
   heldMessageBytes: 128 * MIB,
   maxWaitingCalls: 10_000,
 };
 
-/** A channel's waiting times unless told otherwise. */
+/** Default waiting times of a channel. */
 export const DEFAULT_BACKOFF: Backoff = { initialMs: 200, maxMs: 30_000, multiplier: 1.6, jitter: 0.2 };
 
-/** Most bytes of one stream that are handed to HTTP/2 at a time: a reader that never reads holds no more. */
+/** Most bytes of one stream that are handed to HTTP/2 at a time: a client that never reads holds no more. */
 export const SEND_WINDOW_BYTES: number = 256 * 1_024;
 /** Most bytes of one stream that wait for a consumer before the stream is paused. */
 export const RECEIVE_QUEUE_BYTES: number = 256 * 1_024;
-/** What bounds a request that anybody may send. */
+/** Limits of a request that unproven callers may send. */
 export const SMALL_REQUEST: ReceiveLimits = { receiveMessageBytes: 4 * 1_024, receiveFields: 64 };
-/** Messages up to this size are not counted where those are that are held. */
+/** Messages up to this size do not count as held. */
 export const SMALL_MESSAGE_BYTES: number = 64 * 1_024;
-/** Receive window of a whole connection; streams are bounded one by one. */
+/** Receive window of a whole connection; streams have windows of their own. */
 export const SESSION_WINDOW_BYTES: number = 64 * MIB;
 /** MiB that node:http2 lets a session hold; its default of 10 refuses streams while large writes wait. */
 export const SESSION_MEMORY_MIB = 64;
-/** Window that no stream falls below, however many are open. */
+/** Smallest window of a stream, at any number of streams. */
 export const STREAM_WINDOW_MIN_BYTES = 65_535;
-/** Largest frame we accept. Peers other than node:http2 make use of it. */
+/** Largest accepted frame. Peers other than node:http2 use it. */
 export const FRAME_BYTES: number = 64 * 1_024;
-/** A call that has ended and whose stream the peer leaves open is reset after this time. */
+/** The stream of an ended call that the peer leaves open is reset after this time. */
 export const LINGER_MS = 5_000;
-/** How often progress, keepalive and lingering streams are looked at. */
+/** Interval of checks on progress, keepalive and lingering streams. */
 export const SWEEP_MS = 1_000;
-/** How often a call that no server has looked at is sent again by itself. */
+/** Automatic retries of a call that no server has looked at. */
 export const TRANSPARENT_RETRIES = 3;
-/** Large messages that a server or channel unfolds at a time; waiting ones are bounded by the calls in progress. */
+/**
+ * Large messages decompressed at a time per server or channel; the calls in progress bound the waiting ones.
+ */
 export const UNFOLDED_AT_ONCE = 2;
-/** Replies of megabytes that one connection may have in the making or unread: enough for a disk, too few to fill the memory. */
+/** Large replies per connection in the making or unread: enough for a disk, too few to fill the memory. */
 export const BULKY_CALLS_AT_ONCE = 4;
-/** Calls that one connection may begin in a turn of the event loop: some milliseconds of work. More wait for the next, and it is not read meanwhile. */
+/**
+ * Calls that a connection may begin in one turn of the event loop: some milliseconds of work. Further ones
+ * wait, and the connection is not read meanwhile.
+ */
 export const CONNECTION_CALLS_PER_TURN = 32;
-/** And those that all connections together may. */
+/** The same for all connections together. */
 export const CALLS_PER_TURN = 64;
-/** And those that all may where several begin some. */
+/** The same for all where several connections begin calls. */
 export const SHARED_CALLS_PER_TURN = 24;
-/** What beginning a call costs that takes or gives megabytes: room for the first of them is made at once. */
+/** Cost of beginning a call with megabytes in either direction, since it makes room at once. */
 export const BULKY_CALL_COST = 8;
-/** Names and values of headers, above which a call counts as several of those. */
+/** Names and values of headers above which a call counts as several. */
 export const COSTLY_HEADERS = 32;
-/** Bytes that a connection may send at once that reach no call: what a client sends beside its calls is a small part of it. */
+/** Bytes outside calls that a connection may send at once; honest clients send a small part of it. */
 export const FLOOD_BURST_BYTES: number = 256 * 1_024;
 /** And those that it may send every second. */
 export const FLOOD_BYTES_PER_SECOND: number = MIB;
-/** What a frame may take on the wire beside what it carries: its head, padding, and TLS. */
+/** Bytes of a frame on the wire besides its content: header, padding, and TLS. */
 export const FRAME_COST_BYTES = 300;
-/** Bytes that may still come for calls that take no more, all of a connection together. */
+/** Bytes that may still arrive for calls that take no more, per connection. */
 export const LATE_BYTES: number = 8 * MIB;
-/** For so many bytes that a client receives, it may send one more to move its windows: 26 bytes for each frame of 16 KiB, and four times that. */
+/**
+ * Received bytes that allow a client one byte of window updates: 26 bytes per frame of 16 KiB, times four.
+ */
 export const WRITTEN_PER_UPDATE_BYTE = 128;
-/** How often connections are looked at for floods, in the first second of each and for a time after each flood; every second otherwise. */
+/** Interval of the flood watch for young connections and after each flood; otherwise a second. */
 export const FLOOD_WATCH_MS = 5;
-/** That first second. */
+/** The first second of a connection. */
 export const YOUNG_CONNECTION_MS = 1_000;
-/** And that time. */
+/** The time after a flood. */
 export const AFTER_FLOOD_MS = 60_000;
-/** Streams that a client may open for each call that it may have in progress: the others are for those that it has just given up. */
+/** Streams that a client may open per concurrent call: the others replace those that it has just given up. */
 export const STREAMS_PER_PLACE = 2;
-/** Streams of one connection that its client may give up at once; one more ends the connection. Three times as many as it may have open. */
+/** Streams that a client may give up at once; one more ends its connection. Three times those it may open. */
 export const RESETS_AT_ONCE = 600;
 /**
- * And those that it may give up every second besides: a client that asks two servers each time, and gives up the slower, is no attacker.
- * nghttp2 counts whole seconds and saves no more up than `RESETS_AT_ONCE`, which must therefore not be less.
+ * Further streams that a client may give up per second: one that races two servers is no attacker. Since
+ * nghttp2 counts whole seconds and saves up no more than `RESETS_AT_ONCE`, this must not be more.
  */
 export const RESETS_PER_SECOND = 500;
-/** Closed sessions that wait for a whole collection, 50 KB each, before it is asked for at once. */
+/** Closed sessions, 50 KB each, that wait for a full collection before one is requested at once. */
 export const CLOSED_SESSIONS_KEPT = 2_000;
-/** Before it is asked for where the last one was COLLECTED_AT_MOST_EVERY_MS ago: it takes some 50 ms, which everybody waits. */
+/** The same once COLLECTED_AT_MOST_EVERY_MS have passed; a collection blocks everything for some 50 ms. */
 export const CLOSED_SESSIONS_MANY = 500;
-/** That time. */
+/** Shortest time between two requested collections. */
 export const COLLECTED_AT_MOST_EVERY_MS = 5_000;
-/** Users' calls whose requests are still coming. */
+/** Users' calls whose requests are still arriving. */
 export const ARRIVING_CALLS = 4_000;
-/** Calls of nodes in progress, and as many of theirs as arrive: nobody else takes these places. */
+/** Nodes' calls in progress, and as many arriving, in places of their own. */
 export const NODE_CALLS = 1_000;
-/** Those of one node. */
+/** Calls of one node. */
 export const CALLS_OF_NODE = 64;
-/** Who has at most so many calls may take of what is left to those with few. */
+/** A party with at most this many calls may use the spare places. */
 export const MODEST_CALLS = 64;
-/** The parts of the bytes held of requests, or of replies, that one user may have, and that are left to users with few; few is an eighth. */
+/** Largest part of held request or reply bytes per user, and the part spared for users below an eighth. */
 export const BYTES_OF_PARTY: number = 1 / 2;
 export const SPARE_BYTES: number = 1 / 4;
 export const MODEST_BYTES: number = 1 / 8;
-/** Connections of nodes beside `maxConnections`. */
+/** Connections of nodes besides `maxConnections`. */
 export const NODE_CONNECTIONS = 200;
-/** Connections of one user; those beyond count as if they had proven nothing. */
+/** Connections of one user; further ones count as unproven. */
 export const CONNECTIONS_OF_USER = 64;
-/** Calls that a connection may begin in a turn of the event loop where all who share it have proven nothing. */
+/** Calls of all unproven connections together that may begin in a turn of the event loop. */
 export const UNPROVEN_CALLS_PER_TURN = 16;
-/** Bytes that are read of all connections in a turn of the event loop where several bring some: some milliseconds of work. */
+/**
+ * Bytes read of all connections in one turn of the event loop where several send: some milliseconds of work.
+ */
 export const READ_BYTES_PER_TURN: number = 512 * 1_024;
-/** Of each connection at least so much. */
+/** Least bytes read of each connection. */
 export const READ_BYTES_PER_TURN_MIN: number = 64 * 1_024;
-/** Refused calls, with nothing proven in between, after which a connection is told to go (GOAWAY). */
+/** Refused calls without a proof in between after which a connection gets GOAWAY. */
 export const REFUSALS_PER_CONNECTION = 20;
 /** Handshakes of one network (an IPv4 address, the /64 of an IPv6 one): at once, and every second. */
 export const HANDSHAKES_OF_NETWORK: BucketRate = { burst: 256, perSecond: 20 };
-/** Those of a site (/24, /48). */
+/** Handshakes of a site (/24, /48). */
 export const HANDSHAKES_OF_SITE: BucketRate = { burst: 1_024, perSecond: 80 };
-/** And those of everybody. */
+/** Handshakes of all clients. */
 export const HANDSHAKES_OF_ALL: BucketRate = { burst: 2_000, perSecond: 200 };
-/** What a connection without TLS counts, in handshakes. */
+/** Cost of a connection without TLS, in handshakes. */
 export const PLAIN_HANDSHAKE_COST = 0.1;
-/** What one counts from a network where somebody has proven something in the last hour. */
+/** Cost of a handshake from a network with a proven caller in the last hour. */
 export const PROVEN_HANDSHAKE_COST = 0.25;
-/** That hour. */
+/** The hour in which a proof counts for its network. */
 export const PROVEN_NETWORK_MS = 3_600_000;
-/** Networks that are remembered for it. */
+/** Networks remembered as proven. */
 export const PROVEN_NETWORKS_KEPT = 10_000;
-/** Work for nothing that callers of one network who have proven nothing may cause, in bytes: at once, and every second. */
+/** Wasted work in bytes that unproven callers of one network may cause: at once, and every second. */
 export const UNPROVEN_LOAD_OF_NETWORK: BucketRate = { burst: 8 * MIB, perSecond: 512 * 1_024 };
-/** And all of them together. */
+/** The same for all of them together. */
 export const UNPROVEN_LOAD_OF_ALL: BucketRate = { burst: 64 * MIB, perSecond: 4 * MIB };
-/** A connection that has caused no more than this is not ended for what others of its network do: they may share an address. */
+/** A connection with less wasted work stays open although its network is over budget: others may share it. */
 export const UNPROVEN_LOAD_OF_CONNECTION: number = 32 * 1_024;
-/** What a refusal, or a call given up, counts beside its headers. */
+/** Cost of a refusal, or of a call given up, besides its headers. */
 export const REFUSAL_LOAD_BYTES = 2_048;

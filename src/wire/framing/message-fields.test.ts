@@ -1,4 +1,4 @@
-// Tests that fields are counted as the decoder would meet them.
+// The field counter finds the same fields as the decoder.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -26,7 +26,7 @@ test("known, unknown, nested and listed fields all count, and text counts once h
     publicDependency: [0, 1, 300],
     messageType: [{ name: "M", field: [{ name: "f", number: 1 }, {}] }],
   });
-  // name, 2 + 3 lists (not packed in proto2), message, its name, two fields, of which one has two of its own.
+  // name, 2 + 3 lists (not packed in proto2), message, its name, two fields, one of which has two of its own.
   assert.equal(exactly(FileDescriptorProtoSchema, toBinary(FileDescriptorProtoSchema, file)), 12);
   const map = toBinary(EchoResponseSchema, create(EchoResponseSchema, { metadata: { a: "1", b: "2" } }));
   assert.equal(exactly(EchoResponseSchema, map), 6);

@@ -1,18 +1,19 @@
-// Counts the fields of an encoded message before it is decoded: they, and not its bytes, decide what decoding costs.
+// Counts the fields of an encoded message before decoding, since they and not its bytes decide the cost.
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 
-/** What a field's number leads to: a message to look into, a list that may be packed, or nothing of the two. */
+/** Content of a field by its number: a nested message, a list that may be packed, or neither. */
 type Inside = FieldTable | "packed" | undefined;
 type FieldTable = ReadonlyMap<number, Inside>;
 
 const TABLES = new WeakMap<DescMessage, FieldTable>();
-/** What the decoder allows, too. */
+/** The decoder's own limit. */
 const DEPTH_MAX = 100;
 const VARINT_MAX_BYTES = 10;
 
 /**
- * True when the message has more than `max` fields, those of messages within it, list elements and unknown ones counted. Stops counting
- * there. What is no valid message counts as far as it can be read: the decoder refuses it.
+ * True when the message has more than `max` fields, including those of nested messages, list elements and
+ * unknown fields. Stops counting there. An invalid message counts as far as it is readable: the decoder
+ * refuses it.
  */
 export function hasMoreFieldsThan(desc: DescMessage, bytes: Uint8Array, max: number): boolean {
   // Each field has at least one byte.
@@ -46,7 +47,7 @@ class Walk {
       else if (wireType === 2) {
         if (!this.#delimited(table.get(Math.floor(tag / 8)), end, depth)) return false;
       } else if (wireType > 5) return false;
-      // Groups (3, 4) are unknown fields: theirs are counted one by one as they come.
+      // Groups (3, 4) are unknown fields: their fields are counted one by one as they come.
     }
     return this.#at === end;
   }
@@ -84,7 +85,7 @@ function tableOf(desc: DescMessage): FieldTable {
   const known = TABLES.get(desc);
   if (known !== undefined) return known;
   const table = new Map<number, Inside>();
-  // Kept before it is filled: a message may hold itself.
+  // Stored before it is filled, since a message type may contain itself.
   TABLES.set(desc, table);
   for (const field of desc.fields) {
     const inside = insideOf(field);

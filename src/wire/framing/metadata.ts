@@ -1,10 +1,10 @@
-// Call metadata: the custom headers and trailers of a call, text or binary, checked before they reach the wire.
+// Call metadata: custom headers and trailers, text or binary, checked before sending.
 
 const NAME = /^[0-9a-z_.-]+$/;
 const TEXT_VALUE = /^[\x20-\x7e]*$/;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** Headers that the protocol itself owns; callers can neither set nor read them as metadata. */
+/** Headers of the protocol itself; callers can neither set nor read them as metadata. */
 const RESERVED = new Set([
   "connection",
   "content-length",
@@ -32,27 +32,29 @@ const checkedName = (name: string): string => {
 const wireValue = (name: string, value: string | Uint8Array): string => {
   if (name.endsWith("-bin")) {
     if (typeof value === "string") throw new TypeError(`metadata ${name} takes bytes`);
-    // Unpadded, as the protocol asks of a sender.
+    // Unpadded, as the protocol requires of a sender.
     return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
       .toString("base64")
       .replace(/=+$/, "");
   }
   if (typeof value !== "string")
     throw new TypeError(`metadata ${name} takes text; bytes need a name in -bin`);
-  // The value stays out of the message: it may be a token.
+  // The message omits the value: it may be a token.
   if (!TEXT_VALUE.test(value))
     throw new TypeError(`metadata ${name} has a character outside printable ASCII`);
   return value;
 };
 
-/** Metadata as callers may write it down: a name, and one or several values (bytes for names that end in -bin). */
+/** Metadata in literal form: a name, and one or several values (bytes for names that end in -bin). */
 export type MetadataInit = Readonly<Record<string, string | Uint8Array | readonly (string | Uint8Array)[]>>;
 
-/** An ordered multimap of metadata. Names are lower-cased; a bad name or value throws TypeError and never quotes the value. */
+/**
+ * An ordered multimap. Names are lower-cased; a bad name or value throws TypeError without quoting the value.
+ */
 export class Metadata {
-  /** Name, value, name, value, …: there are few, so that looking through them costs less than a map does. */
+  /** Name, value, name, value, …: with few entries a linear search costs less than a map. */
   #flat: readonly string[] = [];
-  /** True while they are headers as they came, which may belong to others and have the protocol's own among them. */
+  /** True for received headers, which other owners may share and which include the protocol's own. */
   #isRaw = false;
 
   constructor(init?: MetadataInit | Metadata) {
@@ -69,7 +71,7 @@ export class Metadata {
     }
   }
 
-  /** Metadata out of HTTP/2 headers as they came (name, value, name, value, …), without what the protocol owns. */
+  /** Metadata from received HTTP/2 headers (name, value, name, value, …), without the protocol's own. */
   static fromRaw(raw: readonly string[]): Metadata {
     const metadata = new Metadata();
     metadata.#flat = raw;
@@ -77,7 +79,7 @@ export class Metadata {
     return metadata;
   }
 
-  /** True when nothing is in it. */
+  /** True without entries. */
   get isEmpty(): boolean {
     return this.#own().length === 0;
   }
@@ -92,13 +94,15 @@ export class Metadata {
     return undefined;
   }
 
-  /** The first value of a -bin name, decoded; undefined when absent or not base64 (both paddings are read). */
+  /**
+   * The first value of a -bin name, decoded; undefined when absent or not base64 (both paddings are read).
+   */
   getBinary(name: string): Uint8Array | undefined {
     const text = this.get(name)?.split(",", 1)[0]?.trim();
     return text !== undefined && BASE64.test(text) ? Buffer.from(text, "base64") : undefined;
   }
 
-  /** Every value of a name as it is on the wire (base64 for -bin names), in order. */
+  /** Every value of a name in its wire form (base64 for -bin names), in order. */
   getAll(name: string): readonly string[] {
     const lower = name.toLowerCase();
     const values: string[] = [];
@@ -114,7 +118,7 @@ export class Metadata {
     this.#own().push(checked, wire);
   }
 
-  /** Adds a value beside those a name has. */
+  /** Adds a value to a name. */
   append(name: string, value: string | Uint8Array): void {
     const checked = checkedName(name);
     this.#own().push(checked, wireValue(checked, value));
@@ -133,12 +137,12 @@ export class Metadata {
     for (let i = 0; i + 1 < own.length; i += 2) yield [own[i] as string, own[i + 1] as string];
   }
 
-  /** Adds everything to a flat header list, as node:http2 takes it. */
+  /** Appends all entries to a flat header list in node:http2's form. */
   appendTo(raw: string[]): void {
     for (const text of this.#own()) raw.push(text);
   }
 
-  /** The list as this one's own, without what the protocol owns. */
+  /** The list in a copy of its own, without the protocol's own headers. */
   #own(): string[] {
     if (this.#isRaw) {
       const own: string[] = [];

@@ -13,13 +13,16 @@ const REFUSED: readonly string[] = [
   "identity,gzip",
 ];
 
-/** The connection of the request. What is still sent of it counts as taken; of nobody's no more than had room to be under way. */
+/**
+ * The connection of a refused request. Where it is proven, the request's remaining bytes count as taken;
+ * elsewhere only those within its windows.
+ */
 interface RefusedOn {
   readonly isProven: boolean;
   readonly flood: { took(bytes: number): void };
 }
 
-/** Answers with these headers alone, and drops what else comes of the request: there is no call. */
+/** Answers with only these headers and drops the rest of the request; no call begins. */
 export const refuse = (stream: ServerHttp2Stream, on: RefusedOn, headers: string[]): undefined => {
   if (stream.destroyed || stream.closed) return;
   stream.respond(headers, TRAILERS_ONLY);
@@ -31,7 +34,7 @@ export const refuse = (stream: ServerHttp2Stream, on: RefusedOn, headers: string
 /** The headers of statuses that refuse many calls alike. */
 const PREBUILT = new WeakMap<StatusError, readonly string[]>();
 
-/** Answers with a status, with the encodings that would have done, and with headers of the one call. */
+/** Answers with a status, the supported encodings, and the call's own headers. */
 export const refuseWith = (
   stream: ServerHttp2Stream,
   on: RefusedOn,

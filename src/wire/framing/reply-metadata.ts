@@ -1,13 +1,13 @@
-// The headers and trailers of a reply, for those who wait for them.
+// The headers and trailers of a reply, as promises and to listeners.
 import { Metadata } from "./metadata.ts";
 
-/** Who wants to hear of them at once. */
+/** Listeners that get headers and trailers at once. */
 export interface ReplyListeners {
   readonly onHeaders?: (headers: Metadata) => void;
   readonly onTrailers?: (trailers: Metadata) => void;
 }
 
-/** Keeps both as they came, and makes metadata of them only when somebody asks. */
+/** Keeps both in raw form, and makes metadata of them only on request. */
 export class ReplyMetadata {
   readonly #listeners: ReplyListeners;
   #headers: readonly string[] | undefined;
@@ -26,21 +26,21 @@ export class ReplyMetadata {
     return this.#headersKnown.promise;
   }
 
-  /** Resolves with the trailers when the call has ended, well or not. */
+  /** Resolves with the trailers at the end of the call, successful or not. */
   get trailers(): Promise<Metadata> {
     this.#trailersKnown ??= Promise.withResolvers();
     if (this.#trailers !== undefined) this.#trailersKnown.resolve(Metadata.fromRaw(this.#trailers));
     return this.#trailersKnown.promise;
   }
 
-  /** The headers are here. */
+  /** Takes the received headers. */
   tookHeaders(raw: readonly string[]): void {
     this.#headers = raw;
     this.#listeners.onHeaders?.(Metadata.fromRaw(raw));
     this.#headersKnown?.resolve(Metadata.fromRaw(raw));
   }
 
-  /** The call has ended. */
+  /** Takes the trailers at the end of the call. */
   ended(raw: readonly string[]): void {
     this.#trailers = raw;
     this.#headers ??= [];

@@ -1,9 +1,9 @@
-// Reads the request headers of a call, and says what is wrong with them.
+// Reads and checks the request headers of a call.
 import { Code, StatusError } from "./status.ts";
 
-/** What the server needs of the headers. */
+/** Headers that the server needs. */
 export interface RequestHeaders {
-  /** All of them as they came: name, value, name, value, … */
+  /** All headers in raw form: name, value, name, value, … */
   readonly raw: readonly string[];
   readonly timeoutMs: number | undefined;
   /** `identity` or `gzip`. */
@@ -19,10 +19,12 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   u: 0.001,
   n: 0.000_001,
 };
-/** The longest time that a timer can wait; a longer deadline is as good as this one. */
+/** The longest delay of a timer; longer deadlines are cut to it. */
 export const TIMER_MAX_MS = 2_147_483_647;
 
-/** Reads a grpc-timeout such as `500m`: milliseconds, at least 1 unless it is zero; undefined when malformed. */
+/**
+ * Reads a grpc-timeout such as `500m`: milliseconds, at least 1 unless it is zero; undefined when malformed.
+ */
 export const parseTimeout = (text: string): number | undefined => {
   const match = /^([0-9]{1,8})([HMSmun])$/.exec(text);
   if (match === null) return undefined;
@@ -30,7 +32,7 @@ export const parseTimeout = (text: string): number | undefined => {
   return Math.min(Math.ceil(ms), TIMER_MAX_MS);
 };
 
-/** Writes a grpc-timeout: whole milliseconds while they fit in eight digits, then seconds. */
+/** Writes a grpc-timeout: whole milliseconds up to eight digits, then seconds. */
 export const formatTimeout = (timeoutMs: number): string => {
   const ms = Math.max(0, Math.ceil(timeoutMs));
   if (ms <= 99_999_999) return `${ms}m`;
@@ -41,7 +43,7 @@ export const formatTimeout = (timeoutMs: number): string => {
 export const isGrpcContentType = (value: string | undefined): boolean =>
   value === "application/grpc" || /^application\/grpc(\+proto)?\s*(;.*)?$/i.test(value ?? "");
 
-/** Reads deadline and encodings. Throws StatusError for a malformed deadline or an encoding we do not have. */
+/** Reads deadline and encodings. Throws StatusError for a malformed deadline or an unsupported encoding. */
 export const readRequestHeaders = (raw: readonly string[]): RequestHeaders => {
   let timeoutMs: number | undefined;
   let encoding = "identity";

@@ -1,4 +1,4 @@
-// How a client call sends its requests: one message, or a stream of them.
+// Sends the requests of a client call: one message, or a stream of them.
 import type { ClientHttp2Stream } from "node:http2";
 import {
   create,
@@ -13,21 +13,21 @@ import { SEND_WINDOW_BYTES } from "./limits.ts";
 import type { SendQueue } from "./send-queue.ts";
 import { Code, StatusError } from "./status.ts";
 
-/** The stream of one attempt, as requests see it. */
+/** The stream of one attempt. */
 export interface Wire {
   readonly stream: ClientHttp2Stream;
   readonly outlet: () => SendQueue;
-  /** True when the call has ended, or goes on over another stream. */
+  /** True when the call has ended, or continues over another stream. */
   readonly isOver: () => boolean;
-  /** Ends the call: the requests cannot be had or sent. */
+  /** Ends the call when its requests fail to arrive or to be sent. */
   readonly fail: (error: StatusError) => void;
 }
 
 /** The requests of a call. */
 export interface Requests {
-  /** False once one was taken that a second attempt could not send again. */
+  /** False after taking a request that a second attempt could not send again. */
   readonly isReplayable: boolean;
-  /** Sends them over a stream that has just been opened. */
+  /** Sends the requests over a new stream. */
   send(wire: Wire): void;
 }
 
@@ -64,7 +64,7 @@ class OneRequest implements Requests {
       if (written !== true) await written;
       wire.stream.end();
     } catch {
-      // What ends a stream while it is written to is told by its close.
+      // The stream's close reports failed writes.
     }
   }
 }
@@ -74,7 +74,7 @@ class RequestStream implements Requests {
   readonly #requests: AsyncIterator<unknown>;
   readonly #compresses: boolean;
   readonly #maxBytes: number;
-  /** Asked for and not yet sent: a second attempt must not ask again. */
+  /** A requested and unsent message, which a second attempt must not request again. */
   #asked: Promise<IteratorResult<unknown>> | undefined;
   isReplayable = true;
 
@@ -107,7 +107,7 @@ class RequestStream implements Requests {
       wire.stream.end();
     } catch (error) {
       this.#leave();
-      // After its end the call has its outcome, and a closed stream reports itself.
+      // The call already has its outcome; a closed stream reports itself.
       if (wire.isOver() || wire.stream.destroyed) return;
       wire.fail(
         error instanceof StatusError
@@ -117,7 +117,7 @@ class RequestStream implements Requests {
     }
   }
 
-  /** Lets the source of the requests clean up, unless a second attempt goes on with it. */
+  /** Lets the source of the requests clean up, unless a second attempt continues with it. */
   #leave(): void {
     if (this.isReplayable) return;
     Promise.resolve(this.#requests.return?.()).catch(() => undefined);
@@ -125,8 +125,8 @@ class RequestStream implements Requests {
 }
 
 /**
- * Takes what the caller gave for a method. One small message, which most calls have, comes back as it is on the wire.
- * Throws when a single request cannot be encoded.
+ * Encodes the caller's requests for a method. One small message, the usual case, is returned in its wire
+ * form. Throws when a single request cannot be encoded.
  */
 export const requestsOf = (
   method: DescMethod,

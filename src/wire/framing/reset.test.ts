@@ -1,4 +1,4 @@
-// Streams are reset when no frame is being read, since Node 26.10 corrupts its heap otherwise, and without an end of stream before.
+// Resets go out between frames, since Node 26.10 corrupts its heap otherwise, and without END_STREAM before.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import {

@@ -1,4 +1,4 @@
-// Resets of HTTP/2 streams: when one may be sent, how to send it with nothing before it, and what a received one means.
+// Resets of HTTP/2 streams: when and how to send one, and the meaning of a received one.
 import { constants, type Http2Stream } from "node:http2";
 import { addAbortSignal } from "node:stream";
 import { Code, StatusError } from "./status.ts";
@@ -6,20 +6,21 @@ import { Code, StatusError } from "./status.ts";
 const ABORTED = AbortSignal.abort();
 
 /**
- * Runs something that resets streams, or ends a session and with it its streams, when no frame is being read: at the end of this turn
- * of the event loop. Whatever a frame brings about in JavaScript, promises and ticks included, runs while nghttp2 still reads that
- * frame. There Node 26.10 may send at once when a stream with unsent data is reset; and if that sends an earlier reset of the stream
- * whose frame is being read, nghttp2 frees the stream and then writes to it: a corrupt heap, and a segmentation fault some
- * collections later. A client that gave several uploads up at once did just that.
+ * Runs a function that resets streams or ends sessions at the end of this turn of the event loop, when no
+ * frame is being read. JavaScript that a frame triggers, promises and ticks included, runs while nghttp2
+ * still reads that frame. There Node 26.10 may send at once when a stream with unsent data is reset. If that
+ * sends an earlier reset of the stream whose frame is being read, nghttp2 frees the stream and then writes to
+ * it. The heap is corrupt, and the process crashes some collections later. A client that gives up several
+ * uploads at once triggers it.
  */
 export const outsideReading = (run: () => void): void => {
   setImmediate(run);
 };
 
 /**
- * Cancels a stream, at the end of this turn of the event loop; what arrives until then is the caller's to ignore.
- * `stream.close(NGHTTP2_CANCEL)` would send an end of stream first, and a cancelled upload would look to the server like a complete
- * one; only a destruction for an abort sends RST_STREAM with CANCEL alone.
+ * Cancels a stream at the end of this turn of the event loop; the caller ignores what arrives until then.
+ * `stream.close(NGHTTP2_CANCEL)` would send an end of stream first, and the server would take a cancelled
+ * upload for a complete one. Only a destruction for an abort sends RST_STREAM with CANCEL alone.
  */
 export const resetStream = (stream: Http2Stream): void => {
   outsideReading(() => {

@@ -1,4 +1,4 @@
-// Bytes on their way out: writes to an HTTP/2 stream that never hand over more than a fixed number of bytes at a time.
+// Outgoing bytes: bounds the bytes that an HTTP/2 stream holds at a time.
 import type { Http2Stream } from "node:http2";
 import type { Clock } from "#base/clock.ts";
 import { waitAtMost } from "#base/waiting.ts";
@@ -11,7 +11,7 @@ export class SendQueue {
   readonly #clock: Clock;
   #failure: StatusError | undefined;
   #waiters: (() => void)[] = [];
-  /** When the first of the present waiters began to wait, or the peer last took something since. */
+  /** When the first current waiter began to wait, or the peer last took something since. */
   #stalledSinceMs = 0;
 
   constructor(stream: Http2Stream, clock: Clock) {
@@ -19,31 +19,36 @@ export class SendQueue {
     this.#clock = clock;
   }
 
-  /** True while a write would not have to wait. */
+  /** True when a write would not wait. */
   get isWritable(): boolean {
     return this.#stream.writableLength < SEND_WINDOW_BYTES;
   }
 
-  /** True while something waits for room. */
+  /** True while a write waits for room. */
   get isWaiting(): boolean {
     return this.#waiters.length > 0;
   }
 
-  /** For how long the peer has taken nothing although bytes wait; 0 when none wait. */
+  /** How long the peer has taken nothing although bytes wait; 0 when none wait. */
   get stalledMs(): number {
     return this.isWaiting ? this.#clock.steadyMs() - this.#stalledSinceMs : 0;
   }
 
-  /** Hands bytes over; the caller leaves the buffer alone from now on. Await a promise before the next write; it rejects when the call has ended. */
+  /**
+   * Sends bytes; the caller must not change the buffer afterwards. Await a promise before the next write; it
+   * rejects when the call has ended.
+   */
   write(buffer: Uint8Array): true | Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     if (buffer.length > SEND_WINDOW_BYTES) return this.#writeInPieces(buffer);
-    // The callback is shared by all writes: it only looks at what is left.
+    // All writes share the callback, which only checks the remaining bytes.
     this.#stream.write(buffer, this.#onWritten);
     return this.isWritable ? true : this.#wait();
   }
 
-  /** Resolves to true when a write would not wait, or to false after timeoutMs without room. Rejects when the call has ended. */
+  /**
+   * Resolves to true once a write would not wait, to false after timeoutMs. Rejects when the call has ended.
+   */
   async whenWritable(timeoutMs?: number): Promise<boolean> {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.isWritable) return true;
@@ -78,7 +83,7 @@ export class SendQueue {
   }
 
   readonly #onWritten = (error?: Error | null): void => {
-    // A write fails when the stream closes, and then the call says why.
+    // A write fails when the stream closes, and then the call has the reason.
     if (error !== undefined && error !== null) return;
     if (this.#waiters.length === 0) return;
     this.#stalledSinceMs = this.#clock.steadyMs();

@@ -1,4 +1,4 @@
-// Tests of budgets that parties share.
+// Budgets that parties share: their shares, the spare part and the order of waiting claims.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,19 +1,19 @@
-// A budget that parties share: none takes more than its share, and the last of it is for those who have little.
+// A budget shared by parties: each has a maximum share, and a spare part is for parties with little.
 import { FairQueue } from "#base/fair-queue.ts";
 import { type MessageBytes, tooManyLarge } from "./frames.ts";
 import { BYTES_OF_PARTY, MODEST_BYTES, SPARE_BYTES } from "./limits.ts";
 
-/** How a budget is divided. All in the budget's own unit: bytes, calls. */
+/** Division of a budget, in its own unit: bytes, calls. */
 export interface Shares {
   readonly total: number;
-  /** Most that one party may hold. */
+  /** The most that one party may hold. */
   readonly perParty: number;
-  /** The part of the total that is left to those who hold no more than `modest`. */
+  /** The part of the total reserved for parties that hold no more than `modest`. */
   readonly spare: number;
   readonly modest: number;
 }
 
-/** How the bytes of large messages are shared. */
+/** Shares of the bytes of large messages. */
 export function messageBytes(total: number): Shares {
   return {
     total,
@@ -23,14 +23,14 @@ export function messageBytes(total: number): Shares {
   };
 }
 
-/** A part of the budget that somebody waits for. */
+/** A part of the budget that a party waits for. */
 interface Claim {
   readonly party: string;
   readonly amount: number;
   readonly granted: () => void;
 }
 
-/** What is held of one budget, by party. */
+/** Holdings of one budget by party. */
 export class SharedBudget {
   readonly #shares: Shares;
   readonly #held = new Map<string, number>();
@@ -41,7 +41,7 @@ export class SharedBudget {
     this.#shares = shares;
   }
 
-  /** What all parties hold. */
+  /** Sum of all parties' holdings. */
   get used(): number {
     return this.#used;
   }
@@ -50,7 +50,7 @@ export class SharedBudget {
     return this.#held.get(party) ?? 0;
   }
 
-  /** Takes a part; false, and nothing is taken, where the party's share or the budget ends. */
+  /** Takes a part; returns false and takes nothing where the party's share or the budget ends. */
   take(party: string, amount: number): boolean {
     if (!this.#fits(party, amount)) return false;
     this.#add(party, amount);
@@ -58,18 +58,18 @@ export class SharedBudget {
   }
 
   /**
-   * Takes a part now, or when there is room for it, parties in turn: `granted` is then called, with the part taken. Returns undefined
-   * for now, else how to wait no more.
+   * Takes a part now and returns undefined; or takes it when there is room, parties in turn, and calls
+   * `granted`. Then it returns a function that cancels the claim.
    */
   claim(party: string, amount: number, granted: () => void): (() => void) | undefined {
-    // What the party waits for already goes first.
+    // Earlier claims of the party go first.
     if (!this.#claims.has(party) && this.take(party, amount)) return undefined;
     const claim: Claim = { party, amount, granted };
     this.#claims.push(party, claim);
     return () => void this.#claims.remove(party, claim);
   }
 
-  /** Gives a part back, and hands it to those who wait. */
+  /** Gives a part back, and passes it to waiting claims. */
   give(party: string, amount: number): void {
     if (amount === 0) return;
     this.#add(party, -amount);
@@ -95,7 +95,7 @@ export class SharedBudget {
   }
 }
 
-/** One party's bytes of a budget, as its messages take and give them. */
+/** One party's holdings of a budget of message bytes. */
 export class PartyBytes implements MessageBytes {
   readonly #budget: SharedBudget;
   readonly #party: string;

@@ -1,13 +1,13 @@
-// The one message of a unary request or reply.
+// Receives the one message of a unary request or reply.
 import type { DescMessage } from "@bufbuild/protobuf";
 import { Deframer, FRAME_HEADER_BYTES, type PausableStream, WholeBodies } from "./frames.ts";
 import { decodeBody, type MessageDeps, plainBody, type WaitingBody } from "./inbox.ts";
 import { Code, MalformedMessageError, StatusError } from "./status.ts";
 
-/** Makes a message of its bytes; throws when they are none. */
+/** Decodes a message; throws for invalid bytes. */
 export type ReplyDecoder = (body: Buffer) => unknown;
 
-/** Takes slices until the stream ends, and gives the one message that they must hold. */
+/** Takes slices until the stream ends, and returns the one message that they must hold. */
 export class SingleMessage {
   readonly #deps: MessageDeps;
   readonly #stream: PausableStream | undefined;
@@ -16,20 +16,20 @@ export class SingleMessage {
   #bodies: WholeBodies | undefined;
   #deframer: Deframer | undefined;
 
-  /** With a stream, a large message waits for room in the budget; without one it is refused where there is none. */
+  /** With a stream, a large message waits for room in the budget; without one it is refused. */
   constructor(deps: MessageDeps, stream?: PausableStream) {
     this.#deps = deps;
     this.#stream = stream;
   }
 
-  /** True while the message waits for room, and its sender with it. */
+  /** True while the message and its sender wait for room. */
   get isWaiting(): boolean {
     return this.#bodies?.isWaiting === true;
   }
 
   /** Takes a slice. Throws StatusError when it breaks the protocol, or begins a second message. */
   push(chunk: Buffer): void {
-    // Nearly every unary message comes in one slice; then nothing needs to be taken apart.
+    // Nearly every unary message comes in one slice, which needs no splitting.
     const isWhole =
       this.#deframer === undefined &&
       this.#body === undefined &&
@@ -47,8 +47,8 @@ export class SingleMessage {
   }
 
   /**
-   * The message, once the stream has ended; `decode` instead of the general decoder makes it of its bytes. Throws or rejects with
-   * StatusError when there is none or it is broken.
+   * The message, after the end of the stream; `decode` replaces the general decoder. Throws or rejects with
+   * StatusError when it is missing or broken.
    */
   take(desc: DescMessage, encoding: string, decode?: ReplyDecoder): unknown {
     const waiting = this.#takeBody();
@@ -59,7 +59,7 @@ export class SingleMessage {
       : decodeOwn(desc, decode, plain);
   }
 
-  /** Forgets what has come. */
+  /** Drops the received bytes. */
   release(): void {
     this.#body = undefined;
     this.#bodies?.release();

@@ -1,4 +1,4 @@
-// Finds the bytes field that ends a protobuf message, and takes it out of and puts it into the bytes around it.
+// Finds the bytes field that ends a protobuf message, and separates or joins its payload and the rest.
 import {
   create,
   type DescField,
@@ -12,7 +12,7 @@ import {
 } from "@bufbuild/protobuf";
 import { FRAME_HEADER_BYTES } from "./frames.ts";
 
-/** A prefix longer than this is not worth the search: the message takes the ordinary decoder. */
+/** A longer prefix is not searched: the message takes the ordinary decoder. */
 export const PREFIX_MAX_BYTES = 16_384;
 const EMPTY = new Uint8Array(0);
 
@@ -27,7 +27,7 @@ const varintBytes = (value: number): number[] => {
   return bytes;
 };
 
-/** What a look at the beginning of a message found. */
+/** Result of scanning the beginning of a message. */
 export type Scan = { readonly payloadAt: number; readonly cuts: readonly number[] } | "more" | "ordinary";
 
 interface Cursor {
@@ -51,11 +51,11 @@ const readVarint = (bytes: Uint8Array, cursor: Cursor): number => {
 
 type Nested = { $typeName: string } & Record<string, unknown>;
 
-/** The way to a bytes field, such as `chunk.data`, through messages each of which ends with the next. */
+/** The path to a bytes field, such as `chunk.data`, through messages each of which ends with the next. */
 export class SlicedField<D extends DescMessage> {
   readonly #desc: D;
   readonly #fields: readonly DescField[];
-  /** The tag of each field of the way, as bytes on the wire. */
+  /** The tag of each field of the path in wire form. */
   readonly #tags: readonly (readonly number[])[];
 
   /** Throws TypeError when the path names no bytes field. */
@@ -78,8 +78,9 @@ export class SlicedField<D extends DescMessage> {
   }
 
   /**
-   * Looks for the payload in the first bytes of a message of bodyBytes: where it starts, and in pairs where each level's
-   * last field has its tag and its content; or "more" when the bytes do not reach that far; or "ordinary".
+   * Searches the first bytes of a message of bodyBytes for the payload. Returns its offset, and per level the
+   * offsets of the last field's tag and content in pairs. Returns "more" when the bytes do not reach that
+   * far, or "ordinary".
    */
   scan(bytes: Uint8Array, bodyBytes: number): Scan {
     const cursor: Cursor = { at: 0 };
@@ -110,7 +111,7 @@ export class SlicedField<D extends DescMessage> {
     return "ordinary";
   }
 
-  /** Decodes a message whose bytes before the payload are given, with an empty payload. Throws what fromBinary throws. */
+  /** Decodes a message with an empty payload from the bytes before it. Throws the errors of fromBinary. */
   decode(bytes: Uint8Array, cuts: readonly number[]): MessageShape<D> {
     let level = this.#fields.length - 1;
     let content = bytes.subarray(level === 0 ? 0 : cuts[level * 2 - 1], cuts[level * 2]);
@@ -124,12 +125,12 @@ export class SlicedField<D extends DescMessage> {
       ]);
     }
     const message = fromBinary(this.#desc, content, { readUnknownFields: false });
-    // The field may have come before, and then the last one counts.
+    // An earlier occurrence of the field is overridden by the last one.
     this.takePayload(message);
     return message;
   }
 
-  /** Takes the payload out of a message that was decoded whole, leaving the field empty. */
+  /** Takes the payload out of a fully decoded message, and leaves the field empty. */
   takePayload(message: MessageShape<D>): Uint8Array {
     let holder: Nested | undefined = message;
     for (const field of this.#fields.slice(0, -1)) holder = holder && this.#get(holder, field);
@@ -141,8 +142,9 @@ export class SlicedField<D extends DescMessage> {
   }
 
   /**
-   * Encodes a message up to and with the length of its payload, the five bytes of gRPC before it, so that the payload
-   * can follow. A message in which the way to the payload is not set can have no payload: throws TypeError.
+   * Encodes a message up to and including the length of its payload, behind gRPC's five bytes, so that the
+   * payload can follow. Throws TypeError for a message whose path to the payload is not set, since it can
+   * have none.
    */
   encode(init: MessageInitShape<D>, payloadBytes: number): Buffer {
     const message = create(this.#desc, init) as Message as Nested;
@@ -172,7 +174,7 @@ export class SlicedField<D extends DescMessage> {
     return Buffer.concat([before, tag, Buffer.from(varintBytes(inner.length + payloadBytes)), inner]);
   }
 
-  /** The message's bytes with one field left out, the message being as before afterwards. */
+  /** The message's bytes without one field; the message itself is unchanged afterwards. */
   #without(message: Nested, desc: DescMessage, field: DescField): Uint8Array {
     const name = field.oneof?.localName ?? field.localName;
     const value = message[name];

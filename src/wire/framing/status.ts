@@ -1,4 +1,4 @@
-// The outcome of a call: status codes, StatusError, and their form on the wire.
+// The outcome of a call: status codes, StatusError, and their wire form.
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { StatusSchema } from "./gen/google/rpc/status_pb.ts";
 import { Metadata } from "./metadata.ts";
@@ -30,20 +30,20 @@ const CODE_NAMES = Object.keys(Code);
 /** The name of a code, such as NOT_FOUND. */
 export const codeName = (code: Code): string => CODE_NAMES[code] ?? String(code);
 
-/** One google.protobuf.Any of google.rpc.Status: what a message is, and its bytes. */
+/** One google.protobuf.Any of google.rpc.Status: the type of a message, and its bytes. */
 export interface ErrorDetail {
   readonly typeUrl: string;
   readonly value: Uint8Array;
 }
 
-/** What StatusError takes beside code and message. */
+/** Options of StatusError besides code and message. */
 export interface StatusErrorOptions {
   readonly details?: readonly ErrorDetail[];
   readonly metadata?: Metadata;
   readonly cause?: unknown;
 }
 
-/** A call that did not end in OK. A handler throws it to choose the answer; a client throws it to report one. */
+/** A call that did not end in OK. Handlers throw it to choose the answer; clients throw it to report one. */
 export class StatusError extends Error {
   override readonly name = "StatusError";
   readonly code: Code;
@@ -60,7 +60,7 @@ export class StatusError extends Error {
   }
 }
 
-/** The peer sent what is no message: INTERNAL to a client whose server did; a server answers `answerCode` (B-08). */
+/** The peer sent a malformed message: INTERNAL on a client; a server answers `answerCode` (B-08). */
 export class MalformedMessageError extends StatusError {
   readonly #answerCode: Code;
 
@@ -75,13 +75,15 @@ export class MalformedMessageError extends StatusError {
     this.#answerCode = answerCode;
   }
 
-  /** The same as a server answers it: the request is wrong, and nothing on this side. */
+  /** The same as a server's answer: the request is wrong, and nothing on this side. */
   asAnswer(): MalformedMessageError {
     return new MalformedMessageError(this.message, { cause: this.cause }, this.#answerCode, this.#answerCode);
   }
 }
 
-/** Percent-encodes a status message: everything outside printable ASCII, and the percent sign, as UTF-8 bytes. */
+/**
+ * Percent-encodes a status message: the percent sign and everything outside printable ASCII, as UTF-8 bytes.
+ */
 export const encodeMessage = (message: string): string => {
   if (/^[\x20-\x24\x26-\x7e]*$/.test(message)) return message;
   let encoded = "";
@@ -94,7 +96,7 @@ export const encodeMessage = (message: string): string => {
   return encoded;
 };
 
-/** The reverse; a percent sign that starts no escape stays as it is, and bytes that are not UTF-8 become U+FFFD. */
+/** Decodes a status message; a percent sign without an escape stays, and invalid UTF-8 becomes U+FFFD. */
 export const decodeMessage = (encoded: string): string => {
   if (!encoded.includes("%")) return encoded;
   const bytes: number[] = [];
@@ -110,7 +112,7 @@ export const decodeMessage = (encoded: string): string => {
   return Buffer.from(bytes).toString("utf8");
 };
 
-/** Headers that are the status of a call, as a flat list (name, value, …). */
+/** The headers of a status, as a flat list (name, value, …). */
 export const statusHeaders = (error: StatusError): string[] => {
   const raw = ["grpc-status", String(error.code)];
   if (error.message !== "") raw.push("grpc-message", encodeMessage(error.message));
@@ -133,12 +135,12 @@ const detailsOf = (base64: string | undefined): readonly ErrorDetail[] => {
     const status = fromBinary(StatusSchema, Buffer.from(base64, "base64"));
     return status.details.map(({ typeUrl, value }) => ({ typeUrl, value }));
   } catch {
-    // Broken details must not hide the status they came with.
+    // Broken details must not hide their status.
     return [];
   }
 };
 
-/** Reads a status out of trailers or of a trailers-only reply: undefined when there is none, null when it is OK. */
+/** Reads a status from trailers or a trailers-only reply: undefined without one, null when it is OK. */
 export const statusOf = (raw: readonly string[]): StatusError | null | undefined => {
   let code: string | undefined;
   let message = "";
@@ -157,7 +159,7 @@ export const statusOf = (raw: readonly string[]): StatusError | null | undefined
   });
 };
 
-/** The status that stands for an HTTP answer without one (the mapping that all gRPC clients share). */
+/** The status for an HTTP answer without one (the mapping that all gRPC clients share). */
 export const statusOfHttp = (httpStatus: number): StatusError => {
   const codes: Readonly<Record<number, Code>> = {
     400: Code.INTERNAL,

@@ -1,4 +1,4 @@
-// Ties HTTP/2 streams to the calls on them, with listeners that all streams share.
+// Connects HTTP/2 streams to their calls, with listeners that all streams share.
 import {
   type ClientHttp2Stream,
   constants,
@@ -6,7 +6,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 
-/** What a client's call hears of its stream. */
+/** Stream events of a client's call. */
 export interface ClientStreamListener {
   /** `isAll` is true when nothing follows the headers. */
   onResponse(
@@ -21,9 +21,9 @@ export interface ClientStreamListener {
   onClose(stream: ClientHttp2Stream): void;
 }
 
-/** What a server's call hears of its stream. */
+/** Stream events of a server's call. */
 export interface ServerStreamListener {
-  /** True when the stream may be paused for the handler's sake. */
+  /** True when the stream may be paused on behalf of the handler. */
   readonly mayPause: boolean;
   onData(chunk: Buffer): void;
   onEnd(): void;
@@ -52,7 +52,7 @@ function clientEnd(this: ClientStream): void {
 }
 function clientClose(this: ClientStream): void {
   const call = this[CALL];
-  // node:http2 keeps closed streams through a collection or two: they must not keep calls with them.
+  // node:http2 keeps closed streams through a collection or two: they must not keep their calls.
   this[CALL] = undefined;
   call?.onClose(this);
 }
@@ -71,10 +71,10 @@ function serverWantTrailers(this: ServerStream): void {
   this[CALL]?.onWantTrailers();
 }
 
-/** Every failure of a stream also closes it, and that is what calls look at. */
+/** Every failure of a stream also closes it, and calls listen for the close. */
 export function ignoreError(): void {}
 
-/** Lets a call hear its stream. */
+/** Delivers the stream's events to the client's call. */
 export const listenAsClient = (stream: ClientStream, call: ClientStreamListener): void => {
   stream[CALL] = call;
   stream.on("error", ignoreError);
@@ -85,7 +85,7 @@ export const listenAsClient = (stream: ClientStream, call: ClientStreamListener)
   stream.on("close", clientClose);
 };
 
-/** Lets a call hear its stream, whose errors are ignored already. */
+/** Delivers the stream's events to the server's call; errors of the stream are already ignored. */
 export const listenAsServer = (stream: ServerStream, call: ServerStreamListener): void => {
   stream[CALL] = call;
   stream.on("data", anyData);

@@ -1,7 +1,7 @@
-// Whether the bytes that a client owes arrive fast enough.
+// Measures whether the bytes that a client owes arrive fast enough.
 import type { ServerLimits } from "#wire/framing/limits.ts";
 
-/** What a call receives, window by window. */
+/** The bytes that a call receives, window by window. */
 export class ArrivalRate {
   readonly #limits: Pick<ServerLimits, "progressWindowMs" | "minimumBytesPerSecond">;
   #arrivedBytes = 0;
@@ -17,7 +17,9 @@ export class ArrivalRate {
     this.#arrivedBytes += bytes;
   }
 
-  /** True when a window is over and too little came in it. While nothing is owed each look begins a window. */
+  /**
+   * True when a window ends with too few bytes. While the client owes nothing, each check begins a window.
+   */
   isTooSlow(owesBytes: boolean, nowMs: number): boolean {
     const { progressWindowMs, minimumBytesPerSecond } = this.#limits;
     const elapsedMs = nowMs - this.#sinceMs;

@@ -1,15 +1,15 @@
-// What a handler, an interceptor and the sliced form know of a call: its method, its metadata, its peer, its end.
+// The view of a call for handlers, interceptors and the sliced form: method, metadata, peer, end.
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Metadata } from "#wire/framing/metadata.ts";
 import type { Standing } from "./standing.ts";
 
-/** A certificate that a peer showed, and whether it was signed by the authority we trust. */
+/** A peer's certificate, and whether the trusted authority signed it. */
 export interface PeerCertificate {
-  /** True only when the chain verified against the server's `ca`; a handler decides what follows from false. */
+  /** True only when the chain verified against the server's `ca`; handlers decide what false means. */
   readonly authorized: boolean;
-  /** The TLS layer's code for why it did not verify, such as CERT_HAS_EXPIRED; undefined when it did. */
+  /** The TLS layer's code of the failure, such as CERT_HAS_EXPIRED; undefined for a verified certificate. */
   readonly problem: string | undefined;
-  /** As node:tls prints it; parse entry by entry, never by splitting on commas. */
+  /** As node:tls prints it; parse it entry by entry, never by splitting on commas. */
   readonly subjectAltName: string | undefined;
   readonly fingerprint256: string;
   /** The certificate in DER. */
@@ -34,16 +34,16 @@ export interface CalledMethod {
   /** The request path: /service/name. */
   readonly path: string;
   readonly kind: DescMethod["methodKind"];
-  /** True when its handler has answered when it returns. */
+  /** True when its handler answers synchronously. */
   readonly isInstant: boolean;
 }
 
-/** Everything that a handler and an interceptor know of a call. */
+/** The view of a call for handlers and interceptors. */
 export interface CallContext {
   readonly method: CalledMethod;
   readonly metadata: Metadata;
   readonly peer: Peer;
-  /** On whose account it runs. */
+  /** The party on whose account the call runs. */
   readonly standing: Standing;
   /** Aborts when the client cancels or goes away, when the deadline passes, and when the call has ended. */
   readonly signal: AbortSignal;
@@ -55,7 +55,7 @@ export interface CallContext {
   readonly trailers: Metadata;
   /** Sends the headers now instead of with the first message; without effect once they are sent. */
   sendHeaders(): void;
-  /** For interceptors to hand something on. */
+  /** Values that interceptors pass on. */
   readonly values: Map<symbol, unknown>;
 }
 

@@ -1,4 +1,4 @@
-// The way from request headers to a call: whose turn it is, who calls, whether there is a place; else a refusal, before any body is read.
+// Admits calls by their request headers: turn, caller and place, or a refusal before any body is read.
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { ServerLimits } from "#wire/framing/limits.ts";
 import { Metadata } from "#wire/framing/metadata.ts";
@@ -16,7 +16,7 @@ import type { ServedMethod } from "./served-method.ts";
 import { ServerCall, type ServerCallDeps } from "./server-call.ts";
 import type { Standing } from "./standing.ts";
 
-/** What the entrance needs of its server. */
+/** Dependencies of the entrance. */
 export interface CallEntranceDeps {
   readonly limits: ServerLimits;
   readonly gate: CallGate | undefined;
@@ -25,11 +25,11 @@ export interface CallEntranceDeps {
   readonly places: CallPlaces;
   readonly callDeps: ServerCallDeps;
   readonly onCall: () => void;
-  /** A call with that standing begins on the connection. */
+  /** Called when a call with that standing begins on the connection. */
   readonly onProof: (connection: Connection, standing: Standing) => void;
 }
 
-/** A request as its headers have come. */
+/** A request with its headers. */
 interface Request {
   readonly connection: Connection;
   readonly stream: ServerHttp2Stream;
@@ -37,7 +37,7 @@ interface Request {
   readonly raw: string[];
 }
 
-/** Where all calls of a server come in. */
+/** The entrance of all calls of a server. */
 export class CallEntrance {
   readonly #deps: CallEntranceDeps;
 
@@ -45,7 +45,7 @@ export class CallEntrance {
     this.#deps = deps;
   }
 
-  /** Takes a stream whose headers have come; it begins in its connection's turn. */
+  /** Takes a stream with its headers; its call begins in the connection's turn. */
   take(connection: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, raw: string[]): void {
     stream.on("error", ignoreError);
     const { lane } = connection;
@@ -58,7 +58,7 @@ export class CallEntrance {
       if (turns.mayBegin(lane, cost)) open();
       else turns.wait(lane, cost, open);
     };
-    // Those who have proven nothing have no streams wait here for their own.
+    // Streams of unproven callers do not wait here for their own calls.
     if (!connection.isProven && connection.places.isFull) refuseUnseen(stream);
     else connection.places.take(stream, begin, open);
   }
@@ -66,7 +66,7 @@ export class CallEntrance {
   #open(request: Request): void {
     const { connection, stream } = request;
     if (connection.isRetired) {
-      // It was told to go.
+      // The connection is closing.
       refuseUnseen(stream);
       return;
     }
@@ -81,9 +81,9 @@ export class CallEntrance {
     call.start();
   }
 
-  /** The call that a request becomes; undefined where it is answered otherwise. */
+  /** The call of a request; undefined where the request is answered otherwise. */
   #callOf({ connection, stream, headers, raw }: Request): ServerCall | undefined {
-    // It may have been given up while it waited.
+    // The client may have given it up while it waited.
     if (stream.destroyed || stream.closed) return undefined;
     if (headers[":method"] !== "POST") return refuse(stream, connection, [":status", "405", "allow", "POST"]);
     if (!isGrpcContentType(headers["content-type"])) return refuse(stream, connection, [":status", "415"]);
@@ -97,7 +97,8 @@ export class CallEntrance {
     try {
       const read = readRequestHeaders(raw);
       const standing = gate?.judge(head) ?? { kind: "user", party: connection.network };
-      // Were they refused with their replies in hand, a client that never reads would have the server work for nothing.
+      // Refusing calls after making their replies would let a client that never reads waste the server's
+      // work.
       if (connection.held.bytes > limits.heldPerConnectionBytes / 2) {
         throw new StatusError(Code.RESOURCE_EXHAUSTED, "replies on this connection wait to be read");
       }
@@ -120,7 +121,7 @@ export class CallEntrance {
   }
 }
 
-/** Ends a stream at which nobody has looked: its client may send the call again elsewhere. */
+/** Ends a stream that the server has not looked at: its client may send the call again elsewhere. */
 function refuseUnseen(stream: ServerHttp2Stream): void {
   if (!stream.destroyed) outsideReading(() => stream.close(constants.NGHTTP2_REFUSED_STREAM));
 }

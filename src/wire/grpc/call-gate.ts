@@ -1,22 +1,22 @@
-// Who judges callers, and by what: a call's headers, before any of its body is read.
+// The port that judges callers by a call's headers, before any of its body is read.
 
 import type { Metadata } from "#wire/framing/metadata.ts";
 import type { CalledMethod, Peer } from "./call-context.ts";
 import type { Standing } from "./standing.ts";
 
-/** What is known of a call by its headers alone. */
+/** The facts of a call in its headers. */
 export interface CallHead {
   readonly method: CalledMethod;
   readonly metadata: Metadata;
   readonly peer: Peer;
 }
 
-/** Judges callers. A server without one takes every caller for a user by the name of its network. */
+/** Judges callers. A server without a gate takes every caller for a user with the name of its network. */
 export interface CallGate {
-  /** The standing of a call. Throws what refuses it: its body is then never read. */
+  /** The standing of a call. Throws the refusal, and then the body is never read. */
   judge(head: CallHead): Standing;
-  /** Hears of a call that was refused before its body was read; returns headers (name, value, …) that go out with the status. */
+  /** Called for a call refused before its body; returns headers (name, value, …) for the status. */
   refused(head: CallHead, error: unknown): readonly string[];
-  /** True for a peer whose certificate is a node's: it has a reserve of connections. */
+  /** True for a peer with a node's certificate, which has reserved connections. */
   isNode(peer: Peer): boolean;
 }

@@ -1,4 +1,4 @@
-// The calls that a server has in progress, by whose they are: everybody has a share, and nodes have places that nobody else takes.
+// Places of a server's calls: every party has a share, and nodes have places of their own.
 import {
   ARRIVING_CALLS,
   CALLS_OF_NODE,
@@ -10,16 +10,16 @@ import { SharedBudget } from "#wire/framing/shared-budget.ts";
 import { Code, StatusError } from "#wire/framing/status.ts";
 import type { Standing } from "./standing.ts";
 
-/** A call as its place is counted. */
+/** A call that takes a place. */
 export interface PlacedCall {
   readonly standing: Standing;
-  /** Ends it: somebody else has its place. */
+  /** Ends the call in favour of another one. */
   giveWay(reason: StatusError): void;
 }
 
 /**
- * The places of one server. A call takes one when its request has arrived; while that is still coming it is counted apart, so that
- * who sends slowly keeps nobody from being served. Those who have proven nothing have a few of their own for both.
+ * The places of one server. A call takes one when its request has arrived. Until then it is counted apart, so
+ * that slow senders take no places. Unproven callers have a few of their own for both.
  */
 export class CallPlaces {
   readonly #ofUsers: SharedBudget;
@@ -36,14 +36,14 @@ export class CallPlaces {
     this.#ofUnproven = new UnprovenPlaces(limits);
   }
 
-  /** Counts a call whose headers have come. Throws RESOURCE_EXHAUSTED. */
+  /** Counts a call with its headers. Throws RESOURCE_EXHAUSTED. */
   expect(call: PlacedCall): void {
     const { kind, party } = call.standing;
     if (kind === "unproven") this.#ofUnproven.take(call);
     else if (!this.#arriving.take(party, 1)) throw tooManyCalls();
   }
 
-  /** Gives a call whose request has arrived its place. Throws RESOURCE_EXHAUSTED; it then counts as before. */
+  /** Gives an arrived call its place. Throws RESOURCE_EXHAUSTED, and then it counts as before. */
   begin(call: PlacedCall): void {
     const { kind, party } = call.standing;
     if (kind === "unproven") return;
@@ -51,7 +51,7 @@ export class CallPlaces {
     this.#arriving.give(party, 1);
   }
 
-  /** The call is gone; `hasBegun` says whether it had its place. */
+  /** Removes a call; `hasBegun` is true when it had its place. */
   leave(call: PlacedCall, hasBegun: boolean): void {
     const { kind, party } = call.standing;
     if (kind === "unproven") this.#ofUnproven.give(call);
@@ -64,7 +64,7 @@ export class CallPlaces {
   }
 }
 
-/** The places of callers who have proven nothing. When all are taken, the network with most of them gives one up. */
+/** The places of unproven callers. When all are taken, the network with most of them gives one up. */
 class UnprovenPlaces {
   readonly #limits: Pick<ServerLimits, "unprovenCalls" | "unprovenCallsPerNetwork">;
   /** Oldest first. */

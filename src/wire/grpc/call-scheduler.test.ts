@@ -1,4 +1,4 @@
-// Calls begin in turns: a few of each connection at a time, all connections alike, and nothing is read of one whose calls wait.
+// Calls begin in turns, a few per connection, all connections equally; those with waiting calls are not read.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -15,7 +15,7 @@ import { type CallLane, CallScheduler, costOf } from "./call-scheduler.ts";
 import { message, PATH, setUp, TIMEOUT, until } from "./hostile-lab.ts";
 import { GrpcServer } from "./server.ts";
 
-/** Calls in the order in which they began, each with the turn that it began in. */
+/** Calls in the order of their beginnings, each with its turn. */
 class Trial {
   readonly turns = new CallScheduler();
   readonly begun: { lane: string; turn: number }[] = [];
@@ -34,7 +34,7 @@ class Trial {
     else this.turns.wait(lane, cost, begin);
   }
 
-  /** The next turn of the event loop, with the calls that it brings. */
+  /** Runs the next turn of the event loop, with its calls. */
   async next(): Promise<void> {
     this.#turn++;
     await new Promise((resolve) => setImmediate(resolve));
@@ -51,7 +51,7 @@ test("a connection begins a few calls in a turn, in their order, and is not read
   for (let i = 0; i < 2 * CONNECTION_CALLS_PER_TURN + 1; i++) trial.call("a", lane);
   assert.equal(trial.begun.length, CONNECTION_CALLS_PER_TURN);
   assert.ok(trial.paused.has("a"));
-  // The turn in which they came has had its share.
+  // The share of the turn in which they came is used up.
   await trial.next();
   assert.equal(trial.begun.length, CONNECTION_CALLS_PER_TURN);
   await trial.next();
@@ -162,7 +162,7 @@ test(
       );
       assert.ok(ended !== undefined);
     }
-    // Those that waited may begin right before the ones that come next.
+    // Waiting calls may begin right before the next arrivals.
     const most = Math.max(...inTurns.values());
     assert.ok(most <= 2 * CONNECTION_CALLS_PER_TURN, `${most} calls in one turn`);
     raw.close();

@@ -1,4 +1,4 @@
-// Whose calls begin now: of each connection a few in one turn of the event loop, so that one client's many do not hold up another's one.
+// Round-robin scheduler over connections: each begins a few calls per turn of the event loop.
 import {
   CALLS_PER_TURN,
   CONNECTION_CALLS_PER_TURN,
@@ -7,19 +7,19 @@ import {
   UNPROVEN_CALLS_PER_TURN,
 } from "#wire/framing/limits.ts";
 
-/** Of a turn, while somebody waits who has proven nothing yet: whoever signs in has proven nothing before. */
+/** Cost in a turn that is reserved while unproven callers wait, since a user is unproven before sign-in. */
 const KEPT_FOR_UNPROVEN = 4;
 
-/** A connection as its calls wait on it. They are bounded by what it can send before it is no longer read. */
+/** A connection with its waiting calls, which are bounded since reading stops. */
 export interface CallLane {
-  /** Begins to wait: nothing more is read from the connection until none of its calls waits. */
+  /** Begins to wait: the connection is not read until none of its calls waits. */
   pause(): void;
-  /** Goes on reading. */
+  /** Continues reading. */
   resume(): void;
-  /** Whether somebody on the connection has proven who they are: such calls go first. */
+  /** Whether a caller on the connection is proven: such calls go first. */
   isProven: boolean;
   readonly waiting: WaitingCall[];
-  /** What the calls cost that it began in the turn of that number. */
+  /** Cost of the calls that it began in the turn of that number. */
   cost: number;
   turn: number;
 }
@@ -29,11 +29,11 @@ interface WaitingCall {
   readonly begin: () => void;
 }
 
-/** What a call costs by its headers, names and values counted: most calls cost 1. */
+/** Cost of a call by its headers, names and values counted: 1 for most calls. */
 export const costOf = (rawHeaders: readonly string[]): number =>
   1 + Math.floor(rawHeaders.length / COSTLY_HEADERS);
 
-/** The turns of a server. Those who wait are served one after the other, a call of each at a time; those who have proven nothing share a part of each turn. */
+/** The turns of a server, round-robin over waiting connections; unproven ones share a part of each turn. */
 export class CallScheduler {
   readonly #proven = new Set<CallLane>();
   readonly #unproven = new Set<CallLane>();
@@ -45,16 +45,16 @@ export class CallScheduler {
   #lately = 0;
   #isUnderWay = false;
 
-  /** Whether a call of the connection may begin now; then it counts as begun. Else it has to wait. */
+  /** Whether a call of the connection may begin now, and then it counts as begun. Otherwise it must wait. */
   mayBegin(lane: CallLane, cost: number): boolean {
     if (lane.waiting.length > 0 || !this.#hasRoom(lane)) return false;
-    // Half of a turn is for those who wait, however many others come.
+    // Half of a turn is for waiting calls, however many new ones arrive.
     if (this.#ofKind(lane).size > 0 && this.#cost >= this.#most() / 2) return false;
     this.#count(lane, cost);
     return true;
   }
 
-  /** Begins a call in a later turn, after those of the connection that came before it. */
+  /** Begins a call in a later turn, after earlier calls of the connection. */
   wait(lane: CallLane, cost: number, begin: () => void): void {
     lane.waiting.push({ cost, begin });
     if (lane.waiting.length > 1) return;
@@ -86,7 +86,8 @@ export class CallScheduler {
     lane.cost += cost;
     this.#cost += cost;
     if (!lane.isProven) this.#unprovenCost += cost;
-    // Few calls take no immediate each to be counted anew: those of several turns then count as one's, and at worst one waits in vain.
+    // A few calls do not schedule an immediate for the count: those of several turns count as one's, and at
+    // worst one waits in vain.
     if (this.#cost >= SHARED_CALLS_PER_TURN / 2) this.#expectTurn();
   }
 
@@ -109,7 +110,7 @@ export class CallScheduler {
   }
 
   #serve(lanes: Set<CallLane>, kept: number): void {
-    // A lane that is put back at the end of the set comes up again in the same walk, until none has room.
+    // A lane at the end of the set comes up again in the same walk, until none has room.
     for (const lane of lanes) {
       if (this.#cost >= this.#most() - kept) break;
       if (!this.#hasRoom(lane)) continue;
@@ -117,7 +118,7 @@ export class CallScheduler {
       const call = lane.waiting.shift();
       this.#count(lane, call?.cost ?? 0);
       call?.begin();
-      // By that call it may have proven who it is.
+      // That call may have proven its caller.
       if (lane.waiting.length > 0) this.#ofKind(lane).add(lane);
       else lane.resume();
     }

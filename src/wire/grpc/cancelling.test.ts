@@ -1,4 +1,4 @@
-// Honest cancelling: a client near its calls that gives many of them up, and opens others in the same moment, is served.
+// Honest cancelling: a nearby client that gives up many calls and opens others at the same moment is served.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -32,7 +32,7 @@ test(
       await raw.write(
         Buffer.concat([many(round * PLACES, PLACES, givenUp), many((round + 1) * PLACES, PLACES, opened)]),
       );
-      // Those of the next write are seen in another turn of the loop.
+      // Streams of the next write are seen in another turn of the loop.
       await raw.send(FrameType.PING, 0, 0, Buffer.alloc(8, round + 1));
       await raw.frame(({ type, payload }) => type === FrameType.PING && payload[0] === round + 1);
       await until(() => lab.server.callCount() === PLACES || refused(raw) > 0);
@@ -74,11 +74,11 @@ test(
         await raw.send(FrameType.DATA, 0, 2 * index + 1, body.subarray(at, at + 16_384));
       }
     }
-    // Longer than the looks of the watch on floods are apart.
+    // Longer than the interval of the flood watch.
     await delay(400);
     assert.equal(raw.isClosed, false);
     assert.equal(lab.server.callCount(), places);
-    // One that waits may be given up too; the next ones take their turns.
+    // A waiting stream may be given up too; the next ones take their turns.
     await raw.write(givenUp(places));
     const end = (index: number): Promise<void> =>
       raw.send(FrameType.DATA, FrameFlag.END_STREAM, 2 * index + 1, Buffer.alloc(0));

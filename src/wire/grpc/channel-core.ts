@@ -1,4 +1,4 @@
-// What a call and its channel know of each other, and the code that runs around every call.
+// The interface between a call and its channel, and the interceptors around every call.
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import type { MessageBudget } from "#wire/framing/frames.ts";
@@ -8,19 +8,20 @@ import type { Metadata } from "#wire/framing/metadata.ts";
 import { Code, StatusError } from "#wire/framing/status.ts";
 import type { Transport } from "./transport.ts";
 
-/** What a client interceptor sees of a call. */
+/** A client interceptor's view of a call. */
 export interface OutgoingCall {
   readonly method: DescMethod;
-  /** What will be sent; add to it before calling `next`. */
+  /** Outgoing metadata; add to it before calling `next`. */
   readonly metadata: Metadata;
   readonly timeoutMs: number | undefined;
-  /** The server that answered, once connected. */
+  /** The server that answered; undefined until connected. */
   readonly address: string | undefined;
 }
 
 /**
- * Code around every call, the first of the list outermost. `next` starts the rest and resolves when the call has ended in
- * OK, or rejects with its StatusError. What it throws before `next` is the call's outcome; afterwards, that of a call with one reply.
+ * Code around every call, the first of the list outermost. `next` starts the rest and resolves when the call
+ * has ended in OK, or rejects with its StatusError. An error thrown before `next` is the call's outcome;
+ * later only that of a call with one reply.
  */
 export type ClientInterceptor = (call: OutgoingCall, next: () => Promise<void>) => Promise<void>;
 
@@ -31,7 +32,7 @@ export interface CallWaiter {
   failed(error: StatusError): void;
 }
 
-/** What a call needs of its channel. */
+/** Dependencies of a call on its channel. */
 export interface ChannelCore {
   readonly limits: ChannelLimits;
   readonly clock: Clock;
@@ -43,7 +44,7 @@ export interface ChannelCore {
   forget(waiter: CallWaiter): void;
 }
 
-/** Runs interceptors around a call; `start` resolves or rejects when the call has ended. Rejects with StatusError. */
+/** Runs interceptors around a call; `start` settles when the call has ended. Rejects with StatusError. */
 export const intercept = async (
   interceptors: readonly ClientInterceptor[],
   call: OutgoingCall,

@@ -1,4 +1,4 @@
-// The channel: finding a server, losing it, and what becomes of calls meanwhile.
+// The channel: finding a server, losing it, and the outcome of calls meanwhile.
 import assert from "node:assert/strict";
 import { createServer, type ServerHttp2Stream } from "node:http2";
 import { createServer as createNetServer, type Socket } from "node:net";
@@ -31,7 +31,7 @@ const open = (t: TestContext, options: GrpcChannelOptions) => {
   return { channel, client: createClient(EchoService, channel) };
 };
 
-/** A port on which nothing listens. */
+/** A port without a listener. */
 const deadAddress = async (): Promise<string> => {
   const listener = createNetServer();
   await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
@@ -238,7 +238,7 @@ test(
   async (t) => {
     const sockets = new Set<Socket>();
     const { port } = await serve(t);
-    // A wire that can go dead: it forwards until it is cut, and then swallows everything.
+    // A proxy that can go dead: it forwards until it is cut, and then drops everything.
     const { connect } = await import("node:net");
     let isCut = false;
     const wire = createNetServer((socket) => {
@@ -373,7 +373,7 @@ test(
       await delay(300);
       break;
     }
-    // A window, a queue and what lies in the kernel, but not what a free-running server would have sent.
+    // A window, a queue and the kernel's buffers, but less than an unpaused server would have sent.
     const held = sent;
     assert(held < 200, String(held));
     await until(() => wasCancelled);

@@ -17,21 +17,21 @@ import { type CallWaiter, type ChannelCore, intercept, type OutgoingCall } from 
 import { SlicedInbox, SlicedSendQueue, type SlicedWriter } from "./sliced.ts";
 import type { Transport } from "./transport.ts";
 
-/** What a caller may say about one call. */
+/** A caller's options for one call. */
 export interface CallOptions extends ReplyListeners {
   readonly metadata?: Metadata | MetadataInit;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** Wait through failed attempts to connect instead of failing at once. */
+  /** Waits through failed attempts to connect instead of failing at once. */
   readonly waitForReady?: boolean;
-  /** Send messages with gzip, and accept it in the answer; the sliced form is never compressed. */
+  /** Compresses messages with gzip, and accepts it in the answer; the sliced form is never compressed. */
   readonly compress?: boolean;
 }
 
 const ANSWERED = new StatusError(Code.CANCELLED, "the server has answered already");
 const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
-/** A call of any kind. Use it once: start it in one of its ways, then read what it gives. */
+/** A call of any kind. Use it once: start it in one of its forms, then read its replies. */
 export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListener {
   readonly method: DescMethod;
   readonly waitForReady: boolean;
@@ -89,7 +89,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     return this.#replyMetadata;
   }
 
-  /** Runs a call with one reply, which `decode` makes of its bytes where the general way is not wanted. */
+  /** Runs a call with one reply; `decode` replaces the general decoder. */
   startUnary(request: unknown, decode?: ReplyDecoder): Promise<unknown> {
     try {
       this.#sendFrom(request);
@@ -102,7 +102,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
   /** Runs a call with a stream of replies. */
   startStream(request: unknown, slicing: SlicedField<DescMessage> | undefined): Inbox<unknown> {
     this.#slicing = slicing;
-    // Encoding errors of the request come out of the stream, as all others do.
+    // Encoding errors of the request come out of the stream, like all others.
     const inbox = this.#makeInbox("identity");
     this.#inbox = inbox;
     try {
@@ -136,12 +136,12 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     return this.#reply as Promise<MessageShape<DescMessage>>;
   }
 
-  /** Gives the call up: it ends in CANCELLED, and the server hears of it. */
+  /** Gives the call up: it ends in CANCELLED, also on the server. */
   cancel(): void {
     this.#fail(new StatusError(Code.CANCELLED, "cancelled"));
   }
 
-  /** A connection is there: the channel, or the wait for it, calls this. */
+  /** Takes a connection; the channel or the wait for it calls this. */
   ready(transport: Transport): void {
     if (this.#isSettled) return;
     this.#transport = transport;
@@ -150,7 +150,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     try {
       stream = transport.request(this.#headerList(transport));
     } catch (cause) {
-      // Metadata that HTTP/2 refuses, such as two values of a header that may have one.
+      // HTTP/2 refuses some metadata, such as two values of a single-valued header.
       return this.#fail(new StatusError(Code.INTERNAL, "the metadata cannot be sent", { cause }));
     }
     this.#stream = stream;
@@ -171,7 +171,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     };
   }
 
-  /** No connection could be had. */
+  /** Ends the call without a connection. */
   failed(error: StatusError): void {
     this.#fail(error);
   }
@@ -223,7 +223,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
   onEnd(stream: ClientHttp2Stream): void {
     if (stream !== this.#stream) return;
     this.#inputEnded = true;
-    // Without trailers the close that follows says why.
+    // Without trailers the following close has the reason.
     if (this.#status !== undefined) this.#conclude();
   }
 
@@ -243,7 +243,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
       }
     }
     if (this.#deadlineMs !== undefined && this.#core.clock.steadyMs() >= this.#deadlineMs) {
-      // The server looked at the clock a moment before we did.
+      // The server's clock reached the deadline a moment earlier.
       return this.#fail(new StatusError(Code.DEADLINE_EXCEEDED, "deadline exceeded"));
     }
     this.#fail(isUnseen ? new StatusError(Code.UNAVAILABLE, "the connection was lost") : statusOfReset(code));
@@ -295,7 +295,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     });
   }
 
-  /** Starts deadline, cancellation and interceptors, then the call. `settled` hears how it ended. */
+  /** Starts deadline, cancellation and interceptors, then the call. `settled` receives its end. */
   #begin(settled: ((error: StatusError | undefined) => void) | undefined): void {
     this.#settled = settled;
     const { signal } = this.#options;
@@ -323,7 +323,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     intercept(interceptors, this, start).then(
       () => settled?.(undefined),
       (error: unknown) => {
-        // A failure before the call started has nobody to hear it but the caller.
+        // A failure before the call's start goes to the caller alone.
         if (hasStarted) settled?.(error as StatusError);
         else this.#fail(error as StatusError);
       },
@@ -364,7 +364,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     this.#replyMetadata.tookHeaders(raw);
   }
 
-  /** Everything is here: the messages, and the status. */
+  /** Ends the call once all messages and the status have arrived. */
   #conclude(): void {
     if (this.#isSettled) return;
     const error = this.#status ?? undefined;
@@ -392,7 +392,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     if (error !== undefined) this.#single?.release();
     if (this.#outlet !== undefined) this.#outlet.fail(error ?? ANSWERED);
     this.#replyMetadata.ended(this.#rawTrailers);
-    // Requests that nobody will read are not sent; the server has answered.
+    // Unread requests are not sent: the server has answered.
     if (this.#stream !== undefined && !this.#stream.writableEnded) resetStream(this.#stream);
     this.#settled?.(error);
   }

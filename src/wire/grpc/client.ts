@@ -1,4 +1,4 @@
-// The gRPC client: channels, which keep a connection to one of several addresses, and typed clients over them.
+// The gRPC client: channels with a connection to one of several addresses, and typed clients over them.
 
 import type {
   DescMessage,
@@ -32,9 +32,9 @@ import { connectFirst } from "./first-server.ts";
 import type { SlicedSource, SlicedWriter } from "./sliced.ts";
 import type { ChannelTls, Transport, TransportDeps } from "./transport.ts";
 
-/** What a channel is made of; without tls it speaks plain HTTP/2. */
+/** Options of a channel; without tls it uses plain HTTP/2. */
 export interface GrpcChannelOptions {
-  /** Each `host:port`, tried in order until one answers; one that is silent for a second is tried together with the next. */
+  /** Each `host:port`, tried in order until one answers; after a second of silence the next in parallel. */
   readonly addresses: readonly string[];
   readonly tls?: ChannelTls;
   readonly limits?: Partial<ChannelLimits>;
@@ -46,13 +46,13 @@ export interface GrpcChannelOptions {
   readonly interceptors?: readonly ClientInterceptor[];
 }
 
-/** What a channel is doing: `transient-failure` means that no address answered and the waiting time runs. */
+/** State of a channel: in `transient-failure` no address answered and the waiting time runs. */
 export type ChannelState = "idle" | "connecting" | "ready" | "transient-failure" | "shutdown";
 
 /** The replies of a streaming call. Leaving a loop over them early cancels the call. */
 export interface ResponseStream<T> extends AsyncIterable<T> {
   readonly headers: Promise<Metadata>;
-  /** Resolves when the call ended, with OK or not. */
+  /** Resolves at the end of the call, with OK or not. */
   readonly trailers: Promise<Metadata>;
 }
 
@@ -61,7 +61,7 @@ export interface SlicedUpload<I extends DescMessage, O extends DescMessage> {
   readonly writer: SlicedWriter<I>;
   /** Ends the requests, and resolves to the reply. */
   finish(): Promise<MessageShape<O>>;
-  /** Gives the call up; the server hears of it at once. */
+  /** Gives the call up, which the server learns at once. */
   cancel(): void;
 }
 
@@ -72,7 +72,7 @@ export interface SlicedDownload<O extends DescMessage> extends SlicedSource<O> {
   cancel(): void;
 }
 
-/** The call that a method becomes on a client. */
+/** The call of a method on a client. */
 export type ClientMethod<M extends DescMethod> =
   M extends DescMethodUnary<infer I, infer O>
     ? (request: MessageInitShape<I>, options?: CallOptions) => Promise<MessageShape<O>>
@@ -92,7 +92,7 @@ export type Client<S extends DescService> = { [P in keyof S["method"]]: ClientMe
 
 const HOLD_INTERVAL_MS = 3_600_000;
 
-/** A connection to whichever of its addresses answers, made when first needed and made again when lost. */
+/** A connection to one of several addresses, made when first needed and again when lost. */
 export class GrpcChannel {
   readonly #addresses: readonly string[];
   readonly #backoff: Backoff;
@@ -102,9 +102,9 @@ export class GrpcChannel {
   readonly #waiters = new Set<CallWaiter>();
   readonly #transports = new Set<Transport>();
   #current: Transport | undefined;
-  /** How many there have been. */
+  /** Connections made so far. */
   #connections = 0;
-  /** Index of the address that is tried first: the last one that answered. */
+  /** Index of the address to try first: the last one that answered. */
   #from = 0;
   #state: ChannelState = "idle";
   #failures = 0;
@@ -148,8 +148,8 @@ export class GrpcChannel {
   }
 
   /**
-   * Uses new certificates from now on: the next call makes a new connection, calls in progress finish on the old one. What waits for a
-   * connection is tried with the new ones at once.
+   * Uses new certificates from now on: the next call makes a new connection, calls in progress finish on the
+   * old one. Calls that wait for a connection try the new ones at once.
    */
   updateTls(tls: ChannelTls): void {
     if (this.#transportDeps.tls === undefined) throw new TypeError("the channel was made without TLS");
@@ -164,22 +164,22 @@ export class GrpcChannel {
   }
 
   /**
-   * Runs a unary call that may be repeated. When it fails as `isElsewhere` admits, the other addresses get their turn one after another;
-   * later calls go where it went well. Rejects with the last failure.
+   * Runs a repeatable unary call. When it fails with an error that `isElsewhere` accepts, the other addresses
+   * are tried in order; later calls use the one that succeeded. Rejects with the last failure.
    */
   async onAnyServer<T>(
     operation: () => Promise<T>,
     isElsewhere: (error: StatusError) => boolean,
   ): Promise<T> {
     for (let tries = 1; ; tries++) {
-      // Without a connection, the next one will be asked.
+      // Without a connection, the next one gets the call.
       const asked = this.#current === undefined ? this.#connections + 1 : this.#connections;
       try {
         return await operation();
       } catch (error) {
         if (tries >= this.#addresses.length || !(error instanceof StatusError) || !isElsewhere(error))
           throw error;
-        // Others may have moved on already.
+        // Other calls may have switched already.
         const current = this.#current;
         if (current === undefined || asked !== this.#connections) continue;
         this.#from = (this.#addresses.indexOf(current.address) + 1) % this.#addresses.length;
@@ -188,7 +188,7 @@ export class GrpcChannel {
     }
   }
 
-  /** Ends the channel: calls in progress and calls that wait fail, and nothing of it keeps the process alive. */
+  /** Closes the channel: active and waiting calls fail, and no handle keeps the process alive. */
   close(): void {
     this.#state = "shutdown";
     this.#cancelBackoff?.();
@@ -201,7 +201,9 @@ export class GrpcChannel {
     this.#transports.clear();
   }
 
-  /** Starts a client-stream call whose requests end in the bytes field `fieldPath`; resolves when bytes can flow. */
+  /**
+   * Starts a client-stream call whose requests end in the bytes field `fieldPath`; resolves once writable.
+   */
   async slicedUpload<I extends DescMessage, O extends DescMessage>(
     method: DescMethodClientStreaming<I, O>,
     fieldPath: string,
@@ -235,7 +237,7 @@ export class GrpcChannel {
     };
   }
 
-  /** A unary call whose reply comes as the bytes of its message, for callers who decode it themselves. */
+  /** A unary call that returns the reply's bytes, for callers with their own decoder. */
   unaryBytes<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
@@ -337,7 +339,7 @@ export class GrpcChannel {
     this.#holdProcess();
   }
 
-  /** The clock's timers keep no process alive; a call that waits for the next attempt to connect must. */
+  /** Timers of the clock keep no process alive, but a call that waits for the next attempt must. */
   #holdProcess(): void {
     const isNeeded = this.#state === "transient-failure" && this.#waiters.size > 0;
     if (isNeeded) this.#hold ??= setInterval(() => undefined, HOLD_INTERVAL_MS);
@@ -356,7 +358,7 @@ export class GrpcChannel {
 
 const asItIs: ReplyDecoder = (body) => body;
 
-/** A typed client of a service; `decoders` has messages that come as the one reply of a call and are worth a decoder of their own. */
+/** A typed client of a service; `decoders` has faster decoders for reply messages. */
 export const createClient = <S extends DescService>(
   service: S,
   channel: GrpcChannel,

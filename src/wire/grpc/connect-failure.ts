@@ -1,6 +1,6 @@
-// Why a connection did not come about, in words and as a kind, since the codes of TLS tell people nothing.
+// Classifies failed connections and describes them in words, since TLS error codes mean little to users.
 
-/** Kinds of failures to connect; the last is everything else. */
+/** Kinds of failures to connect; the last covers all others. */
 export type ConnectFailureKind =
   | "refused"
   | "unknown-host"
@@ -46,7 +46,7 @@ const KINDS: Readonly<Record<string, ConnectFailureKind>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "wrong-name",
 };
 
-/** Judges what ended an attempt to connect; no error means that the other end closed before it spoke HTTP/2. */
+/** Classifies the error of an attempt to connect; without an error the peer closed before any HTTP/2. */
 export function connectFailure(
   error: NodeJS.ErrnoException | undefined,
   attempt: { readonly isTls: boolean; readonly timedOut: boolean },
@@ -78,7 +78,7 @@ function kindOf(
 ): ConnectFailureKind {
   if (attempt.timedOut) return "silent";
   if (error === undefined) return "closed";
-  // A reset in the handshake: what listens there took the greeting for nonsense.
+  // A reset in the handshake: the listener did not understand the greeting.
   if (code === "ECONNRESET") return "closed";
   return KINDS[code] ?? (code.startsWith("ERR_SSL_") ? "no-tls" : "other");
 }

@@ -1,4 +1,4 @@
-// The places of one connection: so many of its calls run at once, those above that wait for one of them to go.
+// The places of one connection: a maximum of its calls run at once, and further ones wait.
 import type { ServerHttp2Stream } from "node:http2";
 
 interface Waiting {
@@ -7,13 +7,14 @@ interface Waiting {
 }
 
 /**
- * Bounds the calls of a connection where HTTP/2 alone cannot. Node counts a stream that its client has given up until the turn of the
- * event loop is over, and refuses with ENHANCE_YOUR_CALM what the client opens in its stead by the same write. So clients are told of
- * twice as many streams as there are places, and whoever keeps to the number of places may give all of them up at once.
+ * Bounds the calls of a connection where HTTP/2 alone cannot. Node counts an abandoned stream until the turn
+ * of the event loop ends, and refuses its replacement in the same write with ENHANCE_YOUR_CALM. Clients may
+ * therefore open twice as many streams as there are places. A client that uses only the places may give all
+ * of them up at once.
  */
 export class ConnectionPlaces {
   readonly #places: number;
-  /** First come, first served; bounded by the streams that the client may open. */
+  /** In order of arrival; bounded by the streams that the client may open. */
   readonly #waiting = new Map<ServerHttp2Stream, Waiting>();
   #taken = 0;
 
@@ -31,14 +32,16 @@ export class ConnectionPlaces {
     return this.#waiting.size;
   }
 
-  /** Bytes that have come for them. */
+  /** Bytes that have arrived for waiting streams. */
   get unreadBytes(): number {
     let bytes = 0;
     for (const stream of this.#waiting.keys()) bytes += stream.readableLength;
     return bytes;
   }
 
-  /** Begins the call of a stream when there is a place, which it has until it closes; `dropped` is called when it closes before. */
+  /**
+   * Begins a stream's call in a place that it holds until its close; `dropped` is called for a close before.
+   */
   take(stream: ServerHttp2Stream, begin: () => void, dropped: () => void): void {
     if (this.isFull) {
       this.#waiting.set(stream, { begin, dropped });

@@ -1,11 +1,11 @@
-// Which connections a server keeps: everybody's share of them, and who goes when there is no room.
+// The connections that a server keeps: shares of parties, and the choice of one to close when full.
 import { CONNECTIONS_OF_USER, NODE_CONNECTIONS, type ServerLimits } from "#wire/framing/limits.ts";
 import type { Standing } from "./standing.ts";
 
-/** On whose account a connection is kept. */
+/** The account of a connection. */
 export type ConnectionStanding = "unproven" | "node" | { readonly user: string };
 
-/** A connection as it is counted. */
+/** A connection in the table. */
 export interface KeptConnection {
   readonly key: string;
   readonly network: string;
@@ -15,15 +15,16 @@ export interface KeptConnection {
 type Limits = Pick<ServerLimits, "maxConnections" | "maxConnectionsPerAddress" | "unprovenConnections">;
 
 /**
- * The open connections. One that comes has proven nothing: it counts for its network, and it is the first to go, oldest first, of the
- * network that has most of them. With the first call of a user it counts for that user; with a node's certificate for the nodes.
+ * The open connections. A new one is unproven and counts for its network. When the table is full, the network
+ * with most unproven ones loses its oldest. A user's first call moves it to the user's account, a node's
+ * certificate to the nodes'.
  */
 export class ConnectionTable<C extends KeptConnection> {
   readonly #limits: Limits;
-  /** False where callers prove nothing to anybody: then nobody gives way. */
+  /** False where callers prove nothing: then no connection gives way. */
   readonly #isGated: boolean;
   readonly #all = new Map<string, C>();
-  /** Those that have proven nothing, oldest first, by network. */
+  /** Unproven connections, oldest first, by network. */
   readonly #unproven = new Map<string, Set<C>>();
   readonly #users = new Map<string, number>();
   #unprovenCount = 0;
@@ -39,8 +40,8 @@ export class ConnectionTable<C extends KeptConnection> {
   }
 
   /**
-   * Takes a connection that has come. False where there is no room and nobody who has to make some; otherwise `evicted` is the
-   * connection that has to go for it, which counts no more.
+   * Adds a new connection. `isTaken` is false without room and without a connection to close; `evicted` is
+   * the connection to close for it, which no longer counts.
    */
   add(connection: C): { readonly isTaken: boolean; readonly evicted?: C | undefined } {
     const { maxConnections, maxConnectionsPerAddress, unprovenConnections } = this.#limits;
@@ -51,7 +52,7 @@ export class ConnectionTable<C extends KeptConnection> {
     if (own >= maxConnectionsPerAddress) return { isTaken: false };
     if (isFull) {
       evicted = this.#isGated ? this.#firstToGo() : undefined;
-      // A node is known by its handshake alone: some may come for it.
+      // Only the handshake shows a node, so new connections may use the nodes' reserve.
       const mayBeNode = this.#isGated && others < maxConnections + NODE_CONNECTIONS - this.#nodeCount;
       if (evicted === undefined && !mayBeNode) return { isTaken: false };
     }
@@ -61,7 +62,7 @@ export class ConnectionTable<C extends KeptConnection> {
     return { isTaken: true, evicted };
   }
 
-  /** What the handshake has shown; false where there is no room for such a connection. */
+  /** Counts the result of the handshake; false without room for such a connection. */
   greeted(connection: C, isNode: boolean): boolean {
     if (!isNode) return this.#all.size - this.#nodeCount <= this.#limits.maxConnections;
     if (this.#nodeCount >= NODE_CONNECTIONS) return true;
@@ -71,7 +72,7 @@ export class ConnectionTable<C extends KeptConnection> {
     return true;
   }
 
-  /** A call on it has proven something. It then counts for the user, who has a share of connections too. */
+  /** Counts a connection with a proven call for its user, within the user's share. */
   proved(connection: C, { kind, party }: Standing): void {
     if (!this.#isGated || connection.standing !== "unproven" || kind === "unproven") return;
     const ofUser = this.#users.get(party) ?? 0;

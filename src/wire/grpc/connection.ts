@@ -1,4 +1,4 @@
-// One client's connection to the server: who it is, which calls it has, and whether it still lives.
+// A client's connection to the server: its identity, its calls, and its liveness.
 import type { ServerHttp2Session } from "node:http2";
 import { constants } from "node:http2";
 import type { Socket } from "node:net";
@@ -31,7 +31,7 @@ export const normalAddress = (address: string): string => {
 
 const certificateOf = (socket: TLSSocket): PeerCertificate | undefined => {
   const certificate = socket.getPeerCertificate();
-  // An empty object means none; one without a subject can name nobody.
+  // An empty object means no certificate; one without a subject names no peer.
   if (certificate.raw === undefined || Object.keys(certificate.subject ?? {}).length === 0) return undefined;
   return {
     authorized: socket.authorized,
@@ -46,14 +46,14 @@ const certificateOf = (socket: TLSSocket): PeerCertificate | undefined => {
 export const connectionKey = (socket: Socket): string =>
   `${socket.remoteAddress}|${socket.remotePort}|${socket.localAddress}|${socket.localPort}`;
 
-/** What a connection is made with. */
+/** Dependencies of a connection. */
 export interface ConnectionDeps {
   readonly limits: ServerLimits;
   /** Steady time. */
   readonly nowMs: number;
-  /** Where it counts. */
+  /** The table that counts it. */
   readonly table: ConnectionTable<Connection>;
-  /** Where the work that it causes for nothing counts; undefined where callers prove nothing to anybody. */
+  /** Counts its wasted work; undefined where callers prove nothing. */
   readonly load: UnprovenLoad | undefined;
   readonly readScheduler: ReadScheduler;
 }
@@ -68,9 +68,9 @@ export class Connection implements KeptConnection {
   readonly places: ConnectionPlaces;
   readonly flood: FloodGauge;
   readonly address: string;
-  /** What limits per address count: an IPv4 address, or the /64 of an IPv6 one. */
+  /** The place for limits per address: an IPv4 address, or the /64 of an IPv6 one. */
   readonly network: string;
-  /** Tells this connection's sockets, raw and TLS, from all others. */
+  /** Identifies this connection's sockets, both raw and TLS. */
   readonly key: string;
   /** Steady time. */
   readonly openedAtMs: number;
@@ -116,7 +116,7 @@ export class Connection implements KeptConnection {
     };
   }
 
-  /** The HTTP/2 session that came up on the socket. */
+  /** Attaches the HTTP/2 session of the socket. */
   attach(session: ServerHttp2Session): void {
     this.#session = session;
     const { socket } = session;
@@ -137,12 +137,12 @@ export class Connection implements KeptConnection {
     this.lane.isProven = standing !== "unproven";
   }
 
-  /** Whether its client has proven who it is, or nobody asks for that here. */
+  /** Whether its client is proven, or the server asks for no proof. */
   get isProven(): boolean {
     return this.lane.isProven;
   }
 
-  /** Whether its client was told to go: calls that come now are not begun. */
+  /** Whether its client got GOAWAY: new calls do not begin. */
   get isRetired(): boolean {
     return this.#isRetired;
   }
@@ -156,7 +156,7 @@ export class Connection implements KeptConnection {
     return this.#peer;
   }
 
-  /** Looks after the connection and its calls; called every second. */
+  /** Checks the connection and its calls; called every second. */
   check(nowMs: number): void {
     for (const call of this.calls) call.checkProgress(nowMs);
     if (this.#isOver(nowMs)) return this.destroy();
@@ -169,7 +169,7 @@ export class Connection implements KeptConnection {
       this.#seenBytes = bytesRead;
       this.#heardAtMs = nowMs;
     }
-    // Only an answer counts once a ping is out: the trickle of a header that never ends must not look alive.
+    // After a ping only an answer counts: the trickle of an endless header must not look alive.
     if (this.#pingedAtMs !== undefined) {
       if (nowMs - this.#pingedAtMs > this.#limits.keepaliveTimeoutMs) this.destroy();
     } else if (nowMs - this.#heardAtMs > this.#limits.keepaliveMs) {
@@ -177,20 +177,23 @@ export class Connection implements KeptConnection {
     }
   }
 
-  /** A call was refused on it, by its headers, of so many bytes, or later, by what it brought. A client that proves nothing is told to go after some of them. */
+  /** Counts a call refused by its headers, or later by its body. Several close an unproven connection. */
   refused(headersBytes: number): void {
     if (this.isProven) return;
     if (this.#charge(REFUSAL_LOAD_BYTES + headersBytes)) this.destroy(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     else if (++this.#refusals === REFUSALS_PER_CONNECTION) this.#retire();
   }
 
-  /** Whether its client floods it. While it drains nobody can say: calls that were on their way are refused unseen, with all they bring. */
+  /**
+   * Whether its client floods it. A draining connection cannot be judged: calls on their way are refused
+   * unseen, with all their bytes.
+   */
   isFlooded(nowMs: number): boolean {
     if (this.#isDraining) return false;
     const { bytesRead, bytesWritten } = this.#socket;
     let excessBytes = this.flood.excessBytes({ readBytes: bytesRead, writtenBytes: bytesWritten }, nowMs);
     if (!this.isProven && this.#charge(this.flood.newBytes)) return true;
-    // What waits to be taken, behind a busy disk, is no flood; there is much of it seldom enough to be counted only then.
+    // Bytes that wait behind a busy disk are no flood; they are summed only in the rare excess.
     if (excessBytes > 0) excessBytes -= this.places.unreadBytes;
     if (excessBytes > 0) for (const call of this.calls) excessBytes -= call.unreadBytes;
     return excessBytes > 0;
@@ -201,7 +204,7 @@ export class Connection implements KeptConnection {
     this.#readScheduler.took(this.lane, bytes);
   }
 
-  /** What the client may send before it hears of a call's end, and what has come and is dropped with its stream, is no flood. */
+  /** Expects bytes that arrive after a call's end, or are dropped with its stream: they are no flood. */
   expectLate(call: ServerCall): void {
     this.flood.took(this.#limits.streamWindowBytes + call.unreadBytes);
   }
@@ -213,9 +216,9 @@ export class Connection implements KeptConnection {
     else if (!this.#session.closed) this.#session.close();
   }
 
-  /** Closes without waiting for anything; calls in progress are cancelled. */
+  /** Closes at once and cancels the calls in progress. */
   destroy(code: number = constants.NGHTTP2_NO_ERROR): void {
-    // Until then the loop would read it once more.
+    // Otherwise the loop would read it once more.
     this.lane.pause();
     outsideReading(() => {
       this.#session?.destroy(undefined, code);
@@ -223,7 +226,7 @@ export class Connection implements KeptConnection {
     });
   }
 
-  /** True when nothing more is to be waited for: it was told to go, or has had no call for too long and has proven nothing. */
+  /** True when the connection may close: after GOAWAY, or unproven and idle for too long. */
   #isOver(nowMs: number): boolean {
     if (this.calls.size > 0) this.#usedAtMs = nowMs;
     if (!this.isProven && nowMs - this.#usedAtMs > this.#limits.unprovenIdleMs) this.#retire();
@@ -231,14 +234,14 @@ export class Connection implements KeptConnection {
     return this.#endsAtMs !== undefined && nowMs >= this.#endsAtMs;
   }
 
-  /** Tells the client to go, and closes soon, whatever it does. */
+  /** Sends GOAWAY, and soon closes in any case. */
   #retire(): void {
     if (this.#isRetired) return;
     this.#isRetired = true;
     outsideReading(() => this.drain());
   }
 
-  /** Counts work for nothing; true when its network has had too much of it and this client has a part in that. */
+  /** Counts wasted work; true when its network is over budget and this client has a part in that. */
   #charge(bytes: number): boolean {
     if (this.#load === undefined || bytes === 0) return false;
     this.#loadBytes += bytes;
@@ -255,7 +258,7 @@ export class Connection implements KeptConnection {
   }
 }
 
-/** Two may have a connection wait, for its calls and for what it brings: it is read again when neither does. */
+/** Calls and reading may each pause a connection: it is read again when neither does. */
 function laneOf(reading: SocketReading, isProven: boolean): CallLane & ReadLane {
   let holds = 0;
   const hold = (): void => {

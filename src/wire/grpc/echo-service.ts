@@ -1,4 +1,4 @@
-// The service that the room's tests speak: it answers, streams, waits and fails as its requests ask.
+// The service of this room's tests: it answers, streams, waits and fails on request.
 import { setTimeout as delay } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import type {
@@ -21,7 +21,9 @@ const answer = (request: EchoRequest, context: CallContext): Reply => {
   return { text: request.text, count: request.count, metadata, data: request.data };
 };
 
-/** Sends back the x- headers as headers and the same as trailers, waits delayMs, then fails with failCode unless it is 0. */
+/**
+ * Returns the x- headers as headers and as trailers, waits delayMs, then fails with failCode unless it is 0.
+ */
 const obey = async (request: EchoRequest, context: CallContext): Promise<void> => {
   for (const [name, value] of context.metadata.entries()) {
     if (!name.startsWith("x-")) continue;
@@ -38,7 +40,7 @@ const obey = async (request: EchoRequest, context: CallContext): Promise<void> =
   }
 };
 
-/** Makes the handlers; nothing is shared between two of them. */
+/** Makes the handlers; two sets share no state. */
 export const echoHandlers = (): ServiceHandlers<typeof EchoService> & {
   unary: UnaryHandler<typeof EchoRequestSchema, typeof EchoResponseSchema>;
 } => ({

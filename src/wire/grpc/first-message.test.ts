@@ -1,4 +1,4 @@
-// Tests of the bound on what a client's stream begins with: both sides of it, and a stream of reflection that asks nothing.
+// The bound on a stream's first message: both sides of it, and a reflection stream without a question.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

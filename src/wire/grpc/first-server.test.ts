@@ -13,9 +13,9 @@ const TIMEOUT = { timeout: 20_000 };
 interface Served {
   readonly server: GrpcServer;
   readonly address: string;
-  /** Unary calls that came. */
+  /** Received unary calls. */
   calls: number;
-  /** What they are answered with; undefined for the echo. */
+  /** The status of its answers; undefined for the echo. */
   refuse: Code | undefined;
 }
 
@@ -36,7 +36,7 @@ const serve = async (t: TestContext, port = 0): Promise<Served> => {
   return Object.assign(served, { address: `127.0.0.1:${bound.port}` });
 };
 
-/** A port that takes connections and never says a word, as a stopped process does. */
+/** A port that accepts connections and stays silent, like a stopped process. */
 const silent = async (t: TestContext): Promise<string> => {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -66,7 +66,7 @@ const isAway = ({ code }: StatusError): boolean =>
 test("a silent server does not keep calls from the next one", TIMEOUT, async (t) => {
   const second = await serve(t);
   const { client } = open(t, [await silent(t), second.address]);
-  // Well below the time that a connection may take.
+  // Well below the time limit of a connection.
   assert.equal((await client.unary({ text: "a" }, { timeoutMs: 8_000 })).text, "a");
 });
 

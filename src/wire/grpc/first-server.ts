@@ -1,21 +1,21 @@
-// Finds the first of several addresses that answers, without waiting long for one that is silent.
+// Finds the first of several addresses that answers, with a short wait for silent ones.
 import { Code, StatusError } from "#wire/framing/status.ts";
 import { Transport, type TransportDeps } from "./transport.ts";
 
-/** A server that has not answered for this long gets company; whichever answers first is taken. */
+/** After this silence the next server is tried in parallel; the first answer wins. */
 const HEAD_START_MS = 1_000;
 
 /** How the addresses are tried. */
 export interface Search {
   readonly addresses: readonly string[];
-  /** Index of the address that is tried first; the others follow in their order, round to the one before it. */
+  /** Index of the first address to try; the others follow in order, round to the one before it. */
   readonly from: number;
   readonly deps: TransportDeps;
-  /** Told how to give the search up. */
+  /** Receives the function that gives the search up. */
   readonly started: (giveUp: () => void) => void;
 }
 
-/** Connects to the first address that answers, and tells its index. Rejects with the last UNAVAILABLE when none does. */
+/** Connects to the first address that answers; returns its index. Rejects with the last UNAVAILABLE. */
 export function connectFirst(
   search: Search,
 ): Promise<{ readonly transport: Transport; readonly at: number }> {

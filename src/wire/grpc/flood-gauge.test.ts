@@ -1,4 +1,4 @@
-// What is a flood and what is not: what calls take never counts, what else comes may be a little.
+// Floods and honest traffic: bytes that calls take never count, and a few others are allowed.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

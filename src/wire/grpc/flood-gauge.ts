@@ -1,4 +1,4 @@
-// Whether a client floods its connection: with frames that reach no call, such as headers that are too large to be read.
+// Detects connections flooded with frames that reach no call, such as headers too large to be read.
 import {
   FLOOD_BURST_BYTES,
   FLOOD_BYTES_PER_SECOND,
@@ -7,28 +7,28 @@ import {
   WRITTEN_PER_UPDATE_BYTE,
 } from "#wire/framing/limits.ts";
 
-/** What a name or a value takes on the wire beside its characters. */
+/** Bytes of a name or value on the wire besides its characters. */
 const TEXT_COST_BYTES = 2;
 
-/** What went over a connection so far. */
+/** Traffic of a connection so far. */
 export interface Traffic {
   readonly readBytes: number;
   readonly writtenBytes: number;
 }
 
 /**
- * Measures what a connection sends against what its calls took of it. The difference is windows, pings and the frames' own heads: little,
- * of anybody who means to be served. What else may be there costs the server its time before it hears of it: nghttp2 unpacks whatever it
- * is given, and tells nobody of headers above the limit.
+ * Compares the bytes of a connection with those that its calls took. For honest clients the difference is
+ * small: windows, pings and frame headers. Anything else costs the server time unseen: nghttp2 unpacks all
+ * frames, and reports no headers above the limit.
  */
 export class FloodGauge {
   #takenBytes = 0;
   #unusedBytes = 0;
   #readBytes = 0;
-  /** The highest count of bytes that no call took, so far and at the last look. */
+  /** The highest count of bytes outside calls, so far and at the last check. */
   #seenBytes = 0;
   #newBytes = 0;
-  /** Bytes above what is allowed; below zero those that may still come late. */
+  /** Bytes above the allowance; below zero those that may still arrive late. */
   #levelBytes = 0;
   #checkedAtMs: number;
 
@@ -36,17 +36,19 @@ export class FloodGauge {
     this.#checkedAtMs = nowMs;
   }
 
-  /** Counts bytes that a call took, or that may be on their way to one that takes no more: those are expected for as long as nothing comes. */
+  /**
+   * Counts bytes that a call took, or that may be on their way to an ended one and stay expected meanwhile.
+   */
   took(bytes: number): void {
     this.#takenBytes += bytes;
   }
 
-  /** Bytes that no call took and that came between the last two looks. */
+  /** Bytes outside calls between the last two checks. */
   get newBytes(): number {
     return this.#newBytes;
   }
 
-  /** How far the connection is above what is allowed; zero or less where it is not. `nowMs` is steady. */
+  /** Bytes of the connection above its allowance; zero or less within it. `nowMs` is steady. */
   excessBytes({ readBytes, writtenBytes }: Traffic, nowMs: number): number {
     const unusedBytes = readBytes - this.#takenBytes - writtenBytes / WRITTEN_PER_UPDATE_BYTE;
     const allowedBytes = ((nowMs - this.#checkedAtMs) / 1_000) * FLOOD_BYTES_PER_SECOND;
@@ -55,7 +57,7 @@ export class FloodGauge {
     this.#seenBytes = Math.max(this.#seenBytes, unusedBytes);
     this.#checkedAtMs = nowMs;
     this.#unusedBytes = unusedBytes;
-    // A network that stands still keeps what is on its way.
+    // A stalled network keeps the bytes on their way.
     const forgottenBytes = readBytes === this.#readBytes ? 0 : allowedBytes;
     this.#readBytes = readBytes;
     this.#levelBytes =
@@ -66,7 +68,7 @@ export class FloodGauge {
   }
 }
 
-/** What a call's headers took on the wire, or a little more. */
+/** Approximate bytes of a call's headers on the wire, rounded up. */
 export function headerBytes(raw: readonly string[]): number {
   let bytes = FRAME_COST_BYTES;
   for (const text of raw) bytes += text.length + TEXT_COST_BYTES;

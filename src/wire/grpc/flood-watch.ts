@@ -1,9 +1,9 @@
-// Ends connections that their clients flood: looks often while a flood is likely, and seldom otherwise.
+// Closes flooded connections, with frequent checks while a flood is likely.
 import { constants } from "node:http2";
 import type { Clock } from "#base/clock.ts";
 import { AFTER_FLOOD_MS, FLOOD_WATCH_MS, YOUNG_CONNECTION_MS } from "#wire/framing/limits.ts";
 
-/** What is watched of a connection. */
+/** The watched part of a connection. */
 export interface WatchedConnection {
   readonly address: string;
   /** Steady time. */
@@ -12,20 +12,20 @@ export interface WatchedConnection {
   destroy(code: number): void;
 }
 
-/** What the watch works with. */
+/** Dependencies of the watch. */
 export interface FloodWatchDeps {
   readonly clock: Clock;
   readonly connections: () => Iterable<WatchedConnection>;
-  /** Hears of each flood, for whoever runs the server. */
+  /** Receives each flood, for the server's operator. */
   readonly onFlood: (error: Error) => void;
 }
 
 /** The watch of a server. */
 export class FloodWatch {
   readonly #deps: FloodWatchDeps;
-  /** When the last connection has ceased to be young. */
+  /** When the last young connection ceases to be young. */
   #youngUntilMs = 0;
-  /** How long all connections are looked at often. */
+  /** End of the frequent checks after a flood. */
   #alarmedUntilMs = 0;
   #stop: (() => void) | undefined;
 
@@ -33,18 +33,18 @@ export class FloodWatch {
     this.#deps = deps;
   }
 
-  /** A connection has come: most floods begin with one. */
+  /** Notes a new connection: most floods begin with one. */
   opened(): void {
     this.#youngUntilMs = this.#deps.clock.steadyMs() + YOUNG_CONNECTION_MS;
     this.#lookOften();
   }
 
-  /** Looks at all connections. */
+  /** Checks all connections. */
   look(): void {
     this.#lookAt(0);
   }
 
-  /** Looks no more until a connection comes. */
+  /** Stops checking until a connection comes. */
   close(): void {
     this.#stop?.();
     this.#stop = undefined;

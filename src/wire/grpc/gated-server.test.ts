@@ -1,4 +1,4 @@
-// A server with a gate: what callers who have proven nothing can take of it, and what stays for the others.
+// A server with a gate: the share of unproven callers, and the reserves of others.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -15,7 +15,7 @@ import { echoHandlers } from "./echo-service.ts";
 import { PATH, TIMEOUT, until } from "./hostile-lab.ts";
 import { GrpcServer } from "./server.ts";
 
-/** Whoever gives a name is that user; who asks to be nobody is let in as such; everybody else is refused. */
+/** A call with x-user is that user's, one with x-nobody is unproven, and others are refused. */
 const GATE: CallGate = {
   judge: ({ metadata, peer }) => {
     const party = metadata.get("x-user");
@@ -31,7 +31,7 @@ interface Lab {
   readonly server: GrpcServer;
   readonly port: number;
   raw(address?: string): Promise<RawHttp2>;
-  /** Calls as a user, and gives the answer's text. */
+  /** Calls as a user, and returns the answer's text. */
   asUser(user: string): Promise<string>;
 }
 
@@ -120,7 +120,7 @@ test(
   async (t) => {
     const lab = await setUp(t);
     const raw = await lab.raw();
-    // Fields that no message has, more than are read.
+    // Unknown fields, more than the limit.
     const tooMany = frame(Buffer.alloc(200, Buffer.from([0x78, 0])), false);
     for (let i = 0; i < REFUSALS_PER_CONNECTION; i++) {
       assert.equal(raw.frames.some(isGoaway), false);
@@ -178,7 +178,7 @@ test(
     await greedy.frame(answerTo(31));
     const other = await lab.raw("127.0.0.3");
     for (let i = 0; i < 8; i++) await begin(other, i * 2 + 1, NOBODY);
-    // The three oldest of the network that has most give way.
+    // The three oldest of the network with most calls give way.
     for (const id of [1, 3, 5]) assert.notEqual(await greedy.frame(answerTo(id)), undefined);
     await delay(20);
     assert.equal(
@@ -285,7 +285,7 @@ test("large requests of one user wait for that user's own share, and others' pas
     { timeoutMs: 10_000, metadata: { "x-user": "alice" } },
   );
   assert.equal(data.length, 190_000);
-  // What waited goes on as the one before ends.
+  // Each end lets a waiting call continue.
   for (const id of [1, 3, 5]) await send(id, 200_000, body.length);
   for (const id of [1, 3, 5]) {
     const answer = await greedy.frame(answerTo(id));

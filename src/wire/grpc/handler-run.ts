@@ -9,17 +9,17 @@ import { type AnyHandler, isStreaming, type ServedMethod } from "./served-method
 import type { ServerReply } from "./server-reply.ts";
 import { SlicedSendQueue } from "./sliced.ts";
 
-/** What the handlers of a server share. */
+/** Shared by the handlers of a server. */
 export interface HandlerRunDeps {
   readonly limits: ServerLimits;
   readonly interceptors: readonly ServerInterceptor[];
-  /** Turns what was thrown into a status, and reports what nobody expected. */
+  /** Turns an error into a status, and reports unexpected ones. */
   readonly toStatus: (error: unknown, call: Pick<CallContext, "method" | "peer">) => StatusError;
 }
 
 /** The call on whose behalf a handler runs. */
 export interface RunningCall extends CallContext {
-  /** What ended it from outside: the handler's own outcome no longer counts. */
+  /** The reason of a cancellation from outside: the handler's own outcome then no longer counts. */
   readonly cancelled: StatusError | undefined;
 }
 
@@ -29,7 +29,7 @@ export class HandlerRun {
   readonly #call: RunningCall;
   readonly #served: ServedMethod;
   readonly #reply: ServerReply;
-  /** What the handler of a call with one reply returned. */
+  /** The handler's result in a call with one reply. */
   result: unknown;
 
   constructor(deps: HandlerRunDeps, call: RunningCall, served: ServedMethod, reply: ServerReply) {
@@ -39,12 +39,12 @@ export class HandlerRun {
     this.#reply = reply;
   }
 
-  /** Begins. Throws or rejects with what the interceptors and the handler did. */
+  /** Begins. Throws or rejects with the error of the interceptors or the handler. */
   start(input: unknown): MaybePromise<void> {
     return this.#deps.interceptors.length === 0 ? this.#invoke(input) : this.#intercept(0, input);
   }
 
-  /** Runs the interceptors from one on, then the handler; what fails does so with the status that the call would end in. */
+  /** Runs the interceptors from `at` on, then the handler; errors arrive as the status of the call. */
   #intercept(at: number, input: unknown): MaybePromise<void> {
     const interceptor = this.#deps.interceptors[at];
     try {
@@ -58,7 +58,7 @@ export class HandlerRun {
     }
   }
 
-  /** A handler may return as if nothing had happened although the call was ended meanwhile. */
+  /** A handler may return normally although the call was ended meanwhile. */
   #invokeLive(input: unknown): MaybePromise<void> {
     const outcome = this.#invoke(input);
     if (outcome instanceof Promise) return outcome.then(() => this.#throwIfCancelled());

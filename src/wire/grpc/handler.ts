@@ -1,4 +1,4 @@
-// What a service's code looks like: the shape of each kind of handler, and of the code around them.
+// Types of a service's code: each kind of handler, and interceptors.
 import type {
   DescMessage,
   DescMethod,
@@ -21,12 +21,14 @@ export type UnaryHandler<I extends DescMessage, O extends DescMessage> = (
   context: CallContext,
 ) => MaybePromise<MessageInitShape<O> | EncodedReply>;
 
-/** A handler that waits for nothing: what runs around it then costs less. */
+/** A synchronous handler, with less overhead around it. */
 export interface InstantHandler<I extends DescMessage, O extends DescMessage> {
   readonly instant: (request: MessageShape<I>, context: CallContext) => MessageInitShape<O> | EncodedReply;
 }
 
-/** A handler whose replies may be megabytes: of one connection a few are made at a time, the next when the client has taken one. */
+/**
+ * A handler with replies of megabytes: each connection makes a few at a time, and the next once one is taken.
+ */
 export interface BulkyHandler<I extends DescMessage, O extends DescMessage> {
   readonly bulky: UnaryHandler<I, O>;
 }
@@ -64,7 +66,8 @@ export type ServiceHandlers<S extends DescService> = {
 };
 
 /**
- * Code around every call, the first of the list outermost. It runs when the headers have come; `next` runs the rest and
- * the handler, and rejects with the StatusError that the call would end in. What the interceptor throws instead is the answer.
+ * Code around every call, the first of the list outermost. It runs when the headers have come. `next` runs
+ * the rest and the handler, and rejects with the call's StatusError. Another error of the interceptor
+ * replaces the answer.
  */
 export type ServerInterceptor = (context: CallContext, next: () => MaybePromise<void>) => MaybePromise<void>;

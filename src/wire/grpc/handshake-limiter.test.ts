@@ -1,4 +1,4 @@
-// Tests of how often connections may come.
+// Limits on the rate of new connections.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

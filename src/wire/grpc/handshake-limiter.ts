@@ -1,4 +1,4 @@
-// How often connections may come: counted before TLS, since a handshake costs the server more than its client.
+// Limits the rate of new connections before TLS, since a handshake costs the server more than its client.
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
@@ -14,10 +14,10 @@ import {
   PROVEN_NETWORKS_KEPT,
 } from "#wire/framing/limits.ts";
 
-/** The parts of the wider budgets that are left to others: to networks that come seldom, and to those that have proven something. */
+/** The part of the wider budgets reserved for networks that connect seldom or are proven. */
 const KEPT_FROM_BUSY = 0.5;
 const KEPT_FROM_NEW = 0.1;
-/** A network with this part of its own budget left comes seldom. */
+/** A network with this part of its own budget left connects seldom. */
 const SELDOM = 0.98;
 const ALL = "";
 
@@ -27,7 +27,7 @@ export class HandshakeLimiter {
   readonly #ofNetwork: TokenBuckets;
   readonly #ofSite: TokenBuckets;
   readonly #ofAll: TokenBuckets;
-  /** Networks from which somebody has proven something lately. */
+  /** Networks with a recently proven caller. */
   readonly #proven: LRUCache<string, true>;
 
   constructor(clock: Clock, isEncrypted: boolean) {
@@ -42,7 +42,7 @@ export class HandshakeLimiter {
     });
   }
 
-  /** Whether a connection may begin; it counts as begun. */
+  /** Whether a connection may begin; if so, it counts as begun. */
   mayBegin({ address, network }: { readonly address: string; readonly network: string }): boolean {
     const isProven = this.isProven(network);
     const cost = this.#costs * (isProven ? PROVEN_HANDSHAKE_COST : 1);
@@ -55,12 +55,12 @@ export class HandshakeLimiter {
     );
   }
 
-  /** Whether somebody there has proven something lately. */
+  /** Whether the network has a recently proven caller. */
   isProven(network: string): boolean {
     return this.#proven.has(network);
   }
 
-  /** Somebody there has proven something. */
+  /** Records a proven caller of the network. */
   proved(network: string): void {
     this.#proven.set(network, true);
   }

@@ -1,4 +1,4 @@
-// The health service: says which services serve, when asked and whenever it changes.
+// The health service: reports which services serve, on request and at every change.
 
 import {
   Health,
@@ -10,7 +10,7 @@ import { Code, StatusError } from "#wire/framing/status.ts";
 import type { CallContext, ServiceHandlers } from "./handler.ts";
 import type { GrpcServer } from "./server.ts";
 
-/** Watchers at the same time, and how they are shared among networks or users; one more is refused. */
+/** Concurrent watchers and their shares by network or user; one more is refused. */
 const WATCHERS = { total: 100, perParty: 20, spare: 20, modest: 2 };
 
 type Reply = { status: ServingStatus };
@@ -22,13 +22,13 @@ export class HealthService {
   readonly #places = new SharedBudget(WATCHERS);
   #isEnding = false;
 
-  /** Says whether a service serves; all its watchers hear of a change. */
+  /** Sets whether a service serves, and notifies its watchers. */
   setServing(service: string, isServing: boolean): void {
     this.#serving.set(service, isServing);
     for (const wake of this.#watchers) wake();
   }
 
-  /** Adds the service to a server, whose draining ends every watch: a watch lasts as long as its client, and a stop should not. */
+  /** Adds the service to a server. Draining ends every watch, which otherwise lasts as long as its client. */
   addTo(server: GrpcServer): void {
     server.addService(Health, this.handlers, { otherRequests: SMALL_REQUEST });
     server.onDrain(() => {
@@ -37,7 +37,7 @@ export class HealthService {
     });
   }
 
-  /** The handlers, for those who add the service themselves. */
+  /** The handlers, for callers that add the service themselves. */
   readonly handlers: ServiceHandlers<typeof Health> = {
     check: (request) => {
       const status = this.#statusOf(request.service);

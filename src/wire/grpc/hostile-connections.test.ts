@@ -1,4 +1,4 @@
-// Hostile connections: floods, resets, silence and crowds end in a closed connection, and other clients go on.
+// Hostile connections: floods, resets, silence and crowds lead to a close, and other clients are served.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:http2";
@@ -230,7 +230,7 @@ test("uploads that wait for a slow disk, and then are refused, are no flood", TI
       "content-type": "application/grpc",
     });
     stream.on("error", () => undefined);
-    // One message that is as large as the window, and more than that behind it.
+    // A message as large as the window, and more than that behind it.
     for (let i = 0; i < 4; i++) stream.write(message(MIB - 100));
     const [headers] = (await once(stream, "response")) as [Record<string, string>];
     stream.close();
@@ -249,7 +249,7 @@ test(
   TIMEOUT,
   async (t) => {
     const errors: unknown[] = [];
-    // One that hurries only at its looks: the grace time of the end is a promise.
+    // Only the interval timers are hurried: the grace time of the end is a promise.
     const clock = { ...systemClock, every: hurriedClock(10).every };
     const server = new GrpcServer({ clock, onError: ({ error }) => errors.push(error) });
     server.addService(EchoService, echoHandlers());

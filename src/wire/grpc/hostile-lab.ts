@@ -1,4 +1,4 @@
-// What the tests of hostile clients share: a server, bare HTTP/2 streams to it, and an honest client beside them.
+// Shared by the tests of hostile clients: a server, bare HTTP/2 streams, and an honest client beside them.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
@@ -15,16 +15,16 @@ import { GrpcServer } from "./server.ts";
 
 /** Every test has a time limit. */
 export const TIMEOUT = { timeout: 30_000 };
-/** The service, before the names of its methods. */
+/** The path of the service, before its method names. */
 export const PATH = "/grove.test.v1.EchoService/";
 export const MIB = 1_048_576;
 
-/** A server and ways to it. */
+/** A server and its clients. */
 export interface Lab {
   readonly server: GrpcServer;
   readonly port: number;
   readonly session: ClientHttp2Session;
-  /** Fails unless an honest client on a connection of its own is answered. */
+  /** Fails unless an honest client on its own connection gets an answer. */
   othersGoOn(): Promise<void>;
 }
 
@@ -75,7 +75,7 @@ export const open = (lab: Lab, method: string, headers: Record<string, string> =
   return stream;
 };
 
-/** What came back on a stream. */
+/** The answer on a stream. */
 export interface Answer {
   readonly httpStatus: number | undefined;
   readonly grpcStatus: number | undefined;
@@ -110,11 +110,11 @@ export const send = (stream: ClientHttp2Stream, bytes: Uint8Array): Promise<Answ
   return answer;
 };
 
-/** A request with so many bytes of data, as it is on the wire. */
+/** A request with a number of data bytes, in wire form. */
 export const message = (dataBytes: number): Buffer =>
   frame(toBinary(EchoRequestSchema, create(EchoRequestSchema, { data: new Uint8Array(dataBytes) })), false);
 
-/** A message whose length on the wire, without the five bytes before it, is exactly this. */
+/** A message with exactly this length on the wire, without its five header bytes. */
 export const messageOf = (bodyBytes: number): Buffer => {
   for (let dataBytes = bodyBytes - 12; ; dataBytes++) {
     const framed = message(dataBytes);
@@ -123,7 +123,7 @@ export const messageOf = (bodyBytes: number): Buffer => {
   }
 };
 
-/** Waits until something holds. */
+/** Waits until the condition holds. */
 export const until = async (holds: () => boolean): Promise<void> => {
   while (!holds()) await delay(5);
 };

@@ -1,4 +1,4 @@
-// Hostile messages: each gets the right status, memory stays bounded, and other clients go on.
+// Hostile messages: each gets the right status, memory stays bounded, and other clients are served.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -79,7 +79,7 @@ test("a gzip bomb is RESOURCE_EXHAUSTED, alone and a thousand in one stream", TI
 
 test("sixty gzip bombs at once are unfolded a few at a time", TIMEOUT, async (t) => {
   const lab = await setUp(t);
-  // One that says its size is refused unread; these say that they are small.
+  // A body that declares its size is refused unread; these declare a small one.
   const packed = gzipSync(Buffer.alloc(64 * MIB));
   packed.writeUInt32LE(1, packed.length - 4);
   const bomb = frame(packed, true);
@@ -106,7 +106,7 @@ test(
       headers: Record<string, string> = {},
     ): Promise<number | undefined> => (await send(open(lab, "Unary", headers), bytes)).grpcStatus;
     assert.equal(await statusOf(broken, { "grpc-encoding": "gzip" }), Code.INVALID_ARGUMENT);
-    // Here gRPC lays the status down, and the conformance suite asks for it.
+    // gRPC itself defines this status, and the conformance suite requires it.
     assert.equal(await statusOf(frame(gzipSync(message(1)), true)), Code.INTERNAL);
     assert.equal(await statusOf(message(1), { "grpc-encoding": "br" }), Code.UNIMPLEMENTED);
     assert.equal(await statusOf(Buffer.from([2, 0, 0, 0, 0])), Code.INVALID_ARGUMENT);
@@ -164,7 +164,7 @@ test(
     const lab = await setUp(t, { sendStallMs: 1_500 });
     const before = process.memoryUsage().arrayBuffers;
     const raw = await RawHttp2.connect(lab.port);
-    // Wide windows, so that nothing but the socket and our own care holds the server back.
+    // Wide windows, so that only the socket and the server's own limits hold it back.
     await raw.send(FrameType.SETTINGS, 0, 0, Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff]));
     await raw.send(FrameType.WINDOW_UPDATE, 0, 0, Buffer.from([0x7f, 0, 0, 0]));
     raw.stopReading();
@@ -186,7 +186,7 @@ test(
 test("large unary replies that nobody reads are bounded in sum", TIMEOUT, async (t) => {
   const lab = await setUp(t, { heldReplyBytes: 20 * MIB });
   const raw = await RawHttp2.connect(lab.port);
-  // A window of nothing: replies wait whole.
+  // A window of zero: replies wait whole.
   await raw.send(FrameType.SETTINGS, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]));
   const request = message(2 * MIB);
   for (let id = 1; id <= 23; id += 2) {
@@ -197,7 +197,8 @@ test("large unary replies that nobody reads are bounded in sum", TIMEOUT, async 
       await raw.send(FrameType.DATA, flags, id, request.subarray(at, end));
     }
   }
-  // Those refused end at once, without a message: headers that end the stream. Four replies fit beside a fifth request.
+  // Refused calls end at once, without a message: headers that end the stream. Four replies fit beside a
+  // fifth request.
   const refused = (): number =>
     raw.frames.filter(({ type, flags }) => type === FrameType.HEADERS && (flags & FrameFlag.END_STREAM) !== 0)
       .length;

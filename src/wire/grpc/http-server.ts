@@ -1,4 +1,4 @@
-// The HTTP/2 server below gRPC: its settings, its certificates, and what it does with sockets that speak something else.
+// The HTTP/2 server below gRPC: settings, certificates, and sockets with other protocols.
 import { constants as cryptoConstants } from "node:crypto";
 import { createSecureServer, createServer, type Http2SecureServer, type Http2Server } from "node:http2";
 import type { Socket } from "node:net";
@@ -13,16 +13,18 @@ import {
   STREAMS_PER_PLACE,
 } from "#wire/framing/limits.ts";
 
-/** Certificates of a server. Give `ca` whenever clients show certificates: without it the public roots would be trusted. */
+/**
+ * Certificates of a server. Give `ca` for client certificates: without it the public roots would be trusted.
+ */
 export interface ServerTls {
   readonly cert: string | Buffer;
   readonly key: string | Buffer;
   readonly ca?: string | Buffer | readonly (string | Buffer)[];
-  /** Asks for a client certificate without requiring one: handlers see in `peer.certificate` what came. */
+  /** Requests a client certificate without requiring one: handlers see it in `peer.certificate`. */
   readonly requestClientCertificate?: boolean;
 }
 
-/** Makes the server, which gets its sockets by "connection" events and listens nowhere itself. */
+/** Makes the server, which gets its sockets by "connection" events and listens on no port. */
 export function createHttp(
   limits: ServerLimits,
   tls: ServerTls | undefined,
@@ -60,7 +62,10 @@ export function createHttp(
   return http;
 }
 
-/** What new connections are shown. setSecureContext, unlike the constructor, trusts the public roots when `ca` is left out. */
+/**
+ * Certificates for new connections. Without `ca`, setSecureContext trusts public roots; the constructor does
+ * not.
+ */
 export function contextOf(tls: ServerTls): SecureContextOptions {
   return {
     cert: tls.cert,

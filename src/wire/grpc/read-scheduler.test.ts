@@ -1,4 +1,4 @@
-// What is read of each connection in a turn of the event loop.
+// The bytes read of each connection in a turn of the event loop.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -41,11 +41,11 @@ test("of two each is read up to half of a turn's bytes, and on in the next turn"
   assert.equal(bulky.isHeld, false);
   turns.took(bulky, 1);
   assert.equal(bulky.isHeld, true);
-  // What the reading under way still brings.
+  // Bytes of the reading under way.
   turns.took(bulky, READ_BYTES_PER_TURN);
   await nextTurn();
   assert.equal(bulky.isHeld, false);
-  // The other one was there a moment ago.
+  // The other connection was active a moment ago.
   turns.took(bulky, READ_BYTES_PER_TURN / 2);
   assert.deepEqual([bulky.isHeld, small.isHeld], [true, false]);
   await nextTurn();

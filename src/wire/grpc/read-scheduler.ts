@@ -1,31 +1,31 @@
-// How much of a connection is read in one turn of the event loop: where several bring something, each gets its part of what a turn takes.
+// Divides the bytes read in one turn of the event loop among the connections that send.
 import { READ_BYTES_PER_TURN, READ_BYTES_PER_TURN_MIN } from "#wire/framing/limits.ts";
 
-/** A connection as it is read. */
+/** A connection that is read. */
 export interface ReadLane {
-  /** What it brought in the turn of that number. */
+  /** Bytes that it brought in the turn of that number. */
   readBytes: number;
   readTurn: number;
-  /** Has it not be read. */
+  /** Pauses its reading. */
   hold(): void;
   /** Takes one `hold` back. */
   release(): void;
 }
 
 /**
- * The turns of a server. libuv reads a socket up to 32 times before it looks at the next, two megabytes, and one client may have many
- * sockets; a small call of somebody else would wait for all of them, in each of the few turns that it takes. A connection that is alone
- * is read as fast as ever.
+ * The turns of a server. libuv reads a socket up to 32 times (two megabytes) before the next socket, and one
+ * client may have many sockets. Another client's small call would wait for all of them in each of its few
+ * turns. A connection that sends alone is read at full speed.
  */
 export class ReadScheduler {
   #turn = 1;
-  /** Connections that have brought something in this turn and in the one before. */
+  /** Connections that have brought bytes in this turn and in the one before. */
   #active = 0;
   #lately = 0;
   #held: ReadLane[] = [];
   #isUnderWay = false;
 
-  /** A connection has brought so many bytes. */
+  /** Counts bytes that a connection has brought. */
   took(lane: ReadLane, bytes: number): void {
     if (lane.readTurn !== this.#turn) {
       lane.readTurn = this.#turn;
@@ -34,7 +34,7 @@ export class ReadScheduler {
     }
     const before = lane.readBytes;
     lane.readBytes += bytes;
-    // Small calls take no immediate each to be counted anew: those of several turns then count as one's.
+    // A few bytes do not schedule an immediate for the count: those of several turns then count as one's.
     if (lane.readBytes < READ_BYTES_PER_TURN_MIN) return;
     this.#expectNext();
     const others = Math.max(this.#active, this.#lately);

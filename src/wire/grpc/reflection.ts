@@ -1,4 +1,4 @@
-// The reflection service: hands out our protocol files to clients that have none.
+// The reflection service: serves our protocol files to clients without them.
 import { create, type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { type Clock, systemClock } from "#base/clock.ts";
@@ -15,10 +15,10 @@ import { SMALL_REQUEST } from "#wire/framing/limits.ts";
 import { Code } from "#wire/framing/status.ts";
 import type { GrpcServer } from "./server.ts";
 
-/** Time in which the first question of a stream must have come: nobody proves anything before it. */
+/** Time limit of a stream's first question, since the caller is unproven before it. */
 export const FIRST_QUESTION_MS = 10_000;
 
-/** The older name of the same service, which older tools still ask for. */
+/** The older name of the same service, for older tools. */
 const ALPHA_NAME = "grpc.reflection.v1alpha.ServerReflection";
 
 type Answer = ServerReflectionResponse["messageResponse"];
@@ -32,7 +32,7 @@ const notFound = (what: string): Answer => ({
   },
 });
 
-/** Everything that reflection can answer about a set of services. */
+/** The answers of reflection about a set of services. */
 class Index {
   readonly #services: readonly DescService[];
   readonly #files = new Map<string, DescFile>();
@@ -41,7 +41,7 @@ class Index {
   constructor(services: readonly DescService[]) {
     this.#services = services;
     for (const service of services) this.#addFile(service.file);
-    // No service names them, but every refusal carries them: with these a tool can show what is in it.
+    // No service names them, but every refusal carries them: tools need them to show its content.
     for (const file of [file_google_rpc_status, file_google_rpc_error_details]) this.#addFile(file);
   }
 
@@ -126,7 +126,7 @@ class Index {
   }
 }
 
-/** Requests of which the first must come in FIRST_QUESTION_MS. */
+/** Passes requests on; the first must come in FIRST_QUESTION_MS. */
 async function* startedInTime<T>(requests: AsyncIterable<T>, clock: Clock): AsyncGenerator<T> {
   const iterator = requests[Symbol.asyncIterator]();
   const limit = { clock, timeoutMs: FIRST_QUESTION_MS, what: "a question" };
@@ -135,7 +135,7 @@ async function* startedInTime<T>(requests: AsyncIterable<T>, clock: Clock): Asyn
       yield next.value;
     }
   } finally {
-    // Not awaited: it would wait for the question that does not come.
+    // Not awaited: it would wait for the missing question.
     iterator.return?.().catch(() => undefined);
   }
 }

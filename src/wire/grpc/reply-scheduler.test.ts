@@ -1,4 +1,4 @@
-// Replies of megabytes: few are made at a time, and none for a client that reads nothing.
+// Replies of megabytes: a few are made at a time, and none for a client that reads nothing.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -35,7 +35,7 @@ test(
     await until(() => made >= BULKY_CALLS_AT_ONCE);
     await delay(100);
     assert.equal(made, BULKY_CALLS_AT_ONCE);
-    // Who gives up makes room for the next; the end of the connection makes room for none.
+    // A reply given up makes room for the next; the end of the connection makes room for none.
     await raw.send(FrameType.RST_STREAM, 0, 1, Buffer.from([0, 0, 0, 8]));
     await until(() => made === BULKY_CALLS_AT_ONCE + 1);
     raw.close();

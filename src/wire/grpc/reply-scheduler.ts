@@ -1,18 +1,21 @@
-// Whose turn it is to make a large reply: a few calls of a connection at a time, so that one client's many do not hold up another's one.
+// Limits a connection's concurrent large replies, so that one client's calls do not delay another's.
 import { BULKY_CALLS_AT_ONCE } from "#wire/framing/limits.ts";
 
-/** The turns of one connection. Those who wait are bounded by the streams that it may have. */
+/** The turns of one connection; its open streams bound the waiting ones. */
 export class ReplyScheduler {
   #taken = 0;
   readonly #waiting: (() => void)[] = [];
 
-  /** Runs something now, or when those before have given their turns back; it gives its own back once, when its reply is taken or given up and nobody works on it. */
+  /**
+   * Runs a function now, or when earlier turns have ended. Its own turn ends once: when its handler is done
+   * and its reply taken or given up.
+   */
   take(run: () => void): void {
     this.#waiting.push(run);
     this.#next();
   }
 
-  /** Ends a turn. When a connection ends all its calls do, one after the other: none of them is to have its turn in between. */
+  /** Ends a turn. With its connection all calls end one after another, and none gets a turn in between. */
   give(): void {
     this.#taken--;
     if (this.#waiting.length > 0) setImmediate(() => this.#next());

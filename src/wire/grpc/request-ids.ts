@@ -1,4 +1,4 @@
-// Puts every call of a server in the scope of its request's id, and hands that id on with the calls made on its behalf.
+// Runs every call of a server in the scope of its request id, and forwards the id with outgoing calls.
 import {
   currentRequestId,
   REQUEST_ID_HEADER,
@@ -11,8 +11,8 @@ import type { ClientInterceptor } from "./channel-core.ts";
 import type { ServerInterceptor } from "./handler.ts";
 
 /**
- * Takes the id that the client sent, or makes one where it sent none that may stand in a log. What is logged, audited and called
- * during the call carries it, and so do the trailers of a call that fails. To be the outermost interceptor.
+ * Takes the client's id, or makes one where it is missing or unsafe in a log. Log lines, audit acts and calls
+ * during the call carry it, and so do the trailers of a failed call. Install it as the outermost interceptor.
  */
 export const requestIds: ServerInterceptor = (context, next) => {
   const id = requestIdFrom(context.metadata.get(REQUEST_ID_HEADER));
@@ -29,7 +29,7 @@ export const requestIds: ServerInterceptor = (context, next) => {
   });
 };
 
-/** Hands the id of the request on whose behalf a call is made on to the next server. */
+/** Forwards the current request's id to the next server. */
 export const forwardRequestId: ClientInterceptor = (call, next) => {
   const id = currentRequestId();
   if (id !== undefined) call.metadata.set(REQUEST_ID_HEADER, id);

@@ -1,25 +1,25 @@
-// A method as the server keeps it: what it is called, what it takes and gives, and who answers.
+// A method as the server keeps it: name, types and handler.
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { BULKY_CALL_COST, type ReceiveLimits } from "#wire/framing/limits.ts";
 import { SlicedField } from "#wire/framing/sliced-field.ts";
 import type { CallContext, CalledMethod } from "./call-context.ts";
 
-/** A handler of any kind, with its types forgotten. */
+/** A handler of any kind, with its types erased. */
 export type AnyHandler = (input: unknown, context: CallContext, writer?: unknown) => unknown;
 
-/** A handler in the sliced form, with its types forgotten. */
+/** A handler in the sliced form, with its types erased. */
 export interface AnySlicedHandler {
   readonly sliced: "requests" | "responses";
   readonly fieldPath: string;
   readonly handler: AnyHandler;
 }
 
-/** A handler that waits for nothing, with its types forgotten. */
+/** A synchronous handler, with its types erased. */
 export interface AnyInstantHandler {
   readonly instant: AnyHandler;
 }
 
-/** A handler of large replies, with its types forgotten. */
+/** A handler of large replies, with its types erased. */
 export interface AnyBulkyHandler {
   readonly bulky: AnyHandler;
 }
@@ -29,13 +29,13 @@ export interface ServedMethod {
   readonly called: CalledMethod;
   readonly input: DescMessage;
   readonly output: DescMessage;
-  /** Undefined when the service has not implemented it. */
+  /** Undefined when the service does not implement it. */
   readonly handler: AnyHandler | undefined;
-  /** Its calls take turns. */
+  /** True where its calls take turns. */
   readonly isBulky: boolean;
-  /** What beginning a call costs, in calls that give a small answer. */
+  /** Cost of beginning a call, in calls with a small answer. */
   readonly cost: number;
-  /** What bounds each of its request messages. */
+  /** Limits of each of its request messages. */
   readonly limits: ReceiveLimits;
   readonly slicedRequests: SlicedField<DescMessage> | undefined;
   readonly slicedResponses: SlicedField<DescMessage> | undefined;
@@ -45,7 +45,7 @@ export interface ServedMethod {
 export const isStreaming = (kind: CalledMethod["kind"], direction: "requests" | "replies"): boolean =>
   kind === "bidi_streaming" || kind === (direction === "requests" ? "client_streaming" : "server_streaming");
 
-/** Puts a method and its handler together. Throws TypeError when a sliced handler names no bytes field. */
+/** Combines a method and its handler. Throws TypeError when a sliced handler names no bytes field. */
 export const serve = (
   method: DescMethod,
   handler: AnyHandler | AnyInstantHandler | AnyBulkyHandler | AnySlicedHandler | undefined,

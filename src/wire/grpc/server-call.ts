@@ -19,7 +19,7 @@ import { type ReplyDeps, ServerReply } from "./server-reply.ts";
 import { SlicedInbox } from "./sliced.ts";
 import type { Standing } from "./standing.ts";
 
-/** What every call of a server shares. */
+/** Shared by all calls of a server. */
 export interface ServerCallDeps extends ReplyDeps, HandlerRunDeps {
   readonly unfolder: Decompressor;
   readonly places: CallPlaces;
@@ -37,7 +37,7 @@ export interface CallConnection {
   arrived(bytes: number): void;
   readonly turns: ReplyScheduler;
   expectLate(call: ServerCall): void;
-  /** A call was refused, with so many bytes of headers. */
+  /** Counts a refused call by the bytes of its headers. */
   refused(headersBytes: number): void;
 }
 
@@ -63,7 +63,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
   readonly #encoding: string;
   readonly #connection: CallConnection;
   readonly #reply: ServerReply;
-  /** A request stream's messages; undefined where there is one request. */
+  /** A request stream's messages; undefined for a single request. */
   readonly #inbox: Inbox<unknown> | undefined;
   readonly #single: SingleMessage | undefined;
   readonly #arrivals: ArrivalRate;
@@ -74,7 +74,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
   #values: Map<symbol, unknown> | undefined;
   #abort: AbortController | undefined;
   #cancelDeadline: (() => void) | undefined;
-  /** What ended the call from outside: the handler's own outcome no longer counts. */
+  /** The reason of a cancellation from outside: the handler's own outcome then no longer counts. */
   #cancelled: StatusError | undefined;
   #isRunning = false;
   #hasTurn = false;
@@ -149,17 +149,17 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     return !this.#inputEnded && !this.#isClosed;
   }
 
-  /** What ended the call from outside. */
+  /** The reason of a cancellation from outside. */
   get cancelled(): StatusError | undefined {
     return this.#cancelled;
   }
 
-  /** True when the client ended it before it was answered. */
+  /** True when the client ended it before its answer. */
   get wasGivenUp(): boolean {
     return this.#wasGivenUp;
   }
 
-  /** Bytes that have come and wait to be taken. */
+  /** Bytes that have arrived and wait for the handler. */
   get unreadBytes(): number {
     return this.#stream.readableLength;
   }
@@ -180,11 +180,11 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
       );
     }
     if (this.#inbox !== undefined) this.#begin(() => this.#run(this.#inbox));
-    // A request of no bytes may have ended while it waited for its turn: nothing tells of that again.
+    // An empty request may have ended while it waited for its turn, and no later event reports that.
     if (this.#stream.readableEnded) this.onEnd();
   }
 
-  /** The stream's next slice. */
+  /** Takes the stream's next slice. */
   onData(chunk: Buffer): void {
     this.#arrivals.arrived(chunk.length);
     this.#connection.arrived(chunk.length + FRAME_COST_BYTES);
@@ -209,7 +209,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     }
   }
 
-  /** Takes the call's place, which it has from now on. */
+  /** Takes the call's place and keeps it. */
   #begin(run: () => void): void {
     try {
       this.#deps.places.begin(this);
@@ -220,13 +220,13 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     return run();
   }
 
-  /** Has the client wait: there is no room for its request. A paused stream may be aborted long before it closes. */
+  /** Pauses the client for lack of room. A paused stream may be aborted long before it closes. */
   #pause(): void {
     this.#stream.pause();
     this.#stream.once("aborted", () => this.onClose());
   }
 
-  /** The stream is gone, well or not. */
+  /** The stream has closed, with or without an error. */
   onClose(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -239,12 +239,12 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     if (!this.#isRunning) this.#goneForGood();
   }
 
-  /** The last message is out; the status follows. */
+  /** The last message is sent; the status follows. */
   onWantTrailers(): void {
     this.#reply.sendTrailers();
   }
 
-  /** Ends the call from outside: the handler's signal aborts, and the client is told unless it is gone. */
+  /** Ends the call from outside: the handler's signal aborts, and a connected client gets the status. */
   cancel(reason: StatusError): void {
     if (this.#reply.isFinished) return;
     this.#cancelled = reason;
@@ -255,7 +255,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     this.#abort?.abort(reason);
   }
 
-  /** Looks whether bytes still move; called every second. */
+  /** Checks that bytes still move; called every second. */
   checkProgress(nowMs: number): void {
     if (this.#reply.isFinished) {
       if (this.#reply.endIfLingering(nowMs)) this.#connection.expectLate(this);
@@ -278,7 +278,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     }
   }
 
-  /** Whether a request has taken too long to arrive; the time in which it waited for room does not count. */
+  /** Whether a request has taken too long to arrive; waiting for room does not count. */
   #isOverdue(owesBytes: boolean, nowMs: number): boolean {
     const { requestMs, unprovenRequestMs } = this.#deps.limits;
     if (owesBytes) this.#arrivingMs += nowMs - this.#lookedAtMs;
@@ -314,7 +314,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     });
   }
 
-  /** A fault of the request itself: a running handler learns of it through its requests and its signal. */
+  /** Handles a fault of the request itself: a running handler gets it through its requests and its signal. */
   #breakOff(error: unknown): void {
     this.cancel(this.#deps.toStatus(error, this));
   }
@@ -336,7 +336,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     }
   }
 
-  /** The handler is done: sends its one message, if there is one, and OK. */
+  /** Handles success: sends the one message, if there is one, and OK. */
   #succeed(): void {
     if (this.#reply.isFinished || isStreaming(this.method.kind, "replies")) return this.#end(undefined);
     try {
@@ -365,13 +365,13 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     this.#end(undefined, framed);
   }
 
-  /** The handler is done: the status goes out unless one did already. */
+  /** Handles the handler's end: sends the status unless it is already sent. */
   #end(error: StatusError | undefined, framed?: Buffer): void {
     this.#countRefusal(error);
     this.#reply.finish(error, framed);
     this.#inputNoLongerMatters();
     this.#isRunning = false;
-    // Whatever the handler left running on behalf of this call has nothing to do any more.
+    // Work that the handler left running for this call must stop.
     this.#abort?.abort(this.#cancelled ?? new StatusError(Code.CANCELLED, "the call has ended"));
     if (this.#isClosed) this.#goneForGood();
   }
@@ -380,14 +380,14 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     if (error !== undefined && !this.#reply.isFinished && !this.#wasGivenUp) this.#connection.refused(0);
   }
 
-  /** The stream is closed and the handler has returned. Not before is the turn given on: to who reads nothing, or gives up, it would come for nothing. */
+  /** Passes the turn on once the stream is closed and the handler has returned: no idle client gets it. */
   #goneForGood(): void {
     if (this.#hasTurn) this.#connection.turns.give();
     this.#deps.places.leave(this, this.#hasBegun);
     this.#deps.onGone(this);
   }
 
-  /** Stops the clock, and drops what the client still sends: a reset right behind the status would reach it as an error. */
+  /** Stops the deadline and drops further input: a reset after the status would be an error to the client. */
   #inputNoLongerMatters(): void {
     this.#cancelDeadline?.();
     this.#cancelDeadline = undefined;

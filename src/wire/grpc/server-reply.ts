@@ -1,4 +1,4 @@
-// The reply to one call: headers, messages, status, and how they leave the server.
+// The reply to one call: headers, messages and status, and how they are sent.
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
@@ -17,20 +17,20 @@ import { resetStream } from "#wire/framing/reset.ts";
 import { SendQueue } from "#wire/framing/send-queue.ts";
 import { Code, StatusError, statusHeaders } from "#wire/framing/status.ts";
 
-/** What every reply of a server shares. */
+/** Shared by all replies of a server. */
 export interface ReplyDeps {
   readonly limits: ServerLimits;
   readonly clock: Clock;
-  /** Steady time of the last sweep, near enough for what is counted in seconds. */
+  /** Steady time of the last sweep, precise enough for limits in seconds. */
   sweptAtMs: number;
 }
 
-// node:http2 leaves these lists as they are, so that all replies share them.
+// node:http2 does not change these lists, so that all replies share them.
 const OK_HEADERS: readonly string[] = [":status", "200", "content-type", "application/grpc"];
 const OK_TRAILERS: OutgoingHttpHeaders = { "grpc-status": "0" };
 const WITH_TRAILERS = { waitForTrailers: true, sendDate: false };
 const TRAILERS_ONLY = { endStream: true, sendDate: false };
-/** Replies below this size are not worth compressing. */
+/** Smaller replies are not worth compressing. */
 const COMPRESS_MIN_BYTES = 256;
 
 const toObject = (raw: readonly string[]): OutgoingHttpHeaders => {
@@ -46,7 +46,7 @@ const toObject = (raw: readonly string[]): OutgoingHttpHeaders => {
   return headers;
 };
 
-/** Answers one call. It is finished once, with or without a status error; what comes later is dropped. */
+/** Answers one call. It is finished once, with or without a status error; later output is dropped. */
 export class ServerReply {
   readonly #deps: ReplyDeps;
   readonly #stream: ServerHttp2Stream;
@@ -73,7 +73,7 @@ export class ServerReply {
     this.#deps = deps;
     this.#onConnection = onConnection;
     this.#stream = stream;
-    // What came with gzip is answered with gzip.
+    // A gzip request gets a gzip answer.
     this.#usesGzip = request.encoding === "gzip" && request.acceptsGzip;
   }
 
@@ -91,7 +91,7 @@ export class ServerReply {
     return this.#isFinished;
   }
 
-  /** The way out for messages of a stream. */
+  /** The send queue for messages of a stream. */
   get outlet(): SendQueue {
     if (this.#outlet === undefined) {
       this.#outlet = new SendQueue(this.#stream, this.#deps.clock);
@@ -100,7 +100,9 @@ export class ServerReply {
     return this.#outlet;
   }
 
-  /** Encodes and frames a message, compressed where that is agreed and gains something. RESOURCE_EXHAUSTED above the limit. */
+  /**
+   * Encodes and frames a message, compressed where agreed and smaller. RESOURCE_EXHAUSTED above the limit.
+   */
   frame(desc: DescMessage, message: unknown): Buffer | Promise<Buffer> {
     const encoded = message instanceof EncodedReply ? message.bytes : undefined;
     const body =
@@ -119,7 +121,7 @@ export class ServerReply {
     return compress(body).then((compressed) => frame(compressed, true));
   }
 
-  /** Counts a large message against what the server may hold; throws RESOURCE_EXHAUSTED. One at a time. */
+  /** Counts a large message against the server's budget; throws RESOURCE_EXHAUSTED. One at a time. */
   hold(framed: Buffer): void {
     this.release();
     if (framed.length <= SMALL_MESSAGE_BYTES) return;
@@ -131,7 +133,7 @@ export class ServerReply {
     this.#heldBytes = framed.length;
   }
 
-  /** The message held is out, or given up. */
+  /** Uncounts the held message, which is sent or given up. */
   release(): void {
     this.#budget.give(this.#heldBytes);
     this.#onConnection.bytes -= this.#heldBytes;
@@ -152,21 +154,21 @@ export class ServerReply {
     stream.respond(headers, WITH_TRAILERS);
   }
 
-  /** The call was ended from outside: writers learn of it, and the client gets the status unless it is gone. */
+  /** Ends the reply from outside: writers get the error, and a connected client gets the status. */
   cancel(reason: StatusError): void {
     this.#failure ??= reason;
     this.#outlet?.fail(reason);
     this.finish(reason);
   }
 
-  /** Sends what is left to send: the one message of a unary reply, and the status, undefined for OK. */
+  /** Sends the rest: the one message of a unary reply, and the status; undefined for OK. */
   finish(error: StatusError | undefined, framed?: Buffer): void {
     if (this.#isFinished) return;
     this.#isFinished = true;
     this.#finishedAtMs = this.#deps.sweptAtMs;
     if (this.#stream.destroyed || this.#stream.closed) return;
     try {
-      // Headers of the handler's own keep their place before the status, so then the reply is not one block.
+      // The handler's own headers go before the status, so that the reply is then not one block.
       if (error !== undefined && !this.#stream.headersSent && this.#headers === undefined) {
         const headers = OK_HEADERS.concat(statusHeaders(error));
         this.#trailers?.appendTo(headers);
@@ -181,12 +183,13 @@ export class ServerReply {
       this.sendHeaders();
       this.#end(framed);
     } catch {
-      // Metadata that HTTP/2 refuses, such as two values of a header that may have one: the client must not wait for ever.
+      // HTTP/2 refuses some metadata, such as two values of a single-valued header: the client must not wait
+      // for ever.
       resetStream(this.#stream);
     }
   }
 
-  /** The last message is out; the status follows. */
+  /** The last message is sent; the status follows. */
   sendTrailers(): void {
     if (this.#stream.destroyed || this.#stream.closed) return;
     try {
@@ -196,15 +199,15 @@ export class ServerReply {
     }
   }
 
-  /** True when the client has taken nothing for longer than it may. */
+  /** True when the client has taken nothing for longer than the limit. */
   isStalled(): boolean {
     return (this.#outlet?.stalledMs ?? 0) > this.#deps.limits.sendStallMs;
   }
 
-  /** Ends the stream of a finished call by force when it does not end by itself; true when it did. */
+  /** Ends the stream of a finished call by force if necessary; true when it ended by itself. */
   endIfLingering(nowMs: number): boolean {
     const isOut = this.#stream.writableFinished;
-    // A reply that still moves may take its time; one that does not is given up, and so is a client that only sends.
+    // A reply that moves may take its time; a stalled one is given up, and so is a client that only sends.
     const idleMs = this.#outlet?.isWaiting === true ? this.#outlet.stalledMs : nowMs - this.#finishedAtMs;
     if (idleMs <= (isOut ? LINGER_MS : this.#deps.limits.sendStallMs)) return false;
     if (isOut) {
@@ -216,7 +219,7 @@ export class ServerReply {
     return true;
   }
 
-  /** Resets the stream, without waiting until the client takes what lies before. */
+  /** Resets the stream without waiting for the client to take earlier bytes. */
   abandon(): void {
     resetStream(this.#stream);
   }

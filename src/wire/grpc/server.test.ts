@@ -1,4 +1,4 @@
-// The server: what handlers and interceptors see, how calls end, and the services that come with it.
+// The server: the view of handlers and interceptors, the end of calls, and built-in services.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:http2";
@@ -138,7 +138,7 @@ test(
       code: Code.PERMISSION_DENIED,
     });
     await all(client.expand({}));
-    // By hand: our own client would end the call at the same moment as the server, and either may be first.
+    // A raw session: our own client would end the call at the same moment as the server, and either may win.
     const session = connect(`http://127.0.0.1:${port}`);
     t.after(async () => session.destroy());
     const stream = session.request({
@@ -198,7 +198,7 @@ test("the context says which method was called, by whom, and for how long", TIME
   assert.equal(first?.peer.certificate, undefined);
   assert((first?.timeoutMs ?? 0) > 4_000 && (first?.timeoutMs ?? 0) <= 5_000);
   assert.equal(second?.timeoutMs, undefined);
-  // Once the call has ended there is nothing left to do on its behalf.
+  // The call has ended, and all work for it must stop.
   assert.equal(first?.signal.aborted, false);
 });
 

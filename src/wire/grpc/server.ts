@@ -37,59 +37,59 @@ import { UnprovenLoad } from "./unproven-load.ts";
 
 const OVERLOAD_TOLD_MS = 60_000;
 
-/** Something that nobody asked for and somebody should see. */
+/** An unexpected event for the operator's attention. */
 export interface ServerErrorEvent {
-  /** "overload": connections were turned away, or closed for others; told once a minute at most. */
+  /** "overload": connections were turned away, or closed for others; reported once a minute at most. */
   readonly kind: "handler" | "connection" | "listener" | "overload";
   readonly error: unknown;
   readonly method?: CalledMethod;
   readonly peer?: Peer;
 }
 
-/** What a server is made of; without tls it speaks plain HTTP/2. */
+/** Options of a server; without tls it uses plain HTTP/2. */
 export interface GrpcServerOptions {
   readonly tls?: ServerTls;
   readonly limits?: Partial<ServerLimits>;
-  /** Judges callers by their headers; without it every caller is trusted, by the name of its network. */
+  /** Judges callers by their headers; without it every caller is trusted under the name of its network. */
   readonly gate?: CallGate;
   readonly interceptors?: readonly ServerInterceptor[];
   readonly clock?: Clock;
-  /** Hears of handlers that threw something unexpected, and of broken connections. */
+  /** Receives unexpected errors of handlers, and broken connections. */
   readonly onError?: (event: ServerErrorEvent) => void;
-  /** Translates the product's own errors; what stays undefined is answered UNKNOWN without its text. */
+  /** Translates the product's own errors; undefined is answered UNKNOWN without the error's text. */
   readonly mapError?: (error: unknown) => StatusError | undefined;
 }
 
-/** Where a server listens. Port 0 takes a free one. */
+/** Listening address of a server. Port 0 takes a free one. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** How a service is added. */
+/** Options of a service. */
 export interface ServiceOptions<S extends DescService> {
-  /** Another full name to serve it under. */
+  /** Another full name for the service. */
   readonly name?: string;
-  /** What bounds a request message of each method; the server's own limits where nothing is said. */
+  /** Limits of the request messages by method; default the server's own. */
   readonly requests?: Partial<Record<keyof S["method"], Partial<ReceiveLimits>>>;
-  /** For methods that `requests` leaves out. */
+  /** Limits for methods that `requests` leaves out. */
   readonly otherRequests?: Partial<ReceiveLimits>;
-  /** Of methods whose calls take the loop for longer than most: how many usual calls one counts as (`call-turns.ts`). */
+  /** Cost of methods that take the loop for longer than most, in usual calls (`call-scheduler.ts`). */
   readonly costs?: Partial<Record<keyof S["method"], number>>;
 }
 
-/** A gRPC server. Make it, add services, listen; drain or close it in the end. */
+/** A gRPC server. Make it, add services, listen; finally drain or close it. */
 export class GrpcServer {
   readonly #limits: ServerLimits;
-  /** What clients are judged by. */
+  /** The clock for judging clients. */
   readonly #clock: AwakeClock;
   readonly #options: GrpcServerOptions;
   readonly #http: Http2Server | Http2SecureServer;
   readonly #listeners = new Set<NetServer>();
-  /** The connections that anybody may make, and those that come to a listener for nodes alone. */
+  /** Connections to the public listeners, and those to listeners for nodes alone. */
   readonly #public: ConnectionTable<Connection>;
   readonly #control: ConnectionTable<Connection>;
-  /** Both, by what tells a connection's sockets from all others. */
+  /** Connections of both tables, by the key of their sockets. */
   readonly #connections = new Map<string, Connection>();
   readonly #methods = new Map<string, ServedMethod>();
   readonly #callDeps: ServerCallDeps;
@@ -182,8 +182,8 @@ export class GrpcServer {
   }
 
   /**
-   * Listens, and resolves to the address with the port that was taken. May be called for several addresses; on one for nodes alone
-   * every connection without a node's certificate is closed after its handshake.
+   * Listens, and resolves to the address with the port that was taken. May be called for several addresses;
+   * on one for nodes alone every connection without a node's certificate is closed after its handshake. /
    */
   async listen(address: ListenAddress, { nodesOnly = false } = {}): Promise<ListenAddress> {
     const listener = createNetServer({ noDelay: true }, (socket) => this.#accept(socket, nodesOnly));
@@ -209,24 +209,27 @@ export class GrpcServer {
     return this.#connections.size;
   }
 
-  /** Calls in progress, those included whose client is gone and whose handler still runs. */
+  /** Calls in progress, including those without a client whose handler still runs. */
   callCount(): number {
     return this.#callCount;
   }
 
-  /** Uses new certificates for every connection from now on; open ones keep theirs and drop no stream. */
+  /** Uses new certificates for every connection from now on; open ones keep theirs and lose no stream. */
   updateTls(tls: ServerTls): void {
     if (!("setSecureContext" in this.#http)) throw new TypeError("the server was made without TLS");
-    // setSecureContext, unlike the constructor, trusts the public roots when ca is left out, so all of it goes in again.
+    // setSecureContext, unlike the constructor, trusts the public roots when ca is left out, so every option
+    // is passed again.
     this.#http.setSecureContext(contextOf(tls));
   }
 
-  /** Has something done when draining begins, such as the end of calls that would otherwise last as long as their client. */
+  /** Registers a callback for the start of draining, such as one that ends calls of unlimited length. */
   onDrain(callback: () => void): void {
     this.#whenDraining.push(callback);
   }
 
-  /** Stops listening, tells clients to go elsewhere, lets running calls finish for graceMs, then closes everything. */
+  /**
+   * Stops listening, sends clients elsewhere, lets running calls finish for graceMs, then closes everything.
+   */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
     for (const listener of this.#listeners) listener.close();
@@ -283,7 +286,7 @@ export class GrpcServer {
     this.#http.emit("connection", socket);
   }
 
-  /** Whether connections of a network are taken although its callers cost too much: not all who share it need be such. */
+  /** Whether to accept connections of a network with costly callers: other clients may share it. */
   #isWelcome(limiter: HandshakeLimiter, network: string): boolean {
     return limiter.isProven(network) || !this.#load.isOver(network);
   }
@@ -364,7 +367,7 @@ export class GrpcServer {
     this.#turnedAway = 0;
   }
 
-  /** Halves or doubles the receive window of streams so that all of them together stay within their total. */
+  /** Halves or doubles the receive window of streams so that their sum stays within the total. */
   #fitWindows(receiving: number): void {
     const { streamWindowBytes, streamWindowsTotalBytes } = this.#limits;
     let windowBytes = streamWindowBytes;

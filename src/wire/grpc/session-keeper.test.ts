@@ -1,4 +1,4 @@
-// What is kept of closed sessions, and when a collection is asked for.
+// Closed sessions that are kept, and requests for a collection.
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import type { Http2Session } from "node:http2";
@@ -13,7 +13,7 @@ import { SessionKeeper, type SessionKeeperDeps } from "./session-keeper.ts";
 
 const OWNER = Symbol("owner_symbol");
 
-/** A session as Node makes them, as far as the keeper looks at it. */
+/** A fake of Node's session, as far as the keeper uses it. */
 function session(): { readonly session: Http2Session; readonly handle: Record<string | symbol, unknown> } {
   const emitter = new EventEmitter();
   const handle: Record<string | symbol, unknown> = {
@@ -97,7 +97,7 @@ test("as many as may be kept have it collected whenever it was, and none is let 
 test("V8 does collect when it is asked", async (t) => {
   const keeper = new SessionKeeper();
   t.after(() => keeper.close());
-  // The second collection lets the first sessions go.
+  // The second collection releases the first sessions.
   for (
     let closed = CLOSED_SESSIONS_KEPT;
     closed <= 100 * CLOSED_SESSIONS_KEPT;

@@ -1,4 +1,4 @@
-// Keeps what Node holds of a closed HTTP/2 session until its streams are collected: freed before one of them, it ends the process.
+// Keeps a closed HTTP/2 session until its streams are collected, since freeing it earlier crashes Node.
 
 import type { Http2Session } from "node:http2";
 import { constants, type PerformanceEntry, PerformanceObserver } from "node:perf_hooks";
@@ -11,26 +11,26 @@ import {
   COLLECTED_AT_MOST_EVERY_MS,
 } from "#wire/framing/limits.ts";
 
-/** What the keeper works with. */
+/** Dependencies of the keeper. */
 export interface SessionKeeperDeps {
   /** Milliseconds that only grow. */
   readonly nowMs: () => number;
-  /** Has the whole heap collected soon. */
+  /** Requests a collection of the whole heap. */
   readonly collect: () => void;
 }
 
 /**
- * A stream whose headers were refused (trailers in the middle, pseudo-headers in trailers) goes on holding them after its end, and Node
- * 26.10 asserts, when it frees a session, that nobody holds memory of it ("current_nghttp2_memory_"). Both are garbage at once when a
- * connection ends, in no certain order; so any client could end the process. Kept until a whole collection has taken the streams, a
- * session is the last to go.
- *
- * V8 does not know of the memory outside its heap that a session holds, so it would let thousands pile up. Where many have closed, the
- * keeper asks for the collection.
+ * A stream with refused headers (trailers in the middle, pseudo-headers in trailers) keeps them after its
+ * end. When Node 26.10 frees a session, it asserts that no memory of it is in use
+ * ("current_nghttp2_memory_"). At the end of a connection both become garbage in no certain order, so that
+ * any client could end the process. A session is therefore kept until a full collection has taken its
+ * streams.
+ * V8 does not count a session's memory outside its heap, and would let thousands pile up. The keeper requests
+ * the collection when many have closed.
  */
 export class SessionKeeper {
   readonly #deps: SessionKeeperDeps;
-  /** Those that closed since the last whole collection, and those before: one may have begun when they closed. */
+  /** Sessions closed since the last full collection, and before it: one may have begun when they closed. */
   #young = new Set<object>();
   #old: ReadonlySet<object> = new Set();
   #collectedAtMs: number;
@@ -46,19 +46,19 @@ export class SessionKeeper {
     this.#observer.observe({ entryTypes: ["gc"] });
   }
 
-  /** Sessions that are kept. */
+  /** Number of kept sessions. */
   get kept(): number {
     return this.#young.size + this.#old.size;
   }
 
-  /** Keeps a session that has just begun, from its end on. */
+  /** Watches a new session, to keep it from its end on. */
   watch(session: Http2Session): void {
     const symbol = Object.getOwnPropertySymbols(session).find(({ description }) => description === "kHandle");
     const handle: unknown = symbol === undefined ? undefined : Reflect.get(session, symbol);
     if (typeof handle === "object" && handle !== null) session.once("close", () => this.#keep(handle));
   }
 
-  /** A whole collection has ended: what was kept before the one before it began may go. */
+  /** After a full collection, releases sessions kept before the previous one began. */
   collected(): void {
     this.#old = this.#young;
     this.#young = new Set();
@@ -66,7 +66,7 @@ export class SessionKeeper {
     this.#isAsked = false;
   }
 
-  /** Ends the watching of collections. */
+  /** Stops watching collections. */
   close(): void {
     this.#observer.disconnect();
   }
@@ -95,7 +95,9 @@ function isOfAll(entry: PerformanceEntry & { readonly detail?: unknown }): boole
 const OVER = { destroyed: true };
 const nothing = (): void => undefined;
 
-/** Cuts what a handle that is over still leads to: its session, and with that the socket and all that listens to either. */
+/**
+ * Cuts the references of a closed handle: its session, and with that the socket and all listeners of both.
+ */
 function letGo(handle: object): void {
   for (const symbol of Object.getOwnPropertySymbols(handle))
     if (symbol.description === "owner_symbol") Reflect.set(handle, symbol, OVER);
@@ -105,7 +107,7 @@ function letGo(handle: object): void {
 type Collect = (how: { readonly type: "major"; readonly execution: "async" }) => Promise<void>;
 let collect: Collect | undefined;
 
-/** Node gives it to nobody who does not ask at its start. */
+/** Node exposes it only by a flag. */
 function collectSoon(): void {
   if (collect === undefined) {
     setFlagsFromString("--expose-gc");

@@ -1,4 +1,4 @@
-// The sliced form: payloads pass in slices, and every message that ordinary clients can make is understood.
+// The sliced form: payloads pass in slices, and every message of ordinary clients is understood.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";

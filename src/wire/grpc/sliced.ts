@@ -1,4 +1,4 @@
-// The streaming-bytes form: messages that end in a bytes field, whose payload passes slice by slice, never joined.
+// The streaming-bytes form: messages that end in a bytes field, whose payload passes in slices, never joined.
 import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { Deframer, WholeBodies } from "#wire/framing/frames.ts";
 import {
@@ -13,16 +13,17 @@ import type { Scan, SlicedField } from "#wire/framing/sliced-field.ts";
 import { Code, MalformedMessageError, StatusError } from "#wire/framing/status.ts";
 import type { CallContext, MaybePromise } from "./call-context.ts";
 
-/** Hands out the payload of one message. */
+/** Returns the payload of one message slice by slice. */
 export interface SlicePuller {
   /**
-   * The next slice as it came off the socket, null after the last; a promise only when none has arrived. Throws or rejects
-   * with the StatusError that ended the call. A slice is part of a larger buffer: copy what is to be kept for long.
+   * The next slice as it came off the socket, null after the last; a promise only when none has arrived.
+   * Throws or rejects with the StatusError that ended the call. A slice is part of a larger buffer: copy it
+   * to keep it for long.
    */
   read(): Buffer | null | Promise<Buffer | null>;
 }
 
-/** One message of which the payload is still on its way. */
+/** One message with its payload still arriving. */
 export interface SlicedMessage<D extends DescMessage> {
   /** The message with its bytes field empty. */
   readonly message: MessageShape<D>;
@@ -30,7 +31,7 @@ export interface SlicedMessage<D extends DescMessage> {
   readonly payload: SlicePuller;
 }
 
-/** A stream of sliced messages. Asking for the next one drops what is unread of the one before. */
+/** A stream of sliced messages. Requesting the next one drops unread bytes of the one before. */
 export interface SlicedSource<D extends DescMessage> extends AsyncIterable<SlicedMessage<D>> {
   /** The next message, null after the last; a promise only when none has arrived. */
   next(): SlicedMessage<D> | null | Promise<SlicedMessage<D> | null>;
@@ -38,15 +39,19 @@ export interface SlicedSource<D extends DescMessage> extends AsyncIterable<Slice
 
 /** Sends messages whose payload follows slice by slice. */
 export interface SlicedWriter<D extends DescMessage> {
-  /** True while a write would not have to wait: a good time to read from the disk. */
+  /** True when a write would not wait: a good time to read from the disk. */
   readonly isWritable: boolean;
-  /** For how long the peer has taken nothing although bytes wait for it; 0 when none wait. */
+  /** How long the peer has taken nothing although bytes wait for it; 0 when none wait. */
   readonly stalledMs: number;
-  /** Resolves to true once a write would not wait, to false after timeoutMs without room. Rejects when the call has ended. */
+  /**
+   * Resolves to true once a write would not wait, to false after timeoutMs. Rejects when the call has ended.
+   */
   whenWritable(timeoutMs?: number): Promise<boolean>;
-  /** Begins a message, with the bytes field left out; exactly payloadBytes of slices must follow. Await a promise before going on. */
+  /**
+   * Begins a message without its bytes field, for exactly payloadBytes of slices. Await a promise to go on.
+   */
   message(init: MessageInitShape<D>, payloadBytes: number): true | Promise<void>;
-  /** Sends the next slice, which is not copied: leave it alone afterwards. Await a promise before going on. */
+  /** Sends the next slice without a copy: do not change it afterwards. Await a promise before going on. */
   slice(buffer: Uint8Array): true | Promise<void>;
 }
 
@@ -68,7 +73,9 @@ export interface SlicedServerStream<I extends DescMessage, O extends DescMessage
   ) => Promise<void>;
 }
 
-/** Declares a client-stream method whose requests end in the bytes field `fieldPath`, such as "chunk.data". */
+/**
+ * Declares a client-stream method whose requests end in the bytes field `fieldPath`, such as "chunk.data".
+ */
 export const slicedClientStream = <I extends DescMessage, O extends DescMessage>(
   fieldPath: string,
   handler: SlicedClientStream<I, O>["handler"],
@@ -91,16 +98,16 @@ interface WaitingPart<D extends DescMessage> {
   readonly payload: Payload;
 }
 
-/** The inbox of the sliced form. Messages that do not end in the field, or are compressed, come whole with one slice. */
+/** The inbox of the sliced form. Compressed messages, and those without the field last, come as one slice. */
 export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> implements SlicedSource<D> {
   readonly #desc: D;
   readonly #field: SlicedField<D>;
   readonly #deframer: Deframer;
   readonly #wholes: WholeBodies;
   readonly #waiting: (WaitingPart<D> | WaitingBody)[] = [];
-  /** The payload that slices go into now; undefined while the beginning of a message is still looked at. */
+  /** The payload that receives slices now; undefined while the beginning of a message is scanned. */
   #filling: Payload | undefined;
-  /** The payload that the consumer reads, dropped when it asks for the next message. */
+  /** The consumer's current payload, dropped when it asks for the next message. */
   #reading: Payload | undefined;
   #mode: "prefix" | "payload" | "whole" = "prefix";
   #bodyBytes = 0;
@@ -178,7 +185,7 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
     return this.changed().then(() => this.#read(payload));
   }
 
-  /** Drops what has arrived of a payload; true when that was the rest of it. */
+  /** Drops the arrived bytes of a payload; true when they were the last. */
   #discard(payload: Payload): boolean {
     for (const slice of payload.slices) this.letGo(slice.length);
     payload.slices = [];
@@ -239,7 +246,7 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
   }
 }
 
-/** The sending half of the sliced form. It keeps count, so that a message never has more or fewer bytes than it said. */
+/** The sending half of the sliced form. It counts bytes, so that each message has its declared number. */
 export class SlicedSendQueue<D extends DescMessage> implements SlicedWriter<D> {
   readonly #field: SlicedField<D>;
   readonly #outlet: SendQueue;
@@ -291,7 +298,7 @@ export class SlicedSendQueue<D extends DescMessage> implements SlicedWriter<D> {
     return this.#outlet.write(buffer);
   }
 
-  /** Throws RangeError when the last message is not complete: the stream cannot end well then. */
+  /** Throws RangeError when the last message is incomplete, since the stream then cannot end well. */
   finish(): void {
     if (this.#leftBytes > 0)
       throw new RangeError(`${this.#leftBytes} payload bytes of the message are missing`);

@@ -1,22 +1,22 @@
-// Stops reading from a socket that an HTTP/2 session reads by itself: there is no other way to bound what it takes in at a time.
+// Pauses reading from a socket of an HTTP/2 session, the only way to bound its intake at a time.
 import type { Socket } from "node:net";
 
-/** What Node reads a socket by. */
+/** Node's handle for reading a socket. */
 interface SocketHandle {
   readStart(): number;
   readStop(): number;
 }
 
 /**
- * As long as there is something to read, libuv reads a socket up to 32 times before it looks at any other, and nghttp2 unpacks what it is
- * given at once: two megabytes of small frames. Once paused, what the current reading has brought, 64 KiB at most, is the last of it.
+ * libuv reads a ready socket up to 32 times before any other, and nghttp2 unpacks the bytes at once: two
+ * megabytes of small frames. After a pause only the current reading arrives, 64 KiB at most.
  */
 export interface SocketReading {
   pause(): void;
   resume(): void;
 }
 
-/** The reading of an accepted socket, with or without TLS on it. Does nothing once the socket is gone. */
+/** The reading of an accepted socket, with or without TLS. Does nothing once the socket is closed. */
 export function readingOf(socket: Socket): SocketReading {
   return {
     pause: () => void handleOf(socket)?.readStop(),

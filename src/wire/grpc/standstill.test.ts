@@ -1,4 +1,4 @@
-// A process that stood still ends nobody for it: uploads, connections and readers that could not be heard meanwhile go on.
+// After a standstill of the process, uploads, connections and readers that it could not hear go on.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
@@ -28,12 +28,12 @@ async function setUp(t: TestContext, clock = new ManualClock()): Promise<Lab> {
   return { clock, server, port };
 }
 
-/** What is judged after a standstill is judged in an immediate; one more turn, and its consequences have come too. */
+/** Judgements after a standstill run in an immediate; one more turn covers their effects. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Lets time pass while the server runs. */
+/** Advances time while the server runs. */
 async function passes(clock: ManualClock, ms: number): Promise<void> {
   for (let second = 0; second < ms / 1_000; second++) {
     clock.advance(1_000);
@@ -41,7 +41,7 @@ async function passes(clock: ManualClock, ms: number): Promise<void> {
   }
 }
 
-/** A connection on which the server is known to have heard everything. */
+/** A connection whose bytes the server has certainly read. */
 async function heard(raw: RawHttp2, mark: number): Promise<void> {
   await raw.send(FrameType.PING, 0, 0, Buffer.alloc(8, mark));
   await raw.frame(({ type, payload }) => type === FrameType.PING && payload[0] === mark);
@@ -112,7 +112,7 @@ test(
     await settled();
     assert.equal(server.connectionCount(), 3);
     assert.equal(server.callCount(), 1);
-    // Whoever says nothing while the server runs is ended as ever.
+    // A client that is silent while the server runs is still closed.
     clock.advance(handshakeMs);
     await silent.closed;
     clock.advance(keepaliveMs - handshakeMs);

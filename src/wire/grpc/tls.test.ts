@@ -1,4 +1,4 @@
-// TLS: certificates of both sides, asked for and not required, and new ones while streams run.
+// TLS: certificates of both sides, requested and not required, and renewal while streams run.
 import assert from "node:assert/strict";
 import { type webcrypto, X509Certificate } from "node:crypto";
 import { createSecureServer, type ServerHttp2Stream } from "node:http2";
@@ -211,7 +211,7 @@ test(
     assert.equal(shown, "server two");
     assert.equal((await lab.client({ ca: ours.pem, ...own }).unary({ text: "new" })).text, "new");
     assert.equal(lab.seen.at(-1)?.authorized, true);
-    // The authority is replaced too: what the new one did not sign is not authorized.
+    // The authority is replaced too: a certificate of the old one is not authorized.
     lab.server.updateTls({ ...serverTwo, ca: theirs.pem });
     await assert.rejects(lab.client({ ca: ours.pem, ...own }).unary({}), { code: Code.UNAUTHENTICATED });
     go.resolve();
@@ -262,7 +262,7 @@ test(
     assert.equal((await replies.next()).value?.text, "before");
     assert.equal((await client.unary({ text: "old" })).text, "old");
     channel.updateTls({ ca: ours.pem, ...two });
-    // Many at once: none may meet the connection that is on its way out.
+    // Many at once: none may use the closing connection.
     const calls = Array.from({ length: 50 }, (_, at) => client.unary({ text: `new ${at}` }));
     assert.equal((await Promise.all(calls)).length, 50);
     const shown = lab.seen.map((certificate) => certificate?.fingerprint256);
@@ -274,7 +274,7 @@ test(
     go.resolve();
     assert.equal((await replies.next()).value?.text, "after");
     assert.equal((await replies.next()).done, true);
-    // A channel that waits between attempts tries again at once with what may be right now.
+    // A channel that waits between attempts tries the new certificates at once.
     await lab.server.close();
     await assert.rejects(client.unary({}), { code: Code.UNAVAILABLE });
     channel.updateTls({ ca: ours.pem, ...one });

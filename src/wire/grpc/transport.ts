@@ -19,26 +19,26 @@ import { connectFailure } from "./connect-failure.ts";
 export interface ChannelTls {
   /** The authorities to trust; the public ones when left out. */
   readonly ca?: string | Buffer | readonly (string | Buffer)[];
-  /** A certificate of our own to show, with its key. */
+  /** A client certificate with its key. */
   readonly cert?: string | Buffer;
   readonly key?: string | Buffer;
-  /** The name that the server's certificate must have, when it is not the host in the address. */
+  /** The required name of the server's certificate, where it differs from the host in the address. */
   readonly serverName?: string;
 }
 
-/** What a connection needs of its channel. */
+/** Dependencies of a connection on its channel. */
 export interface TransportDeps {
   readonly tls: ChannelTls | undefined;
   readonly limits: ChannelLimits;
   readonly keepalive: ChannelKeepalive | undefined;
   readonly clock: Clock;
-  /** Called once when the connection can take no more calls; those in progress may go on. */
+  /** Called once when the connection takes no more calls; those in progress may go on. */
   readonly onUnusable: (transport: Transport) => void;
-  /** Called once when it is gone. */
+  /** Called once when it has closed. */
   readonly onClosed: (transport: Transport) => void;
 }
 
-/** A connection that is up. */
+/** An open connection. */
 export class Transport {
   readonly address: string;
   readonly #session: ClientHttp2Session;
@@ -62,7 +62,7 @@ export class Transport {
     this.#startKeepalive();
   }
 
-  /** Connects, and waits for the server's settings. Rejects with UNAVAILABLE. The function that `started` gets gives up. */
+  /** Connects and waits for the server's settings; `started` gets a cancel function. Throws UNAVAILABLE. */
   static connect(
     address: string,
     deps: TransportDeps,
@@ -100,7 +100,7 @@ export class Transport {
         cancel();
         session.removeListener("error", failed);
         session.removeListener("close", failed);
-        // What breaks later also closes, which is what counts.
+        // Later errors also close the session, and the close counts.
         session.on("error", () => undefined);
         session.setLocalWindowSize(SESSION_WINDOW_BYTES);
         resolve(new Transport(address, session, deps));
@@ -108,12 +108,14 @@ export class Transport {
     });
   }
 
-  /** True while new calls may go over it. */
+  /** True while new calls may use it. */
   get isUsable(): boolean {
     return this.#isUsable && !this.#session.closed && !this.#session.destroyed;
   }
 
-  /** The headers that every call of a method has here, made once: node:http2 leaves the list as it is. */
+  /**
+   * The headers of every call of a method on this connection, made once: node:http2 does not change the list.
+   */
   headersOf(method: DescMethod): readonly string[] {
     let headers = this.#headers.get(method);
     if (headers === undefined) {
@@ -140,7 +142,7 @@ export class Transport {
     return this.#session.request(headers, { endStream: false });
   }
 
-  /** Closes without waiting for anything; calls in progress fail. */
+  /** Closes at once; calls in progress fail. */
   destroy(): void {
     this.retire();
     outsideReading(() => this.#session.destroy(undefined, constants.NGHTTP2_CANCEL));
@@ -151,7 +153,7 @@ export class Transport {
     if (!this.#isUsable) return;
     this.#isUsable = false;
     this.#stopKeepalive?.();
-    // Finishes the calls that the server still answers, then closes.
+    // Lets the server finish its answers, then closes.
     if (!this.#session.closed && !this.#session.destroyed) this.#session.close();
     this.#deps.onUnusable(this);
   }
@@ -168,7 +170,7 @@ export class Transport {
   }
 
   #checkAlive(keepalive: ChannelKeepalive, nowMs: number): void {
-    // It may have ended while what had come was read.
+    // It may have ended while received bytes were read.
     if (!this.#isUsable) return;
     const bytesRead = this.#session.socket?.bytesRead ?? 0;
     if (bytesRead !== this.#seenBytes) {

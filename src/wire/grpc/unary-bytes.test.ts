@@ -1,4 +1,4 @@
-// Replies that the handler encodes or the caller decodes: the bytes are those of the message, and failures come as always.
+// Replies encoded by the handler or decoded by the caller have the same bytes and the same failures.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";

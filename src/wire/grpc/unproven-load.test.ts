@@ -1,4 +1,4 @@
-// Tests of the account of what callers who have proven nothing cause for nothing.
+// The account of wasted work by unproven callers.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

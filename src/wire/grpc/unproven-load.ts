@@ -1,13 +1,13 @@
-// What callers who have proven nothing make the server do for nothing: refusals, frames of no call, calls given up.
+// Accounts for wasted work by unproven callers: refusals, frames without a call, abandoned calls.
 import type { Clock } from "#base/clock.ts";
 import { TokenBuckets } from "#base/token-buckets.ts";
 import { UNPROVEN_LOAD_OF_ALL, UNPROVEN_LOAD_OF_NETWORK } from "#wire/framing/limits.ts";
 
 const ALL = "";
-/** While all together are over their budget, a network may use this part of its own. */
+/** While all together are over budget, a network may use this part of its own. */
 const SCARCE = 0.5;
 
-/** The account of a server, in bytes: work that moves none counts as some. */
+/** The account of a server, in bytes; work without bytes has a fixed cost. */
 export class UnprovenLoad {
   readonly #ofNetwork: TokenBuckets;
   readonly #ofAll: TokenBuckets;
@@ -17,14 +17,14 @@ export class UnprovenLoad {
     this.#ofAll = new TokenBuckets(clock, UNPROVEN_LOAD_OF_ALL);
   }
 
-  /** Counts work for a network; false when it has had more than it may. */
+  /** Counts work of a network; false when it is over its budget. */
   charge(network: string, bytes: number): boolean {
     this.#ofNetwork.charge(network, bytes);
     this.#ofAll.charge(ALL, bytes);
     return !this.isOver(network);
   }
 
-  /** True while a network is over its budget, or half over it while all together are over theirs. */
+  /** True while a network is over its budget, or over half of it while all together are over theirs. */
   isOver(network: string): boolean {
     return this.#ofNetwork.level(network) <= (this.#ofAll.level(ALL) <= 0 ? SCARCE : 0);
   }

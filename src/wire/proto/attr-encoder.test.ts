@@ -1,4 +1,4 @@
-// Tests that the fast encoder of Attr writes what the general one writes.
+// The fast encoder of Attr writes the same bytes as the general one.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";

@@ -1,20 +1,20 @@
-// Encodes an Attr several times faster than by reflection: it is the reply of every look and every change.
+// Encodes an Attr, the reply of lookups and changes, several times faster than by reflection.
 import type { Attr } from "./gen/grove/v1/common_pb.ts";
 
-/** Tags and numbers of all fields together: seventeen tags of at most two bytes, and numbers of at most ten. */
+/** Bytes of all fixed fields: seventeen tags of at most two bytes, and numbers of at most ten. */
 const FIXED_MAX_BYTES = 128;
 /** Tag and length of one text. */
 const TEXT_HEAD_MAX_BYTES = 7;
 /** A character of JavaScript is at most three bytes of UTF-8. */
 const BYTES_PER_CHARACTER = 3;
-/** Below this length a loop writes text faster than a call into Node does. */
+/** Below this length a loop writes text faster than a call into Node. */
 const SHORT_TEXT = 40;
 const TWO_POW_28 = 2 ** 28;
 const U64_BITS = 64;
-/** Everything below is exact as a number. */
+/** Integers up to here are exact as numbers. */
 const EXACT_MAX: bigint = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** The bytes of the message, the same as toBinary makes of it, behind `headBytes` bytes of room for whoever sends it. */
+/** The bytes of the message, the same as toBinary's, behind `headBytes` free bytes for the sender. */
 export function encodeAttr(attr: Attr, headBytes = 0): Buffer {
   const writer = new AttrWriter(headBytes, maxBytesOf(attr));
   // Tags of proto/grove/v1/common.proto: field number times eight plus the wire type. Defaults are left out.
@@ -63,7 +63,7 @@ class AttrWriter {
     if (value !== "") this.element(tag, value);
   }
 
-  /** Text of a repeated field, which is written even when it is empty. */
+  /** Text of a repeated field, written even when it is empty. */
   element(tag: number, value: string): void {
     this.#varint(tag);
     if (value.length <= SHORT_TEXT && this.#shortText(value)) return;
@@ -105,7 +105,7 @@ class AttrWriter {
     this.#bytes[lengthAt] = this.#at - lengthAt - 1;
   }
 
-  /** Plain ASCII in a loop; false, with nothing written, for anything else. */
+  /** Writes plain ASCII in a loop; false, with nothing written, for anything else. */
   #shortText(value: string): boolean {
     const { length } = value;
     const from = this.#at + 1;

@@ -1,4 +1,4 @@
-// Tests that the fast decoder of listings says what the general one says, of whatever bytes it is given.
+// The fast decoder of listings agrees with the general one on any bytes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, equals, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
@@ -80,7 +80,7 @@ test("a damaged page is refused, or read exactly as the general decoder reads it
       if (!cut && body.length > 0) body[at] = byte;
       const general = generalOrError(body);
       const fast = fastOrError(body);
-      // The general decoder lets a field reach beyond the end of its entry; this one need not.
+      // The general decoder lets a field reach beyond its entry's end; the fast one need not.
       if (fast === undefined) return;
       assert.ok(general !== undefined);
       assert.deepEqual(toBinary(ListDirResponseSchema, fast), toBinary(ListDirResponseSchema, general));

@@ -1,4 +1,4 @@
-// Decodes an Attr and pages of them several times faster than by reflection, and by reflection whatever it does not expect.
+// Decodes Attrs and pages of them several times faster than by reflection, the fallback for unexpected bytes.
 import { type DescMessage, fromBinary } from "@bufbuild/protobuf";
 import { type Attr, AttrSchema, type Kind } from "./gen/grove/v1/common_pb.ts";
 import { ListDirResponseSchema } from "./gen/grove/v1/file_server_pb.ts";
@@ -6,11 +6,15 @@ import { ListDirResponseSchema } from "./gen/grove/v1/file_server_pb.ts";
 /** One page of a listing. */
 export interface DecodedListing {
   readonly nextPageToken: string;
-  /** Decodes the entries; at the first call only, so that the next page can be asked for before. Throws for what is no Attr. */
+  /**
+   * Decodes the entries at the first call, so that the next page can be requested before. Throws if invalid.
+   */
   readonly entries: () => readonly Attr[];
 }
 
-/** A number, length or tag that is no varint of at most seven bytes: larger ones would not be exact as numbers. */
+/**
+ * Result for numbers, lengths and tags other than varints of at most seven bytes, which are exact as numbers.
+ */
 const UNEXPECTED = -1;
 const VARINT_MAX_BYTES = 7;
 const ENUMERATOR_MAX = 2 ** 31 - 1;
@@ -20,7 +24,7 @@ const WIRE_BYTES = 2;
 const ENTRIES_TAG = 1 * 8 + WIRE_BYTES;
 const TOKEN_TAG = 2 * 8 + WIRE_BYTES;
 
-/** Takes a ListDirResponse apart. Throws what fromBinary throws when it is none. */
+/** Decodes a ListDirResponse. Throws the errors of fromBinary. */
 export function decodeListing(body: Buffer): DecodedListing {
   const spans = findEntries(body);
   if (spans === undefined) {
@@ -37,23 +41,23 @@ export function decodeListing(body: Buffer): DecodedListing {
   };
 }
 
-/** Decodes one Attr. Throws what fromBinary throws when it is none. */
+/** Decodes one Attr. Throws the errors of fromBinary. */
 export function decodeAttr(body: Buffer): Attr {
   return new EntryDecoder(body).one(0, body.length);
 }
 
-/** Messages that are worth a decoder of their own, for clients. */
+/** Faster decoders for some reply messages, for clients. */
 export const REPLY_DECODERS: ReadonlyMap<DescMessage, (body: Buffer) => Attr> = new Map([
   [AttrSchema, decodeAttr],
 ]);
 
 interface Spans {
-  /** Where each entry begins and ends, one after the other. */
+  /** Start and end of each entry, one after the other. */
   readonly ends: readonly number[];
   readonly nextPageToken: string;
 }
 
-/** Finds the entries without looking into them; undefined when there is anything but entries and a token. */
+/** Finds the entries without decoding them; undefined for messages with anything but entries and a token. */
 function findEntries(body: Buffer): Spans | undefined {
   const reader = new Reader(body);
   const ends: number[] = [];
@@ -102,7 +106,7 @@ class Reader {
   }
 }
 
-/** The text that a field had last: owner, root and parent are the same in entry after entry. */
+/** The last text of a field: owner, root and parent repeat from entry to entry. */
 interface LastText {
   at: number;
   length: number;
@@ -113,14 +117,14 @@ let utf8: TextDecoder | undefined;
 
 class EntryDecoder {
   readonly #reader: Reader;
-  /** One character for each byte: texts are cut out of it, which is cheaper than making each from bytes. */
+  /** One character for each byte: substrings are cheaper than decoding each text from bytes. */
   readonly #characters: string;
-  /** Of entries that follow one another. */
+  /** Last texts of the fields, across entries. */
   #last: readonly LastText[] | undefined;
-  /** Where the present entry ends. */
+  /** End of the current entry. */
   #end = 0;
   #isOdd = false;
-  /** The number that was last made a bigint: both times of an entry are often the same. */
+  /** The last number turned into a bigint: both times of an entry are often the same. */
   #lastNumber = 0;
   #lastBig = 0n;
 
@@ -147,9 +151,9 @@ class EntryDecoder {
     return isWhole ? entry : fromBinary(AttrSchema, this.#reader.bytes.subarray(from, end));
   }
 
-  /** One entry; nothing of it counts when it turns out to be odd. */
+  /** Decodes one entry; the result is discarded when an unexpected field follows. */
   #entry(): Attr {
-    // A literal with every field is a message to whoever reads it; create() would visit each field once more.
+    // A literal with every field is a valid message; create() would visit each field once more.
     const attr: Attr = {
       $typeName: "grove.v1.Attr",
       id: "",
@@ -250,7 +254,7 @@ class EntryDecoder {
     return this.#lastBig;
   }
 
-  /** Larger ones are cut to 32 bits by the general decoder. */
+  /** The general decoder cuts larger ones to 32 bits. */
   #enumerator(): number {
     const value = this.#number();
     if (value > ENUMERATOR_MAX) this.#isOdd = true;
@@ -298,7 +302,7 @@ class EntryDecoder {
 }
 
 function isSame(bytes: Buffer, at: number, other: number, length: number): boolean {
-  // From the end: names and ids of neighbours differ there.
+  // From the end, where names and ids of neighbours differ.
   for (let index = length - 1; index >= 0; index -= 1) {
     if (bytes[at + index] !== bytes[other + index]) return false;
   }

@@ -1,4 +1,4 @@
-// What both servers answer for a refusal: its status, the same reason in details and trailers, and when to come again (D1).
+// The answer of both servers to a refusal: status, reason in details and trailers, and retry delay (D1).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";

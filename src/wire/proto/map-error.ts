@@ -1,4 +1,4 @@
-// Turns what a handler threw into a gRPC status, with D1's reason, details and plain trailers.
+// Turns a handler's error into a gRPC status with D1's reason, details and plain trailers.
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { isGroveError } from "#base/errors.ts";
 import { ErrorInfoSchema, RetryInfoSchema } from "#wire/framing/gen/google/rpc/error_details_pb.ts";
@@ -6,7 +6,9 @@ import { Metadata } from "#wire/framing/metadata.ts";
 import { type ErrorDetail, StatusError } from "#wire/framing/status.ts";
 import { errorDetailsOf, grpcCodeOf, trailersOf } from "./status-table.ts";
 
-/** The status of a GroveError (D1); undefined for anything else, which the server then answers without its text. */
+/**
+ * The status of a GroveError (D1); undefined for other errors, which the server answers without their text.
+ */
 export function mapError(error: unknown): StatusError | undefined {
   if (!isGroveError(error)) return undefined;
   const { reason, domain, metadata } = errorDetailsOf(error);

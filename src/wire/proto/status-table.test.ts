@@ -1,4 +1,4 @@
-// Shows that every refusal has the status that decision D1 gives it, and carries its numbers where simple clients find them.
+// Every refusal has the status of decision D1, with its numbers in plain trailers for simple clients.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ERROR_CODES, type ErrorCode, GroveError } from "#base/errors.ts";

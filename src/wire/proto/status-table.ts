@@ -1,4 +1,4 @@
-// The one table from Grove's refusals to gRPC: a status code each, the error details, and the plain trailers (decision D1).
+// The one table from Grove's refusals to gRPC: status code, error details and plain trailers (decision D1).
 import { ERROR_CODES, type ErrorCode, type ErrorMetadata, type GroveError } from "#base/errors.ts";
 import { Code } from "#wire/framing/status.ts";
 
@@ -59,7 +59,7 @@ const GRPC_CODES: Readonly<Record<ErrorCode, Code>> = {
   INTERNAL: Code.INTERNAL,
 };
 
-/** Trailers for clients that read no protobuf details, each with the metadata key whose number or name it repeats. */
+/** Trailers for clients without protobuf details, each with the metadata key that it repeats. */
 const TRAILERS: readonly (readonly [trailer: string, key: string])[] = [
   ["svc-used-bytes", "used"],
   ["svc-quota-bytes", "quota"],
@@ -72,14 +72,14 @@ const TRAILERS: readonly (readonly [trailer: string, key: string])[] = [
   ["svc-retry-after-ms", "retry_after_ms"],
 ];
 
-/** What google.rpc.ErrorInfo says of a refusal (decision D1). */
+/** Fields of a refusal's google.rpc.ErrorInfo (decision D1). */
 export interface ErrorFacts {
   readonly reason: ErrorCode;
   readonly domain: string;
   readonly metadata: ErrorMetadata;
 }
 
-/** The gRPC status that a refusal answers (decision D1); a new code without a row does not compile. */
+/** The gRPC status of a refusal (decision D1); a new code without a row does not compile. */
 export function grpcCodeOf(code: ErrorCode): Code {
   return GRPC_CODES[code];
 }
@@ -90,8 +90,9 @@ export function errorDetailsOf(error: GroveError): ErrorFacts {
 }
 
 /**
- * The same as plain ASCII trailers (decision D1): `svc-reason`, and those of `svc-used-bytes`, `svc-quota-bytes`, `svc-free-bytes`,
- * `svc-usable-bytes`, `svc-inodes`, `svc-inode-limit`, `svc-offset`, `svc-address`, `svc-retry-after-ms` whose metadata key the refusal carries.
+ * The same as plain ASCII trailers (decision D1): `svc-reason`, and those whose metadata key the refusal
+ * carries. These are `svc-used-bytes`, `svc-quota-bytes`, `svc-free-bytes`, `svc-usable-bytes`, `svc-inodes`,
+ * `svc-inode-limit`, `svc-offset`, `svc-address` and `svc-retry-after-ms`.
  */
 export function trailersOf(error: GroveError): Record<string, string> {
   const trailers: Record<string, string> = { [REASON_TRAILER]: error.code };
@@ -103,7 +104,7 @@ export function trailersOf(error: GroveError): Record<string, string> {
   return trailers;
 }
 
-/** The error code that a reason from a server names; undefined for one that this version does not know. */
+/** The error code of a server's reason; undefined for one that this version does not know. */
 export function errorCodeOf(reason: string | undefined): ErrorCode | undefined {
   return ERROR_CODES.find((code) => code === reason);
 }

@@ -1,4 +1,4 @@
-// Decisions about users as messages, and messages as decisions.
+// Converts user states to messages and back, and builds the state that an administrator requests.
 import { GroveError } from "#base/errors.ts";
 import type { HandOver } from "#base/hand-over.ts";
 import { REMOVAL_GRACE_MS } from "#base/limits.ts";
@@ -7,7 +7,7 @@ import { isDue, type Removal } from "#base/removal.ts";
 import { checkedUserState, entryOf, type UserState } from "#base/user-state.ts";
 import type { HandOver as HandOverMessage, UserState as UserStateMessage } from "./gen/grove/v1/common_pb.ts";
 
-/** ...which a server's may be behind by so much. */
+/** Allowed difference between the administrator's clock and the server's in the check of the grace time. */
 const REMOVAL_CLOCK_SLACK_MS = 24 * 60 * 60_000;
 
 type Plain = Omit<UserStateMessage, "$typeName" | "$unknown">;
@@ -27,7 +27,7 @@ export function userStateMessage(state: UserState): UserStateMessage {
   };
 }
 
-/** The message of a handing over. */
+/** The message of a hand-over. */
 export function handOverMessage(handOver: HandOver): HandOverMessage {
   const { setAtMs, untilMs, ...rest } = handOver;
   return {
@@ -38,7 +38,7 @@ export function handOverMessage(handOver: HandOver): HandOverMessage {
   };
 }
 
-/** The decision that a message holds. Throws BAD_ARGUMENT for what is none. */
+/** The state in a message. Throws BAD_ARGUMENT for an invalid one. */
 export function userStateOf(message: Plain): UserState {
   const { username, disabled, closesShares, reason, setBy, issuer, subject } = message;
   return checkedUserState({
@@ -67,7 +67,7 @@ export function userStateOf(message: Plain): UserState {
   });
 }
 
-/** What an administrator wants, of whom, when and in place of what. */
+/** An administrator's request with its author and time, and the lookup of known states. */
 export interface Wish {
   readonly message: Plain | undefined;
   readonly setBy: string;
@@ -76,15 +76,15 @@ export interface Wish {
 }
 
 /**
- * The decision that an administrator's request asks for: who decides and when is not the request's to say, and without a version it is newer
- * than what is known. Throws BAD_ARGUMENT.
+ * The user state of an administrator's request. The server sets its author and time; without a version it is
+ * newer than the known state. Throws BAD_ARGUMENT.
  */
 export function wishedUserState({ message, setBy, nowMs, known }: Wish): UserState {
   if (message === undefined) throw new GroveError("BAD_ARGUMENT", "state is missing");
   const setAtMs = Math.trunc(nowMs);
   const before = known(canonicalUsername(message.username));
   const handOvers = message.handOvers.map((wished) => stamped(wished, { before, setBy, setAtMs }));
-  // The least version is put in for one that is to be chosen, so that the other fields are checked first.
+  // A missing version becomes the lowest one, so that the other fields are checked first.
   const asked = userStateOf({
     ...message,
     handOvers,
@@ -96,7 +96,7 @@ export function wishedUserState({ message, setBy, nowMs, known }: Wish): UserSta
     throw new GroveError("BAD_ARGUMENT", "locking a user out needs a reason");
   }
   requireGrace(asked.removal, before?.removal, setAtMs);
-  // Who was locked out, by whom and when, is not said anew by what concerns the root alone.
+  // A change of the root alone keeps the author and time of the lock.
   const wish =
     before !== undefined && before.setAtMs > 0 && entryOf(before) === entryOf(asked)
       ? { ...asked, setBy: before.setBy, setAtMs: before.setAtMs }
@@ -105,7 +105,7 @@ export function wishedUserState({ message, setBy, nowMs, known }: Wish): UserSta
   return { ...wish, version: Math.max((before?.version ?? 0) + 1, setAtMs) };
 }
 
-/** A handing over with who decided it and when: as it was known where it is the same, this administrator now where it is not. */
+/** A hand-over with author and time: the known ones where it is unchanged, else this administrator now. */
 function stamped(
   wished: HandOverMessage,
   by: { readonly before: UserState | undefined; readonly setBy: string; readonly setAtMs: number },
@@ -122,7 +122,7 @@ function stamped(
   return { ...wished, to, setBy, setAtMs: BigInt(setAtMs) };
 }
 
-/** Holds a removal to its time of grace, and what is gone to being gone. Throws BAD_ARGUMENT. */
+/** Requires the grace time of a removal, and keeps a completed removal. Throws BAD_ARGUMENT. */
 function requireGrace(wished: Removal | undefined, before: Removal | undefined, nowMs: number): void {
   const isGone = before !== undefined && isDue(before, nowMs);
   if (wished?.dueAtMs === before?.dueAtMs) {
@@ -136,7 +136,7 @@ function requireGrace(wished: Removal | undefined, before: Removal | undefined, 
     );
   }
   if (wished === undefined) {
-    // What was released is remembered, so that a node that comes late still removes what was before.
+    // A released address is remembered, so that a late node still removes the old files.
     if (isGone) throw new GroveError("BAD_ARGUMENT", "that a user was removed is not forgotten");
     return;
   }

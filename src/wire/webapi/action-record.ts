@@ -1,4 +1,4 @@
-// What is kept of an action: who ran what where, and what came of it (spec 2.9, decision D7).
+// The record of an action: its author, its targets and their results (spec 2.9, decision D7).
 import { z } from "zod";
 import { ACTION_KINDS, actionRequest } from "./action-request.ts";
 
@@ -30,21 +30,21 @@ const TARGET_STATES = [
   "unknown",
 ] as const;
 
-/** A request in full, as it was understood when it came in. */
+/** A request in full, as parsed on arrival. */
 const requestAsKept = z.looseObject({ action: z.enum(ACTION_KINDS), dry_run: z.boolean() });
 
-/** What came of an action on one node. Times are unix seconds. */
+/** The result of an action on one node. Times are unix seconds. */
 const actionTarget = z.object({
   node_id: z.string(),
   node_name: z.string(),
-  /** What ran there, word by word; several commands are told apart by "&&". */
+  /** The executed words; "&&" separates several commands. */
   argv: z.array(z.string()),
   exit_code: z.int().nullable(),
   signal: z.string().optional(),
   state: z.enum(TARGET_STATES),
-  /** Why, where the state does not say it: such as HOST_KEY_CHANGED. */
+  /** A reason beyond the state, such as HOST_KEY_CHANGED. */
   reason: z.string().optional(),
-  /** The same as a sentence. */
+  /** The reason as a sentence. */
   message: z.string().optional(),
   started_at: z.number().optional(),
   finished_at: z.number().optional(),
@@ -57,18 +57,18 @@ const actionTarget = z.object({
   boot_id_after: z.string().optional(),
 });
 
-/** An action. Output is the end of what came; all of it: GET /api/actions/{id}/output. */
+/** An action. Its output here is the end; all of it is at GET /api/actions/{id}/output. */
 export const actionRecord = z.object({
   id: z.string(),
   action: z.enum(ACTION_KINDS),
-  /** The request in full, as it was understood. */
+  /** The request in full, as parsed. */
   request: requestAsKept,
   operator: z.object({ session: z.string(), ip: z.string() }),
   state: z.enum(ACTION_STATES),
   created_at: z.number(),
   started_at: z.number().optional(),
   finished_at: z.number().optional(),
-  /** That of the target which fared worst. */
+  /** The exit code of the worst target. */
   exit_code: z.int().nullable(),
   stdout: z.string(),
   stderr: z.string(),
@@ -78,20 +78,25 @@ export const actionRecord = z.object({
 /** An action as it is sent and kept. */
 export type ActionRecord = z.infer<typeof actionRecord>;
 
-/** The query of GET /api/actions/history, which is chronological (spec 4.1) unless the newest are wanted first. */
+/** The query of GET /api/actions/history, chronological (spec 4.1) unless it asks for the newest first. */
 export const actionHistoryQuery = z.strictObject({ order: z.enum(["chronological", "newest"]).optional() });
 
 /** GET /api/actions/history. */
 export const actionHistoryReply = z.object({ records: z.array(actionRecord), total: z.int() });
 
-/** GET /api/actions/nodes: where actions can run, and for the other nodes of the cluster the command that makes it so. */
+/**
+ * GET /api/actions/nodes: nodes for actions, and the enrolment command of every other node of the cluster.
+ */
 export const actionNodesReply = z.object({
   nodes: z.array(
     z.object({
       node_id: z.string(),
       node_name: z.string(),
       enrolled: z.boolean(),
-      /** What to type where the metadata store can be reached; USER is the login on that machine. Absent for enrolled ones. */
+      /**
+       * The command for a machine with access to the metadata store; USER is its login. Absent for enrolled
+       * nodes.
+       */
       enrol_command: z.string().optional(),
     }),
   ),
@@ -106,7 +111,7 @@ export const actionQueued = z.object({ id: z.string(), state: z.literal("queued"
 /** One piece of output; seq counts up over all nodes and streams of an action. ts is unix seconds. */
 export const outputEntry = z.object({
   seq: z.int(),
-  /** Number of the entry before it, of any node: whoever has another one last has missed something. */
+  /** Number of the previous entry, of any node: a client with another last number has missed one. */
   after_seq: z.int(),
   ts: z.number(),
   node_id: z.string(),
@@ -118,14 +123,14 @@ export const outputEntry = z.object({
 export const outputReply = z.object({
   entries: z.array(outputEntry),
   next_seq: z.int(),
-  /** True when the action has ended and nothing follows. */
+  /** True when the action has ended and no output follows. */
   complete: z.boolean(),
 });
 
-/** How careful one should be with a preset: run it, ask once, or have it approved. */
+/** The care that a preset needs: run it, ask once, or have it approved. */
 const DANGERS = ["none", "confirm", "approve"] as const;
 
-/** One action that is ready to be run, but for what an operator still chooses. */
+/** A prepared action, apart from the operator's choices. */
 export const actionPreset = z.strictObject({
   id: z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/, "lower-case letters, digits and hyphens"),
   title: z.string().min(1).max(100),

@@ -1,4 +1,4 @@
-// What an action may ask for: kinds, defaults, aliases, and a refusal with its place for everything else (spec 2.9, D7, T15, E-02).
+// Requests for actions: kinds, defaults, aliases, and refusals that name the place (spec 2.9, D7, T15, E-02).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,4 +1,4 @@
-// What an action asks for: the seven kinds with what each may carry, and the specification's own names as aliases (spec 2.9, 4.7; decision D7).
+// The request of an action: seven kinds with fields, and the specification's aliases (spec 2.9, 4.7; D7).
 import { z } from "zod";
 import {
   ACTION_NODES_MAX,
@@ -11,7 +11,7 @@ import {
 import { branchName } from "./branch-name.ts";
 import { makeTarget } from "./make-target.ts";
 
-/** A custom command (decision D17): 8 KiB. */
+/** Size of a custom command (decision D17): 8 KiB. */
 export const CUSTOM_COMMAND_MAX_BYTES = 8_192;
 
 /** Kinds of actions: ActionPull to ActionCustom (spec 4.7). */
@@ -26,7 +26,7 @@ export const SERVICES = ["fileserver", "metaserver", "admin"] as const;
 /** One of the services. */
 export type Service = (typeof SERVICES)[number];
 
-/** How a service is restarted: by systemd, or as a program (spec 2.9). */
+/** Ways to restart a service: by systemd, or as a program (spec 2.9). */
 export const RESTART_MODES = ["systemctl", "binary"] as const;
 const RESTART_TARGETS = [...SERVICES, "all"] as const;
 const APT_MODES = ["update_upgrade", "update_only"] as const;
@@ -37,7 +37,7 @@ const IDEMPOTENCY_KEY = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** The id of a node. */
 export const nodeId: z.ZodString = z.string().regex(NODE_ID, "not the id of a node");
-/** Nodes, each once, or all that have what it takes. */
+/** Distinct nodes, or all that support the action. */
 export const nodeIds: z.ZodUnion<[z.ZodLiteral<"all">, z.ZodArray<z.ZodString>]> = z.union([
   z.literal("all"),
   z
@@ -46,7 +46,7 @@ export const nodeIds: z.ZodUnion<[z.ZodLiteral<"all">, z.ZodArray<z.ZodString>]>
     .max(ACTION_NODES_MAX)
     .refine((ids) => new Set(ids).size === ids.length, "a node is there twice"),
 ]);
-/** The same key of the same operator is the same request. */
+/** A repeated key of the same operator means the same request. */
 export const idempotencyKey: z.ZodString = z.string().regex(IDEMPOTENCY_KEY);
 const restartMode = z.enum(RESTART_MODES);
 const targetService = z.enum(RESTART_TARGETS);
@@ -65,7 +65,7 @@ const strategy = z.strictObject({
   health_gate_seconds: z.int().min(0).max(600).optional(),
 });
 
-/** All fields at once; which of them go with which action is checked behind it. */
+/** All fields; a later check allows them by action. */
 const fields = z.strictObject({
   action: z.enum(ACTION_KINDS),
   nodes: nodeIds,
@@ -95,7 +95,7 @@ type Optional = Exclude<
   "action" | "nodes" | "dry_run" | "comment" | "idempotency_key" | "strategy" | Alias
 >;
 
-/** The specification's name of a field, and ours. */
+/** The specification's names of fields, and ours. */
 const ALIASES = {
   RestartMode: "restart_mode",
   TargetService: "target_service",
@@ -103,7 +103,7 @@ const ALIASES = {
   TimeoutSeconds: "timeout_seconds",
 } as const satisfies Record<Alias, Optional>;
 
-/** What goes with which action; what does not go with it is refused rather than ignored. */
+/** Allowed fields by action; others are refused rather than ignored. */
 const FIELDS_OF: Readonly<Record<ActionKind, readonly Optional[]>> = {
   pull: ["branch"],
   build: ["make_target"],
@@ -114,7 +114,7 @@ const FIELDS_OF: Readonly<Record<ActionKind, readonly Optional[]>> = {
   custom: ["command", "timeout_seconds"],
 };
 
-/** What an action cannot do without: nobody should restart or pull the wrong thing by leaving a word out. */
+/** Required fields by action, so that a missing word never restarts or pulls the wrong thing. */
 const NEEDED: Readonly<Record<ActionKind, readonly Optional[]>> = {
   pull: ["branch"],
   build: [],
@@ -125,7 +125,7 @@ const NEEDED: Readonly<Record<ActionKind, readonly Optional[]>> = {
   custom: ["command"],
 };
 
-/** What is said where nothing is said (spec 2.9). */
+/** Defaults (spec 2.9). */
 const DEFAULTS: { readonly [Kind in ActionKind]: Partial<Pick<Fields, Optional>> } = {
   pull: {},
   build: { make_target: "build" },
@@ -139,7 +139,7 @@ const DEFAULTS: { readonly [Kind in ActionKind]: Partial<Pick<Fields, Optional>>
 type Common = Pick<Fields, "nodes" | "dry_run" | "comment" | "idempotency_key" | "strategy">;
 type Has<Name extends Optional> = { [Each in Name]-?: NonNullable<Fields[Each]> };
 
-/** An action in full: every field that its kind has, defaults filled in, aliases gone. */
+/** An action in full: every field of its kind, with defaults and without aliases. */
 export type ActionRequest = Common &
   (
     | ({ action: "pull" } & Has<"branch">)
@@ -151,7 +151,7 @@ export type ActionRequest = Common &
     | ({ action: "custom" } & Has<"command" | "timeout_seconds">)
   );
 
-/** POST /api/actions/execute and /run: what comes in, and what it means in full. */
+/** POST /api/actions/execute and /run: the input, and the full request that it means. */
 export const actionRequest: z.ZodType<ActionRequest, z.input<typeof fields>> = fields
   .superRefine((request, context) => {
     const refuse = (name: string, message: string): void => {

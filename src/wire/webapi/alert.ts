@@ -1,4 +1,4 @@
-// The alert record and what the routes below /api/alerts take and give (spec 2.6, decision D11).
+// The alert record, and requests and replies below /api/alerts (spec 2.6, decision D11).
 import { z } from "zod";
 import { ALERTS_PAGE_MAX } from "#base/limits.ts";
 
@@ -61,14 +61,14 @@ export const alertRecord = z.object({
   acked_by: z.string().optional(),
   acked_at: z.int().optional(),
   resolved_by: z.enum(["auto", "operator"]).optional(),
-  /** For operators: what is typed about it, ready to be copied. */
+  /** For operators: the command that addresses the alert, ready to copy. */
   command: z.string().optional(),
 });
 
 /** An alert as it is sent and kept. */
 export type AlertRecord = z.infer<typeof alertRecord>;
 
-/** One value, several with commas between them, or the parameter several times. */
+/** One value, several separated by commas, or a repeated parameter. */
 function listOf<Value extends string>(
   values: readonly [Value, ...Value[]],
 ): z.ZodType<Value[] | undefined, string | string[] | undefined> {
@@ -79,12 +79,12 @@ function listOf<Value extends string>(
     .optional();
 }
 
-/** The query of GET /api/alerts (decision D11). The newest come first; 1,000 of them unless `limit` says less. */
+/** The query of GET /api/alerts (decision D11). Newest first; `limit` is 1,000 by default. */
 export const alertQuery = z.strictObject({
   severity: listOf(SEVERITIES),
   type: listOf(ALERT_TYPES),
   node_id: z.string().max(64).optional(),
-  /** true or 1: only what is not resolved. */
+  /** true or 1: only unresolved alerts. */
   unresolved: z.enum(["true", "1", "false", "0"]).optional(),
   limit: z
     .string()
@@ -92,14 +92,14 @@ export const alertQuery = z.strictObject({
     .transform(Number)
     .pipe(z.int().max(ALERTS_PAGE_MAX))
     .optional(),
-  /** The id of the last alert of the page before, or a time in unix seconds: alerts that were raised before it. */
+  /** Alerts raised before this one: the id of the previous page's last alert, or unix seconds. */
   before: z
     .string()
     .regex(/^(?:[0-9A-HJKMNP-TV-Z]{26}|\d{1,11})$/, "the id of an alert, or unix seconds")
     .optional(),
 });
 
-/** GET /api/alerts; the total counts all that the filters let pass. */
+/** GET /api/alerts; the total counts all alerts that pass the filters. */
 export const alertList = z.object({ alerts: z.array(alertRecord), total: z.int() });
 
 /** GET /api/alerts/summary: unresolved alerts by severity. */
@@ -108,11 +108,13 @@ export const alertSummary = z.object({
   warning: z.int(),
   info: z.int(),
   total: z.int(),
-  /** For visitors: how many more are open that only operators may see; those about users and attempts are in no number. */
+  /**
+   * For visitors: the number of further open alerts for operators, without those about users and attempts.
+   */
   for_operators: z.int().optional(),
 });
 
-/** POST /api/alerts/resolve, and /api/alerts/ack: one of the three at least. */
+/** POST /api/alerts/resolve, and /api/alerts/ack: at least one of the three. */
 export const alertChoice = z
   .strictObject({
     id: z.string().max(64).optional(),
@@ -123,11 +125,11 @@ export const alertChoice = z
     error: "id, ids or key is needed",
   });
 
-/** What /api/alerts/resolve answers. */
+/** The reply of /api/alerts/resolve. */
 export const alertsResolved = z.object({
   resolved: z.array(z.string()),
   already_resolved: z.array(z.string()),
-  /** Those that stand as long as what they tell of is so, such as the built-in password. */
+  /** Alerts that stay open while their condition holds, such as the built-in password. */
   in_force: z.array(z.string()),
 });
 
@@ -136,8 +138,8 @@ export const resolveAll = z
   .strictObject({ severity: z.enum(SEVERITIES).optional(), node_id: z.string().max(64).optional() })
   .nullish();
 
-/** What /api/alerts/resolve-all answers: how many were resolved. */
+/** The reply of /api/alerts/resolve-all: the number of resolved alerts. */
 export const allResolved = z.object({ resolved: z.int() });
 
-/** What /api/alerts/ack answers. */
+/** The reply of /api/alerts/ack. */
 export const alertsAcked = z.object({ acked: z.array(z.string()), already_resolved: z.array(z.string()) });

@@ -1,10 +1,10 @@
-// Who did what: GET /api/audit and the state of the chains that the console gathers (decision D24).
+// GET /api/audit and the state of the audit chains that the console gathers (decision D24).
 import { z } from "zod";
 
 /** Lines of one page of the console's list of acts. */
 const AUDIT_LIST_MAX = 500;
 
-/** One act. What a node says in it was checked for its place in the node's chain, not for its truth. */
+/** One act. The console verifies a node's entry in its chain, but not its content. */
 export const auditEntry = z.object({
   /** Id of the node that wrote the line; "console" for the console's own. */
   node: z.string(),
@@ -12,7 +12,7 @@ export const auditEntry = z.object({
   gathered_at: z.int(),
   /** Number of the line in its chain. */
   seq: z.int(),
-  /** RFC 3339 in UTC, on the clock of who wrote it. */
+  /** RFC 3339 in UTC, on the writer's clock. */
   time: z.string(),
   /** Username, the session of an operator, or "node". */
   actor: z.string(),
@@ -20,7 +20,7 @@ export const auditEntry = z.object({
   subject: z.string(),
   request: z.string().optional(),
   detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
-  /** Set for the place where a node's chain broke: why. */
+  /** Set where a node's chain broke: the reason. */
   broken: z.string().optional(),
 });
 
@@ -31,13 +31,13 @@ const text = z.string().min(1).max(4_400);
 
 /** The query of GET /api/audit. */
 export const auditQuery = z.strictObject({
-  /** One act, or several with commas between them; "quota.*" means all whose name begins so. */
+  /** One act, or several separated by commas; "quota.*" means all with that prefix. */
   act: z.string().min(1).max(200).optional(),
   actor: text.optional(),
-  /** Exactly this, or with "*" at the end all that begin so. */
+  /** An exact subject, or a prefix followed by "*". */
   subject: text.optional(),
   node: z.string().min(1).max(128).optional(),
-  /** Unix seconds, both included, by the time in the line. */
+  /** Unix seconds, both inclusive, by the line's own time. */
   from: z
     .string()
     .regex(/^\d{1,11}$/, "unix seconds")
@@ -48,7 +48,7 @@ export const auditQuery = z.strictObject({
     .regex(/^\d{1,11}$/, "unix seconds")
     .transform(Number)
     .optional(),
-  /** 100 unless it says otherwise. */
+  /** Default 100. */
   limit: z
     .string()
     .regex(/^[1-9]\d{0,2}$/, `a whole number from 1 to ${AUDIT_LIST_MAX}`)
@@ -61,26 +61,26 @@ export const auditQuery = z.strictObject({
     .optional(),
 });
 
-/** A query as it was understood. */
+/** A query as parsed. */
 export type AuditQuery = z.infer<typeof auditQuery>;
 
-/** GET /api/audit: the newest first, by when they were gathered. */
+/** GET /api/audit: newest first, by the time of gathering. */
 export const auditList = z.object({
   entries: z.array(auditEntry),
-  /** Null at the end. A page may have few entries, or none, and a next one: each looks through a bounded part of the log. */
+  /** Null at the end. A page before the end may be empty, since each searches a bounded part of the log. */
   next_cursor: z.string().nullable(),
 });
 
-/** One chain that is gathered. */
+/** One gathered chain. */
 export const auditChain = z.object({
   node: z.string(),
-  /** Number of the last line that was gathered; 0 before the first. */
+  /** Number of the last gathered line; 0 before the first. */
   last_seq: z.int(),
-  /** Unix seconds of the last time that the node answered; 0 for never since the start of the console. */
+  /** Unix seconds of the node's last answer; 0 for none since the console's start. */
   asked_at: z.int(),
-  /** How often the chain broke. */
+  /** Number of breaks in the chain. */
   breaks: z.int(),
-  /** Why nothing is gathered at present. */
+  /** Why gathering has stopped. */
   problem: z.string().optional(),
 });
 

@@ -1,4 +1,4 @@
-// What an action takes as the name of a branch: no option, no range, nothing that git or a shell reads as something else (decision T15, failure E-02).
+// Allowed branch names of an action: no option, range or special character of git or a shell (T15, E-02).
 import { z } from "zod";
 
 const BRANCH = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/;

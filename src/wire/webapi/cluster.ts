@@ -1,4 +1,4 @@
-// GET /api/cluster and the metrics snapshot of the live stream: one form for operators and one for visitors (decision D4, spec 5.8.4).
+// GET /api/cluster and the live stream's metrics snapshot, for operators and for visitors (D4, spec 5.8.4).
 import { z } from "zod";
 import { count64 } from "./count64.ts";
 import { nodeMaintenance } from "./maintenance.ts";
@@ -12,17 +12,17 @@ export type NodeStatus = (typeof NODE_STATUSES)[number];
 const percent = z.number().min(0).max(100);
 const gauge = z.number().nullable();
 
-/** What everybody may know of a node: its hardware and what it moves. A field that the node did not report validly is null. */
+/** A node for visitors: its hardware and traffic. A field without a valid report is null. */
 export const publicNode = z.object({
   id: z.string(),
   name: z.string(),
   status: z.enum(NODE_STATUSES),
   /**
-   * True until the node has answered this console for the first time, for 30 s at most. `status` is "offline" then, so that whoever knows
-   * its five values alone does not count on the node.
+   * True until the node's first answer to this console, for 30 s at most. `status` is "offline" then, so that
+   * a client that knows only its five values does not rely on the node.
    */
   unknown: z.boolean().optional(),
-  /** True while the last poll got no valid answer; the figures are then those of last_seen. */
+  /** True while the last poll had no valid answer; the figures are then those of last_seen. */
   stale: z.boolean(),
   /** Unix seconds of the last good poll; 0 before the first. */
   last_seen: z.int(),
@@ -33,9 +33,9 @@ export const publicNode = z.object({
   write_iops: gauge,
   read_iops: gauge,
   error_rate_pct: percent.nullable(),
-  /** Days until nothing is left above the reserve; absent where that is not known and where the disk is not filling. */
+  /** Days until the disk reaches the reserve; absent where unknown and where the disk is not filling. */
   disk_full_in_days: z.number().optional(),
-  /** True when it is known whether the disk is filling; absent from consoles of before. */
+  /** True when the disk's trend is known; absent from older consoles. */
   disk_forecast_known: z.boolean().optional(),
   disk_total_bytes: count64.nullable(),
   disk_used_bytes: count64.nullable(),
@@ -67,7 +67,7 @@ export const publicNode = z.object({
   op_latency_read_ms_p99: gauge,
   git_commit: z.string().nullable(),
   inode_free: count64.nullable(),
-  /** 0 of a filesystem that makes inodes as they are needed. */
+  /** 0 for a filesystem that makes inodes on demand. */
   inode_total: count64.nullable(),
   reserve_bytes: count64.nullable(),
   cert_days_left: z.number().nullable(),
@@ -75,12 +75,12 @@ export const publicNode = z.object({
   storage_failed: z.boolean().nullable(),
 });
 
-/** The same with what only an operator sees: addresses, and everything that depends on users. */
+/** The same with fields for operators: addresses, and everything that depends on users. */
 export const operatorNode = publicNode.extend({
   address: z.string(),
-  /** Id of the action that holds the node. */
+  /** Id of the action that locks the node. */
   locked_by: z.string().optional(),
-  /** What an operator has put it into. */
+  /** The node's maintenance. */
   maintenance: nodeMaintenance.optional(),
   boot_id: z.string().nullable(),
   users_assigned_count: z.number().nullable(),
@@ -91,7 +91,7 @@ export const operatorNode = publicNode.extend({
   damaged_file_count: z.number().nullable(),
   per_user_storage: z.record(z.string(), count64),
   per_user_quota: z.record(z.string(), count64),
-  /** Why the last poll counts as none; absent while all is well. */
+  /** Why the last poll failed; absent after a good one. */
   poll_error: z.string().optional(),
 });
 
@@ -108,9 +108,9 @@ export const clusterUser = z.object({
 /** Sums over all nodes. */
 export const clusterTotals = z.object({
   nodes_total: z.int(),
-  /** Those that are not offline, without those that are unknown. */
+  /** Nodes that are not offline, without unknown ones. */
   nodes_online: z.int(),
-  /** Those that have not answered yet, and may be anything. */
+  /** Nodes that have not answered yet. */
   nodes_unknown: z.int(),
   disk_total_bytes: count64,
   disk_used_bytes: count64,
@@ -122,7 +122,7 @@ const frame = {
   cluster: clusterTotals,
 } as const;
 
-/** What a visitor gets: nothing in it depends on users (spec 5.8.4). */
+/** The cluster for visitors: no field depends on users (spec 5.8.4). */
 export const publicCluster = z.object({
   ...frame,
   redacted: z.literal(true),
@@ -131,7 +131,7 @@ export const publicCluster = z.object({
   total_users: z.literal(0),
 });
 
-/** What an operator gets. */
+/** The cluster for operators. */
 export const operatorCluster = z.object({
   ...frame,
   redacted: z.literal(false),

@@ -1,10 +1,10 @@
-// Messages of the WebSockets, both ways (decision D8).
+// Messages of the WebSockets in both directions (decision D8).
 import { z } from "zod";
 import { alertRecord } from "./alert.ts";
 import { clusterTotals, operatorNode, publicNode } from "./cluster.ts";
 import { problem } from "./problem.ts";
 
-/** Why the console closes a socket (decision D8). */
+/** Reasons for which the console closes a socket (decision D8). */
 export const CLOSE_CODES = {
   noSession: 4401,
   origin: 4403,
@@ -12,15 +12,15 @@ export const CLOSE_CODES = {
   slowReader: 4429,
 } as const;
 
-/** The subprotocol, and what stands before a ticket behind it. */
+/** The subprotocol; a ticket follows it with TICKET_PREFIX. */
 export const LIVE_PROTOCOL = "svc.v1";
 /** Prefix of a ticket in Sec-WebSocket-Protocol. */
 export const TICKET_PREFIX = "ticket.";
 
 /**
- * What a message of each type carries. `resume_from_seq` is the lowest number behind which every event is still kept: whoever comes back
- * with a lower one, or with one above the number of `hello`, has missed some, and asks GET /api/alerts. Actions and logs have theirs in
- * their own files.
+ * Content of each message type. Every event after `resume_from_seq` is still kept. A client with a lower
+ * number, or one above that of `hello`, has missed events and asks GET /api/alerts. Actions and logs have
+ * numbers of their own.
  */
 export const liveData = {
   hello: z.object({
@@ -40,9 +40,10 @@ export const liveData = {
 } as const;
 
 /**
- * The envelope. `seq` counts per stream: /ws/cluster of visitors, /ws/cluster of operators, /ws/actions, each action. It never goes back,
- * over restarts of the console neither; numbers that are left out were snapshots. `hello`, `error` and `session.expiring` carry the newest
- * number and take none. `ts` is unix seconds and may have decimals.
+ * The envelope. `seq` counts per stream: /ws/cluster of visitors, /ws/cluster of operators, /ws/actions, each
+ * action. It never goes back, not even over restarts of the console; missing numbers were snapshots. `hello`,
+ * `error` and `session.expiring` carry the newest number without using one. `ts` is unix seconds and may have
+ * decimals.
  */
 export const liveMessage = z.object({
   v: z.literal(1),
@@ -52,7 +53,7 @@ export const liveMessage = z.object({
   data: z.unknown(),
 });
 
-/** What a browser may say. */
+/** Messages from a browser. */
 export const liveRequest = z.union([
   z
     .object({
@@ -62,9 +63,9 @@ export const liveRequest = z.union([
     })
     .strict(),
   z.object({ type: z.enum(["subscribe", "unsubscribe"]), node: z.string(), service: z.string() }).strict(),
-  /** The answer, and every change: `rollout.state` with the whole record of rollout.ts; its `seq` is the record's. */
+  /** Replies and changes are `rollout.state` with the record of rollout.ts and the record's `seq`. */
   z.object({ type: z.enum(["subscribe", "unsubscribe"]), rollout_id: z.string() }).strict(),
-  /** Asks, once, for the events between a number and `hello`, as far as they are kept; snapshots are not repeated. */
+  /** Requests, once, the kept events between a number and `hello`; snapshots are not repeated. */
   z.object({ type: z.literal("resume"), after_seq: z.int().min(0) }).strict(),
   z.object({ type: z.literal("pong") }).strict(),
 ]);

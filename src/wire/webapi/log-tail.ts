@@ -1,17 +1,17 @@
-// The last lines of a service's log on a node, and those that follow (spec 4.1, decision D10).
+// The last lines of a service's log on a node, and later ones (spec 4.1, decision D10).
 import { z } from "zod";
 import { SERVICES } from "./action-request.ts";
 
-/** One line. Of a file's lines those that Grove's own services wrote have time and priority; others have neither. */
+/** One line. In log files only lines of Grove's own services have time and priority. */
 export const logLine = z.object({
   /** Unix seconds. */
   ts: z.number().nullable(),
-  /** 0 (emergency) to 7 (debug), as syslog has them. */
+  /** 0 (emergency) to 7 (debug), as in syslog. */
   priority: z.int().min(0).max(7).nullable(),
   message: z.string(),
 });
 
-/** One line as it is sent. */
+/** One line, as sent. */
 export type LogLine = z.infer<typeof logLine>;
 
 /** The query of GET /api/logs/tail; lines out of range are clamped. */
@@ -32,7 +32,7 @@ export const logTail = z.object({
   source: z.enum(["journal", "file"]),
   lines: z.array(logLine),
   text: z.string(),
-  /** True when the lines were more than 1 MiB: the oldest are left out. */
+  /** True when the lines exceeded 1 MiB and the oldest were left out. */
   truncated: z.boolean(),
 });
 

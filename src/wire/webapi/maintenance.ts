@@ -1,16 +1,18 @@
-// Maintenance that an operator has put a node into: the routes /api/maintenance and /api/nodes/:id/maintenance (decision D11).
+// Maintenance of nodes: the routes /api/maintenance and /api/nodes/:id/maintenance (decision D11).
 import { z } from "zod";
 import { endAsked } from "./notification.ts";
 
-/** PUT /api/nodes/:id/maintenance. It begins at once; of a node that is in maintenance already it changes end and comment. */
+/**
+ * PUT /api/nodes/:id/maintenance. It begins at once; for a node in maintenance it changes end and comment.
+ */
 export const maintenanceRequest = z
   .object({ ...endAsked, comment: z.string().max(1024).default("") })
   .strict();
 
-/** What an operator asks for. */
+/** An operator's request for maintenance. */
 export type MaintenanceRequest = z.infer<typeof maintenanceRequest>;
 
-/** A maintenance as it is kept. */
+/** A maintenance as stored. */
 export const keptMaintenance = z.object({
   node_id: z.string(),
   starts_at: z.int(),
@@ -19,19 +21,19 @@ export const keptMaintenance = z.object({
   comment: z.string(),
 });
 
-/** A maintenance as it is kept. */
+/** A maintenance as stored. */
 export type KeptMaintenance = z.infer<typeof keptMaintenance>;
 
-/** A maintenance as it is sent. */
+/** A maintenance as sent. */
 export const nodeMaintenance = keptMaintenance.extend({
-  /** True when the metadata store knows that new users' roots are not to come to this node. */
+  /** True when the metadata store places no new users' roots on this node. */
   placement_paused: z.boolean(),
-  /** Why it does not know; it is told again every few seconds. */
+  /** Why the store does not know yet; the console retries every few seconds. */
   placement_problem: z.string().optional(),
 });
 
-/** A maintenance as it is sent. */
+/** A maintenance as sent. */
 export type NodeMaintenance = z.infer<typeof nodeMaintenance>;
 
-/** GET /api/maintenance: the nodes that are in maintenance now, by id. */
+/** GET /api/maintenance: nodes in maintenance, by id. */
 export const maintenanceList = z.object({ maintenance: z.array(nodeMaintenance) });

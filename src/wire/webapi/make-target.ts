@@ -1,4 +1,4 @@
-// What an action takes as a target of make: no option, no variable (decision T15).
+// The allowed make targets of an action: no option, no variable (decision T15).
 import { z } from "zod";
 
 const MAKE_TARGET = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;

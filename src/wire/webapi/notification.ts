@@ -1,4 +1,4 @@
-// Silences, acknowledgements and what has been told: the routes /api/silences and /api/notices (decision D11).
+// Silences, acknowledgements and sent notifications: the routes /api/silences and /api/notices (D11).
 import { z } from "zod";
 import { SILENCE_VALUE_MAX_LENGTH } from "#base/limits.ts";
 import { UNTIL_TEXT_MAX_LENGTH } from "#base/until-text.ts";
@@ -7,10 +7,10 @@ import { ALERT_TYPES } from "./alert.ts";
 /** Matchers of one silence. */
 const SILENCE_MATCHERS_MAX = 16;
 
-/** What a silence may look at. */
+/** Fields that a silence may match. */
 export const MATCHER_NAMES = ["node_id", "type", "severity", "username"] as const;
 
-/** One condition of a silence; all of them must hold. A pattern must match the whole value. */
+/** One matcher of a silence; all of them must hold. A pattern must match the whole value. */
 const silenceMatcher = z
   .object({
     name: z.enum(MATCHER_NAMES),
@@ -19,10 +19,10 @@ const silenceMatcher = z
   })
   .strict();
 
-/** One condition of a silence as it is kept. */
+/** One stored matcher of a silence. */
 export type SilenceMatcher = z.infer<typeof silenceMatcher>;
 
-/** When something that is asked for ends: one of the first two. */
+/** The requested end: one of the first two fields. */
 export const endAsked = {
   /** Unix seconds. */
   ends_at: z.int().min(0).optional(),
@@ -51,10 +51,10 @@ export const silenceRequest = z
   })
   .strict();
 
-/** What an operator asks for. */
+/** An operator's request for a silence. */
 export type SilenceRequest = z.infer<typeof silenceRequest>;
 
-/** A silence without what the moment decides. */
+/** A silence without its time-dependent state. */
 export const keptSilence = z.object({
   id: z.string(),
   matchers: z.array(silenceMatcher).min(1),
@@ -65,22 +65,22 @@ export const keptSilence = z.object({
   comment: z.string(),
 });
 
-/** A silence as it is kept. */
+/** A silence as stored. */
 export type KeptSilence = z.infer<typeof keptSilence>;
 
-/** A silence as it is sent. */
+/** A silence as sent. */
 export const silence = keptSilence.extend({ state: z.enum(["pending", "active", "expired"]) });
 
-/** A silence as it is sent. */
+/** A silence as sent. */
 export type Silence = z.infer<typeof silence>;
 
-/** GET /api/silences: those that have not ended first, the newest of each first. */
+/** GET /api/silences: active and pending ones before expired ones, newest first in each group. */
 export const silenceList = z.object({ silences: z.array(silence) });
 
-/** Why an alert that stands is not told. */
+/** Why an open alert is not sent. */
 export const MUTE_REASONS = ["starting", "silence", "node_offline", "maintenance", "flapping"] as const;
 
-/** One alert as the notification layer sees it. */
+/** One alert in the notification layer. */
 const notificationAlert = z.object({
   key: z.string(),
   type: z.enum(ALERT_TYPES),
@@ -88,13 +88,13 @@ const notificationAlert = z.object({
   since: z.int(),
   node_id: z.string().optional(),
   username: z.string().optional(),
-  /** Absent while it has not been told. */
+  /** Absent until it has been sent. */
   told_at: z.int().optional(),
   muted_by: z.enum(MUTE_REASONS).optional(),
   acked: z.boolean(),
 });
 
-/** One message that went out or waits. */
+/** One sent or waiting message. */
 const notificationMessage = z.object({
   id: z.string(),
   receiver: z.string(),
@@ -107,10 +107,10 @@ const notificationMessage = z.object({
   alerts: z.array(z.object({ key: z.string(), status: z.enum(["firing", "resolved"]), reason: z.string() })),
 });
 
-/** One message that went out or waits, as it is sent. */
+/** One sent or waiting message, as the API returns it. */
 export type NotificationMessage = z.infer<typeof notificationMessage>;
 
-/** How one receiver does. */
+/** State of one receiver. */
 const notificationReceiver = z.object({
   name: z.string(),
   kind: z.enum(["webhook", "email"]),
@@ -120,16 +120,16 @@ const notificationReceiver = z.object({
   waiting: z.int(),
 });
 
-/** How one receiver does, as it is sent. */
+/** State of one receiver, as sent. */
 export type NotificationReceiver = z.infer<typeof notificationReceiver>;
 
 /** GET /api/notices. */
 export const noticesReply = z.object({
-  /** False while no settings name a receiver: then nothing is told (spec 6). */
+  /** False while the settings name no receiver: then nothing is sent (spec 6). */
   enabled: z.boolean(),
   receivers: z.array(notificationReceiver),
   alerts: z.array(notificationAlert),
-  /** What waits, the oldest first, and what is done, the newest first. */
+  /** Waiting messages, oldest first, and finished ones, newest first. */
   waiting: z.array(notificationMessage),
   done: z.array(notificationMessage),
   counts: z.object({
@@ -144,5 +144,5 @@ export const noticesReply = z.object({
   ),
 });
 
-/** GET /api/notices as it is sent. */
+/** GET /api/notices as sent. */
 export type NoticesReply = z.infer<typeof noticesReply>;

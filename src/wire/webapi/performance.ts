@@ -1,8 +1,8 @@
-// Rates and latencies: GET /api/performance, GET /api/history/{fsID} and the columns of the CSV (spec 2.8, decision D9).
+// Rates and latencies: GET /api/performance, GET /api/history/{fsID} and CSV columns (spec 2.8, D9).
 import { z } from "zod";
 import { NODE_STATUSES } from "./cluster.ts";
 
-/** Columns of a point of history, in their order (decision D9). MB are 10^6 bytes. */
+/** Columns of a history point, in order (decision D9). MB are 10^6 bytes. */
 export const HISTORY_COLUMNS = [
   "ts",
   "write_mbps",
@@ -23,10 +23,10 @@ export const HISTORY_COLUMNS = [
   "p99_read_ms",
 ] as const;
 
-/** Name of a column of a point of history. */
+/** A column of a history point. */
 export type HistoryColumn = (typeof HISTORY_COLUMNS)[number];
 
-/** GET /api/history/{fsID}: a row of nulls behind its time is a gap. */
+/** GET /api/history/{fsID}: a row of nulls after its time is a gap. */
 export const historyReply = z.object({
   node_id: z.string(),
   interval_seconds: z.number(),
@@ -34,7 +34,7 @@ export const historyReply = z.object({
   to: z.int(),
   columns: z.array(z.enum(HISTORY_COLUMNS)),
   points: z.array(z.array(z.number().nullable())),
-  /** Of more than the last hour: since when rows with this interval are kept; null when none are. */
+  /** For more than the last hour: the first kept time at this interval; null without rows. */
   kept_from: z.int().nullable().optional(),
 });
 
@@ -76,12 +76,12 @@ export const performanceReply = z.object({
   nodes: z.array(nodePerformance),
 });
 
-/** What GET /api/performance answers. */
+/** The reply of GET /api/performance. */
 export type PerformanceReply = z.infer<typeof performanceReply>;
 
 const unixSeconds = z.string().regex(/^\d{1,12}$/, "is no count of unix seconds");
 
-/** Query of GET /api/history/{fsID}: unix seconds, and a step in seconds that is a multiple of 5, up to an hour. */
+/** Query of GET /api/history/{fsID}: unix seconds, and a step of a multiple of 5 seconds up to an hour. */
 export const historyQuery = z
   .object({
     from: unixSeconds.optional(),
@@ -100,7 +100,7 @@ export const historyQuery = z
     message: "must not be before from",
   });
 
-/** Query of GET /api/performance/export: the last hour, or what is kept of the time between two moments. */
+/** Query of GET /api/performance/export: the last hour, or the kept rows between two moments. */
 export const exportQuery = z
   .object({
     node_id: z.string().min(1).max(63).optional(),

@@ -1,7 +1,7 @@
-// The body of every answer that is not a success: application/problem+json (RFC 9457, decision D2).
+// The body of every unsuccessful answer: application/problem+json (RFC 9457, decision D2).
 import { z } from "zod";
 
-/** Every code that the console's problems carry (decision D2). Statuses: src/console/http/problem-table.ts. */
+/** Every code of the console's problems (decision D2). Statuses: src/console/http/problem-table.ts. */
 export const PROBLEM_CODES = [
   "BAD_JSON",
   "BAD_REQUEST",
@@ -41,12 +41,12 @@ export const PROBLEM_CODES = [
   "NODE_TIMEOUT",
 ] as const;
 
-/** One of the codes that a problem carries. */
+/** A problem's code. */
 export type ProblemCode = (typeof PROBLEM_CODES)[number];
 
-/** One place in a request that is wrong. */
+/** One invalid place in a request. */
 export const fieldProblem = z.object({
-  /** JSON pointer into the body, or the name of a query parameter behind "/query/". */
+  /** JSON pointer into the body, or the name of a query parameter after "/query/". */
   pointer: z.string(),
   code: z.string(),
   detail: z.string(),
@@ -61,12 +61,12 @@ export const problem = z.object({
   instance: z.string(),
   code: z.enum(PROBLEM_CODES),
   errors: z.array(fieldProblem).optional(),
-  /** With NODES_LOCKED: who holds which node, and since when. */
+  /** With NODES_LOCKED: the action that holds each node, and since when. */
   locked: z.array(z.object({ node_id: z.string(), action_id: z.string(), since: z.number() })).optional(),
-  /** With NODE_ERROR: the gRPC status and the reason that the node gave. */
+  /** With NODE_ERROR: the gRPC status and the node's reason. */
   grpc_code: z.string().optional(),
   reason: z.string().optional(),
 });
 
-/** A problem as it is sent. */
+/** A problem, as sent. */
 export type Problem = z.infer<typeof problem>;

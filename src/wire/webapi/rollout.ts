@@ -1,4 +1,4 @@
-// Rollouts: a commit comes to nodes step by step, each step watched before the next begins, and there is a way back (spec 4.7; decisions D7, T15).
+// Rollouts: a commit reaches nodes in steps with gates, and can be taken back (spec 4.7; decisions D7, T15).
 import { z } from "zod";
 import {
   ACTION_NODES_MAX,
@@ -11,16 +11,16 @@ import { idempotencyKey, nodeId, nodeIds, RESTART_MODES } from "./action-request
 import { branchName } from "./branch-name.ts";
 import { makeTarget } from "./make-target.ts";
 
-/** What a rollout restarts: `all` is every service of a node but the console, which cannot watch its own restart. */
+/** Services that a rollout restarts: `all` excludes the console, which cannot watch its own restart. */
 export const ROLLOUT_SERVICES = ["fileserver", "metaserver", "all"] as const;
 
-/** What is asked of a node after its restart, before the rollout goes on. */
+/** The gates that a node must pass after its restart. */
 const rolloutGates = z.strictObject({
-  /** Time for /health, and for a poll that began after the restart, in seconds. */
+  /** Time limit for /health, and for a poll that began after the restart, in seconds. */
   health_seconds: z.int().min(1).max(ROLLOUT_WAIT_MAX_SECONDS).default(ROLLOUT_HEALTH_SECONDS),
-  /** How long the node is watched after that, in seconds. */
+  /** Time of observation after that, in seconds. */
   observe_seconds: z.int().min(0).max(ROLLOUT_WAIT_MAX_SECONDS).default(ROLLOUT_OBSERVE_SECONDS),
-  /** Failed operations a second that it may have above what it had in the minute before. */
+  /** Allowed increase in failed operations a second over the minute before. */
   errors_per_second_above: z.number().min(0).max(1_000).default(ROLLOUT_ERRORS_PER_SECOND_ABOVE),
 });
 
@@ -32,9 +32,9 @@ export const rolloutRequest = z
     make_target: makeTarget.default("build"),
     restart_mode: z.enum(RESTART_MODES).default("systemctl"),
     target_service: z.enum(ROLLOUT_SERVICES),
-    /** The node that goes first, alone; default the first of `nodes`, of all the first by id. */
+    /** The node that goes first, alone; default the first of `nodes`, or the first by id for all. */
     canary: nodeId.optional(),
-    /** Nodes that go together after it. */
+    /** Nodes of each later step. */
     step_size: z.int().min(1).max(ACTION_NODES_MAX).default(1),
     gates: rolloutGates.prefault({}),
     dry_run: z.boolean().default(false),
@@ -55,8 +55,8 @@ export const rolloutBackRequest = z
   .nullish();
 
 /**
- * `planned` is a dry run. `failed`: it stopped by itself, `reason` says at what. `interrupted`: the console ended in the middle of it;
- * nothing of it goes on.
+ * `planned` is a dry run. `failed`: it stopped by itself for `reason`. `interrupted`: the console ended
+ * during the rollout, which does not continue.
  */
 export const ROLLOUT_STATES = [
   "planned",
@@ -67,10 +67,12 @@ export const ROLLOUT_STATES = [
   "interrupted",
 ] as const;
 
-/** What is done on a node, in order: `pull`, or `back` on the way back. */
+/** Steps on a node, in order: `pull`, or `back` on the way back. */
 export const ROLLOUT_STEPS = ["check", "pull", "back", "build", "restart", "gate"] as const;
 
-/** `unfinished`: the rollout ended while it was this node's turn, and not because of it. `unknown`: nobody knows how its step ended. */
+/**
+ * `unfinished`: the rollout ended during this node's turn for another reason. `unknown`: its result is lost.
+ */
 const ROLLOUT_NODE_STATES = [
   "pending",
   "running",
@@ -88,14 +90,14 @@ const commit = z.string().regex(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/);
 const rolloutNode = z.object({
   node_id: z.string(),
   node_name: z.string(),
-  /** 0 is the canary; those of one number go together. */
+  /** 0 is the canary; nodes of the same wave go together. */
   wave: z.int(),
   state: z.enum(ROLLOUT_NODE_STATES),
-  /** The step that it is in, or ended in. */
+  /** The current or last step. */
   step: z.enum(ROLLOUT_STEPS).optional(),
-  /** Why, as a sentence. */
+  /** The reason as a sentence. */
   message: z.string().optional(),
-  /** What runs there, word by word; several commands are told apart by "&&". The action is there once it has begun. */
+  /** The executed words; "&&" separates several commands. The action is present once it has begun. */
   steps: z.array(
     z.object({
       step: z.enum(ROLLOUT_STEPS),
@@ -103,14 +105,14 @@ const rolloutNode = z.object({
       action_id: z.string().optional(),
     }),
   ),
-  /** True from the moment when its working copy may have changed: it is one of those that go back. */
+  /** True from the moment when its working copy may have changed: it then takes part in a way back. */
   changed: z.boolean(),
-  /** Where it is gone back to. */
+  /** The commit to go back to. */
   commit_before: commit.optional(),
   commit_after: commit.optional(),
-  /** What the node says it runs since the restart; unlike commit_after where its services run from elsewhere. */
+  /** The commit that the node reports; unlike commit_after where its services run from another folder. */
   commit_running: z.string().optional(),
-  /** Failed operations a second in the minute before, and since the restart; null when the node did not say. */
+  /** Failed operations a second in the minute before, and since the restart; null without a report. */
   errors_per_second_before: z.number().nullable().optional(),
   errors_per_second_after: z.number().nullable().optional(),
   started_at: z.number().optional(),
@@ -121,11 +123,11 @@ const rolloutNode = z.object({
 export const rolloutRecord = z.object({
   id: z.string(),
   direction: z.enum(["forward", "back"]),
-  /** On the way back: the rollout whose nodes go back. */
+  /** On the way back: the rollout that it takes back. */
   back_of: z.string().optional(),
-  /** The newest rollout that went back from this one. */
+  /** The newest rollout that takes this one back. */
   back_by: z.string().optional(),
-  /** As it was understood; on the way back that of the rollout before, with its nodes. */
+  /** The request as parsed; on the way back the earlier rollout's, with its nodes. */
   request: z.looseObject({
     nodes: z.union([z.literal("all"), z.array(z.string())]),
     branch: z.string(),
@@ -141,18 +143,18 @@ export const rolloutRecord = z.object({
   state: z.enum(ROLLOUT_STATES),
   /** Why it did not succeed, as a sentence. */
   reason: z.string().optional(),
-  /** Counts the changes of this record: whoever has a lower one has missed something. */
+  /** Counts the changes of this record: a client with a lower number has missed one. */
   seq: z.int(),
   created_at: z.number(),
   finished_at: z.number().optional(),
-  /** True when POST …/back would do something: it is over, and has changed nodes. */
+  /** True when POST …/back would have an effect: the rollout is over, and has changed nodes. */
   can_go_back: z.boolean(),
-  /** In the order in which they go. */
+  /** In order of execution. */
   nodes: z.array(rolloutNode),
 });
 
-/** A rollout as it is sent and kept. */
+/** A rollout as sent and stored. */
 export type RolloutRecord = z.infer<typeof rolloutRecord>;
 
-/** GET /api/rollouts: the newest first. */
+/** GET /api/rollouts: newest first. */
 export const rolloutsReply = z.object({ rollouts: z.array(rolloutRecord), total: z.int() });

@@ -1,26 +1,26 @@
-// GET /api/settings: what the console runs with, for operators.
+// GET /api/settings: the console's settings, for operators.
 import { z } from "zod";
 
-/** What the console runs with. Times are unix seconds. */
+/** The console's settings. Times are unix seconds. */
 export const settingsReply = z.object({
-  /** The shared metadata store; never its user or password. */
+  /** The shared metadata store, without its user and password. */
   store: z.object({
     kind: z.enum(["sqlite", "postgres"]).nullable(),
     /** A path, or host:port/database. */
     place: z.string().nullable(),
-    /** "unread" until it has answered for the first time. */
+    /** "unread" until its first answer. */
     state: z.enum(["unread", "answering", "failing"]),
-    /** When it last answered. */
+    /** Time of its last answer. */
     read_at: z.int().nullable(),
   }),
-  /** The MetaServers that the console was told to watch. */
+  /** The MetaServers that the console watches. */
   metaservers: z.array(
     z.object({
-      /** host:port of its gRPC. */
+      /** host:port of its gRPC listener. */
       address: z.string(),
-      /** "late" while the last look was in vain, "offline" after 30 s of that. */
+      /** "late" after a failed check, "offline" after 30 s of failed checks. */
       state: z.enum(["answering", "late", "offline"]),
-      /** When it last answered; null before. */
+      /** Time of its last answer; null before the first. */
       last_seen: z.int().nullable(),
       /** Why it does not answer. */
       reason: z.string().optional(),
@@ -31,5 +31,5 @@ export const settingsReply = z.object({
   is_https: z.boolean(),
 });
 
-/** What the console runs with. */
+/** The console's settings. */
 export type SettingsReply = z.infer<typeof settingsReply>;

@@ -1,20 +1,20 @@
-// Whether a user may come in, as the console shows and changes it.
+// A user's right to sign in, as the console shows and changes it.
 import { z } from "zod";
 
-/** A decision about a user. */
+/** An administrator's decision about a user. */
 export const userState = z.object({
   disabled: z.boolean(),
-  /** What the user shares is closed as well. */
+  /** True where the user's shares are closed too. */
   closes_shares: z.boolean(),
   reason: z.string(),
   set_by: z.string(),
   /** Unix seconds. */
   set_at: z.int(),
-  /** Set for a removed user: the files are kept until then, in unix seconds. The address is retired. */
+  /** Set for a removed user: end of the files' grace time, in unix seconds. The address is retired. */
   removed_until: z.int().nullable(),
 });
 
-/** A root that an administrator has handed over. */
+/** A handed-over root. */
 const handOver = z.object({
   to: z.string(),
   may_delete: z.boolean(),
@@ -22,22 +22,22 @@ const handOver = z.object({
   set_by: z.string(),
   /** Unix seconds. */
   set_at: z.int(),
-  /** Unix seconds; it holds no more from then on. */
+  /** Unix seconds; the end, exclusive. */
   until: z.int(),
 });
 
 /** GET of a user's state. */
 export const userStateKnown = z.object({
   username: z.string(),
-  /** Null where nothing was ever decided. */
+  /** Null without any decision. */
   state: userState.nullable(),
-  /** To whom the user's root is handed over now. */
+  /** Current receivers of the user's root. */
   hand_overs: z.array(handOver),
-  /** Whose roots are handed over to the user now; the first 100. */
+  /** Roots currently handed over to the user; the first 100. */
   inherits: z.array(handOver.extend({ root: z.string() })),
 });
 
-/** What a decision answers: each node for itself. */
+/** The reply to a decision: the result on each node. */
 export const userStateChanged = z.object({
   username: z.string(),
   disabled: z.boolean(),
@@ -48,7 +48,7 @@ export const userStateChanged = z.object({
       name: z.string(),
       holds: z.boolean(),
       sessions_ended: z.int(),
-      /** Why it does not hold there; null where it does. */
+      /** Why it is not in force there; null where it is. */
       problem: z.string().nullable(),
     }),
   ),

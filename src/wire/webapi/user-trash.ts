@@ -1,11 +1,11 @@
-// A user's trash as operators see it, for a reason that the user is shown (decision D13).
+// A user's trash as operators see it, with a reason that the user can read (decision D13).
 import { z } from "zod";
 import { count64 } from "./count64.ts";
 
-/** One item. Times are unix seconds; null where the node tells none. */
+/** One item. Times are unix seconds; null where the node reports none. */
 export const userTrashItem = z.object({
   trash_id: z.string(),
-  /** Where it was. */
+  /** Its path before the removal. */
   path: z.string(),
   kind: z.enum(["file", "directory"]),
   size: count64,
@@ -17,19 +17,19 @@ export const userTrashItem = z.object({
 /** One item of a user's trash. */
 export type UserTrashItem = z.infer<typeof userTrashItem>;
 
-/** What POST /api/users/{username}/trash answers: the newest first. */
+/** The reply of POST /api/users/{username}/trash: newest first. */
 export const userTrashPage = z.object({
   username: z.string(),
   node_id: z.string(),
   items: z.array(userTrashItem),
-  /** Names the next page; null on the last. */
+  /** Token of the next page; null on the last. */
   next_page_token: z.string().nullable(),
 });
 
-/** What POST /api/users/{username}/trash/restore answers. */
+/** The reply of POST /api/users/{username}/trash/restore. */
 export const userTrashRestored = z.object({
   username: z.string(),
   node_id: z.string(),
-  /** Where it is now. */
+  /** Its path now. */
   path: z.string(),
 });

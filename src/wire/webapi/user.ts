@@ -13,13 +13,13 @@ export const userRow = z.object({
   trash_bytes: count64,
   staging_bytes: count64,
   file_count: z.int(),
-  /** Files and folders, those in the trash included; null while the home node has not said, as are both below. */
+  /** Files and folders, trash included; null without a report of the home node, like the two below. */
   inode_count: z.int().nullable(),
   inode_limit: z.int().nullable(),
   inode_limit_source: z.enum(["explicit", "default"]).nullable(),
   usage_percent: z.number(),
   level: z.enum(["ok", "yellow", "red"]),
-  /** Locked out by an administrator. */
+  /** True for a user whom an administrator has locked out. */
   locked: z.boolean(),
   home_node_id: z.string(),
   home_node_name: z.string(),
@@ -37,13 +37,13 @@ export const userList = z.object({
   next_cursor: z.string().nullable(),
 });
 
-/** What a changed quota answers (decision D6). */
+/** The reply to a changed quota (decision D6). */
 export const quotaChanged = z.object({
   username: z.string(),
   quota_limit: count64,
   quota_source: z.enum(["explicit", "default"]),
   previous_limit: count64,
-  /** The inode limit in force now, as the node says; null from a node that knows none. */
+  /** The inode limit in force now, as the node reports it; null from a node without inode limits. */
   inode_limit: z.int().nullable(),
   home_node_id: z.string(),
   over_quota: z.boolean(),
