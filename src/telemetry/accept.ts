@@ -42,7 +42,7 @@ export function preferredType<T extends string>(
   return offers[0];
 }
 
-/** Each type has one version, which every requested version gets: of the parameters only the quality counts. */
+/** Each type has one version, which every requested version gets: only the quality counts. */
 function rangeOf(item: string): { readonly type: string; readonly quality: number } {
   const [type = "", ...parameters] = item.split(";").map((part) => part.trim());
   const quality = parameters.flatMap((parameter) => /^q\s*=\s*(.*)$/i.exec(parameter)?.[1] ?? [])[0] ?? "1";

@@ -57,7 +57,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Storage>
   }
 }
 
-/** The path of the ballast. A file of the former name is renamed: beside a new one it would keep its space. */
+/** The path of the ballast. A file of the former name becomes it, as both would take twice the space. */
 function takeBallastOver(directory: string): string {
   const path = join(directory, BALLAST_FILE);
   const before = join(directory, BALLAST_FILE_BEFORE);
