@@ -320,7 +320,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "wire/proto",
     ],
     packages: ["commander"],
-    builtins: [...FILES],
+    builtins: [...FILES, "node:child_process"],
   },
   "console/routes": {
     floor: 6,

@@ -7,7 +7,7 @@ import { type Scheduler, type SimulatedProcess, simulation } from "./scheduler.t
 import type { SimulatedFileServer } from "./servers.ts";
 
 /** Between a look of ours and the server's own. */
-const BALLAST_MS = 61_000;
+const SLACK_MS = 61_000;
 const CALL_LIMIT_MS = 8_000;
 /** What the call answers after its session was found good: it has no fault, or the user's root is elsewhere (or nowhere yet). */
 const LET_IN = ["", "WRONG_NODE"];
@@ -118,11 +118,11 @@ export class SessionsWatch {
     const idleAtMostMs = this.#scheduler.nowMs - session.lastSureUseAtMs;
     const mustFail =
       session.server !== starts ||
-      idleAtLeastMs > SESSION_IDLE_TIMEOUT_MS + BALLAST_MS ||
+      idleAtLeastMs > SESSION_IDLE_TIMEOUT_MS + SLACK_MS ||
       this.#livingSince(session) >= SESSIONS_PER_USER;
     const mustWork =
       session.server === starts &&
-      idleAtMostMs < SESSION_IDLE_TIMEOUT_MS - BALLAST_MS &&
+      idleAtMostMs < SESSION_IDLE_TIMEOUT_MS - SLACK_MS &&
       newer + this.#unknown < SESSIONS_PER_USER;
     if (isLetIn && mustFail)
       this.#violation(
@@ -137,7 +137,7 @@ export class SessionsWatch {
 
   /** Sessions that were opened after this one and cannot have run out yet. */
   #livingSince(session: KnownSession): number {
-    const youngMs = SESSION_IDLE_TIMEOUT_MS - BALLAST_MS;
+    const youngMs = SESSION_IDLE_TIMEOUT_MS - SLACK_MS;
     const { nowMs } = this.#scheduler;
     const newer = this.#sessions.slice(this.#sessions.indexOf(session) + 1);
     return newer.filter(({ openedAtMs }) => nowMs - openedAtMs < youngMs).length;

@@ -25,5 +25,7 @@ export const silentLogger: Logger = {
 /** An error as one line: its message and those of its causes, never a stack. */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  // Of several ends that failed: its own message names none of them.
+  if (error instanceof SuppressedError) return `${errorText(error.suppressed)}; ${errorText(error.error)}`;
   return error.cause === undefined ? error.message : `${error.message}: ${errorText(error.cause)}`;
 }

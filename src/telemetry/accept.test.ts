@@ -6,7 +6,7 @@ import { preferredType } from "./accept.ts";
 const OFFERS = ["application/json", "application/openmetrics-text", "text/plain"] as const;
 const [JSON_TYPE, OPEN, TEXT] = OFFERS;
 
-test("without a request, or with one for all alike, it is the first offer (spec 4.4)", () => {
+test("without a request, or with equal ones, it is the first offer (spec 4.4, D12)", () => {
   for (const accept of [
     undefined,
     "",
@@ -14,6 +14,8 @@ test("without a request, or with one for all alike, it is the first offer (spec 
     "*/*",
     "application/*",
     "application/json, text/plain",
+    "text/plain, */*",
+    "text/plain, application/json, application/*+json, */*",
     "text/html",
     "nonsense",
   ]) {
@@ -21,20 +23,19 @@ test("without a request, or with one for all alike, it is the first offer (spec 
   }
 });
 
-test("the highest quality wins, of equal ones the type that is named, or named first; the most specific range gives it (RFC 9110 12.5.1)", () => {
+test("the highest quality wins, and the most specific range gives it (RFC 9110 12.5.1)", () => {
   const cases: Record<string, string> = {
     "text/plain": TEXT,
     "Text/Plain; Version=0.0.4": TEXT,
     "text/*": TEXT,
     "text/plain;q=0.5, application/json;q=0.4": TEXT,
-    "text/plain;q=0.5, application/json;q=0.5": TEXT,
+    "text/plain;q=0.5, application/json;q=0.5": JSON_TYPE,
     "application/json;q=0.5, text/plain;q=0.5": JSON_TYPE,
-    "text/plain, */*": TEXT,
     "text/plain;q=0.5, */*;q=0.4": TEXT,
     "text/plain;q=0.4, */*;q=0.5": JSON_TYPE,
     "application/json;q=0, */*;q=0.1": OPEN,
     "application/json;q=0, application/*;q=0, */*": TEXT,
-    "text/plain;q=1.001": TEXT,
+    "text/plain;q=1.001": JSON_TYPE,
     "text/plain;q=abc": JSON_TYPE,
     "text/plain;q=0": JSON_TYPE,
     "text/plain;q=0.001": TEXT,

@@ -22,24 +22,30 @@ export const METRICS_FORMS: Readonly<Record<(typeof METRICS_TYPES)[number], Prom
 const ITEMS_MAX = 32;
 
 /**
- * The offer that a request prefers, or the first of those that it accepts equally. It is the first of all
- * when none is acceptable: an answer in another form is of more use than none. Offers are lower-case media
- * types without parameters.
+ * The offer of the highest quality; the first of those that are equal, and the first of all when none is
+ * acceptable: an answer in another form is of more use than none. Offers are lower-case media types without
+ * parameters.
  */
 export function preferredType<T extends string>(
   accept: string | undefined,
   offers: readonly [T, ...(readonly T[])],
 ): T {
-  const ranges = accept?.split(",", ITEMS_MAX).map(withoutParameters).join(",");
-  const wanted = new Negotiator({ headers: { accept: ranges } }).mediaType([...offers]);
-  return offers.find((offer) => offer === wanted) ?? offers[0];
+  const ranges = accept?.split(",", ITEMS_MAX).map(rangeOf) ?? [];
+  const qualities = new Set(ranges.map(({ quality }) => quality).filter((quality) => quality > 0));
+  for (const least of [...qualities].toSorted((a, b) => b - a)) {
+    // Negotiator breaks a tie by which range is more specific or comes first; JSON is the default (D12).
+    const header = ranges.map(({ type, quality }) => (quality < least ? `${type};q=0` : type)).join(",");
+    const liked = new Negotiator({ headers: { accept: header } }).mediaTypes([...offers]);
+    const first = offers.find((offer) => liked.includes(offer));
+    if (first !== undefined) return first;
+  }
+  return offers[0];
 }
 
-/**
- * Each type has one version, which every requested version gets: of the parameters only the quality counts.
- */
-function withoutParameters(range: string): string {
-  const [type = "", ...parameters] = range.split(";");
-  const quality = parameters.find((parameter) => /^\s*q\s*=/i.test(parameter));
-  return quality === undefined ? type : `${type};${quality}`;
+/** Each type has one version, which every requested version gets: only the quality counts. */
+function rangeOf(item: string): { readonly type: string; readonly quality: number } {
+  const [type = "", ...parameters] = item.split(";").map((part) => part.trim());
+  const quality = parameters.flatMap((parameter) => /^q\s*=\s*(.*)$/i.exec(parameter)?.[1] ?? [])[0] ?? "1";
+  // An invalid quality counts as 0: the client did not mean this type to be chosen for it.
+  return { type, quality: /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(quality) ? Number(quality) : 0 };
 }

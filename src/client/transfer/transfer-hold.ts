@@ -1,4 +1,5 @@
 // Holds a folder for one run of a command at a time, by a note beside the transfer's record.
+import { execFile } from "node:child_process";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { isProcessAlive } from "#client/signin/process-lock.ts";
@@ -48,9 +49,21 @@ async function holderOf(path: string): Promise<number | undefined> {
   return (await startOf(holder)) === start ? holder : undefined;
 }
 
-/** When a process began, in ticks since boot; empty where unknown. */
+/** When a process began: in ticks since boot, or by `ps` on systems without /proc; empty where unknown. */
 async function startOf(pid: number): Promise<string> {
   const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
+  if (stat === "" && process.platform !== "linux") return startByPs(pid);
   // After the name, which may hold blanks and parentheses, it is the twentieth field.
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+}
+
+/** When a process began as `ps` tells it, in unix seconds; empty for one that is gone. */
+export function startByPs(pid: number): Promise<string> {
+  const env = { ...process.env, LC_ALL: "C", TZ: "UTC" };
+  return new Promise((resolve) => {
+    execFile("ps", ["-o", "lstart=", "-p", String(pid)], { env }, (_error, text) => {
+      const startedMs = Date.parse(`${text.trim()} UTC`);
+      resolve(Number.isNaN(startedMs) ? "" : String(startedMs / 1_000));
+    });
+  });
 }

@@ -75,12 +75,15 @@ test("a pattern has at most 500 steps, what it repeats counted each time", () =>
     "(?:(?:a{10}){10}){5}",
     "\\(a\\){100}\\[b",
     "[(){}]{100}",
+    "\\x{2026}{500}",
+    "\\x{1F600}",
   ]) {
     assert.equal(problemOf(source), undefined, source);
   }
   for (const source of [
     `${"a{100}".repeat(5)}a`,
     "a{501}",
+    "\\x{2026}{501}",
     "a{2,501}",
     "(?:ab){251}",
     "(a){251}",

@@ -16,7 +16,7 @@ const PROGRAM_STEPS_MAX: number = 4 * PATTERN_STEPS_MAX;
 /**
  * The counted tokens: an escape, a set, a number of repetitions, a non-capturing group, any other character.
  */
-const TOKEN = /\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\{\d+(?:,\d*)?\}|\(\?:|./gsu;
+const TOKEN = /\\x\{[\dA-Fa-f]+\}|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\{\d+(?:,\d*)?\}|\(\?:|./gsu;
 
 /**
  * Compiles a pattern in RE2's syntax that must match the whole text, like Alertmanager's. Returns the error

@@ -70,6 +70,7 @@ test("a client made from the description reads every route, as a visitor and as 
     "getClusterSummary",
     "getPerformance",
     "getHistory",
+    "listNotices",
     "listUsers",
     "getAlerts",
     "getVersion",

@@ -30,7 +30,7 @@ export function notificationRoutes(app: App, { notifier, audit, flushAudit }: No
     {
       config: { auth: "operator" },
       schema: {
-        operationId: "listNotifications",
+        operationId: "listNotices",
         summary: "What was told to whom, what waits, and what is muted",
         tags,
         response: { 200: noticesReply },

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -138,7 +139,7 @@ test(
 );
 
 test("a second one on the same store, and flags that make no sense, end with a sentence (D24)", {
-  // Nine processes, one after another.
+  // Many processes, one after another.
   timeout: 120_000,
 }, async (t) => {
   const folder = scratchFolder("metaserver-");
@@ -147,6 +148,7 @@ test("a second one on the same store, and flags that make no sense, end with a s
     const child = spawn(process.execPath, [GROVE, "metaserver", ...flags], {
       stdio: ["ignore", "ignore", "pipe"],
     });
+    t.after(() => child.kill("SIGKILL"));
     let text = "";
     child.stderr.on("data", (chunk: Buffer) => {
       text += String(chunk);
@@ -175,6 +177,22 @@ test("a second one on the same store, and flags that make no sense, end with a s
     "203.0.113.1:1",
     "-data",
     `${folder}/2`,
+  );
+  // It serves by then, and ends all the same.
+  const taken = createServer().listen(0, "127.0.0.1");
+  t.after(() => taken.close());
+  await once(taken, "listening");
+  const { port } = taken.address() as AddressInfo;
+  await fails(
+    1,
+    /cannot listen for metrics on 127.0.0.1:/,
+    "-mock",
+    "-listen",
+    "127.0.0.1:0",
+    "-metrics",
+    `127.0.0.1:${port}`,
+    "-data",
+    `${folder}/5`,
   );
   await fails(
     1,

@@ -156,6 +156,12 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
     log,
   });
   const watched = { clock: systemClock, onSecurityEvent: teller.sink, log };
+  // Ends in the opposite order, each part also when another fails.
+  const ends = new AsyncDisposableStack();
+  ends.defer(() => certificates.close());
+  ends.defer(() => directory.close());
+  let status: StatusServer | undefined;
+  ends.defer(() => status?.close());
   try {
     const server = await startMetaServer({
       directory,
@@ -173,25 +179,19 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
       mock,
       reflection: flags.reflection === true,
     });
-    const stopReloading = reloadOnHangup(certificates, log);
+    ends.defer(() => server.stop());
+    ends.defer(() => teller.close());
+    ends.defer(reloadOnHangup(certificates, log));
     ({ port } = server.address);
     logServing(server, { ...flags, mock }, log);
-    const status = await startStatus(flags, { ...server, directory, certificates, log });
+    status = await startStatus(flags, { ...server, directory, certificates, log });
     // A restart heals a store that has failed for good; the process manager restarts the process.
     const ended = directory.failed.then((error) => Promise.reject(error));
-    return {
-      ended,
-      async stop() {
-        stopReloading();
-        await teller.close();
-        await server.stop();
-        await status?.close();
-        await certificates.close();
-      },
-    };
+    return { ended, stop: () => ends.disposeAsync() };
   } catch (error) {
-    await directory.close();
-    await certificates.close();
+    await ends.disposeAsync().catch((cause: unknown) => {
+      log.error("not_all_ended", { error: errorText(cause) });
+    });
     throw error;
   }
 }

@@ -33,6 +33,8 @@ export interface MetaServerUnderTest {
   /** A client over a channel of its own, closed after the test. */
   connect(tls?: GrpcChannelOptions["tls"], port?: number): Client<typeof MetaServer>;
   channel(tls?: GrpcChannelOptions["tls"], port?: number): GrpcChannel;
+  /** Stops it before the test's end does. */
+  stop(): Promise<void>;
 }
 
 /** Starts one; plain and in mock mode unless it is given certificates. */
@@ -100,6 +102,7 @@ export async function startForTest(
     controlPort: server.controlAddress?.port,
     logged,
     channel,
+    stop: () => server.stop(),
     connect: (tls, port) => createClient(MetaServer, channel(tls, port)),
   };
 }

@@ -62,7 +62,7 @@ export interface RunningMetaServer {
   /** With the port that was taken. */
   readonly address: ListenAddress;
   readonly controlAddress: ListenAddress | undefined;
-  /** Finishes the calls in progress, then closes port and store. */
+  /** Finishes the calls in progress, then closes port and store; who asks again waits for the same end. */
   stop(): Promise<void>;
 }
 
@@ -123,10 +123,11 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
   ends.defer(() => userStates.stop());
   ends.defer(() => knownNodes.stop());
   ends.defer(unwatch);
+  let stopping: Promise<void> | undefined;
   return {
     address,
     controlAddress,
-    stop: () => ends.disposeAsync(),
+    stop: () => (stopping ??= ends.disposeAsync()),
   };
 }
 

@@ -42,7 +42,16 @@ test("a backup takes settings, the audit log, what the node was and its certific
   ]) {
     assert.equal(isTakenFile(name), true, name);
   }
-  for (const name of [".secret.json", "grove.db", "backup.lock", "cluster_id.tmp", "lock", "last_process"]) {
+  for (const name of [
+    ".secret.json",
+    "grove.db",
+    "backup.lock",
+    "cluster_id.tmp",
+    "lock",
+    "last_process",
+    "ballast",
+    "slack",
+  ]) {
     assert.equal(isTakenFile(name), false, name);
   }
   assert.deepEqual(["audit", "tls", "chunks"].map(isTakenFolder), [true, true, false]);

@@ -157,3 +157,23 @@ test("SQLite before 3.51.3 is not trusted (A-13)", () => {
   for (const version of ["3.51.3", "3.52.0", "4.0.0", "3.53.4"])
     assert.equal(isOldSqlite(version), false, version);
 });
+
+test("the space that Grove 0.1.0 kept as `slack` is kept as `ballast`, and not twice", async (context) => {
+  const directory = temporaryDirectory(context);
+  const [ballast, slack] = [join(directory, "ballast"), join(directory, "slack")];
+  const ballastBytes = 65_536;
+  const first = await openTestStorage(directory, { ballastBytes });
+  await first.close();
+  renameSync(ballast, slack);
+  const { ino } = statSync(slack);
+  const second = await openTestStorage(directory, { ballastBytes });
+  assert.equal(existsSync(slack), false);
+  assert.deepEqual([statSync(ballast).ino, statSync(ballast).size], [ino, ballastBytes]);
+  await second.close();
+  // Where both are there, as after a run of a Grove that knew nothing of the older name.
+  writeFileSync(slack, Buffer.alloc(ballastBytes));
+  const third = await openTestStorage(directory, { ballastBytes });
+  assert.deepEqual([existsSync(slack), statSync(ballast).size], [false, ballastBytes]);
+  await third.close();
+  assertSound(directory);
+});

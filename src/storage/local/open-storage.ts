@@ -1,4 +1,5 @@
 // Opens a data directory as Storage: SQLite and chunk files behind one writer, with synchronous reads.
+import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
@@ -10,6 +11,10 @@ import { LocalStorage } from "./local-storage.ts";
 
 /** Size of the ballast, which removals use on a full disk. */
 const STORAGE_BALLAST_BYTES = 16_777_216;
+/** Name of its file. */
+const BALLAST_FILE = "ballast";
+/** Name of that file in Grove 0.1.0. */
+const BALLAST_FILE_BEFORE = "slack";
 
 /** Options of storage. */
 export interface OpenStorageOptions {
@@ -40,7 +45,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Storage>
       ...options,
       data,
       firstDirectory,
-      ballastPath: join(directory, "ballast"),
+      ballastPath: takeBallastOver(directory),
       ballastBytes: options.ballastBytes ?? STORAGE_BALLAST_BYTES,
     });
     await storage.ready();
@@ -50,6 +55,14 @@ export async function openStorage(options: OpenStorageOptions): Promise<Storage>
     logger.error("storage.not_opened", { error: errorText(error) });
     throw notOpened(directory, error);
   }
+}
+
+/** The path of the ballast. A file of the former name becomes it, as both would take twice the space. */
+function takeBallastOver(directory: string): string {
+  const path = join(directory, BALLAST_FILE);
+  const before = join(directory, BALLAST_FILE_BEFORE);
+  if (existsSync(before)) renameSync(before, path);
+  return path;
 }
 
 function notOpened(directory: string, error: unknown): GroveError {
