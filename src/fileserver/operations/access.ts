@@ -103,7 +103,7 @@ export class Access {
   }
 
   /** The caller as the heir of somebody's root; undefined for who is none now. */
-  heirOf(owner: string, { username }: VerifiedIdentity): Heir | undefined {
+  heirOf(owner: string, { username }: Pick<VerifiedIdentity, "username">): Heir | undefined {
     return owner === username ? undefined : this.#deps.heirOf?.(owner, username);
   }
 
