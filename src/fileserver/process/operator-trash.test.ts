@@ -65,7 +65,9 @@ test("without a reason an administrator sees no names, with one all, and the use
   );
   assert.deepEqual((await user.call.showTrash({})).operatorLooks, []);
   const asked = { root: user.email, originalPath: "/docs/f" };
-  assert.equal(await reasonOf(admin.call.showTrash({ ...asked, operator: { reason: " " } })), "BAD_ARGUMENT");
+  for (const reason of [" ", "a\nb", "\u001b[2J"]) {
+    assert.equal(await reasonOf(admin.call.showTrash({ ...asked, operator: { reason } })), "BAD_ARGUMENT");
+  }
   const named = await admin.call.showTrash({ ...asked, operator: { reason: "ticket 4711" } });
   assert.deepEqual(
     named.items.map((item) => [item.originalPath, item.formerShares.length]),
