@@ -68,6 +68,16 @@ export class OperatorLooks {
     await saved;
   }
 
+  /** Drops what concerned a user up to a moment: whoever has the address next is somebody else. Resolves when that is on stable storage. */
+  async forget(owner: string, untilMs: number): Promise<void> {
+    const kept = this.#looks.filter((one) => one.owner !== owner || one.at_ms > untilMs);
+    if (kept.length === this.#looks.length) return;
+    this.#looks = kept;
+    const saved = this.#saving.catch(() => {}).then(() => this.#save());
+    this.#saving = saved;
+    await saved;
+  }
+
   /** What concerns one user, the newest first. */
   of(owner: string): StoredLook[] {
     return this.#looks.filter((one) => one.owner === owner).toReversed();
