@@ -17,7 +17,16 @@ import { handOverJson } from "./hand-over-text.ts";
 export type Change = Partial<
   Pick<
     UserState,
-    "closesShares" | "disabled" | "handOvers" | "reason" | "released" | "removeAtMs" | "tokensFromMs"
+    | "closesShares"
+    | "disabled"
+    | "handOvers"
+    | "issuer"
+    | "reason"
+    | "released"
+    | "removeAtMs"
+    | "removedBeforeMs"
+    | "subject"
+    | "tokensFromMs"
   >
 >;
 
@@ -53,6 +62,7 @@ const NOTHING: Plain = {
   handOvers: [],
   removeAtMs: 0n,
   released: false,
+  removedBeforeMs: 0n,
 };
 
 /** Decides, and tells what each server says. Answers 7 when not all of them hold it. Throws what all of them refuse. */

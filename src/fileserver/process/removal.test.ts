@@ -136,6 +136,45 @@ test("whom the whole root was shared with reaches nothing of a newcomer's, who i
   assert.deepEqual((await newcomer.call.showTrash({})).operatorLooks, []);
 });
 
+test("what was handed over before stays over when the next user of the address is removed too, and comes back", async (t) => {
+  const it = await rig(t);
+  const due = removal(it);
+  const handOvers = [{ to: FRIEND, reason: "reads on", untilMs: due.removeAtMs + BigInt(300 * DAY_MS) }];
+  await it.set({ disabled: true, ...due, handOvers });
+  it.clock.sleep(REMOVAL_GRACE_MS + 1_000);
+  await sweep(it);
+  const gone = { disabled: false, ...due, released: true, handOvers };
+  await it.set(gone);
+  await (await it.node.signIn(DAVE)).call.createFile({ path: "/mine", data: Buffer.from("mine") });
+  const again = { disabled: true, ...removal(it), handOvers };
+  assert.match((await refusal(it.set(again))).message, /was another user's before is not forgotten/);
+  await it.set({ ...again, removedBeforeMs: due.removeAtMs });
+  const friend = await it.node.signIn(FRIEND);
+  const read = () => friend.call.readFile({ root: DAVE, path: "/mine" });
+  assert.equal(await reasonOf(read()), "NOT_SHARED");
+  assert.match((await refusal(it.set({ disabled: false }))).message, /is not forgotten/);
+  await it.set(gone);
+  assert.equal(await reasonOf(read()), "NOT_SHARED");
+  await sweep(it);
+  const back = await it.node.signIn(DAVE);
+  assert.equal((await back.call.readFile({ path: "/mine" })).data.toString(), "mine");
+});
+
+test("a newcomer who is locked out keeps what they share open, as everybody does", async (t) => {
+  const it = await rig(t);
+  const due = removal(it);
+  await it.set({ disabled: true, ...due });
+  it.clock.sleep(REMOVAL_GRACE_MS + 1_000);
+  await sweep(it);
+  await it.set({ disabled: false, ...due, released: true });
+  const newcomer = await it.node.signIn(DAVE);
+  await newcomer.call.createFile({ path: "/mine", data: Buffer.from("mine") });
+  await newcomer.call.share({ path: "/mine", user: FRIEND });
+  await it.set({ disabled: true, ...due, released: true });
+  const friend = await it.node.signIn(FRIEND);
+  assert.equal((await friend.call.readFile({ root: DAVE, path: "/mine" })).data.toString(), "mine");
+});
+
 test("a node whose clock is behind lets a newcomer in when the removal is due by it, so that nothing new looks old", async (t) => {
   const it = await rig(t);
   const dueAtMs = Math.trunc(it.clock.wallMs()) + 60_000;
