@@ -183,7 +183,7 @@ test("while the store is away, what nodes know of a user is kept with what is de
   await put({ disabled: true, reason: "has left" });
   assert.ok(known !== undefined);
   const removal = { dueAtMs: app.clock.wallMs() + 30 * 86_400_000, isReleased: false };
-  known = { ...known, username: "erin@x", removal };
+  known = { ...known, username: "erin@x", version: 1, removal };
   stored = () => Promise.reject(new GroveError("STORE_UNAVAILABLE", "away"));
   const until = Math.floor(app.clock.wallMs() / 1_000) + 3_600;
   const { status } = await app.askAsOperator("/api/users/erin%40x/hand-over", {
