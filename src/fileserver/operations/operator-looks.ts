@@ -58,7 +58,11 @@ export class OperatorLooks {
 
   /** Keeps a look, of several pages one; resolves when it is on stable storage. Each user has places of their own, of which the oldest gives way. */
   async add(seen: Omit<StoredLook, "at_ms">): Promise<void> {
-    if (this.#isTheSame(seen)) return await this.#saving;
+    if (this.#isTheSame(seen)) {
+      // What the disk did not take then is tried again.
+      this.#saving = this.#saving.catch(() => this.#save());
+      return await this.#saving;
+    }
     const looks = [...this.#looks, { ...seen, at_ms: this.#clock.wallMs() }];
     const ofOwner = looks.filter(({ owner }) => owner === seen.owner);
     const tooMany = new Set(ofOwner.slice(0, Math.max(0, ofOwner.length - OPERATOR_LOOKS_PER_USER)));
