@@ -114,6 +114,8 @@ export class RemovalKeeper {
     const { book, clock, log, knowsCluster } = this.#deps;
     const isSettled =
       this.#wallClock.isTrusted() && clock.steadyMs() - this.#startedAtMs >= REMOVAL_SETTLE_MS;
+    // All shares are read once for all removals, and again for those whom any of them concerns.
+    let sharing: ReadonlySet<string> | undefined;
     for (const { username, removal } of book.states.list()) {
       if (this.#isStopped) return;
       if (removal === undefined || this.#isDone(username, removal)) continue;
@@ -121,7 +123,8 @@ export class RemovalKeeper {
       if (!removal.isReleased && !(isSettled && isDue(removal, clock.wallMs()) && knowsCluster?.() !== false))
         continue;
       try {
-        await this.#carryOut(username, removal);
+        sharing ??= this.#sharing();
+        await this.#carryOut(username, removal, sharing.has(username));
       } catch (error) {
         log.error("removal_failed", { user: username, error: errorText(error) });
       }
@@ -132,7 +135,7 @@ export class RemovalKeeper {
     return this.#done.get(username) === dueAtMs;
   }
 
-  async #carryOut(username: string, removal: Removal): Promise<void> {
+  async #carryOut(username: string, removal: Removal, hasShares: boolean): Promise<void> {
     const { quotas, looks, audit, log } = this.#deps;
     const gone: Gone = { files: 0, bytes: 0, shares: 0 };
     // While nobody can come in by the address all of it is old, whatever clocks have said; afterwards what came later is somebody else's.
@@ -140,7 +143,7 @@ export class RemovalKeeper {
     const order = { username, removal, untilMs };
     await this.#removeFiles(order, gone);
     await this.#purgeTrash(order, gone);
-    await this.#endShares(order, gone);
+    if (hasShares) await this.#endShares(order, gone);
     if (this.#hasEnded(order)) return;
     await looks.forget(username, untilMs);
     // A quota that was set for whoever comes with a released address is theirs.
@@ -214,6 +217,16 @@ export class RemovalKeeper {
       const subject = `${owner}:${path}`;
       audit({ act: "share.remove", actor: "node", subject, detail: { user: username, reason: "removed" } });
     }
+  }
+
+  /** Who shares anything, or is shared anything. */
+  #sharing(): Set<string> {
+    const users = new Set<string>();
+    for (const [owner, shares] of this.#deps.storage.shares.all()) {
+      users.add(owner);
+      for (const { username } of shares) users.add(username);
+    }
+    return users;
   }
 
   /** The root directory stays for whoever comes next, and with it whoever it was shared with. */

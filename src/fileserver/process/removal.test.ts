@@ -191,7 +191,8 @@ test("a node that may have missed an undoing deletes nothing, and one removal th
   const book = await UserStateStore.open(join(scratchFolder("grove-removal-"), "book.json"));
   const due = { dueAtMs: Math.trunc(it.clock.wallMs()) + 1_000, isReleased: false };
   const state = { ...released(it, 0), disabled: true, reason: "has left", removal: due };
-  await book.merge([state, { ...state, username: "broken@example.com" }]);
+  const others = ["broken@example.com", "broken-too@example.com"];
+  await book.merge([state, ...others.map((username) => ({ ...state, username }))]);
   let knows = false;
   const keeper = new RemovalKeeper({
     storage,
@@ -210,8 +211,11 @@ test("a node that may have missed an undoing deletes nothing, and one removal th
   await keeper.sweep();
   assert.equal(usedBytes(it), 7);
   knows = true;
+  const reads = t.mock.method(storage.shares, "all");
   await keeper.sweep();
-  assert.equal(usedBytes(it), 0);
+  assert.deepEqual([usedBytes(it), sharedWithDave(it)], [0, 0]);
+  // Once for all, and once for the one who is shared something.
+  assert.equal(reads.mock.callCount(), 2);
 });
 
 test("a node that learns of a removal late takes away what was there before, and nothing that came after", async (t) => {
