@@ -122,6 +122,10 @@ const FIELDS = [
   "subject",
 ] as const satisfies readonly (keyof UserState)[];
 
+function removalFields({ dueAtMs, isReleased, earlierDueAtMs }: Removal): (number | boolean)[] {
+  return [dueAtMs, isReleased, ...(earlierDueAtMs === undefined ? [] : [earlierDueAtMs])];
+}
+
 function lineOf(state: UserState): string {
   const handOvers = state.handOvers?.map(({ to, mayDelete, reason, setBy, setAtMs, untilMs }) => [
     to,
@@ -134,6 +138,6 @@ function lineOf(state: UserState): string {
   return JSON.stringify([
     ...FIELDS.map((field) => state[field]),
     ...(handOvers === undefined || handOvers.length === 0 ? [] : [handOvers]),
-    ...(state.removal === undefined ? [] : [state.removal.dueAtMs, state.removal.isReleased]),
+    ...(state.removal === undefined ? [] : removalFields(state.removal)),
   ]);
 }

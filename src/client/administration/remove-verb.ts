@@ -73,7 +73,8 @@ function removing(username: string, flags: RemoveFlags): Order {
         `${username} was removed already; the files are kept until ${localTime(known.removeAtMs)}`,
       );
     }
-    if (known.handOvers.length === 0 && !flags.withoutExport) {
+    const nowMs = BigInt(systemClock.wallMs());
+    if (!known.handOvers.some(({ untilMs }) => untilMs > nowMs) && !flags.withoutExport) {
       throw new ClientError("USAGE", `nobody has the files of ${username}`, {
         todo:
           `Hand the root over first: 'grove user hand-over ${username} --to SOMEBODY --reason TEXT', who takes it home by ` +
@@ -86,6 +87,7 @@ function removing(username: string, flags: RemoveFlags): Order {
       reason,
       removeAtMs: BigInt(dueAtMs),
       released: false,
+      removedBeforeMs: known.released ? known.removeAtMs : 0n,
     };
   };
   return {
@@ -101,11 +103,12 @@ function removing(username: string, flags: RemoveFlags): Order {
 }
 
 function undoing(username: string): Order {
-  const change = ({ removeAtMs, released }: KnownState): Change => {
+  const change = ({ removeAtMs, released, removedBeforeMs: beforeMs }: KnownState): Change => {
     if (removeAtMs === 0n || released) {
       throw new GroveError("BAD_ARGUMENT", `${username} is not being removed`);
     }
-    return { disabled: false, closesShares: false, reason: "", removeAtMs: 0n, released: false };
+    const removal = { removeAtMs: beforeMs, released: beforeMs > 0n, removedBeforeMs: 0n };
+    return { disabled: false, closesShares: false, reason: "", ...removal };
   };
   const done = `${username} may sign in again, and finds everything as it was.`;
   return { change, words: { done, left: `the user is refused there until then: ${LEFT}` } };
@@ -114,7 +117,9 @@ function undoing(username: string): Order {
 function releasing(username: string): Order {
   const change = ({ removeAtMs, released }: KnownState): Change => {
     if (removeAtMs === 0n || released) throw new GroveError("BAD_ARGUMENT", `${username} is not retired`);
-    return { disabled: false, closesShares: false, reason: "", released: true, handOvers: [] };
+    // Whoever comes next is another person.
+    const person = { issuer: "", subject: "" };
+    return { disabled: false, closesShares: false, reason: "", released: true, handOvers: [], ...person };
   };
   return {
     change,

@@ -17,7 +17,16 @@ import { handOverJson } from "./hand-over-text.ts";
 export type Change = Partial<
   Pick<
     UserState,
-    "closesShares" | "disabled" | "handOvers" | "reason" | "released" | "removeAtMs" | "tokensFromMs"
+    | "closesShares"
+    | "disabled"
+    | "handOvers"
+    | "issuer"
+    | "reason"
+    | "released"
+    | "removeAtMs"
+    | "removedBeforeMs"
+    | "subject"
+    | "tokensFromMs"
   >
 >;
 
@@ -53,6 +62,7 @@ const NOTHING: Plain = {
   handOvers: [],
   removeAtMs: 0n,
   released: false,
+  removedBeforeMs: 0n,
 };
 
 /** Decides and prints each server's answer. Returns 7 unless all of them hold it. Throws when all refuse. */

@@ -53,6 +53,7 @@ test("disable asks for a version above all that is known, and tells what has end
           handOvers: [],
           removeAtMs: 0n,
           released: false,
+          removedBeforeMs: 0n,
         },
       ],
       more: false,
@@ -190,7 +191,19 @@ test("remove asks who has the files, says until when they are kept, and is undon
   assert.match((await remove("--undo")).err, /is not being removed/);
   assert.match((await remove("--release")).err, /is not retired/);
   await user("hand-over", "dave@example.com", "--to", "carol@example.com", "--reason", "x");
+  assert.ok(known !== undefined);
+  const inForce = known;
+  known = { ...known, handOvers: known.handOvers.map((one) => ({ ...one, untilMs: 1n })) };
+  assert.match((await remove("--reason", "has left")).err, /Hand the root over first/);
+  known = { ...inForce, issuer: "idp.example", subject: "8f3a" };
   assert.equal((await remove("--reason", "has left")).code, 0);
   assert.match((await remove("--release")).out, /is free: whoever comes with it begins with an empty root/);
   assert.deepEqual([known?.disabled, known?.released, known?.handOvers], [false, true, []]);
+  assert.deepEqual([known.issuer, known.subject], ["", ""]);
+  // The next user of the address is removed and comes back; that there was one before is not forgotten.
+  const goneAtMs = known.removeAtMs;
+  await remove("--reason", "has left too", "--without-export");
+  assert.deepEqual([known.released, known.removedBeforeMs], [false, goneAtMs]);
+  await remove("--undo");
+  assert.deepEqual([known.removeAtMs, known.released, known.removedBeforeMs], [goneAtMs, true, 0n]);
 });

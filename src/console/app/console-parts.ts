@@ -19,7 +19,7 @@ import { AuditGathering } from "#console/services/audit-gathering.ts";
 import type { ConsoleOptions } from "#console/services/console-options.ts";
 import { MaintenanceService } from "#console/services/maintenance-service.ts";
 import { watchMetaServers } from "#console/services/metaserver-events.ts";
-import { quotaDialer, trashDialer, userStateDialer } from "#console/services/node-dial.ts";
+import { quotaDialer, trashDialer, userStateDialer, userStateReader } from "#console/services/node-dial.ts";
 import { feedNotifications } from "#console/services/notification-feed.ts";
 import { QuotaService } from "#console/services/quota-service.ts";
 import { RestoredNodes } from "#console/services/restored-node.ts";
@@ -248,6 +248,7 @@ function openUsers(
     cluster: watch.book,
     decided,
     setOnNode: userStateDialer(nodeAuthority),
+    onNode: userStateReader(nodeAuthority),
     audit: (act) => audit.append(act),
     flushAudit: () => audit.flush(),
   });

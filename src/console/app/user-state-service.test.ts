@@ -9,7 +9,7 @@ import { listedNode } from "#console/cluster/cluster-state.fixture.ts";
 import { ClusterStateStore } from "#console/cluster/cluster-state-store.ts";
 import { DecidedUsers } from "#console/cluster/decided-users.ts";
 import { userStateRoutes } from "#console/routes/user-state-routes.ts";
-import { userStateDialer } from "#console/services/node-dial.ts";
+import { userStateDialer, userStateReader } from "#console/services/node-dial.ts";
 import { UserStateService } from "#console/services/user-state-service.ts";
 import { adminPasswordHash } from "#security/identity/admin-password.ts";
 import { GrpcServer } from "#wire/grpc/server.ts";
@@ -30,6 +30,7 @@ let app: AppUnderTest;
 before(async () => {
   node = new GrpcServer();
   node.addService(FileServer, {
+    listUserStates: () => ({ states: known === undefined ? [] : [userStateMessage(known)], more: false }),
     setUserState: (request, context) => {
       assert.ok(request.state !== undefined);
       const state = userStateOf(request.state);
@@ -57,6 +58,7 @@ before(async () => {
       cluster: book,
       decided: new DecidedUsers({ clock, log: silentLogger, directory: { userStates: () => stored() } }),
       setOnNode: userStateDialer(undefined),
+      onNode: userStateReader(undefined),
       audit: (act) => acts.push(act),
       flushAudit: () => Promise.resolve(),
     });
@@ -175,6 +177,22 @@ test("a root is handed over on every node, a lock stays as it was, and the panel
   assert.equal((await post("end-hand-over", { to: "carol@x", reason: "done" })).status, 200);
   assert.equal(known?.handOvers, undefined);
   assert.equal(acts.at(-1)?.act, "user.inherit_end");
+});
+
+test("while the store is away, what nodes know of a user is kept with what is decided: a lock and a removal stay", async () => {
+  await put({ disabled: true, reason: "has left" });
+  assert.ok(known !== undefined);
+  const removal = { dueAtMs: app.clock.wallMs() + 30 * 86_400_000, isReleased: false };
+  known = { ...known, username: "erin@x", version: 1, removal };
+  stored = () => Promise.reject(new GroveError("STORE_UNAVAILABLE", "away"));
+  const until = Math.floor(app.clock.wallMs() / 1_000) + 3_600;
+  const { status } = await app.askAsOperator("/api/users/erin%40x/hand-over", {
+    method: "POST",
+    body: { to: "carol@x", until, reason: "takes it home" },
+  });
+  assert.equal(status, 200);
+  assert.equal(known.handOvers?.length, 1);
+  assert.deepEqual([known.disabled, known.removal], [true, removal]);
 });
 
 test("a removal that was decided elsewhere is shown, and is not undone by letting the user in", async () => {

@@ -30,14 +30,25 @@ export class DecidedUsers {
 
   /** The decision about one user. Throws the store's error unless this console has a decision of its own. */
   async latest(username: string): Promise<UserState | undefined> {
-    const own = this.#decided.get(username);
     try {
-      const stored = (await this.#deps.directory.userStates()).find((state) => state.username === username);
-      return own === undefined || stored === undefined ? (own ?? stored) : laterState(own, stored);
+      return await this.stored(username);
     } catch (error) {
+      const own = this.#decided.get(username);
       if (own === undefined || !isGroveError(error, "STORE_UNAVAILABLE", "OVERLOADED")) throw error;
       return own;
     }
+  }
+
+  /** The same, by the store's word too. Throws what the store throws: what was decided here may not be the latest then. */
+  async stored(username: string): Promise<UserState | undefined> {
+    const own = this.#decided.get(username);
+    const stored = (await this.#deps.directory.userStates()).find((state) => state.username === username);
+    return own === undefined || stored === undefined ? (own ?? stored) : laterState(own, stored);
+  }
+
+  /** What was decided about one user here. */
+  own(username: string): UserState | undefined {
+    return this.#decided.get(username);
   }
 
   /** The roots handed over to a user. Without the store's answer, those that this console handed over. */

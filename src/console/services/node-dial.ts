@@ -68,6 +68,21 @@ export function userStateDialer(authority: string | undefined): SetUserStateOnNo
     onNode(authority, call, (files, options) => files.setUserState({ state }, options));
 }
 
+/** What a node knows to be decided about a user; undefined for nothing. Rejects as SetQuotaOnNode does. */
+export type UserStateOnNode = (
+  call: Pick<UserStateCall, "address" | "passwordHash" | "timeoutMs"> & { readonly username: string },
+) => Promise<UserState | undefined>;
+
+/** The same for what nodes know of such decisions. */
+export function userStateReader(authority: string | undefined): UserStateOnNode {
+  return ({ username, ...call }) =>
+    onNode(
+      authority,
+      call,
+      async (files, options) => (await files.listUserStates({ username }, options)).states[0],
+    );
+}
+
 /** Input of a call about a user's trash. */
 export interface TrashCall {
   /** gRPC address of the node, host:port. */

@@ -12,7 +12,7 @@ import type { DecidedUsers } from "#console/cluster/decided-users.ts";
 import { type OperatorSession, ProblemError } from "#console/http/route.ts";
 import { userStateMessage, userStateOf } from "#wire/proto/user-state-message.ts";
 import type { userStateChanged, userStateKnown } from "#wire/webapi/user-state.ts";
-import type { SetUserStateOnNode } from "./node-dial.ts";
+import type { SetUserStateOnNode, UserStateOnNode } from "./node-dial.ts";
 import { QUOTA_CHANGES_AT_ONCE } from "./quota-service.ts";
 
 /** A node's time limit for a pushed decision; all nodes are called concurrently. */
@@ -26,8 +26,10 @@ export interface UserStateServiceDeps {
   readonly clock: Pick<Clock, "wallMs">;
   readonly log: Logger;
   readonly cluster: Pick<ClusterState, "nodes">;
-  readonly decided: Pick<DecidedUsers, "latest" | "decide" | "inheritedBy">;
+  readonly decided: Pick<DecidedUsers, "latest" | "stored" | "own" | "decide" | "inheritedBy">;
   readonly setOnNode: SetUserStateOnNode;
+  /** Asked while the store is away. */
+  readonly onNode: UserStateOnNode;
   readonly audit: AuditSink;
   /** Resolves when the earlier audit lines are on stable storage. */
   readonly flushAudit: () => Promise<void>;
@@ -115,8 +117,7 @@ export class UserStateService {
 
   async #change(wish: UserStateRequest): Promise<Changed> {
     const { username } = wish;
-    // While the store is down, the nodes' answers have newer states.
-    const known = await this.#deps.decided.latest(username).catch(() => undefined);
+    const known = await this.#deps.decided.stored(username).catch(() => this.#knownByNodes(wish));
     let state = this.#stateOf(wish, known);
     let outcomes = await this.#push(state, wish);
     const later = outcomes.flatMap((outcome) => outcome.later ?? []);
@@ -143,6 +144,21 @@ export class UserStateService {
         problem,
       })),
     };
+  }
+
+  /** What counts by the nodes that answer and by what was decided here: what is not said of a user is decided otherwise with the rest. */
+  async #knownByNodes({ username, operator }: UserStateRequest): Promise<UserState | undefined> {
+    const { cluster, onNode, decided } = this.#deps;
+    const { passwordHash } = operator;
+    const told = await Promise.all(
+      cluster.nodes().map(async ({ address }) => {
+        const call = { address, username, passwordHash, timeoutMs: USER_STATE_PUSH_TIMEOUT_MS };
+        const state = await onNode(call).catch(() => undefined);
+        return state === undefined ? [] : [userStateOf(state)];
+      }),
+    );
+    const states = [...told.flat(), ...[decided.own(username) ?? []].flat()];
+    return states.length === 0 ? undefined : states.reduce(laterState);
   }
 
   #stateOf(wish: UserStateRequest, known: UserState | undefined): UserState {

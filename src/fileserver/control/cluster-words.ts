@@ -22,6 +22,8 @@ export class ClusterWords {
   readonly #deps: ClusterWordsDeps;
   readonly #rebound: ReboundReader | undefined;
 
+  #hasUserStates = false;
+
   constructor(deps: ClusterWordsDeps) {
     this.#deps = deps;
     const { onRebound } = deps;
@@ -31,6 +33,11 @@ export class ClusterWords {
   /** The digest of known decisions that a heartbeat carries. */
   get userStatesDigest(): string {
     return this.#deps.userStates?.digest ?? "";
+  }
+
+  /** True while all is known here that the MetaServer knew of users at the last contact. */
+  get hasUserStates(): boolean {
+    return this.#hasUserStates;
   }
 
   /** Reads everything after a registration. */
@@ -46,6 +53,7 @@ export class ClusterWords {
   ): Promise<void> {
     if (this.#rebound?.isBehind(news.subjectsVersion) === true) await this.#readRebound(epoch);
     if (news.userStatesDiffer) await this.#exchangeUserStates(epoch);
+    else this.#hasUserStates = true;
   }
 
   async #readRebound(epoch: bigint): Promise<void> {
@@ -61,7 +69,9 @@ export class ClusterWords {
     if (userStates === undefined) return;
     try {
       await exchangeUserStates(userStates, { ...this.#deps, epoch });
+      this.#hasUserStates = true;
     } catch (error) {
+      this.#hasUserStates = false;
       this.#tell("user_states_not_exchanged", error);
     }
   }

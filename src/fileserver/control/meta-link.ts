@@ -85,6 +85,8 @@ const CALL_TIMEOUT_MS = HEARTBEAT_INTERVAL_MS;
 const REGISTER_TIMEOUT_MS = 4 * HEARTBEAT_INTERVAL_MS;
 /** Attempts per page: the first may return the epoch of another process before, more follow a lost page. */
 const REGISTER_ATTEMPTS = 3;
+/** With clocks further apart than this nobody knows what time it is. */
+const CLOCK_SKEW_MAX_MS = 60 * 60_000;
 /** The part of the interval that is random, so that nodes started together do not beat together. */
 const JITTER = 0.1;
 
@@ -124,6 +126,12 @@ export class MetaLink {
   /** True while the last contact went well. */
   get isRegistered(): boolean {
     return this.#epoch !== undefined && this.#lastFailure === undefined;
+  }
+
+  /** True while the last contact went well, nothing that it told of users was missed, and both clocks show about the same. */
+  get isUpToDate(): boolean {
+    const skewMs = Math.abs(this.#clockSkewMs ?? Number.POSITIVE_INFINITY);
+    return this.isRegistered && this.#words.hasUserStates && skewMs <= CLOCK_SKEW_MAX_MS;
   }
 
   /** Why the MetaServer refuses this node for good; undefined while it accepts the node or is away. */

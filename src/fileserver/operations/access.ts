@@ -102,8 +102,8 @@ export class Access {
     return excluded.length === 0 ? undefined : caller.username;
   }
 
-  /** The caller as the heir of another user's root; undefined when the caller is not one. */
-  heirOf(owner: string, { username }: VerifiedIdentity): Heir | undefined {
+  /** The caller as the heir of somebody's root; undefined for who is none now. */
+  heirOf(owner: string, { username }: Pick<VerifiedIdentity, "username">): Heir | undefined {
     return owner === username ? undefined : this.#deps.heirOf?.(owner, username);
   }
 

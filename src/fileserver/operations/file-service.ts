@@ -27,7 +27,7 @@ import { OperationMeter } from "./operation-meter.ts";
 import type { OperatorLooks } from "./operator-looks.ts";
 import { OperatorTrash } from "./operator-trash.ts";
 import { QuotaOperations } from "./quota-operations.ts";
-import { RemovalKeeper } from "./removal-keeper.ts";
+import { RemovalKeeper, type RemovalKeeperDeps } from "./removal-keeper.ts";
 import { ResumableOperations } from "./resumable-operations.ts";
 import { type ClaimRoot, RootProvisioner } from "./root-provisioner.ts";
 import { RootUsage } from "./root-usage.ts";
@@ -54,6 +54,7 @@ export interface FileServiceDeps {
   readonly userStates: UserStateStore;
   readonly personOf: UserDeps["personOf"];
   readonly onUserDecided?: UserDeps["onDecided"];
+  readonly knowsCluster?: RemovalKeeperDeps["knowsCluster"];
   /** Undefined on a node that stands alone. */
   readonly claimRoot: ClaimRoot | undefined;
   readonly adminUsername: string | undefined;
@@ -129,7 +130,12 @@ export function createFileService(deps: FileServiceDeps): FileService {
   const stalls = new StallWatch(clock);
   const watch = new UploadWatch(clock);
   const keeper = keeperOver(deps, { changes, usage });
-  const removals = new RemovalKeeper({ ...deps, book: deps.userStates, changes });
+  const removals = new RemovalKeeper({
+    ...deps,
+    book: deps.userStates,
+    looks: deps.operatorLooks,
+    changes,
+  });
   const names = { storage, access, changes, meter, clock, audit: deps.audit };
   const turns = new UploadLease();
   const core = { storage, access, ledger, usage, meter, audit: deps.audit, log };

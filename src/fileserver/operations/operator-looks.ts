@@ -61,11 +61,25 @@ export class OperatorLooks {
 
   /** Stores a look, several pages as one; resolves on stable storage. A user's oldest look gives way. */
   async add(seen: Omit<StoredLook, "at_ms">): Promise<void> {
-    if (this.#isTheSame(seen)) return await this.#saving;
+    if (this.#isTheSame(seen)) {
+      // What the disk did not take then is tried again.
+      this.#saving = this.#saving.catch(() => this.#save());
+      return await this.#saving;
+    }
     const looks = [...this.#looks, { ...seen, at_ms: this.#clock.wallMs() }];
     const ofOwner = looks.filter(({ owner }) => owner === seen.owner);
     const tooMany = new Set(ofOwner.slice(0, Math.max(0, ofOwner.length - OPERATOR_LOOKS_PER_USER)));
     this.#looks = looks.filter((one) => !tooMany.has(one)).slice(-OPERATOR_LOOKS_KEPT);
+    const saved = this.#saving.catch(() => {}).then(() => this.#save());
+    this.#saving = saved;
+    await saved;
+  }
+
+  /** Drops what concerned a user up to a moment: whoever has the address next is somebody else. Resolves when that is on stable storage. */
+  async forget(owner: string, untilMs: number): Promise<void> {
+    const kept = this.#looks.filter((one) => one.owner !== owner || one.at_ms > untilMs);
+    if (kept.length === this.#looks.length) return;
+    this.#looks = kept;
     const saved = this.#saving.catch(() => {}).then(() => this.#save());
     this.#saving = saved;
     await saved;

@@ -119,8 +119,11 @@ export class OperatorTrash {
     }
     const owner = canonicalUsername(root);
     const reason = (operator?.reason ?? "").trim();
-    if (reason.length > OPERATOR_REASON_MAX_LENGTH) {
-      throw new GroveError("BAD_ARGUMENT", `a reason has at most ${OPERATOR_REASON_MAX_LENGTH} characters`);
+    if (reason.length > OPERATOR_REASON_MAX_LENGTH || /\p{Cc}/u.test(reason)) {
+      throw new GroveError(
+        "BAD_ARGUMENT",
+        `a reason is one line of at most ${OPERATOR_REASON_MAX_LENGTH} characters`,
+      );
     }
     if (this.#deps.storage.root(owner) === undefined) {
       throw new GroveError("NO_SUCH_PATH", "no such user on this fileserver");

@@ -9,8 +9,9 @@ import { isDue, type Removal } from "#base/removal.ts";
 import type { QuotaStore } from "#quota/quota-store.ts";
 import type { UserStateStore } from "#security/identity/user-state-store.ts";
 import type { Inode } from "#storage/contract/inode.ts";
-import type { Storage } from "#storage/contract/storage.ts";
+import type { SharedPath, Storage } from "#storage/contract/storage.ts";
 import type { Changes } from "./changes.ts";
+import type { OperatorLooks } from "./operator-looks.ts";
 import { WallClockTrust } from "./wall-clock-trust.ts";
 
 /** Interval of the checks for removed users whose files are due. */
@@ -26,10 +27,21 @@ export interface RemovalKeeperDeps {
   >;
   readonly book: UserStateStore;
   readonly quotas: Pick<QuotaStore, "set">;
+  readonly looks: Pick<OperatorLooks, "forget">;
   readonly changes: Changes;
+  /** False while this node may not know what was decided elsewhere: the removal may have been undone. Left out, nobody else decides. */
+  readonly knowsCluster?: (() => boolean) | undefined;
   readonly clock: Clock;
   readonly audit: AuditSink;
   readonly log: Logger;
+}
+
+/** A removal that is being carried out. */
+interface Order {
+  readonly username: string;
+  readonly removal: Removal;
+  /** What is not younger goes. */
+  readonly untilMs: number;
 }
 
 interface Gone {
@@ -66,8 +78,11 @@ export class RemovalKeeper {
 
   /** Throws USER_DISABLED while this node still holds data of a released address's former user. */
   requireClear(username: string): void {
-    const removal = this.#deps.book.states.find(username)?.removal;
-    if (removal?.isReleased !== true || this.#isDone(username, removal)) return;
+    const { book, clock } = this.#deps;
+    const removal = book.states.find(username)?.removal;
+    if (removal?.isReleased !== true) return;
+    // By a clock that is behind the one which released it, what a newcomer makes would look old.
+    if (this.#isDone(username, removal) && clock.wallMs() > removal.dueAtMs) return;
     throw new GroveError(
       "STARTING",
       "the files of who had this address before are still being removed; try again in a minute",
@@ -96,16 +111,23 @@ export class RemovalKeeper {
   }
 
   async #sweep(): Promise<void> {
-    const { book, clock } = this.#deps;
+    const { book, clock, log, knowsCluster } = this.#deps;
     const isSettled =
       this.#wallClock.isTrusted() && clock.steadyMs() - this.#startedAtMs >= REMOVAL_SETTLE_MS;
+    // All shares are read once for all removals, and again for those whom any of them concerns.
+    let sharing: ReadonlySet<string> | undefined;
     for (const { username, removal } of book.states.list()) {
       if (this.#isStopped) return;
       if (removal === undefined || this.#isDone(username, removal)) continue;
-      // A release confirms by another clock that the removal is due.
-      if (!removal.isReleased && !(isSettled && isDue(removal, clock.wallMs()))) continue;
-      await this.#carryOut(username, removal);
-      if (!this.#isStopped) this.#done.set(username, removal.dueAtMs);
+      // Who released it has said by another clock that it was due.
+      if (!removal.isReleased && !(isSettled && isDue(removal, clock.wallMs()) && knowsCluster?.() !== false))
+        continue;
+      try {
+        sharing ??= this.#sharing();
+        await this.#carryOut(username, removal, sharing.has(username));
+      } catch (error) {
+        log.error("removal_failed", { user: username, error: errorText(error) });
+      }
     }
   }
 
@@ -113,54 +135,64 @@ export class RemovalKeeper {
     return this.#done.get(username) === dueAtMs;
   }
 
-  async #carryOut(username: string, removal: Removal): Promise<void> {
+  async #carryOut(username: string, removal: Removal, hasShares: boolean): Promise<void> {
+    const { quotas, looks, audit, log } = this.#deps;
     const gone: Gone = { files: 0, bytes: 0, shares: 0 };
     // While the address is closed all of its data is old, by any clock; later newer data is the next user's.
     const untilMs = removal.isReleased ? removal.dueAtMs : Number.MAX_SAFE_INTEGER - 1;
-    await this.#removeFiles(username, untilMs, gone);
-    await this.#purgeTrash(username, untilMs, gone);
-    await this.#endShares(username, untilMs, gone);
-    // A quota set for the next user of a released address is theirs.
-    if (!removal.isReleased) await this.#deps.quotas.set(username, { quotaBytes: 0n, inodeLimit: 0 });
+    const order = { username, removal, untilMs };
+    await this.#removeFiles(order, gone);
+    await this.#purgeTrash(order, gone);
+    if (hasShares) await this.#endShares(order, gone);
+    if (this.#hasEnded(order)) return;
+    await looks.forget(username, untilMs);
+    // A quota that was set for whoever comes with a released address is theirs.
+    if (!removal.isReleased) await quotas.set(username, { quotaBytes: 0n, inodeLimit: 0 });
+    this.#done.set(username, removal.dueAtMs);
     if (gone.files + gone.bytes + gone.shares === 0) return;
-    this.#deps.audit({ act: "user.gone", actor: "node", subject: username, detail: { ...gone } });
-    this.#deps.log.info("user_gone", { user: username, ...gone });
+    audit({ act: "user.gone", actor: "node", subject: username, detail: { ...gone } });
+    log.info("user_gone", { user: username, ...gone });
   }
 
-  async #removeFiles(owner: string, untilMs: number, gone: Gone): Promise<void> {
+  /** True where another decision has come meanwhile, or this process is to end. */
+  #hasEnded({ username, removal }: Order): boolean {
+    return this.#isStopped || this.#deps.book.states.find(username)?.removal?.dueAtMs !== removal.dueAtMs;
+  }
+
+  async #removeFiles(order: Order, gone: Gone): Promise<void> {
     const { storage, changes } = this.#deps;
-    for (const name of this.#oldEntries(owner, untilMs)) {
+    const owner = order.username;
+    for (const entry of this.#oldEntries(order)) {
       const root = storage.root(owner);
-      if (this.#isStopped || root === undefined) return;
-      const { last } = this.#at(owner, [name.name]) ?? {};
-      if (last?.id !== name.id) continue;
+      if (root === undefined || this.#hasEnded(order)) return;
+      const { last } = this.#at(owner, [entry.name]) ?? {};
+      if (last?.id !== entry.id) continue;
       const done = await changes.runFor(root, () =>
-        storage.remove({ ...this.#context(owner), inodeId: name.id, recursive: true }),
+        storage.remove({ ...this.#context(owner), inodeId: entry.id, recursive: true }),
       );
       gone.files += done.inodeCount;
       gone.bytes += done.freedBytes;
     }
   }
 
-  /** Entries of the root directory unchanged since a moment. */
-  #oldEntries(owner: string, untilMs: number): Inode[] {
-    const directory = this.#at(owner, [])?.last;
-    if (directory === undefined) return [];
-    const entries: Inode[] = [];
+  /** What lies in the root directory and has not changed since a moment, read page by page. */
+  *#oldEntries({ username, untilMs }: Order): Generator<Inode> {
+    const directory = this.#at(username, [])?.last;
+    if (directory === undefined) return;
     for (let pageToken: string | undefined = ""; pageToken !== undefined; ) {
       const query = { limit: LIST_PAGE_MAX, pageToken, sort: "name" as const };
       const page = this.#deps.storage.list(directory.id, query);
-      entries.push(...page.entries.filter(({ ctimeMs }) => ctimeMs <= untilMs));
+      yield* page.entries.filter(({ ctimeMs }) => ctimeMs <= untilMs);
       pageToken = page.nextPageToken;
     }
-    return entries;
   }
 
-  async #purgeTrash(owner: string, untilMs: number, gone: Gone): Promise<void> {
+  async #purgeTrash(order: Order, gone: Gone): Promise<void> {
     const { storage, changes } = this.#deps;
+    const { username: owner, untilMs } = order;
     for (;;) {
       const root = storage.root(owner);
-      if (this.#isStopped || root === undefined) return;
+      if (root === undefined || this.#hasEnded(order)) return;
       const trashIds = storage.oldestTrash(owner, untilMs + 1, TRASH_PURGE_BATCH).map(({ id }) => id);
       if (trashIds.length === 0) return;
       const done = await changes.runFor(root, () => storage.purgeTrash({ owner, trashIds }));
@@ -168,18 +200,15 @@ export class RemovalKeeper {
     }
   }
 
-  /** Ends the shares with the address that others on this node made up to a moment. */
-  async #endShares(username: string, untilMs: number, gone: Gone): Promise<void> {
+  /** Ends what others on this node have shared with the address up to a moment, and what of the root itself was shared with others. */
+  async #endShares(order: Order, gone: Gone): Promise<void> {
     const { storage, changes, audit } = this.#deps;
-    const grants = [...storage.shares.all()].flatMap(([owner, shares]) =>
-      shares.filter((share) => share.username === username).map(({ path }) => ({ owner, path })),
-    );
-    for (const { owner, path } of grants) {
+    for (const { owner, path, username } of this.#sharesOf(order.username)) {
       const root = storage.root(owner);
       const inodeId = this.#at(owner, splitPath(path))?.last.id;
-      if (this.#isStopped) return;
-      if (root === undefined || inodeId === undefined || this.#sharedAtMs(owner, path, username) > untilMs)
-        continue;
+      if (this.#hasEnded(order)) return;
+      if (root === undefined || inodeId === undefined) continue;
+      if (this.#sharedAtMs(owner, path, username) > order.untilMs) continue;
       const done = await changes.runFor(root, () =>
         storage.shares.revoke({ ...this.#context(owner), inodeId, username }),
       );
@@ -188,6 +217,25 @@ export class RemovalKeeper {
       const subject = `${owner}:${path}`;
       audit({ act: "share.remove", actor: "node", subject, detail: { user: username, reason: "removed" } });
     }
+  }
+
+  /** Who shares anything, or is shared anything. */
+  #sharing(): Set<string> {
+    const users = new Set<string>();
+    for (const [owner, shares] of this.#deps.storage.shares.all()) {
+      users.add(owner);
+      for (const { username } of shares) users.add(username);
+    }
+    return users;
+  }
+
+  /** The root directory stays for whoever comes next, and with it whoever it was shared with. */
+  #sharesOf(username: string): (SharedPath & { readonly owner: string })[] {
+    return [...this.#deps.storage.shares.all()].flatMap(([owner, shares]) =>
+      shares
+        .filter((share) => share.username === username || owner === username)
+        .map((share) => ({ ...share, owner })),
+    );
   }
 
   /** When a share was made; shares at the path itself come before those below it. */

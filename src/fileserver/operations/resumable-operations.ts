@@ -119,12 +119,15 @@ export class ResumableOperations {
    * count in the owner's quota. An upload with a stream is not idle, and ends by itself at its next chunk.
    */
   async expire(): Promise<void> {
+    const { access } = this.#deps;
     const { uploads } = this.#deps.storage;
     const untilMs = uploads.nowMs() - UPLOAD_IDLE_MS;
     const isIdle = ({ touchedAtMs }: StoredUpload): boolean => touchedAtMs <= untilMs;
     try {
       await this.#dropIdle(uploads.untouchedSince(untilMs, UPLOAD_EXPIRY_BATCH), isIdle);
-      await this.#dropIdle(uploads.shutOut(UPLOAD_EXPIRY_BATCH), () => true);
+      const isNoHeir = ({ owner, by }: StoredUpload): boolean =>
+        access.heirOf(owner, { username: by }) === undefined;
+      await this.#dropIdle(uploads.shutOut(UPLOAD_EXPIRY_BATCH).filter(isNoHeir), isNoHeir);
     } catch (error) {
       this.#deps.log.warn("upload_expiry_failed", { error: errorText(error) });
     }

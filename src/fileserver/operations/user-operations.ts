@@ -91,7 +91,8 @@ export class UserOperations {
         "nobody locks themselves out; another administrator or the password can",
       );
     }
-    const person = wish.subject === "" ? personOf(username) : undefined;
+    // Only who is locked out is meant as a person too.
+    const person = wish.subject === "" && wish.disabled ? personOf(username) : undefined;
     const news = await book.merge([
       person === undefined ? wish : { ...wish, issuer: person.issuer, subject: person.subject },
     ]);
@@ -202,7 +203,8 @@ export class UserOperations {
 
 function actOf({ disabled, removal }: UserState, ended: Ended | undefined): AuditActName {
   const before = ended?.before?.removal;
-  if (removal?.isReleased === true && before?.isReleased !== true) return "user.release";
+  if (removal?.isReleased === true && before?.isReleased !== true)
+    return removal.dueAtMs === before?.earlierDueAtMs ? "user.restore" : "user.release";
   if (removal !== undefined && removal.dueAtMs !== before?.dueAtMs) return "user.remove";
   if (removal === undefined && before !== undefined) return "user.restore";
   if (disabled) return "user.disable";

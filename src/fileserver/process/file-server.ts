@@ -323,6 +323,7 @@ function serviceOver(
     admit: (identity) => admission.admit(identity),
     personOf: (username) => subjects.find(username),
     onUserDecided: () => link()?.beatSoon(),
+    knowsCluster: () => options.metaservers.length === 0 || link()?.isUpToDate === true,
     claimRoot:
       options.metaservers.length === 0
         ? undefined

@@ -113,6 +113,17 @@ test("a download of an heir ends with the handing over", async () => {
   assert.equal(await reasonOf(reading), "NOT_SHARED");
 });
 
+test("an upload that an heir has begun waits for its stream as everybody's, and is dropped when the handing over ends", async () => {
+  const { heir, root } = await pair("begun");
+  await handOver(root, "begun-heir@example.com");
+  const begun = await heir.call.beginUpload({ root, path: "/later", size: 8n });
+  await node.node.service.resumable.expire();
+  assert.equal((await heir.call.getUpload({ root, uploadId: begun.uploadId })).offset, 0n);
+  await end(root);
+  await node.node.service.resumable.expire();
+  assert.equal(await reasonOf(heir.call.getUpload({ root, uploadId: begun.uploadId })), "NO_SUCH_UPLOAD");
+});
+
 test("it ends by itself at its moment", async () => {
   const { heir, root } = await pair("brief");
   await handOver(root, "brief-heir@example.com", { untilMs: BigInt(Date.now() + 400) });

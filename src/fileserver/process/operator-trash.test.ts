@@ -1,7 +1,7 @@
 // An administrator at a user's trash: rights, no reason given, the user's view, audit (spec 5.5, D13).
 import assert from "node:assert/strict";
 import { hash } from "node:crypto";
-import { rm, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
@@ -65,7 +65,9 @@ test("without a reason an administrator sees no names, with one all, and the use
   );
   assert.deepEqual((await user.call.showTrash({})).operatorLooks, []);
   const asked = { root: user.email, originalPath: "/docs/f" };
-  assert.equal(await reasonOf(admin.call.showTrash({ ...asked, operator: { reason: " " } })), "BAD_ARGUMENT");
+  for (const reason of [" ", "a\nb", "\u001b[2J"]) {
+    assert.equal(await reasonOf(admin.call.showTrash({ ...asked, operator: { reason } })), "BAD_ARGUMENT");
+  }
   const named = await admin.call.showTrash({ ...asked, operator: { reason: "ticket 4711" } });
   assert.deepEqual(
     named.items.map((item) => [item.originalPath, item.formerShares.length]),
@@ -159,6 +161,19 @@ test("looks are there after a restart; each user has places of their own, and a 
   } finally {
     await rm(folder, { recursive: true });
   }
+});
+
+test("a look that the disk did not take is kept when the disk takes it", async () => {
+  const folder = scratchFolder("looks-");
+  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  const deps = { clock: new ManualClock(1_000), log } as never;
+  const looks = await OperatorLooks.open(folder, deps);
+  const look = { owner: "a", by: "op", reason: "first", restored_path: "" };
+  await rm(folder, { recursive: true });
+  await assert.rejects(looks.add(look));
+  await mkdir(folder);
+  await looks.add(look);
+  assert.equal((await OperatorLooks.open(folder, deps)).of("a").length, 1);
 });
 
 test("the password alone lets in where there is no session, as the console has none, and to nothing but what an administrator may do", async () => {

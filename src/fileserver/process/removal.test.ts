@@ -1,11 +1,17 @@
 // Removed users at a node: 30 days of grace, the removal, the address's next user, and wrong clocks.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
 import { REMOVAL_GRACE_MS } from "#base/limits.ts";
-import { REMOVAL_SETTLE_MS } from "#fileserver/operations/removal-keeper.ts";
+import { silentLogger } from "#base/log.ts";
+import type { UserState } from "#base/user-state.ts";
+import { Changes } from "#fileserver/operations/changes.ts";
+import { REMOVAL_SETTLE_MS, RemovalKeeper } from "#fileserver/operations/removal-keeper.ts";
+import { UserStateStore } from "#security/identity/user-state-store.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
 
 const HASH = createHash("sha256").update("correct horse").digest("hex");
@@ -41,6 +47,20 @@ async function rig(t: TestContext, settledMs = REMOVAL_SETTLE_MS): Promise<Rig> 
 }
 
 const removal = ({ clock }: Rig) => ({ removeAtMs: BigInt(Math.trunc(clock.wallMs()) + REMOVAL_GRACE_MS) });
+/** What another server tells of an address that was released there. */
+const released = ({ clock }: Rig, dueAtMs: number): UserState => ({
+  username: DAVE,
+  disabled: false,
+  closesShares: false,
+  version: Math.trunc(clock.wallMs()),
+  reason: "",
+  setBy: "administrator",
+  setAtMs: 1,
+  tokensFromMs: 0,
+  issuer: "",
+  subject: "",
+  removal: { dueAtMs, isReleased: true },
+});
 const usedBytes = ({ node }: Rig): number => {
   const usage = node.node.storage.root(DAVE)?.usage;
   return usage === undefined ? -1 : usage.liveBytes + usage.trashBytes;
@@ -99,24 +119,110 @@ test("after 30 days files, trash and shares are gone, and a newcomer with the re
   assert.deepEqual([usedBytes(it), sharedWithDave(it)], [4, 1]);
 });
 
+test("whom the whole root was shared with reaches nothing of a newcomer's, who is not told what administrators saw before", async (t) => {
+  const it = await rig(t);
+  const dave = await it.node.signIn(DAVE);
+  await dave.call.share({ path: "/", user: FRIEND });
+  await it.node.anonymous.showTrash({ root: DAVE, operator: { reason: "ticket 4711" } }, BY_PASSWORD);
+  const due = removal(it);
+  await it.set({ disabled: true, ...due });
+  it.clock.sleep(REMOVAL_GRACE_MS + 1_000);
+  await sweep(it);
+  await it.set({ disabled: false, ...due, released: true });
+  const newcomer = await it.node.signIn(DAVE);
+  await newcomer.call.createFile({ path: "/mine", data: Buffer.from("mine") });
+  const friend = await it.node.signIn(FRIEND);
+  assert.equal(await reasonOf(friend.call.readFile({ root: DAVE, path: "/mine" })), "NOT_SHARED");
+  assert.deepEqual((await newcomer.call.showTrash({})).operatorLooks, []);
+});
+
+test("what was handed over before stays over when the next user of the address is removed too, and comes back", async (t) => {
+  const it = await rig(t);
+  const due = removal(it);
+  const handOvers = [{ to: FRIEND, reason: "reads on", untilMs: due.removeAtMs + BigInt(300 * DAY_MS) }];
+  await it.set({ disabled: true, ...due, handOvers });
+  it.clock.sleep(REMOVAL_GRACE_MS + 1_000);
+  await sweep(it);
+  const gone = { disabled: false, ...due, released: true, handOvers };
+  await it.set(gone);
+  await (await it.node.signIn(DAVE)).call.createFile({ path: "/mine", data: Buffer.from("mine") });
+  const again = { disabled: true, ...removal(it), handOvers };
+  assert.match((await refusal(it.set(again))).message, /was another user's before is not forgotten/);
+  await it.set({ ...again, removedBeforeMs: due.removeAtMs });
+  const friend = await it.node.signIn(FRIEND);
+  const read = () => friend.call.readFile({ root: DAVE, path: "/mine" });
+  assert.equal(await reasonOf(read()), "NOT_SHARED");
+  assert.match((await refusal(it.set({ disabled: false }))).message, /is not forgotten/);
+  await it.set(gone);
+  assert.equal(await reasonOf(read()), "NOT_SHARED");
+  await sweep(it);
+  const back = await it.node.signIn(DAVE);
+  assert.equal((await back.call.readFile({ path: "/mine" })).data.toString(), "mine");
+});
+
+test("a newcomer who is locked out keeps what they share open, as everybody does", async (t) => {
+  const it = await rig(t);
+  const due = removal(it);
+  await it.set({ disabled: true, ...due });
+  it.clock.sleep(REMOVAL_GRACE_MS + 1_000);
+  await sweep(it);
+  await it.set({ disabled: false, ...due, released: true });
+  const newcomer = await it.node.signIn(DAVE);
+  await newcomer.call.createFile({ path: "/mine", data: Buffer.from("mine") });
+  await newcomer.call.share({ path: "/mine", user: FRIEND });
+  await it.set({ disabled: true, ...due, released: true });
+  const friend = await it.node.signIn(FRIEND);
+  assert.equal((await friend.call.readFile({ root: DAVE, path: "/mine" })).data.toString(), "mine");
+});
+
+test("a node whose clock is behind lets a newcomer in when the removal is due by it, so that nothing new looks old", async (t) => {
+  const it = await rig(t);
+  const dueAtMs = Math.trunc(it.clock.wallMs()) + 60_000;
+  await it.node.node.service.users.learn([released(it, dueAtMs)]);
+  await sweep(it);
+  assert.equal(await reasonOf(it.node.signIn(DAVE)), "STARTING");
+  it.clock.sleep(61_000);
+  await it.node.signIn(DAVE);
+});
+
+test("a node that may have missed an undoing deletes nothing, and one removal that fails keeps no other waiting", async (t) => {
+  const it = await rig(t);
+  const { storage, service } = it.node.node;
+  const book = await UserStateStore.open(join(scratchFolder("grove-removal-"), "book.json"));
+  const due = { dueAtMs: Math.trunc(it.clock.wallMs()) + 1_000, isReleased: false };
+  const state = { ...released(it, 0), disabled: true, reason: "has left", removal: due };
+  const others = ["broken@example.com", "broken-too@example.com"];
+  await book.merge([state, ...others.map((username) => ({ ...state, username }))]);
+  let knows = false;
+  const keeper = new RemovalKeeper({
+    storage,
+    book,
+    quotas: { set: (user) => (user === DAVE ? Promise.resolve() : Promise.reject(new Error("full"))) },
+    looks: { forget: () => Promise.resolve() },
+    changes: new Changes({ ledger: service.ledger, usage: service.usage, audit: () => {} }),
+    knowsCluster: () => knows,
+    clock: it.clock,
+    audit: () => {},
+    log: silentLogger,
+  });
+  t.after(() => keeper.stop());
+  it.clock.sleep(2_000);
+  it.clock.advance(REMOVAL_SETTLE_MS);
+  await keeper.sweep();
+  assert.equal(usedBytes(it), 7);
+  knows = true;
+  const reads = t.mock.method(storage.shares, "all");
+  await keeper.sweep();
+  assert.deepEqual([usedBytes(it), sharedWithDave(it)], [0, 0]);
+  // Once for all, and once for the one who is shared something.
+  assert.equal(reads.mock.callCount(), 2);
+});
+
 test("a node that learns of a removal late takes away what was there before, and nothing that came after", async (t) => {
   const it = await rig(t);
   it.clock.sleep(2 * REMOVAL_GRACE_MS);
   const dueAtMs = Math.trunc(it.clock.wallMs()) - DAY_MS;
-  const state = {
-    username: DAVE,
-    disabled: false,
-    closesShares: false,
-    version: Math.trunc(it.clock.wallMs()),
-    reason: "",
-    setBy: "administrator",
-    setAtMs: 1,
-    tokensFromMs: 0,
-    issuer: "",
-    subject: "",
-    removal: { dueAtMs, isReleased: true },
-  };
-  await it.node.node.service.users.learn([state]);
+  await it.node.node.service.users.learn([released(it, dueAtMs)]);
   await sweep(it);
   assert.deepEqual([usedBytes(it), sharedWithDave(it)], [0, 0]);
   await it.node.signIn(DAVE);

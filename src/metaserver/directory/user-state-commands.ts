@@ -52,7 +52,8 @@ export function* putUserStates(states: readonly UserState[]): Plan<UserState[]> 
 }
 
 function* withPerson(state: UserState): Plan<UserState> {
-  if (state.subject !== "") return state;
+  // Only who is locked out is meant as a person too.
+  if (state.subject !== "" || !state.disabled) return state;
   const person = yield* get<Subject>(
     "SELECT issuer, subject FROM subjects WHERE username = ?",
     state.username,

@@ -124,6 +124,9 @@ test("what another MetaServer has put into the store holds at the next look, for
   await meta.directory.admitSubject("leaver@example.com", { issuer: "idp.example.com", subject: "42" });
   const [put] = await meta.directory.putUserStates([state("leaver@example.com")]);
   assert.deepEqual([put?.issuer, put?.subject], ["idp.example.com", "42"]);
+  await meta.directory.admitSubject("free@example.com", { issuer: "idp.example.com", subject: "43" });
+  const [free] = await meta.directory.putUserStates([state("free@example.com", { disabled: false })]);
+  assert.equal(free?.subject, "");
   meta.clock.advance(USER_STATES_LOOK_INTERVAL_MS);
   while ((await reasonOf(client.getRoots({}, as("leaver@example.com")))) === "OK") {
     await new Promise((resolve) => setTimeout(resolve, 10));

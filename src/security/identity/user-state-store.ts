@@ -39,7 +39,13 @@ const bookFile = z.strictObject({
           )
           .max(HAND_OVERS_PER_USER)
           .optional(),
-        removal: z.strictObject({ dueAtMs: z.number(), isReleased: z.boolean() }).optional(),
+        removal: z
+          .strictObject({
+            dueAtMs: z.number(),
+            isReleased: z.boolean(),
+            earlierDueAtMs: z.number().optional(),
+          })
+          .optional(),
       }),
     )
     .max(USER_STATES_MAX),

@@ -2,7 +2,7 @@
 import { GroveError } from "#base/errors.ts";
 import { type HandOver, isInForce } from "#base/hand-over.ts";
 import { USER_STATES_MAX } from "#base/limits.ts";
-import { isDue, isRetired } from "#base/removal.ts";
+import { goneUntilMs, isDue, isRetired } from "#base/removal.ts";
 import { checkedUserState, digestOfStates, laterState, type UserState } from "#base/user-state.ts";
 import { bareIssuer } from "#base/verified-identity.ts";
 import { rejected } from "./claims.ts";
@@ -110,7 +110,8 @@ export class UserStates {
   closesShares(owner: string, nowMs: number): boolean {
     const state = this.#byName.get(owner);
     if (state?.disabled !== true) return false;
-    return state.closesShares || (state.removal !== undefined && isDue(state.removal, nowMs));
+    const { closesShares, removal } = state;
+    return closesShares || (removal !== undefined && isRetired(removal) && isDue(removal, nowMs));
   }
 
   /** True where the user was removed and the address admits no sign-in. */
@@ -156,8 +157,8 @@ export class UserStates {
    */
   #holds(owner: string, handOver: HandOver, nowMs: number): boolean {
     const isOver = (username: string): boolean => {
-      const removal = this.#byName.get(username)?.removal;
-      return removal !== undefined && isDue(removal, nowMs) && handOver.setAtMs <= removal.dueAtMs;
+      const untilMs = goneUntilMs(this.#byName.get(username)?.removal, nowMs);
+      return untilMs !== undefined && handOver.setAtMs <= untilMs;
     };
     return isInForce(handOver, nowMs) && !isOver(owner) && !isOver(handOver.to);
   }

@@ -24,6 +24,7 @@ export function userStateMessage(state: UserState): UserStateMessage {
     handOvers: handOvers.map(handOverMessage),
     removeAtMs: BigInt(removal?.dueAtMs ?? 0),
     released: removal?.isReleased === true,
+    removedBeforeMs: BigInt(removal?.earlierDueAtMs ?? 0),
   };
 }
 
@@ -60,11 +61,14 @@ export function userStateOf(message: Plain): UserState {
       setAtMs: Number(setAtMs),
       untilMs: Number(untilMs),
     })),
-    removal:
-      message.removeAtMs === 0n
-        ? undefined
-        : { dueAtMs: Number(message.removeAtMs), isReleased: message.released },
+    removal: removalOf(message),
   });
+}
+
+function removalOf({ removeAtMs, released, removedBeforeMs }: Plain): Removal | undefined {
+  if (removeAtMs === 0n) return undefined;
+  const earlier = removedBeforeMs === 0n ? {} : { earlierDueAtMs: Number(removedBeforeMs) };
+  return { dueAtMs: Number(removeAtMs), isReleased: released, ...earlier };
 }
 
 /** An administrator's request with its author and time, and the lookup of known states. */
@@ -126,9 +130,12 @@ function stamped(
 function requireGrace(wished: Removal | undefined, before: Removal | undefined, nowMs: number): void {
   const isGone = before !== undefined && isDue(before, nowMs);
   if (wished?.dueAtMs === before?.dueAtMs) {
+    if (wished?.earlierDueAtMs !== before?.earlierDueAtMs) throw notForgotten();
     if (wished?.isReleased !== true || isGone) return;
     throw new GroveError("BAD_ARGUMENT", "the files are still there: undo the removal instead");
   }
+  // Undone: the address is again what it was when its next user had come.
+  if (!isGone && wished?.isReleased === true && wished.dueAtMs === before?.earlierDueAtMs) return;
   if (isGone && !before.isReleased) {
     throw new GroveError(
       "BAD_ARGUMENT",
@@ -136,11 +143,17 @@ function requireGrace(wished: Removal | undefined, before: Removal | undefined, 
     );
   }
   if (wished === undefined) {
-    // A released address is remembered, so that a late node still removes the old files.
-    if (isGone) throw new GroveError("BAD_ARGUMENT", "that a user was removed is not forgotten");
+    // What was released is remembered, so that a node that comes late still removes what was before.
+    if (isGone || before?.earlierDueAtMs !== undefined)
+      throw new GroveError("BAD_ARGUMENT", "that a user was removed is not forgotten");
     return;
   }
   if (wished.isReleased || wished.dueAtMs < nowMs + REMOVAL_GRACE_MS - REMOVAL_CLOCK_SLACK_MS) {
     throw new GroveError("BAD_ARGUMENT", "the files of a removed user are kept for 30 days");
   }
+  if (before?.isReleased === true && wished.earlierDueAtMs !== before.dueAtMs) throw notForgotten();
+}
+
+function notForgotten(): GroveError {
+  return new GroveError("BAD_ARGUMENT", "that the address was another user's before is not forgotten");
 }
