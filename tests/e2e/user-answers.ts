@@ -1,6 +1,10 @@
 // A console's answers to an operator about single users: access, and the trash.
+import type { z } from "zod";
+import type { userStateKnown } from "#wire/webapi/user-state.ts";
 import type { FakeConsole } from "./fake-console.ts";
 import { BOB, LOCKED } from "./full-cluster.ts";
+
+type Known = z.infer<typeof userStateKnown>;
 
 const GIB = 2 ** 30;
 
@@ -34,17 +38,33 @@ export function answerForUsers(fake: FakeConsole, now: number): void {
     next_page_token: "2",
   });
   say(`POST ${trash}/restore`, { username: BOB, node_id: "n2", path: "/drafts (2)" });
-  say(`GET /api/users/${encodeURIComponent(BOB)}/state`, { username: BOB, state: null });
+  const handOver = {
+    to: BOB,
+    may_delete: true,
+    reason: "takes the files home before the end of the month",
+    set_by: "operator 5f3c9a10",
+    set_at: now - 90_000,
+    until: now + 20 * 86_400,
+  };
+  say(`GET /api/users/${encodeURIComponent(BOB)}/state`, {
+    username: BOB,
+    state: null,
+    hand_overs: [],
+    inherits: [{ ...handOver, root: LOCKED }],
+  } satisfies Known);
   say(`GET /api/users/${encodeURIComponent(LOCKED)}/state`, {
     username: LOCKED,
+    hand_overs: [handOver],
+    inherits: [],
     state: {
       disabled: true,
       closes_shares: false,
       reason: "has left; asked by the head of the department on Monday",
       set_by: "operator 5f3c9a10",
       set_at: now - 90_000,
+      removed_until: now + 28 * 86_400,
     },
-  });
+  } satisfies Known);
   say(`PUT /api/users/${encodeURIComponent(BOB)}/state`, {
     username: BOB,
     disabled: true,
