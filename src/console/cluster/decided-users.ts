@@ -39,7 +39,10 @@ export class DecidedUsers {
     }
   }
 
-  /** The same, by the store's word too. Throws what the store throws: what was decided here may not be the latest then. */
+  /**
+   * The same, by the store's word too. Throws what the store throws: what was decided here may not be the
+   * latest then.
+   */
   async stored(username: string): Promise<UserState | undefined> {
     const own = this.#decided.get(username);
     const stored = (await this.#deps.directory.userStates()).find((state) => state.username === username);

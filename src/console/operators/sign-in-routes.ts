@@ -1,4 +1,5 @@
-// /api/auth: sign in, sign out, who am I, a ticket for a WebSocket (spec 4.1, 5.8; decisions D3, D8, D17, T10).
+// /api/auth: sign in, sign out, who am I, a ticket for a WebSocket (spec 4.1, 5.8; decisions D3, D8, D17,
+// T10).
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";

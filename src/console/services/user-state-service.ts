@@ -146,7 +146,10 @@ export class UserStateService {
     };
   }
 
-  /** What counts by the nodes that answer and by what was decided here: what is not said of a user is decided otherwise with the rest. */
+  /**
+   * What counts by the nodes that answer and by what was decided here: what is not said of a user is decided
+   * otherwise with the rest.
+   */
   async #knownByNodes({ username, operator }: UserStateRequest): Promise<UserState | undefined> {
     const { cluster, onNode, decided } = this.#deps;
     const { passwordHash } = operator;

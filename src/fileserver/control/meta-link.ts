@@ -85,7 +85,7 @@ const CALL_TIMEOUT_MS = HEARTBEAT_INTERVAL_MS;
 const REGISTER_TIMEOUT_MS = 4 * HEARTBEAT_INTERVAL_MS;
 /** Attempts per page: the first may return the epoch of another process before, more follow a lost page. */
 const REGISTER_ATTEMPTS = 3;
-/** With clocks further apart than this nobody knows what time it is. */
+/** Largest difference of the two clocks at which a node deletes by its own. */
 const CLOCK_SKEW_MAX_MS = 60 * 60_000;
 /** The part of the interval that is random, so that nodes started together do not beat together. */
 const JITTER = 0.1;
@@ -128,7 +128,7 @@ export class MetaLink {
     return this.#epoch !== undefined && this.#lastFailure === undefined;
   }
 
-  /** True while the last contact went well, nothing that it told of users was missed, and both clocks show about the same. */
+  /** True while this node has all decisions about users, and its clock agrees with the MetaServer's. */
   get isUpToDate(): boolean {
     const skewMs = Math.abs(this.#clockSkewMs ?? Number.POSITIVE_INFINITY);
     return this.isRegistered && this.#words.hasUserStates && skewMs <= CLOCK_SKEW_MAX_MS;
@@ -177,8 +177,7 @@ export class MetaLink {
   /**
    * Where a user's root lives; the MetaServer assigns it when there is none (D19). Throws STORE_UNAVAILABLE
    * when the answer is unknown, and STARTING while a node that may hold it has not listed its roots. Throws
-   * TOKEN_REJECTED when the address is another person's, and ROOT_LOST when a restore of this node lost the
-   * root.
+   * TOKEN_REJECTED when the address is another person's, and ROOT_LOST when a restore lost the root.
    */
   async claimRoot(
     user: Person & { readonly username: string },

@@ -75,7 +75,10 @@ export class OperatorLooks {
     await saved;
   }
 
-  /** Drops what concerned a user up to a moment: whoever has the address next is somebody else. Resolves when that is on stable storage. */
+  /**
+   * Drops what concerned a user up to a moment: whoever has the address next is somebody else. Resolves when
+   * that is on stable storage.
+   */
   async forget(owner: string, untilMs: number): Promise<void> {
     const kept = this.#looks.filter((one) => one.owner !== owner || one.at_ms > untilMs);
     if (kept.length === this.#looks.length) return;

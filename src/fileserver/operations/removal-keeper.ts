@@ -29,7 +29,10 @@ export interface RemovalKeeperDeps {
   readonly quotas: Pick<QuotaStore, "set">;
   readonly looks: Pick<OperatorLooks, "forget">;
   readonly changes: Changes;
-  /** False while this node may not know what was decided elsewhere: the removal may have been undone. Left out, nobody else decides. */
+  /**
+   * False while this node may not know what was decided elsewhere: the removal may have been undone. Left
+   * out, nobody else decides.
+   */
   readonly knowsCluster?: (() => boolean) | undefined;
   readonly clock: Clock;
   readonly audit: AuditSink;
@@ -200,7 +203,10 @@ export class RemovalKeeper {
     }
   }
 
-  /** Ends what others on this node have shared with the address up to a moment, and what of the root itself was shared with others. */
+  /**
+   * Ends what others on this node have shared with the address up to a moment, and what of the root itself
+   * was shared with others.
+   */
   async #endShares(order: Order, gone: Gone): Promise<void> {
     const { storage, changes, audit } = this.#deps;
     for (const { owner, path, username } of this.#sharesOf(order.username)) {
