@@ -1,4 +1,5 @@
 // SetUserState and ListUserStates: a decision about a user ends sessions, streams and uploads on this node.
+
 import type { AuditActName, AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
@@ -6,6 +7,7 @@ import { USER_STATES_PER_MESSAGE } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { entryOf, firstOfMessage, type UserState } from "#base/user-state.ts";
+import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import type { UserStateStore } from "#security/identity/user-state-store.ts";
 import type { SessionTable } from "#security/sessions/session-table.ts";
 import type {
@@ -187,8 +189,9 @@ export class UserOperations {
     const { book, sessions, resumable, log } = this.#deps;
     const { username } = state;
     let ended = 0;
-    if (state.disabled)
-      ended += sessions.endLockedOut((identity) => book.states.lockOf(identity) !== undefined);
+    const isLockedOut = (identity: VerifiedIdentity): boolean => book.states.lockOf(identity) !== undefined;
+    if (state.disabled) ended += sessions.endLockedOut(isLockedOut);
+    else sessions.forgetLocks(isLockedOut);
     const endsTokens = state.tokensFromMs > (before?.tokensFromMs ?? 0);
     if (endsTokens) ended += sessions.endAll(username);
     const uploads = state.disabled ? resumable.dropAllOf(username) : Promise.resolve(0);

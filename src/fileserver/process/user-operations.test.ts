@@ -47,6 +47,8 @@ test("who is locked out loses every session, is told so, and signs in no more un
   assert.doesNotMatch(refused.message, /has left/);
   await other.call.getAttr({ path: "/" });
   await enable("dave@example.com");
+  // Clients sign in again by themselves at this refusal, and not at the one before.
+  assert.equal((await refusal(dave.call.getAttr({ path: "/kept" }))).reason, "SESSION_UNKNOWN");
   const back = await node.signIn("dave@example.com");
   assert.equal((await back.call.readFile({ path: "/kept" })).data.toString(), "kept");
 });

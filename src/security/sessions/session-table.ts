@@ -18,7 +18,7 @@ import type { SecurityEventSink } from "#base/security-event.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import { normalizeAddress } from "./address.ts";
 import { AgeClock } from "./age-clock.ts";
-import { type EndReason, LAST_ACTIVE_USERS_KEPT, REFUSAL_TEXTS, SESSION_TOMBSTONES } from "./end-reason.ts";
+import { type EndReason, endedBy, LAST_ACTIVE_USERS_KEPT, SESSION_TOMBSTONES } from "./end-reason.ts";
 
 /** One client's public session. Times are wall times, for information; the table uses steady ones (C-01). */
 export interface Session {
@@ -101,6 +101,7 @@ export class SessionTable {
   readonly #byUser = new Map<string, Entry[]>();
   readonly #ids = new Set<string>();
   readonly #tombstones = new LRUCache<string, EndReason>(atMost(SESSION_TOMBSTONES));
+  readonly #lockedOut = new LRUCache<string, VerifiedIdentity>(atMost(SESSION_TOMBSTONES));
   /** Users who have used a session since takeUsed: at most those in the subject registry. */
   readonly #used = new Set<string>();
   readonly #lastActive = new LRUCache<string, number>(atMost(LAST_ACTIVE_USERS_KEPT));
@@ -238,10 +239,17 @@ export class SessionTable {
     let ended = 0;
     for (const entry of this.#byHash.values()) {
       if (!isLockedOut(entry.identity) || this.#endIfOver(entry, nowMs)) continue;
-      this.#remove(entry, "USER_DISABLED");
+      this.#lockedOut.set(entry.tokenHash, entry.identity);
+      this.#remove(entry, undefined);
       ended++;
     }
     return ended;
+  }
+
+  /** Forgets that sessions ended by a lock which holds no more: their tokens are unknown, so clients sign in again. */
+  forgetLocks(isLockedOut: (identity: VerifiedIdentity) => boolean): void {
+    for (const [tokenHash, identity] of this.#lockedOut)
+      if (!isLockedOut(identity)) this.#lockedOut.delete(tokenHash);
   }
 
   /** The user's live sessions, oldest first. */
@@ -345,16 +353,9 @@ export class SessionTable {
   }
 
   #refusalFor(tokenHash: string): GroveError {
-    const reason = this.#tombstones.get(tokenHash);
+    const reason = this.#lockedOut.has(tokenHash) ? "USER_DISABLED" : this.#tombstones.get(tokenHash);
     if (reason === undefined) return unknownSession();
-    const { idleTimeoutMs, lifetimeMs, perUser } = this.#limits;
-    const behind: Readonly<Record<EndReason, Record<string, string>>> = {
-      SESSION_IDLE: { idle_timeout_seconds: String(idleTimeoutMs / 1_000) },
-      SESSION_EXPIRED: { lifetime_seconds: String(lifetimeMs / 1_000) },
-      SESSION_EVICTED: { sessions_per_user: String(perUser) },
-      USER_DISABLED: {},
-    };
-    return new GroveError(reason, REFUSAL_TEXTS[reason], { metadata: behind[reason] });
+    return endedBy(reason, this.#limits);
   }
 
   /** At most one event per session in ten minutes, with the number of attempts (decision T22, C-03). */
