@@ -7,6 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { CHUNK_BYTES } from "#base/limits.ts";
+import { checkStorage } from "#storage/check/check-storage.ts";
 import type { DamageFound, Storage } from "#storage/contract/storage.ts";
 import { DAMAGED_FILES_PER_COMMAND } from "#storage/metadata/damage-rows.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
@@ -166,6 +167,28 @@ test("a changed byte in a small file is found by a read and by a write, and a wr
   await again.writeRange({ ...write, offset: 0, data: patterned(1_000, 2) });
   assert.equal(inodeAt(again, "written").damaged, false);
   assert.ok((await readAll(again, write.fileId)).equals(patterned(1_000, 2)));
+});
+
+test("a small file whose type was changed in a page of the database is refused, and the check says so", async (context) => {
+  const directory = temporaryDirectory(context);
+  const storage = await openTestStorage(directory);
+  const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  await storage.createFile({ ...BY_OWNER, parentId, name: "file", data: patterned(1_000), mtimeMs: 0 });
+  await storage.close();
+  // The last two bytes of the record's header say "1,000 bytes", in base 128; without the first bit, "a text of one".
+  const path = join(directory, "inodes.db");
+  const pages = readFileSync(path);
+  const at = pages.indexOf(patterned(1_000)) - 2;
+  assert.equal(pages[at], 0x8f);
+  pages[at] = 0x0f;
+  writeFileSync(path, pages);
+  const again = await openTestStorage(directory);
+  const { id } = inodeAt(again, "file");
+  await assert.rejects(async () => await readAll(again, id), refusal("CORRUPT"));
+  await until(() => inodeAt(again, "file").damaged);
+  await again.close();
+  const { differences } = checkStorage(directory, { repair: false, deep: true });
+  assert.match(differences.join(), /the database is damaged/);
 });
 
 test("damage of what is removed meanwhile marks nothing and tells nobody", async (context) => {

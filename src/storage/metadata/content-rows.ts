@@ -3,6 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import type { NewChunk } from "#storage/chunks/chunk-writer.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
+import { SELECT_INLINE } from "./inode-columns.ts";
 import type { Ledger } from "./unit-of-work.ts";
 
 /** Rows that one slice of a background purge removes; it bounds the wait of other commands. */
@@ -49,7 +50,7 @@ export class ContentRows {
     this.#insertInline = db.prepare(
       "INSERT INTO inline_content (inode_id, data) VALUES (?, ?) ON CONFLICT (inode_id) DO UPDATE SET data = excluded.data",
     );
-    this.#selectInline = db.prepare("SELECT data FROM inline_content WHERE inode_id = ?");
+    this.#selectInline = db.prepare(SELECT_INLINE);
     this.#deleteInline = db.prepare("DELETE FROM inline_content WHERE inode_id = ?");
     this.#moveInline = db.prepare("UPDATE inline_content SET inode_id = ? WHERE inode_id = ?");
     this.#insertChunk = db.prepare(

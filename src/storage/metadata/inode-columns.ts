@@ -39,6 +39,9 @@ export function toInode(row: Row, owner: string): Inode {
   };
 }
 
+/** Reads a small file's bytes: a damaged page may give any type, and its bytes then fail their checksum. */
+export const SELECT_INLINE = "SELECT CAST(data AS BLOB) AS data FROM inline_content WHERE inode_id = ?";
+
 /**
  * Columns of an entry of a known directory, three of them in one number: each column costs as much as the
  * row's look-up. Flags are below 64, checksums below 2^32, so the number is exact.

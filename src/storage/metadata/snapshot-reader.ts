@@ -13,6 +13,7 @@ import {
   hasGrants,
   isEntryDirectory,
   type Row,
+  SELECT_INLINE,
   toInode,
 } from "./inode-columns.ts";
 import {
@@ -115,7 +116,7 @@ export class SnapshotReader {
     this.#root = this.#prepare(`${root} WHERE owner = ?`);
     this.#roots = this.#prepare(`${root} ORDER BY number`);
     this.#grants = this.#prepare(SHARES_OF_INODE);
-    this.#inline = this.#prepare("SELECT data FROM inline_content WHERE inode_id = ?");
+    this.#inline = this.#prepare(SELECT_INLINE);
     this.#positions = this.#prepare(
       "SELECT position, chunk_id FROM file_chunk WHERE content_id = ? ORDER BY position",
     );

@@ -59,7 +59,7 @@ export class ScrubReader {
     this.#chunks = db.prepare(`${chunk} id > ? AND id <= ? ORDER BY id LIMIT ${SCRUB_ROWS}`);
     this.#chunk = db.prepare(`${chunk} id = ?`);
     this.#files = db.prepare(
-      `SELECT id, kind, size, crc32, version, content_id AS contentId, data
+      `SELECT id, kind, size, crc32, version, content_id AS contentId, CAST(data AS BLOB) AS data
        FROM inode LEFT JOIN inline_content ON inode_id = id WHERE id > ? ORDER BY id LIMIT ${SCRUB_ROWS}`,
     );
     this.#list = db.prepare(
