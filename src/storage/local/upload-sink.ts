@@ -4,6 +4,7 @@ import { CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits
 import type { ChunkStore } from "#storage/chunks/chunk-store.ts";
 import { ChunkWriter, type NewChunk } from "#storage/chunks/chunk-writer.ts";
 import { ContentChecksums } from "#storage/chunks/content-checksums.ts";
+import { GatheredBytes } from "#storage/chunks/gathered-bytes.ts";
 import type { UploadShare } from "#storage/chunks/upload-budget.ts";
 import type { Change, UploadTarget } from "#storage/contract/inode.ts";
 import type { ResumableSink } from "#storage/contract/upload-store.ts";
@@ -16,10 +17,6 @@ const UPLOAD_IN_FLIGHT_BYTES = 8_388_608;
 const UPLOAD_CHUNKS_FLUSHING = 4;
 /** Finished chunks of one upload that go to the database together before its commit. */
 export const UPLOAD_STAGED_CHUNKS = 256;
-
-/** Smaller slices are copied together, since each keeps its whole original buffer. */
-const COPIED_BELOW_BYTES = 8_192;
-const COPY_BUFFER_BYTES = 65_536;
 
 /** Dependencies of a sink. */
 export interface UploadSinkDeps {
@@ -68,10 +65,7 @@ export class StagedUpload implements ResumableSink {
   /** Resumable: bytes that may be staged, since their messages' checksums were right. */
   #acceptedBytes = 0;
   #isStaging = false;
-  #slices: Buffer[] = [];
-  #sliceBytes = 0;
-  #copyBuffer: Buffer | undefined;
-  #copyUsed = 0;
+  readonly #gathered: GatheredBytes;
   #bytesInFlight = 0;
   #writesInFlight = 0;
   #chunksFlushing = 0;
@@ -94,6 +88,8 @@ export class StagedUpload implements ResumableSink {
     this.#receivedBytes = resume?.offsetBytes ?? 0;
     this.#nextPosition = this.#receivedBytes / CHUNK_BYTES;
     this.#contentId = resume?.contentId;
+    const isSmall = sizeBytes !== undefined && sizeBytes <= INLINE_FILE_MAX_BYTES;
+    this.#gathered = new GatheredBytes(deps.budget.buffers, isSmall ? sizeBytes : 0);
     deps.budget.begin();
   }
 
@@ -117,7 +113,7 @@ export class StagedUpload implements ResumableSink {
       const piece = length === slice.length ? slice : slice.subarray(at, at + length);
       this.#checksums.update(piece);
       this.#receivedBytes += length;
-      this.#gather(piece);
+      this.#gathered.add(piece);
       at += length;
       if (this.#checksums.chunkLength === CHUNK_BYTES) this.#endChunk();
     }
@@ -125,7 +121,7 @@ export class StagedUpload implements ResumableSink {
       const { gatherBytes } = this.#deps.budget;
       // While no write of this upload runs, the next one may be small.
       const enough = this.#writesInFlight === 0 ? gatherBytes / 2 : gatherBytes;
-      if (this.#sliceBytes >= enough) this.#writeGathered();
+      if (this.#gathered.byteCount >= enough) this.#writeGathered();
     }
     return this.#isAhead() ? this.#untilDrained() : undefined;
   }
@@ -170,9 +166,8 @@ export class StagedUpload implements ResumableSink {
     await this.#committing?.catch(() => undefined);
     if (this.#state === "committed" || this.#state === "aborted") return false;
     this.#state = "aborted";
+    this.#gathered.take().release();
     this.#deps.budget.end();
-    this.#slices = [];
-    this.#copyBuffer = undefined;
     this.#drained?.resolve();
     return true;
   }
@@ -190,15 +185,15 @@ export class StagedUpload implements ResumableSink {
     }
     const content: NewContent =
       this.#receivedBytes <= INLINE_FILE_MAX_BYTES
-        ? { inline: Buffer.concat(this.#slices) }
+        ? { inline: Buffer.concat(this.#gathered.peek()) }
         : { contentId: this.#contentId, chunks: this.#finished.map(({ record }) => record) };
     const { fileCrc: crc32 } = this.#checksums;
     const change = await this.#deps.commit(target, { content, sizeBytes: this.#receivedBytes, crc32 });
     this.#state = "committed";
+    this.#gathered.take().release();
     this.#deps.budget.end();
     this.#deps.store.settle(this.#finished.map(({ record }) => record.name));
     this.#finished = [];
-    this.#slices = [];
     return change;
   }
 
@@ -209,35 +204,11 @@ export class StagedUpload implements ResumableSink {
     if (this.#state !== "receiving") throw new GroveError("BAD_ARGUMENT", "the upload has ended");
   }
 
-  #gather(piece: Buffer): void {
-    this.#sliceBytes += piece.length;
-    if (piece.length >= COPIED_BELOW_BYTES) {
-      this.#copyBuffer = undefined;
-      this.#slices.push(piece);
-      return;
-    }
-    for (let at = 0; at < piece.length; ) {
-      if (this.#copyBuffer === undefined || this.#copyUsed === COPY_BUFFER_BYTES) {
-        this.#copyBuffer = Buffer.allocUnsafeSlow(COPY_BUFFER_BYTES);
-        this.#copyUsed = 0;
-        this.#slices.push(this.#copyBuffer.subarray(0, 0));
-      }
-      const copied = piece.copy(this.#copyBuffer, this.#copyUsed, at);
-      const begin = this.#copyUsed - (this.#slices.at(-1)?.length ?? 0);
-      this.#copyUsed += copied;
-      at += copied;
-      this.#slices[this.#slices.length - 1] = this.#copyBuffer.subarray(begin, this.#copyUsed);
-    }
-  }
-
   #writeGathered(): void {
-    if (this.#sliceBytes === 0) return;
+    if (this.#gathered.byteCount === 0) return;
     this.#writer ??= new ChunkWriter(this.#deps.store, this.#nextPosition++, this.#deps.by);
-    const byteCount = this.#sliceBytes;
-    const write = this.#writer.append(this.#slices, byteCount);
-    this.#slices = [];
-    this.#sliceBytes = 0;
-    this.#copyBuffer = undefined;
+    const { slices, byteCount, release } = this.#gathered.take();
+    const write = this.#writer.append(slices, byteCount);
     this.#bytesInFlight += byteCount;
     this.#writesInFlight++;
     this.#deps.budget.take(byteCount);
@@ -245,6 +216,7 @@ export class StagedUpload implements ResumableSink {
       this.#bytesInFlight -= byteCount;
       this.#writesInFlight--;
       this.#deps.budget.give(byteCount);
+      release();
       this.#wake();
     };
     write.then(landed, (error: unknown) => {
