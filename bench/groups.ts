@@ -4,6 +4,7 @@ import { actions } from "./rows/actions.ts";
 import { care } from "./rows/care.ts";
 import { cli } from "./rows/cli.ts";
 import { console } from "./rows/console.ts";
+import { cost } from "./rows/cost.ts";
 import { files } from "./rows/files.ts";
 import { grpc } from "./rows/grpc.ts";
 import { memory } from "./rows/memory.ts";
@@ -19,6 +20,7 @@ export const groups: readonly Group[] = [
   grpc,
   transfer,
   files,
+  cost,
   trees,
   scale,
   care,

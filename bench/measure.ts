@@ -1,13 +1,13 @@
 // Alternating rounds of two sides and the median of their pairwise ratios, robust on shared machines.
 
-/** One side of a comparison: does its work once and returns its rate per second; more is better. */
+/** One side of a comparison: does its work once and returns its rate per second, or its cost. */
 export type Side = () => Promise<number>;
 
 /** The result of a comparison. */
 export interface Comparison {
   /** Median over the rounds of (ours / theirs), each pair measured back to back. */
   readonly ratio: number;
-  /** Median rate of each side, to read beside the ratio; on a busy machine it means little by itself. */
+  /** Median of each side, to read beside the ratio; on a busy machine it means little by itself. */
   readonly ours: number;
   readonly theirs: number;
   readonly ratios: readonly number[];

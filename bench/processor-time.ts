@@ -47,6 +47,13 @@ export function processorMsOf(pid: number): number {
   return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
 }
 
+/** Processor time in ms that a running process spends while `work` runs. */
+export async function processorMsDuring(pid: number, work: () => Promise<unknown>): Promise<number> {
+  const before = processorMsOf(pid);
+  await work();
+  return processorMsOf(pid) - before;
+}
+
 /** User and system time of all children that have ended and been waited for (proc(5): cutime and cstime). */
 function childrenProcessorMs(): number {
   const stat = readFileSync("/proc/self/stat", "utf8");

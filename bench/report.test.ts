@@ -11,6 +11,7 @@ const run = promisify(execFile);
 
 test("a ratio shows two decimals, a figure with a unit three digits or whole and grouped", () => {
   assert.equal(figure(1.505, "ratio"), "1.50");
+  assert.equal(figure(1.1, "cost ratio"), "1.10");
   assert.equal(figure(3.1849, "µs"), "3.18 µs");
   assert.equal(amount(99.96), "100");
   assert.equal(amount(12_345.6), "12,346");
@@ -22,13 +23,15 @@ test("the table says bar and verdict of each row, and of a row that failed why",
     { ...row, name: "good", value: 1.5, met: true },
     { ...row, name: "bad", value: 1.49, met: false },
     { ...row, name: "broken", value: null, met: false, detail: "no server" },
+    { ...row, name: "dear", unit: "cost ratio", bar: 1.1, value: 1.2, met: false },
     { ...row, name: "small", against: "", unit: "MB", bar: 350, value: 300, met: true },
   ]).split("\n");
   assert.equal(new Set(lines.map((line) => line.length)).size, 1);
   assert.match(lines[2] ?? "", /good.*1\.50.*≥ 1\.5.*yes/);
   assert.match(lines[3] ?? "", /bad.*1\.49.*≥ 1\.5.*NO/);
   assert.match(lines[4] ?? "", /broken.*failed.*NO.*no server/);
-  assert.match(lines[5] ?? "", /300 MB.*< 350 MB.*yes/);
+  assert.match(lines[5] ?? "", /dear.*1\.20.*≤ 1\.1.*NO/);
+  assert.match(lines[6] ?? "", /300 MB.*< 350 MB.*yes/);
 });
 
 test("--json prints one document of machine and rows on stdout and nothing else", {

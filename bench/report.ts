@@ -79,7 +79,7 @@ export function table(rows: readonly TableRow[]): string {
     row.name,
     row.against,
     row.value === null ? "failed" : figure(row.value, row.unit),
-    row.unit === "ratio" ? `≥ ${row.bar}` : `${row.bar === 0 ? "" : "< "}${row.bar} ${row.unit}`,
+    barOf(row),
     row.met ? "yes" : "NO",
     row.detail,
   ]);
@@ -95,9 +95,15 @@ export function table(rows: readonly TableRow[]): string {
   return lines.join("\n");
 }
 
+function barOf({ bar, unit }: Result): string {
+  if (unit === "ratio") return `≥ ${bar}`;
+  if (unit === "cost ratio") return `≤ ${bar}`;
+  return `${bar === 0 ? "" : "< "}${bar} ${unit}`;
+}
+
 /** A value with its significant digits. */
 export function figure(value: number, unit: string): string {
-  if (unit === "ratio") return value.toFixed(2);
+  if (unit === "ratio" || unit === "cost ratio") return value.toFixed(2);
   return `${amount(value)} ${unit}`;
 }
 

@@ -2,15 +2,26 @@
 import type { Lab, LabOptions } from "./lab.ts";
 import type { Side } from "./measure.ts";
 
-/** A row whose figure is the ratio of Grove's rate to another side's in the same run. */
-export interface RatioRow {
+interface Compared {
   readonly name: string;
   readonly against: string;
+  sides(lab: Lab): Promise<{ ours: Side; theirs: Side }>;
+}
+
+/** A row whose figure is the ratio of Grove's rate to another side's in the same run. */
+export interface RatioRow extends Compared {
   /** The ratio that must be reached. */
   readonly atLeast: number;
   /** Unit of the two rates, such as MiB/s: both sides answer in it. */
   readonly rate: string;
-  sides(lab: Lab): Promise<{ ours: Side; theirs: Side }>;
+}
+
+/** A row whose figure is the ratio of Grove's cost to another side's in the same run. */
+export interface CostRow extends Compared {
+  /** The ratio that must not be exceeded. */
+  readonly atMost: number;
+  /** Unit of the two costs, such as s/GiB: both sides answer in it. */
+  readonly cost: string;
 }
 
 /** A row whose figure must stay below a fixed bar. */
@@ -22,7 +33,7 @@ export interface LimitRow {
   measure(lab: Lab): Promise<{ value: number /** What to read beside it. */; detail: string }>;
 }
 
-export type Row = RatioRow | LimitRow;
+export type Row = RatioRow | CostRow | LimitRow;
 
 /** Rows that share processes and data, and that `--only` can name. */
 export interface Group {
@@ -37,6 +48,7 @@ export interface Result {
   readonly name: string;
   readonly against: string;
   readonly value: number | null;
+  /** "ratio" must be at least the bar, "cost ratio" at most; any other unit is a limit's. */
   readonly unit: string;
   readonly bar: number;
   readonly met: boolean;

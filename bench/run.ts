@@ -5,7 +5,7 @@ import { groups } from "./groups.ts";
 import { Lab, type LabOptions } from "./lab.ts";
 import { compare } from "./measure.ts";
 import { amount, describeMachine, machineLines, type TableRow, table } from "./report.ts";
-import type { Group, LimitRow, RatioRow, Row } from "./row.ts";
+import type { CostRow, Group, LimitRow, RatioRow, Row } from "./row.ts";
 
 const USAGE = `usage: npm run bench -- [--only GROUP,…] [--inodes N] [--json] [--check]
 
@@ -108,31 +108,34 @@ async function measureRow(row: Row, lab: Lab): Promise<TableRow> {
       `${row.name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
     );
     const reason = error instanceof Error ? error.message.split("\n", 1)[0] : String(error);
-    const [against, unit, bar] =
-      "sides" in row ? [row.against, "ratio", row.atLeast] : ["", row.unit, row.below];
-    return { name: row.name, against, value: null, unit, bar, met: false, detail: reason ?? "" };
+    return { ...heading(row), value: null, met: false, detail: reason ?? "" };
   }
 }
 
-async function measureRatio(row: RatioRow, lab: Lab): Promise<TableRow> {
+async function measureRatio(row: RatioRow | CostRow, lab: Lab): Promise<TableRow> {
   const { ours, theirs } = await row.sides(lab);
   const result = await compare(ours, theirs);
   const spread = [Math.min(...result.ratios), Math.max(...result.ratios)].map((ratio) => ratio.toFixed(2));
+  const unit = "cost" in row ? row.cost : row.rate;
   return {
-    name: row.name,
-    against: row.against,
+    ...heading(row),
     value: rounded(result.ratio),
-    unit: "ratio",
-    bar: row.atLeast,
-    met: result.ratio >= row.atLeast,
-    detail: `${amount(result.ours)} against ${amount(result.theirs)} ${row.rate}, ${spread.join(" to ")}`,
+    met: "cost" in row ? result.ratio <= row.atMost : result.ratio >= row.atLeast,
+    detail: `${amount(result.ours)} against ${amount(result.theirs)} ${unit}, ${spread.join(" to ")}`,
   };
 }
 
 async function measureLimit(row: LimitRow, lab: Lab): Promise<TableRow> {
   const { value, detail } = await row.measure(lab);
   const met = row.below === 0 ? value === 0 : value < row.below;
-  return { name: row.name, against: "", value: rounded(value), unit: row.unit, bar: row.below, met, detail };
+  return { ...heading(row), value: rounded(value), met, detail };
+}
+
+function heading(row: Row): Pick<TableRow, "name" | "against" | "unit" | "bar"> {
+  const { name } = row;
+  if ("below" in row) return { name, against: "", unit: row.unit, bar: row.below };
+  if ("cost" in row) return { name, against: row.against, unit: "cost ratio", bar: row.atMost };
+  return { name, against: row.against, unit: "ratio", bar: row.atLeast };
 }
 
 function rounded(value: number): number {

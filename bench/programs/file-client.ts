@@ -88,11 +88,20 @@ serveTasks(
       return eachFile(many, (path) => receive(path, many.bytes));
     },
     getAttr: (input) => {
-      const { paths, calls, inFlight } = input as { paths: string[]; calls: number; inFlight: number };
+      const { paths, calls, inFlight } = input as Looks;
       const { files: client, unary } = connected();
       return callsPerSecond(calls, inFlight, async (at) => {
         const attr = await client.getAttr({ path: paths[at % paths.length]! }, unary);
         if (attr.id === "") throw new Error("no attributes came");
+      });
+    },
+    // Whole small files by ReadFile, as many bytes as each has.
+    readFile: (input) => {
+      const { paths, calls, inFlight, bytes } = input as Looks & { bytes: number };
+      const { files: client, unary } = connected();
+      return callsPerSecond(calls, inFlight, async (at) => {
+        const { data } = await client.readFile({ path: paths[at % paths.length]! }, unary);
+        if (data.length !== bytes) throw new Error(`${data.length} bytes came`);
       });
     },
     // A folder into the trash and out of it, one after the other; answers the rate per second.
@@ -171,6 +180,9 @@ function connected(): Server {
   if (server === undefined) throw new Error("not connected");
   return server;
 }
+
+/** Calls that take the paths in turn. */
+type Looks = { readonly paths: readonly string[]; readonly calls: number; readonly inFlight: number };
 
 /** Files of one size that lie in the folders in turn. */
 type ManyFiles = {

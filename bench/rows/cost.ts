@@ -1,0 +1,191 @@
+// Processor time of the server: transfers against bare node:http2, calls against the empty call.
+
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Json, Program } from "#bench/child.ts";
+import type { Lab } from "#bench/lab.ts";
+import { type FileServerPair, OWNER, startFileServer } from "#bench/node.ts";
+import { connectedPair, type Security, securityEnv } from "#bench/pair.ts";
+import { processorMsDuring } from "#bench/processor-time.ts";
+import type { CostRow, Group } from "#bench/row.ts";
+import { until } from "#testing/until.ts";
+
+const GIB = 2 ** 30;
+const KEPT = "/kept.bin";
+const IN_FLIGHT = 64;
+const SMALL_FILE_BYTES = 4_096;
+const FILES = 10_000;
+const CALLS = 20_000;
+const CREATES = 6_000;
+const BARE = "bare node:http2 with CRC-32 and files of 4,000,000 bytes";
+
+/** A measured server and the client that sends the same bytes to both. */
+interface TransferSide {
+  readonly pid: number;
+  readonly folder: string;
+  readonly server: Program | undefined;
+  readonly client: Program;
+}
+
+const uploadRow = (security: Security): CostRow => ({
+  name: `server's processor time, upload of 1 GiB to a tmpfs, ${security}`,
+  against: `${BARE}, flushed`,
+  atMost: 1.1,
+  cost: "s/GiB",
+  async sides(lab) {
+    const ours = await grove(lab, security);
+    const theirs = await bare(lab, security);
+    let round = 0;
+    return {
+      async ours() {
+        const path = `/up-${++round}.bin`;
+        const kept = await fileCount(ours.folder);
+        const cost = await secondsPerGib(ours, "up", { path, bytes: GIB });
+        // Removal is not part of an upload: neither its cost nor the memory that it gives back late.
+        await ours.client.run("remove", path);
+        await until(async () => (await fileCount(ours.folder)) <= kept);
+        return cost;
+      },
+      async theirs() {
+        await theirs.server?.run("empty");
+        return secondsPerGib(theirs, "up", { path: KEPT, bytes: GIB });
+      },
+    };
+  },
+});
+
+const downloadRow = (security: Security): CostRow => ({
+  name: `server's processor time, download of 1 GiB from files on a tmpfs, ${security}`,
+  against: BARE,
+  atMost: security === "plain" ? 1.25 : 1.15,
+  cost: "s/GiB",
+  async sides(lab) {
+    const ours = await grove(lab, security);
+    const theirs = await bare(lab, security);
+    const file = { path: KEPT, bytes: GIB };
+    await theirs.server?.run("empty");
+    await theirs.client.run("up", file);
+    await ours.client.run("up", file);
+    return {
+      ours: () => secondsPerGib(ours, "down", file),
+      theirs: () => secondsPerGib(theirs, "down", file),
+    };
+  },
+});
+
+async function secondsPerGib({ pid, client }: TransferSide, task: string, input: Json): Promise<number> {
+  return (await processorMsDuring(pid, () => client.run(task, input))) / 1_000;
+}
+
+function grove(lab: Lab, security: Security): Promise<TransferSide> {
+  return lab.once(`transfers ${security}`, async () => {
+    const folder = await lab.folder("memory");
+    if (security === "plain") await lab.warm(folder, 3 * GIB);
+    const { server, address } = await startFileServer(lab, folder, security);
+    const client = lab.program("transfer-client", await securityEnv(lab, security));
+    await client.run("connect", { address, owner: OWNER });
+    return { pid: server.pid, folder, server: undefined, client };
+  });
+}
+
+function bare(lab: Lab, security: Security): Promise<TransferSide> {
+  return lab.once(`bare transfers ${security}`, async () => {
+    const env = await securityEnv(lab, security);
+    const folder = join(await lab.folder("memory"), "files");
+    const server = lab.program("bare-files-server", env);
+    const client = lab.program("transfer-client", env);
+    const address = `127.0.0.1:${String(await server.run("listen", folder))}`;
+    await client.run("connect", { address, owner: "" });
+    return { pid: server.pid, folder, server, client };
+  });
+}
+
+/** Files in a data directory, of which stored chunks are the most. */
+async function fileCount(folder: string): Promise<number> {
+  return (await readdir(folder, { recursive: true, withFileTypes: true })).filter((one) => one.isFile())
+    .length;
+}
+
+interface Call {
+  readonly name: string;
+  readonly atMost: number;
+  /** Makes the calls and returns their number. */
+  run(pair: FileServerPair): Promise<number>;
+}
+
+let created = 0;
+const paths = Array.from({ length: FILES }, (_, at) => `/small/file-${at}`);
+const looks = { paths, calls: CALLS, inFlight: IN_FLIGHT };
+
+const calls: readonly Call[] = [
+  {
+    name: "GetAttr",
+    atMost: 1.5,
+    async run({ client }) {
+      await client.run("getAttr", looks);
+      return CALLS;
+    },
+  },
+  {
+    name: "CreateFile of 4 KiB on the disk",
+    atMost: 4,
+    async run({ client }) {
+      const folder = `/created-${++created}`;
+      await client.run("makeFolder", folder);
+      await client.run("create", smallFiles(folder, CREATES));
+      return CREATES;
+    },
+  },
+  {
+    name: "ReadFile of 4 KiB",
+    atMost: 2.5,
+    async run({ client }) {
+      await client.run("readFile", { ...looks, bytes: SMALL_FILE_BYTES });
+      return CALLS;
+    },
+  },
+];
+
+const callRow = ({ name, atMost, run }: Call, security: Security): CostRow => ({
+  name: `server's processor time of a call, ${name}, 64 in flight, ${security}`,
+  against: "the gRPC room's empty unary call",
+  atMost,
+  cost: "µs",
+  async sides(lab) {
+    const pair = await smallFileServer(lab, security);
+    const room = await connectedPair(lab, "room", security);
+    const empty = { calls: CALLS, inFlight: IN_FLIGHT, payloadBytes: 0 };
+    return {
+      async ours() {
+        let made = 0;
+        const ms = await processorMsDuring(pair.server.pid, async () => (made = await run(pair)));
+        return (ms * 1_000) / made;
+      },
+      theirs: async () =>
+        ((await processorMsDuring(room.server.pid, () => room.measure("unary", empty))) * 1_000) / CALLS,
+    };
+  },
+});
+
+function smallFileServer(lab: Lab, security: Security): Promise<FileServerPair> {
+  return lab.once(`calls ${security}`, async () => {
+    const pair = await startFileServer(lab, await lab.folder("disk"), security);
+    await pair.client.run("makeFolder", "/small");
+    await pair.client.run("create", smallFiles("/small", FILES));
+    return pair;
+  });
+}
+
+function smallFiles(folder: string, files: number): Json {
+  return { folders: [folder], prefix: "file", files, inFlight: IN_FLIGHT, bytes: SMALL_FILE_BYTES };
+}
+
+export const cost: Group = {
+  name: "cost",
+  rows: () =>
+    (["plain", "TLS"] as const).flatMap((security) => [
+      uploadRow(security),
+      downloadRow(security),
+      ...calls.map((call) => callRow(call, security)),
+    ]),
+};
