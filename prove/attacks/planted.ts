@@ -132,7 +132,7 @@ export const attackBugs: readonly PlantedBug[] = [
     rigs: ["attacks"],
     edits: [
       {
-        file: "src/fileserver/operations/download.ts",
+        file: "src/fileserver/operations/download-pump.ts",
         from: "        const written = this.#writer.slice(bytes.subarray(done, done + PIECE_BYTES));\n        if (written !== true) await written;",
         to: "        const written = this.#writer.slice(Buffer.from(bytes.subarray(done, done + PIECE_BYTES)));\n        if (written !== true) written.catch(() => undefined);",
       },
