@@ -1,4 +1,4 @@
-// Bugs for the rig of attacks.
+// Planted bugs for the rig of attacks.
 import type { PlantedBug } from "#prove/rig.ts";
 
 /** Each lets a client take more than its share. */
