@@ -24,7 +24,7 @@ const SECOND_MS = 1_000;
 /** Only then has a heap reached its size, so that a slope means something. */
 const SLOPE_FROM_SECONDS = 120;
 const SLOPE_MAX_MB_PER_MINUTE = 1;
-/** At four times the limit for its length a checkpoint blocks readers; one transaction may still come. */
+/** At four times the limit for its length a checkpoint waits for readers; one transaction may still come. */
 const WAL_MAX_MB: number = (4.25 * WAL_CHECKPOINT_BYTES) / 1_048_576;
 const SETTLE_TRIES = 150;
 const SETTLE_EVERY_MS = 100;
