@@ -65,7 +65,7 @@ export class Twin {
       ends,
     );
     const twin = new Twin(console, ends, homes);
-    console.parts.watch.book.list(nodeIds.map((id) => listedNode(id, { name: `Node ${id}` })));
+    console.parts.watch.clusterState.list(nodeIds.map((id) => listedNode(id, { name: `Node ${id}` })));
     await console.app.listen({ host: "127.0.0.1", port: 0 });
     await twin.#openSocket();
     return twin;
@@ -73,13 +73,13 @@ export class Twin {
 
   /** Delivers the result of a poll to the console. */
   polled(nodeId: string, reading: NodeReading | undefined, events: readonly SecurityEvent[]): void {
-    const { book } = this.#console.parts.watch;
+    const { clusterState } = this.#console.parts.watch;
     if (reading === undefined) {
-      book.failed(nodeId, "no answer");
+      clusterState.failed(nodeId, "no answer");
       return;
     }
     for (const username of reading.perUserStorage.keys()) this.#homes.set(username, nodeId);
-    book.answered(nodeId, reading, events);
+    clusterState.answered(nodeId, reading, events);
   }
 
   /** Tries a wrong operator's password. */

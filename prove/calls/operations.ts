@@ -182,8 +182,8 @@ async function idle(place: Place): Promise<void> {
 }
 
 async function setQuota({ directory, folder }: Place): Promise<void> {
-  const book = await QuotaStore.open({ dataFolder: directory });
-  await book.set(`${folder}@example.com`, { quotaBytes: QUOTA_BYTES });
+  const quotas = await QuotaStore.open({ dataFolder: directory });
+  await quotas.set(`${folder}@example.com`, { quotaBytes: QUOTA_BYTES });
 }
 
 /** All operations. */

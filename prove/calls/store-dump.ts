@@ -40,8 +40,8 @@ export async function dumpOf(storage: Storage, directory: string, folder: string
       lines.push(`trash of ${originalPath}: ${sizeBytes} bytes, ${inodeCount} inodes`);
   const upload = storage.uploads.find(uploadIdOf(folder));
   if (upload !== undefined) lines.push(`upload to ${upload.path}: ${upload.stagedBytes} bytes staged`);
-  const book = await QuotaStore.open({ dataFolder: directory });
-  const { bytes, source } = book.quotaOf(`${folder}@example.com`);
+  const quotas = await QuotaStore.open({ dataFolder: directory });
+  const { bytes, source } = quotas.quotaOf(`${folder}@example.com`);
   if (source === "explicit") lines.push(`quota of ${bytes} bytes`);
   return lines.sort();
 }

@@ -27,7 +27,7 @@ import { OperationMeter } from "./operation-meter.ts";
 import type { OperatorLooks } from "./operator-looks.ts";
 import { OperatorTrash } from "./operator-trash.ts";
 import { QuotaOperations } from "./quota-operations.ts";
-import { RemovalKeeper, type RemovalKeeperDeps } from "./removal-keeper.ts";
+import { RemovedUserReaper, type RemovedUserReaperDeps } from "./removed-user-reaper.ts";
 import { ResumableOperations } from "./resumable-operations.ts";
 import { type ClaimRoot, RootProvisioner } from "./root-provisioner.ts";
 import { RootUsage } from "./root-usage.ts";
@@ -54,7 +54,7 @@ export interface FileServiceDeps {
   readonly userStates: UserStateStore;
   readonly personOf: UserDeps["personOf"];
   readonly onUserDecided?: UserDeps["onDecided"];
-  readonly knowsCluster?: RemovalKeeperDeps["knowsCluster"];
+  readonly knowsCluster?: RemovedUserReaperDeps["knowsCluster"];
   /** Undefined on a node that stands alone. */
   readonly claimRoot: ClaimRoot | undefined;
   readonly adminUsername: string | undefined;
@@ -97,7 +97,7 @@ export interface FileService {
   readonly usage: RootUsage;
   readonly ledger: QuotaLedger;
   readonly trashReaper: TrashReaper;
-  readonly removals: RemovalKeeper;
+  readonly removals: RemovedUserReaper;
   readonly meter: OperationMeter;
   /** Stops all timers. */
   stop(): Promise<void>;
@@ -129,10 +129,10 @@ export function createFileService(deps: FileServiceDeps): FileService {
   const changes = new Changes({ ledger, usage, audit: deps.audit });
   const stalls = new StallWatch(clock);
   const watch = new UploadWatch(clock);
-  const keeper = keeperOver(deps, { changes, usage });
-  const removals = new RemovalKeeper({
+  const reaper = reaperOver(deps, { changes, usage });
+  const removals = new RemovedUserReaper({
     ...deps,
-    book: deps.userStates,
+    userStates: deps.userStates,
     looks: deps.operatorLooks,
     changes,
   });
@@ -158,13 +158,13 @@ export function createFileService(deps: FileServiceDeps): FileService {
     usage,
     ledger,
     meter,
-    trashReaper: keeper,
+    trashReaper: reaper,
     removals,
     async stop() {
       stalls.stop();
       watch.stop();
       resumable.stop();
-      await Promise.all([keeper.stop(), removals.stop()]);
+      await Promise.all([reaper.stop(), removals.stop()]);
     },
   };
 }
@@ -194,7 +194,7 @@ function nameOperations(
   };
 }
 
-function keeperOver(
+function reaperOver(
   deps: FileServiceDeps,
   parts: { readonly changes: Changes; readonly usage: RootUsage },
 ): TrashReaper {
@@ -218,7 +218,7 @@ interface AccountParts {
   readonly usage: RootUsage;
   readonly limits: ServiceLimits;
   readonly resumable: ResumableOperations;
-  readonly removals: RemovalKeeper;
+  readonly removals: RemovedUserReaper;
 }
 
 /** Sessions and quotas: operations on users, not on files. */
@@ -228,7 +228,7 @@ function accountOperations(
 ): Pick<FileService, "sessions" | "quotas" | "users"> {
   const { storage, clock, log, quotas, adminUsername, adminPassword, onSecurityEvent } = deps;
   const { access, roots, usage, limits, resumable } = parts;
-  const book = deps.userStates;
+  const userStates = deps.userStates;
   const quotaOperations = new QuotaOperations({
     storage,
     access,
@@ -251,7 +251,7 @@ function accountOperations(
       admit: deps.admit,
       users: {
         requireEntry(entrant, issuedAtWallMs) {
-          book.states.requireEntry(entrant, issuedAtWallMs);
+          userStates.states.requireEntry(entrant, issuedAtWallMs);
           parts.removals.requireClear(entrant.username);
         },
       },
@@ -263,7 +263,7 @@ function accountOperations(
     }),
     quotas: quotaOperations,
     users: new UserOperations({
-      book,
+      userStates,
       sessions: deps.sessions,
       resumable,
       adminOf: (credential) => quotaOperations.adminOf(credential),

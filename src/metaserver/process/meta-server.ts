@@ -6,7 +6,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import { LogSampler } from "#base/log-sampler.ts";
 import { networkOf } from "#base/network.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
-import { listenPatiently } from "#os/patient-listen.ts";
+import { listenWithRetries } from "#os/listen-retry.ts";
 import { RateLimiter } from "#security/identity/rate-limiter.ts";
 import type { TokenVerifier } from "#security/identity/token-verifier.ts";
 import { Health } from "#wire/framing/gen/grpc/health/v1/health_pb.ts";
@@ -168,7 +168,7 @@ async function listen(
   nodesOnly: boolean,
 ): Promise<ListenAddress> {
   try {
-    return await listenPatiently(address, {
+    return await listenWithRetries(address, {
       listen: () => server.listen(address, { nodesOnly }),
       otherwise: `choose another with ${nodesOnly ? "-control_listen" : "-listen"}`,
     });
