@@ -229,7 +229,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     floor: 4,
     holds: "operators: password, sessions, tickets, sign-in",
     imports: ["base", "console/http", "os", "security/authority", "security/identity", "wire/webapi"],
-    packages: ["@fastify/cookie", "commander", "fastify", "lru-cache"],
+    packages: ["@fastify/cookie", "commander", "fastify"],
     builtins: [],
   },
   "metaserver/process": {
@@ -471,7 +471,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "quota",
       "security/audit",
       "security/authority",
-      "security/identity",
       "security/sessions",
       "storage/contract",
       "telemetry",

@@ -5,11 +5,11 @@ import { ADMIN_HASH_FAILURE_WINDOW_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
+import { SlidingWindow } from "#base/sliding-window.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import { QuotaLedger } from "#quota/ledger.ts";
 import type { QuotaStore } from "#quota/quota-store.ts";
 import type { AdminPassword } from "#security/identity/admin-password.ts";
-import { RateLimiter } from "#security/identity/rate-limiter.ts";
 import type { TokenVerifier } from "#security/identity/token-verifier.ts";
 import type { UserStateStore } from "#security/identity/user-state-store.ts";
 import type { Heir } from "#security/policy/decide.ts";
@@ -236,7 +236,7 @@ function accountOperations(
     usage,
     adminUsername,
     adminPassword,
-    passwordFailures: new RateLimiter(clock, {
+    passwordFailures: new SlidingWindow(clock, {
       count: limits.passwordFailuresPerWindow,
       windowMs: ADMIN_HASH_FAILURE_WINDOW_MS,
     }),
@@ -256,8 +256,8 @@ function accountOperations(
         },
       },
       roots,
-      signIns: new RateLimiter(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
-      refusedSignIns: new RateLimiter(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
+      signIns: new SlidingWindow(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
+      refusedSignIns: new SlidingWindow(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
       audit: deps.audit,
       log,
     }),
