@@ -11,6 +11,8 @@ const REQUEST_ID_MAX_LENGTH = 64;
 export const REQUEST_ID_HEADER = "x-request-id";
 
 const scope = new AsyncLocalStorage<string>();
+/** An id that is made when it is first asked for. */
+const NOT_MADE = "";
 /** The request of the synchronous work that runs now. */
 let runningId: string | undefined;
 const FORM = new RegExp(`^[A-Za-z0-9][A-Za-z0-9._:-]{7,${REQUEST_ID_MAX_LENGTH - 1}}$`);
@@ -24,10 +26,13 @@ export function withRequestId<T>(id: string, run: () => T): T {
   return withRequestIdAtOnce(id, () => scope.run(id, run));
 }
 
-/** Like withRequestId for synchronous work at a fraction of the cost; asynchronous work loses the id. */
-export function withRequestIdAtOnce<T>(id: string, run: () => T): T {
+/**
+ * Like withRequestId for synchronous work at a fraction of the cost; asynchronous work loses the id. Without
+ * an id, one is made if the work asks for it.
+ */
+export function withRequestIdAtOnce<T>(id: string | undefined, run: () => T): T {
   const before = runningId;
-  runningId = id;
+  runningId = id ?? NOT_MADE;
   try {
     return run();
   } finally {
@@ -37,6 +42,7 @@ export function withRequestIdAtOnce<T>(id: string, run: () => T): T {
 
 /** The id of the current request; undefined for the process's own work. */
 export function currentRequestId(): string | undefined {
+  if (runningId === NOT_MADE) runningId = makeRequestId();
   return runningId ?? scope.getStore();
 }
 
@@ -47,7 +53,12 @@ export function makeRequestId(): string {
   return `${prefix}-${made.toString(36)}`;
 }
 
-/** A client's id when it is safe to log: 8 to 64 letters, digits and `.` `_` `:` `-`. Else a new one. */
+/** A client's id when it is safe to log: 8 to 64 letters, digits and `.` `_` `:` `-`. */
+export function safeRequestId(sent: string | readonly string[] | undefined): string | undefined {
+  return typeof sent === "string" && FORM.test(sent) ? sent : undefined;
+}
+
+/** A client's id when it is safe to log, else a new one. */
 export function requestIdFrom(sent: string | readonly string[] | undefined): string {
-  return typeof sent === "string" && FORM.test(sent) ? sent : makeRequestId();
+  return safeRequestId(sent) ?? makeRequestId();
 }

@@ -3,10 +3,11 @@ import {
   currentRequestId,
   REQUEST_ID_HEADER,
   requestIdFrom,
+  safeRequestId,
   withRequestId,
   withRequestIdAtOnce,
 } from "#base/request-scope.ts";
-import type { CallContext } from "./call-context.ts";
+import type { CallContext, MaybePromise } from "./call-context.ts";
 import type { ClientInterceptor } from "./channel-core.ts";
 import type { ServerInterceptor } from "./handler.ts";
 
@@ -15,9 +16,27 @@ import type { ServerInterceptor } from "./handler.ts";
  * during the call carry it, and so do the trailers of a failed call. Install it as the outermost interceptor.
  */
 export const requestIds: ServerInterceptor = (context, next) => {
-  const id = requestIdFrom(context.metadata.get(REQUEST_ID_HEADER));
-  const within = context.method.isInstant ? withRequestIdAtOnce : withRequestId;
-  return within(id, () => {
+  const sent = context.metadata.get(REQUEST_ID_HEADER);
+  return context.method.isInstant ? atOnce(context, sent, next) : later(context, requestIdFrom(sent), next);
+};
+
+/** Most instant calls end before anything needs their id. */
+function atOnce(
+  context: CallContext,
+  sent: string | undefined,
+  next: () => MaybePromise<void>,
+): MaybePromise<void> {
+  return withRequestIdAtOnce(safeRequestId(sent), () => {
+    try {
+      return next();
+    } catch (error) {
+      return fail(context, currentRequestId(), error);
+    }
+  });
+}
+
+function later(context: CallContext, id: string, next: () => MaybePromise<void>): MaybePromise<void> {
+  return withRequestId(id, () => {
     try {
       const outcome = next();
       return outcome instanceof Promise
@@ -27,7 +46,7 @@ export const requestIds: ServerInterceptor = (context, next) => {
       return fail(context, id, error);
     }
   });
-};
+}
 
 /** Forwards the current request's id to the next server. */
 export const forwardRequestId: ClientInterceptor = (call, next) => {
@@ -36,7 +55,7 @@ export const forwardRequestId: ClientInterceptor = (call, next) => {
   return next();
 };
 
-function fail(context: CallContext, id: string, error: unknown): never {
-  context.trailers.set(REQUEST_ID_HEADER, id);
+function fail(context: CallContext, id: string | undefined, error: unknown): never {
+  if (id !== undefined) context.trailers.set(REQUEST_ID_HEADER, id);
   throw error;
 }

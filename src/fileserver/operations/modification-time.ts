@@ -5,7 +5,7 @@ import { GroveError } from "#base/errors.ts";
 const TIME_MAX_MS = 8_640_000_000_000_000n;
 
 /** A time in wall milliseconds as a number; 0 means now, and stays. Throws BAD_ARGUMENT for invalid dates. */
-export function timeOf(mtimeMs: bigint): number {
+export function modificationTime(mtimeMs: bigint): number {
   if (mtimeMs < -TIME_MAX_MS || mtimeMs > TIME_MAX_MS) {
     throw new GroveError("BAD_ARGUMENT", "mtime_ms is not a time");
   }

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
  * Resolves with the name's release, or with nothing while another has it. Without abstract sockets every
  * caller gets it.
  */
-export function holdName(name: string): Promise<(() => void) | undefined> {
+export function lockName(name: string): Promise<(() => void) | undefined> {
   const { promise, resolve } = Promise.withResolvers<(() => void) | undefined>();
   if (process.platform !== "linux") {
     resolve(() => undefined);

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 /** Runs the work to its end, with pauses at its yields; one slice takes about `turnMs`. */
-export async function inTurns<Result>(work: Generator<void, Result>, turnMs: number): Promise<Result> {
+export async function inTimeSlices<Result>(work: Generator<void, Result>, turnMs: number): Promise<Result> {
   for (;;) {
     const endMs = performance.now() + turnMs;
     do {

@@ -42,12 +42,12 @@ function endsOf({ name, seconds, at }: Span): { readonly from: number; readonly 
 }
 
 /** GET /api/history/{id} for a span beyond the last hour. */
-export function useKeptHistory(
+export function useLongHistory(
   id: string,
   span: Span,
 ): { readonly history: HistoryReply | undefined; readonly error: Error | null } {
   const query = useQuery({
-    queryKey: ["kept-history", id, span.name, span.at],
+    queryKey: ["long-history", id, span.name, span.at],
     queryFn: ({ signal }) => {
       const { from, to } = endsOf(span);
       return call<HistoryReply>(`/api/history/${encodeURIComponent(id)}?from=${from}&to=${to}&step=60`, {

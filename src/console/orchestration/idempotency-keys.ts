@@ -11,7 +11,7 @@ interface KeyedRecord {
 }
 
 /** Dependencies; T is the outcome of a request. */
-export interface KeyedRequestsDeps<T> {
+export interface IdempotencyKeysDeps<T> {
   readonly recordOf: (taken: T) => KeyedRecord;
   /** Finds an accepted request among the records. */
   readonly known: (isMeant: (record: KeyedRecord) => boolean) => T | undefined;
@@ -20,12 +20,12 @@ export interface KeyedRequestsDeps<T> {
 }
 
 /** The requests of one kind. */
-export class KeyedRequests<T> {
-  readonly #deps: KeyedRequestsDeps<T>;
+export class IdempotencyKeys<T> {
+  readonly #deps: IdempotencyKeysDeps<T>;
   /** Requests whose records are not written yet. */
   readonly #taking = new Map<string, Promise<T>>();
 
-  constructor(deps: KeyedRequestsDeps<T>) {
+  constructor(deps: IdempotencyKeysDeps<T>) {
     this.#deps = deps;
   }
 

@@ -32,7 +32,7 @@ const SECRET_FIELD =
   /(?:token|password|passwd|secret|authorization|cookie|credential|verifier|private_?key|_hash|Hash)$/i;
 
 /** Returns the text with every likely token, hash or password replaced. */
-export function scrub(text: string): string {
+export function redactSecrets(text: string): string {
   let clean = text;
   for (const [pattern, replacement] of SECRETS) clean = clean.replace(pattern, replacement);
   return clean;

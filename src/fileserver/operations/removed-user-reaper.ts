@@ -19,13 +19,13 @@ const REMOVAL_LOOK_INTERVAL_MS = 60_000;
 /** Delay of the first check after the start: the node's clock may be wrong until it is synchronized. */
 export const REMOVAL_SETTLE_MS = 10 * 60_000;
 
-/** Dependencies of the keeper. */
-export interface RemovalKeeperDeps {
+/** Dependencies of the reaper. */
+export interface RemovedUserReaperDeps {
   readonly storage: Pick<
     Storage,
     "failure" | "list" | "oldestTrash" | "purgeTrash" | "remove" | "resolve" | "root" | "shares"
   >;
-  readonly book: UserStateStore;
+  readonly userStates: UserStateStore;
   readonly quotas: Pick<QuotaStore, "set">;
   readonly looks: Pick<OperatorLooks, "forget">;
   readonly changes: Changes;
@@ -54,8 +54,8 @@ interface Gone {
 }
 
 /** Checks every minute; repeats are harmless, since entries newer than the due time are the next user's. */
-export class RemovalKeeper {
-  readonly #deps: RemovalKeeperDeps;
+export class RemovedUserReaper {
+  readonly #deps: RemovedUserReaperDeps;
   readonly #stop: () => void;
   readonly #wallClock: WallClockTrust;
   readonly #startedAtMs: number;
@@ -64,16 +64,16 @@ export class RemovalKeeper {
   #running: Promise<void> | undefined;
   #isStopped = false;
 
-  constructor(deps: RemovalKeeperDeps) {
+  constructor(deps: RemovedUserReaperDeps) {
     this.#deps = deps;
-    const { book, clock, log } = deps;
+    const { userStates, clock, log } = deps;
     this.#startedAtMs = clock.steadyMs();
     this.#wallClock = new WallClockTrust(clock, (jumpedMs, distrustMs) =>
       log.error("removal_clock_jumped", { jumped_ms: jumpedMs, no_removal_for_ms: distrustMs }),
     );
     this.#stop = clock.every(REMOVAL_LOOK_INTERVAL_MS, () => void this.sweep());
     // The next user of a released address waits for this.
-    book.onNews((news) => {
+    userStates.onNews((news) => {
       if (news.some(({ removal }) => removal?.isReleased === true)) void this.sweep();
     });
     void this.sweep();
@@ -81,8 +81,8 @@ export class RemovalKeeper {
 
   /** Throws USER_DISABLED while this node still holds data of a released address's former user. */
   requireClear(username: string): void {
-    const { book, clock } = this.#deps;
-    const removal = book.states.find(username)?.removal;
+    const { userStates, clock } = this.#deps;
+    const removal = userStates.states.find(username)?.removal;
     if (removal?.isReleased !== true) return;
     // By a clock that is behind the one which released it, what a newcomer makes would look old.
     if (this.#isDone(username, removal) && clock.wallMs() > removal.dueAtMs) return;
@@ -114,12 +114,12 @@ export class RemovalKeeper {
   }
 
   async #sweep(): Promise<void> {
-    const { book, clock, log, knowsCluster } = this.#deps;
+    const { userStates, clock, log, knowsCluster } = this.#deps;
     const isSettled =
       this.#wallClock.isTrusted() && clock.steadyMs() - this.#startedAtMs >= REMOVAL_SETTLE_MS;
     // All shares are read once for all removals, and again for those whom any of them concerns.
     let sharing: ReadonlySet<string> | undefined;
-    for (const { username, removal } of book.states.list()) {
+    for (const { username, removal } of userStates.states.list()) {
       if (this.#isStopped) return;
       if (removal === undefined || this.#isDone(username, removal)) continue;
       // Who released it has said by another clock that it was due.
@@ -159,7 +159,9 @@ export class RemovalKeeper {
 
   /** True where another decision has come meanwhile, or this process is to end. */
   #hasEnded({ username, removal }: Order): boolean {
-    return this.#isStopped || this.#deps.book.states.find(username)?.removal?.dueAtMs !== removal.dueAtMs;
+    return (
+      this.#isStopped || this.#deps.userStates.states.find(username)?.removal?.dueAtMs !== removal.dueAtMs
+    );
   }
 
   async #removeFiles(order: Order, gone: Gone): Promise<void> {

@@ -4,14 +4,14 @@ import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { type ErrorCode, GroveError } from "#base/errors.ts";
 import { silentLogger } from "#base/log.ts";
-import { DROP_RETRY_MAX_MS, SureDrops } from "./sure-drops.ts";
+import { DROP_RETRY_MAX_MS, DropRetries } from "./drop-retries.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function dropping(refusals: readonly ErrorCode[]) {
   const clock = new ManualClock();
   const state = { tries: 0, isDone: false };
-  const drops = new SureDrops({ clock, logger: silentLogger });
+  const drops = new DropRetries({ clock, logger: silentLogger });
   const drop = async (): Promise<void> => {
     const code = refusals[state.tries++];
     if (code !== undefined) throw new GroveError(code, "no");

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { REMOTE_WORD_MAX_BYTES, RemoteWords } from "./remote-words.ts";
+import { STATUS_LINE_MAX_BYTES, StatusLines } from "./status-lines.ts";
 
 const SECRET = "0123456789abcdef0123456789abcdef";
 
@@ -14,7 +14,7 @@ interface Heard {
 function read(pieces: readonly Buffer[]): Heard {
   const heard: Heard = { text: "", lines: [] };
   const chunks: Buffer[] = [];
-  const words = new RemoteWords(SECRET, {
+  const words = new StatusLines(SECRET, {
     onBytes: (bytes) => chunks.push(Buffer.from(bytes)),
     onWords: (line) => heard.lines.push(line.join(" ")),
   });
@@ -50,10 +50,10 @@ test("every cut of a stream gives the same output and the same lines", () => {
 test("a line without an end is given up at its limit: nothing is held for ever", () => {
   const head = `\u001e${SECRET} `;
   const held = read([
-    Buffer.from(`${head}${"x".repeat(REMOTE_WORD_MAX_BYTES - head.length)}`),
+    Buffer.from(`${head}${"x".repeat(STATUS_LINE_MAX_BYTES - head.length)}`),
     Buffer.from("\n"),
   ]);
   assert.equal(held.lines.length, 1);
-  const long = read([Buffer.from(`${head}${"x".repeat(REMOTE_WORD_MAX_BYTES)}`), Buffer.from("more\n")]);
+  const long = read([Buffer.from(`${head}${"x".repeat(STATUS_LINE_MAX_BYTES)}`), Buffer.from("more\n")]);
   assert.deepEqual(long, { text: "more\n", lines: [] });
 });

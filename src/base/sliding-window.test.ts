@@ -1,13 +1,13 @@
-// Tests of the rate limiter: both sides of count and window, networks for addresses, and the memory bound.
+// Tests of the sliding window: both sides of count and window, networks for addresses, and the memory bound.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ManualClock } from "#base/clock.ts";
-import { RATE_LIMIT_ADDRESSES } from "#base/limits.ts";
-import { RateLimiter } from "./rate-limiter.ts";
+import { ManualClock } from "./clock.ts";
+import { RATE_LIMIT_ADDRESSES } from "./limits.ts";
+import { SlidingWindow } from "./sliding-window.ts";
 
 test("so often in any stretch of the window and no more, and the wait is told to the millisecond (D17)", () => {
   const clock = new ManualClock();
-  const limiter = new RateLimiter(clock, { count: 3, windowMs: 1_000 });
+  const limiter = new SlidingWindow(clock, { count: 3, windowMs: 1_000 });
   assert.deepEqual([limiter.take("a"), limiter.take("a")], [0, 0]);
   clock.advance(400);
   assert.equal(limiter.take("a"), 0);
@@ -20,7 +20,7 @@ test("so often in any stretch of the window and no more, and the wait is told to
 });
 
 test("the addresses of one IPv6 /64 share what one may do; those of the next have their own (D17)", () => {
-  const limiter = new RateLimiter(new ManualClock(), { count: 2, windowMs: 1_000 });
+  const limiter = new SlidingWindow(new ManualClock(), { count: 2, windowMs: 1_000 });
   assert.equal(limiter.take("2001:db8::1"), 0);
   assert.equal(limiter.take("2001:db8::dead:beef"), 0);
   assert.ok(limiter.take("2001:db8:0:0:ffff::2") > 0);
@@ -31,7 +31,7 @@ test("the addresses of one IPv6 /64 share what one may do; those of the next hav
 });
 
 test("what was given back does not count; a flood of addresses forgets the longest unseen and nobody else", () => {
-  const limiter = new RateLimiter(new ManualClock(), { count: 1, windowMs: 1_000 });
+  const limiter = new SlidingWindow(new ManualClock(), { count: 1, windowMs: 1_000 });
   limiter.take("a");
   limiter.giveBack("a");
   assert.equal(limiter.take("a"), 0);
@@ -41,4 +41,22 @@ test("what was given back does not count; a flood of addresses forgets the longe
   for (let at = 0; at < RATE_LIMIT_ADDRESSES - 1; at++) limiter.take(`m${at}`);
   assert.ok(limiter.waitMs("first") > 0);
   assert.equal(limiter.waitMs("n0"), 0);
+});
+
+test("an act that is counted beyond the limit displaces the oldest, and one of a moment can be taken back (W-03)", () => {
+  const clock = new ManualClock();
+  const limiter = new SlidingWindow(clock, { count: 2, windowMs: 1_000 });
+  const moments = [0, 1, 2].map(() => {
+    limiter.count("a");
+    clock.advance(100);
+    return clock.steadyMs() - 100;
+  });
+  assert.deepEqual(limiter.momentsOf("a"), moments.slice(1));
+  assert.equal(limiter.waitMs("a"), 800);
+  limiter.giveBack("a", moments[1]);
+  assert.deepEqual(limiter.momentsOf("a"), moments.slice(2));
+  limiter.giveBack("a", moments[0]);
+  assert.deepEqual(limiter.momentsOf("a"), moments.slice(2));
+  limiter.clear("a");
+  assert.deepEqual(limiter.momentsOf("a"), []);
 });

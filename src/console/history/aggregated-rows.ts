@@ -6,11 +6,11 @@ import type { RowRange } from "./recent-hour.ts";
  * A column's value over slots, first and last included: mean of known values, maximum, or mean by operations;
  * NaN without any.
  */
-export function acrossTime(
+export function aggregatedRows(
   range: Pick<RowRange, "at">,
   column: number,
   slots: { readonly first: number; readonly last: number },
-  how: (typeof RING_COLUMNS)[number]["acrossTime"],
+  how: (typeof RING_COLUMNS)[number]["aggregatedRows"],
 ): number {
   let max = Number.NaN;
   let sum = 0;

@@ -24,18 +24,18 @@ export interface PortRequest<T> {
  * Listens, and retries while the port is taken. Throws BAD_ARGUMENT with the port and the remedy when it
  * stays taken, and at once for any other reason.
  */
-export async function listenPatiently<T>(place: HostPort, wish: PortRequest<T>): Promise<T> {
-  const waitMs = wish.waitMs ?? PORT_TAKEN_WAIT_MS;
-  const where = `cannot listen${wish.purpose ?? ""} on ${formatHostPort(place)}`;
+export async function listenWithRetries<T>(place: HostPort, request: PortRequest<T>): Promise<T> {
+  const waitMs = request.waitMs ?? PORT_TAKEN_WAIT_MS;
+  const where = `cannot listen${request.purpose ?? ""} on ${formatHostPort(place)}`;
   for (let waitedMs = 0; ; waitedMs += PORT_TAKEN_TRY_MS) {
     try {
-      return await wish.listen();
+      return await request.listen();
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code !== "EADDRINUSE") {
         throw new GroveError("BAD_ARGUMENT", `${where}: ${errorText(cause)}`, { cause });
       }
       if (waitedMs >= waitMs) {
-        const text = `${where}: another process has had that port for ${Math.ceil(waitMs / 1_000)} s. See which by 'ss -tanp sport = :${place.port}', end it, or ${wish.otherwise}`;
+        const text = `${where}: another process has had that port for ${Math.ceil(waitMs / 1_000)} s. See which by 'ss -tanp sport = :${place.port}', end it, or ${request.otherwise}`;
         throw new GroveError("BAD_ARGUMENT", text, { cause });
       }
     }

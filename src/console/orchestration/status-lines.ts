@@ -1,13 +1,13 @@
 // Separates the script's status lines from the output of its programs; both use the same streams.
 
 /** Longest status line of an action's script; its facts are short. */
-export const REMOTE_WORD_MAX_BYTES = 1_024;
+export const STATUS_LINE_MAX_BYTES = 1_024;
 
 const LINE_FEED = 0x0a;
 const RECORD_SEPARATOR = 0x1e;
 
 /** Receives both parts of a stream, in order. */
-export interface WordsSink {
+export interface StatusLineSink {
   onBytes(bytes: Buffer): void;
   /** A status line, in words. */
   onWords(words: readonly string[]): void;
@@ -17,12 +17,12 @@ export interface WordsSink {
  * Parses one stream. A status line begins with a record separator and this run's secret, which no program
  * knows.
  */
-export class RemoteWords {
+export class StatusLines {
   readonly #head: Buffer;
-  readonly #sink: WordsSink;
+  readonly #sink: StatusLineSink;
   #held: Buffer = Buffer.alloc(0);
 
-  constructor(secret: string, sink: WordsSink) {
+  constructor(secret: string, sink: StatusLineSink) {
     this.#head = Buffer.from(`\u001e${secret} `);
     this.#sink = sink;
   }
@@ -34,7 +34,7 @@ export class RemoteWords {
       const begin = at + this.#head.length;
       const end = rest.indexOf(LINE_FEED, begin);
       this.#tell(rest.subarray(0, at));
-      if (end < 0 && rest.length - at <= REMOTE_WORD_MAX_BYTES) {
+      if (end < 0 && rest.length - at <= STATUS_LINE_MAX_BYTES) {
         this.#held = Buffer.from(rest.subarray(at));
         return;
       }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
-import { commandLine } from "./transfer-words.ts";
+import { commandLine } from "./transfer-messages.ts";
 
 test("what needs no quotes has none, options that were not given are left out", () => {
   assert.equal(

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { systemClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { freePort } from "#testing/free-ports.ts";
-import { listenPatiently } from "./patient-listen.ts";
+import { listenWithRetries } from "./listen-retry.ts";
 import { serveStatus } from "./status-server.ts";
 
 const HOST = "127.0.0.1";
@@ -27,7 +27,7 @@ test("a port that an outgoing connection holds is taken as soon as that has ende
   await once(outgoing, "connect");
   const port = outgoing.localPort ?? 0;
   let tries = 0;
-  const listening = listenPatiently(
+  const listening = listenWithRetries(
     { host: HOST, port },
     {
       listen: () => {
@@ -49,7 +49,7 @@ test("a port that stays taken is named, with how to see by whom and what to do; 
   t.after(() => holder.close());
   const { port } = holder.address() as { port: number };
   await assert.rejects(
-    listenPatiently({ host: HOST, port }, { listen: () => listen(port), otherwise, waitMs: 300 }),
+    listenWithRetries({ host: HOST, port }, { listen: () => listen(port), otherwise, waitMs: 300 }),
     (error) =>
       isGroveError(error, "BAD_ARGUMENT") &&
       error.message ===
@@ -63,7 +63,7 @@ test("a port that stays taken is named, with how to see by whom and what to do; 
     await once(server, "listening");
   };
   await assert.rejects(
-    listenPatiently(elsewhere, { listen: attempt, otherwise }),
+    listenWithRetries(elsewhere, { listen: attempt, otherwise }),
     /cannot listen on 203\.0\.113\.1:\d+: .*EADDRNOTAVAIL/,
   );
   assert.equal(tries, 1);

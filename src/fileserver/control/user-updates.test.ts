@@ -4,16 +4,16 @@ import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { silentLogger } from "#base/log.ts";
 import { ExchangeUserStatesResponseSchema } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
-import { ClusterWords } from "./cluster-words.ts";
+import { UserUpdates } from "./user-updates.ts";
 
 test("a node knows nothing of users for sure until it has exchanged with the MetaServer, or is told that both know the same", async () => {
   let fails = true;
-  const words = new ClusterWords({
+  const words = new UserUpdates({
     client: {
       exchangeUserStates: () =>
         fails ? Promise.reject(new Error("away")) : Promise.resolve(create(ExchangeUserStatesResponseSchema)),
       listReboundUsers: () => Promise.reject(new Error("is not asked")),
-    } as unknown as ConstructorParameters<typeof ClusterWords>[0]["client"],
+    } as unknown as ConstructorParameters<typeof UserUpdates>[0]["client"],
     fsId: "n1",
     onRebound: undefined,
     userStates: { digest: "", list: () => [], learn: () => Promise.resolve() },

@@ -2,10 +2,10 @@
 import { metricsPortOf } from "#base/metrics-port.ts";
 import { type ChosenPorts, choosePorts } from "./demo-ports.ts";
 import type { DemoPorts } from "./demo-state.ts";
-import { holdName } from "./held-name.ts";
+import { lockName } from "./name-lock.ts";
 
 /** The ports held by one `grove up`; others on this machine skip them. */
-export class HeldPorts {
+export class PortReservation {
   #held: (() => void)[] = [];
 
   /**
@@ -31,7 +31,7 @@ export class HeldPorts {
   /** Holds ports; resolves with the first that another run holds, if any. */
   async #hold(ports: readonly number[]): Promise<number | undefined> {
     for (const port of ports) {
-      const end = await holdName(`grove-up-port-${port}`);
+      const end = await lockName(`grove-up-port-${port}`);
       if (end === undefined) return port;
       this.#held.push(end);
     }

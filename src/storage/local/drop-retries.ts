@@ -12,7 +12,7 @@ const FIRST_WAIT_MS = 50;
 /**
  * Retries drops. Each holds the place and reservation of its upload or copy, so there are no more of them.
  */
-export class SureDrops {
+export class DropRetries {
   readonly #clock: Clock;
   readonly #logger: Logger;
 

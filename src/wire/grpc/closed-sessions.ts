@@ -11,8 +11,8 @@ import {
   COLLECTED_AT_MOST_EVERY_MS,
 } from "#wire/framing/limits.ts";
 
-/** Dependencies of the keeper. */
-export interface SessionKeeperDeps {
+/** Dependencies of the class. */
+export interface ClosedSessionsDeps {
   /** Milliseconds that only grow. */
   readonly nowMs: () => number;
   /** Requests a collection of the whole heap. */
@@ -25,11 +25,11 @@ export interface SessionKeeperDeps {
  * ("current_nghttp2_memory_"). At the end of a connection both become garbage in no certain order, so that
  * any client could end the process. A session is therefore kept until a full collection has taken its
  * streams.
- * V8 does not count a session's memory outside its heap, and would let thousands pile up. The keeper requests
+ * V8 does not count a session's memory outside its heap, and would let thousands pile up. The class requests
  * the collection when many have closed.
  */
-export class SessionKeeper {
-  readonly #deps: SessionKeeperDeps;
+export class ClosedSessions {
+  readonly #deps: ClosedSessionsDeps;
   /** Sessions closed since the last full collection, and before it: one may have begun when they closed. */
   #young = new Set<object>();
   #old: ReadonlySet<object> = new Set();
@@ -37,7 +37,7 @@ export class SessionKeeper {
   #isAsked = false;
   readonly #observer: PerformanceObserver;
 
-  constructor(deps: SessionKeeperDeps = { nowMs: () => systemClock.steadyMs(), collect: collectSoon }) {
+  constructor(deps: ClosedSessionsDeps = { nowMs: () => systemClock.steadyMs(), collect: collectSoon }) {
     this.#deps = deps;
     this.#collectedAtMs = deps.nowMs();
     this.#observer = new PerformanceObserver((list) => {

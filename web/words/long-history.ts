@@ -3,7 +3,7 @@ import type { HistoryReply } from "#wire/webapi/performance.ts";
 import { formatMoment, formatSpan } from "./time.ts";
 
 /** The sentence above such charts, or in place of empty ones. */
-export function keptText(
+export function longHistoryText(
   reply: Pick<HistoryReply, "from" | "interval_seconds" | "kept_from" | "to">,
   isEmpty: boolean,
 ): string {

@@ -9,7 +9,7 @@ import type { OperatorSessions } from "./operator-sessions.ts";
 export const OPERATOR_LIST_CHECK_INTERVAL_MS = 5_000;
 
 /** Dependencies of the check. */
-export interface OffListDeps {
+export interface RemovedOperatorsDeps {
   readonly people: Pick<OperatorPeople, "listed">;
   readonly sessions: Pick<OperatorSessions, "endPeople">;
   readonly clock: Clock;
@@ -22,7 +22,13 @@ export interface OffListDeps {
  * stops that. A list that is unreadable twice in a row ends all of them. Where a claim decides, sessions last
  * their full time.
  */
-export function endSessionsOffList({ people, sessions, clock, log, audit }: OffListDeps): () => void {
+export function endSessionsOfRemovedOperators({
+  people,
+  sessions,
+  clock,
+  log,
+  audit,
+}: RemovedOperatorsDeps): () => void {
   const { listed } = people;
   if (listed === undefined) return () => undefined;
   let isUnreadable = false;

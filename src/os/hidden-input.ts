@@ -1,7 +1,7 @@
 // Reads a secret from a terminal without echo, beyond the 4,096 characters of the terminal's own editing.
 
 /** A terminal that is read key by key. */
-export interface UnseenInput {
+export interface HiddenInput {
   setRawMode(on: boolean): unknown;
   on(event: "data", listener: (data: Buffer) => void): unknown;
   off(event: "data", listener: (data: Buffer) => void): unknown;
@@ -20,8 +20,8 @@ const BACKSPACE = /[\b\u007f]/;
  * Reads one line of at most `maxLength` characters without echo; undefined after Ctrl-C. Rejects with the
  * signal's reason when that is aborted.
  */
-export async function readUnseenLine(
-  input: UnseenInput,
+export async function readHiddenLine(
+  input: HiddenInput,
   maxLength: number,
   signal?: AbortSignal,
 ): Promise<string | undefined> {

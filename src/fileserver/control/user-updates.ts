@@ -6,7 +6,7 @@ import { ReboundReader, type ReboundReaderDeps } from "./rebound-reader.ts";
 import { type Exchange, exchangeUserStates } from "./user-state-exchange.ts";
 
 /** Dependencies of the receiver. */
-export interface ClusterWordsDeps {
+export interface UserUpdatesDeps {
   readonly client: ReboundReaderDeps["client"] & Exchange["client"];
   readonly fsId: string;
   /** Applies an operator's rebinding of addresses (D21); undefined to ask for none. */
@@ -18,13 +18,13 @@ export interface ClusterWordsDeps {
 }
 
 /** Receives both. Never rejects: a failed read is repeated with the next heartbeat that announces news. */
-export class ClusterWords {
-  readonly #deps: ClusterWordsDeps;
+export class UserUpdates {
+  readonly #deps: UserUpdatesDeps;
   readonly #rebound: ReboundReader | undefined;
 
   #hasUserStates = false;
 
-  constructor(deps: ClusterWordsDeps) {
+  constructor(deps: UserUpdatesDeps) {
     this.#deps = deps;
     const { onRebound } = deps;
     this.#rebound = onRebound === undefined ? undefined : new ReboundReader({ ...deps, onRebound });

@@ -1,6 +1,6 @@
 // Writes audit lines for items put into the trash and restored from it (D14, D24).
 import type { AuditAct, AuditSink } from "#base/audit-act.ts";
-import type { KeptItem } from "#storage/contract/inode.ts";
+import type { TrashedContent } from "#storage/contract/inode.ts";
 
 /** The actor and the owner of the trash. */
 export interface TrashAct {
@@ -11,22 +11,25 @@ export interface TrashAct {
 }
 
 /** Audits an item put into the trash. */
-export function auditTrashed(audit: AuditSink, act: TrashAct, item: KeptItem): void {
+export function auditTrashed(audit: AuditSink, act: TrashAct, item: TrashedContent): void {
   audit(lineOf(act, item));
 }
 
 /** Audits the item that a change put into the trash, if any: a sharee's write replaced it (D13). */
-export function auditKept(
+export function auditReplaced(
   audit: AuditSink,
   act: TrashAct,
-  { kept }: { readonly kept?: KeptItem | undefined },
+  { kept }: { readonly kept?: TrashedContent | undefined },
 ): void {
   if (kept === undefined) return;
   const line = lineOf(act, kept);
   audit({ ...line, detail: { ...line.detail, replaced: true } });
 }
 
-function lineOf({ actor, owner }: TrashAct, { id, originalPath, sizeBytes, inodeCount }: KeptItem): AuditAct {
+function lineOf(
+  { actor, owner }: TrashAct,
+  { id, originalPath, sizeBytes, inodeCount }: TrashedContent,
+): AuditAct {
   const detail = { trash_id: id, bytes: sizeBytes, inodes: inodeCount };
   return { act: "trash.add", actor, subject: `${owner}:${originalPath}`, detail };
 }

@@ -41,14 +41,14 @@ export function arrivedText(
 }
 
 /** The hint with the command that resumes a cut transfer. */
-export function goOnText(command: string): string {
+export function resumeText(command: string): string {
   return `To go on from there, type: ${command}`;
 }
 
 /** The failure of a transfer that Ctrl-C has ended. */
 export function interrupted(arrived: string, command: string): ClientError {
   return new ClientError("CANCELLED", `interrupted: ${arrived}`, {
-    todo: goOnText(command),
+    todo: resumeText(command),
     metadata: { command },
   });
 }

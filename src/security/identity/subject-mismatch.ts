@@ -6,7 +6,7 @@ import type { LogSampler } from "#base/log-sampler.ts";
 import { rejected } from "./claims.ts";
 
 /** The sign-in, and the recipients of its refusal. */
-export interface Comer {
+export interface SubjectMismatch {
   readonly username: string;
   /** Issuer of the new subject. */
   readonly issuer: string;
@@ -21,7 +21,7 @@ export interface Comer {
  * Makes the refusal for the user, and a log line for the operator that names the command. Neither contains
  * the address's issuer and subject on record.
  */
-export function anotherPerson({ username, issuer, ask, log, sampler }: Comer): GroveError {
+export function subjectMismatch({ username, issuer, ask, log, sampler }: SubjectMismatch): GroveError {
   const sampled = sampler.take(`address_of_another ${username}`);
   if (sampled !== undefined) {
     const todo = `the same person, with a new account: grove user rebind ${username}; the identity provider was changed: grove user remap`;

@@ -8,14 +8,14 @@ import { RING_COLUMNS } from "./columns.ts";
 export const LONG_HISTORY_NODES_MAX = 257;
 
 /** Length of slots, and how many of them are kept. */
-export interface KeptForm {
+export interface RingForm {
   /** Length of a slot. */
   readonly seconds: number;
   readonly slots: number;
 }
 
 /** Rows of a node as its file holds them. */
-export interface KeptRange {
+export interface RingRange {
   /** The oldest slot that is kept; undefined without any. */
   readonly oldest: number | undefined;
   readonly newest: number | undefined;
@@ -37,20 +37,20 @@ interface Extent {
 }
 
 /** The files of one slot length. Records that a power cut tore, and overwritten ones, are gaps. */
-export class KeptRows {
-  readonly form: KeptForm;
+export class RingFiles {
+  readonly form: RingForm;
   readonly #folder: string;
   readonly #extents = new Map<string, Extent>();
 
-  private constructor(folder: string, form: KeptForm) {
+  private constructor(folder: string, form: RingForm) {
     this.form = form;
     this.#folder = folder;
   }
 
   /** Opens the files of a folder, and creates the folder if missing. */
-  static async open(folder: string, form: KeptForm, nowSlot: number): Promise<KeptRows> {
+  static async open(folder: string, form: RingForm, nowSlot: number): Promise<RingFiles> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const rows = new KeptRows(folder, form);
+    const rows = new RingFiles(folder, form);
     for (const name of await readdir(folder)) {
       const id = rows.#idOf(name);
       if (id !== undefined) await rows.#look(id, nowSlot);
@@ -90,7 +90,7 @@ export class KeptRows {
   }
 
   /** Reads the rows of a node from one slot to another, at most as many as are kept. */
-  async read(id: string, first: number, last: number): Promise<KeptRange> {
+  async read(id: string, first: number, last: number): Promise<RingRange> {
     const extent = this.#extents.get(id);
     const { oldest, newest } = extent ?? { oldest: undefined, newest: undefined };
     const from = Math.max(first, last - this.form.slots + 1);

@@ -2,15 +2,15 @@
 import type { ReactNode } from "react";
 import type { HistoryReply } from "#wire/webapi/performance.ts";
 import { columnOf, linesOf, type PlannedLine } from "../live/history.ts";
-import { useKeptHistory, useSpan } from "../live/kept-history.ts";
-import { keptText } from "../words/kept.ts";
+import { useLongHistory, useSpan } from "../live/long-history.ts";
+import { longHistoryText } from "../words/long-history.ts";
 import { highestOf } from "../words/summary.ts";
 import { Chart } from "./chart.tsx";
 import { ZoomGroup } from "./chart-zoom.tsx";
 import { Nothing, Unread } from "./page-state.tsx";
 
 /** A chart's plan: column, label, colour and dashes of each line. */
-export interface KeptPlan {
+export interface ChartPlan {
   readonly title: string;
   readonly unit: string;
   readonly top?: number | undefined;
@@ -18,17 +18,17 @@ export interface KeptPlan {
 }
 
 /** The charts of a node, or of "cluster", over the address's span. */
-export function KeptCharts({
+export function LongHistoryCharts({
   id,
   plans,
 }: {
   readonly id: string;
-  readonly plans: readonly KeptPlan[];
+  readonly plans: readonly ChartPlan[];
 }): ReactNode {
-  const { history, error } = useKeptHistory(id, useSpan());
+  const { history, error } = useLongHistory(id, useSpan());
   if (history === undefined) return <Unread what="what is kept of this time" error={error} />;
   const isEmpty = history.points.every((point) => point.slice(1).every((figure) => figure === null));
-  const sentence = keptText(history, isEmpty);
+  const sentence = longHistoryText(history, isEmpty);
   if (isEmpty) return <Nothing>{sentence}</Nothing>;
   return (
     <>
@@ -43,18 +43,18 @@ export function KeptCharts({
       </p>
       <ZoomGroup label="The chosen time" isHour={false}>
         {plans.map((plan) => (
-          <KeptChart key={plan.title} plan={plan} history={history} />
+          <LongHistoryChart key={plan.title} plan={plan} history={history} />
         ))}
       </ZoomGroup>
     </>
   );
 }
 
-function KeptChart({
+function LongHistoryChart({
   plan,
   history,
 }: {
-  readonly plan: KeptPlan;
+  readonly plan: ChartPlan;
   readonly history: HistoryReply;
 }): ReactNode {
   const times = columnOf(history, "ts").map((time) => time ?? 0);
