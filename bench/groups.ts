@@ -5,10 +5,12 @@ import { care } from "./rows/care.ts";
 import { cli } from "./rows/cli.ts";
 import { console } from "./rows/console.ts";
 import { cost } from "./rows/cost.ts";
+import { encrypted } from "./rows/encrypted.ts";
 import { files } from "./rows/files.ts";
 import { grpc } from "./rows/grpc.ts";
 import { memory } from "./rows/memory.ts";
 import { pages } from "./rows/pages.ts";
+import { project } from "./rows/project.ts";
 import { scale } from "./rows/scale.ts";
 import { sessions } from "./rows/sessions.ts";
 import { share } from "./rows/share.ts";
@@ -19,9 +21,11 @@ import { trees } from "./rows/trees.ts";
 export const groups: readonly Group[] = [
   grpc,
   transfer,
+  encrypted,
   files,
   cost,
   trees,
+  project,
   scale,
   care,
   trash,

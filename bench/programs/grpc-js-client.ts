@@ -5,18 +5,25 @@ import type { ClientReadableStream, ClientWritableStream, ServiceError } from "@
 import { ChannelCredentials, makeClientConstructor } from "@grpc/grpc-js";
 import { CHUNK_BYTES } from "#base/limits.ts";
 import { trustedAuthority } from "#bench/certificates.ts";
-import { mibPerSecond } from "#bench/pump.ts";
+import { callsPerSecond, mibPerSecond } from "#bench/pump.ts";
 import { serveTasks } from "#bench/tasks.ts";
+import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type {
+  CreateFileRequest,
   DownloadRequest,
   DownloadResponse,
   UploadRequest,
   UploadResponse,
 } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
-import { DownloadRequestSchema, UploadRequestSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
-import { transferService, WINDOW_BYTES } from "./grpc-js-load.ts";
+import {
+  CreateFileRequestSchema,
+  DownloadRequestSchema,
+  UploadRequestSchema,
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { fileService, WINDOW_BYTES } from "./grpc-js-load.ts";
 
-interface TransferClient {
+interface FileClient {
+  create(request: CreateFileRequest, answer: (error: ServiceError | null, value?: Attr) => void): void;
   upload(
     answer: (error: ServiceError | null, value?: UploadResponse) => void,
   ): ClientWritableStream<UploadRequest>;
@@ -24,7 +31,7 @@ interface TransferClient {
   close(): void;
 }
 
-let client: TransferClient | undefined;
+let client: FileClient | undefined;
 
 serveTasks(
   {
@@ -32,15 +39,20 @@ serveTasks(
       const ca = trustedAuthority();
       const credentials =
         ca === undefined ? ChannelCredentials.createInsecure() : ChannelCredentials.createSsl(ca);
-      const Client = makeClientConstructor(transferService, "FileServer");
+      const Client = makeClientConstructor(fileService, "FileServer");
       client = new Client(`127.0.0.1:${String(port)}`, credentials, {
         "grpc-node.flow_control_window": WINDOW_BYTES,
         // It uses an address as a server's name, which node:tls refuses.
         ...(ca === undefined ? {} : { "grpc.ssl_target_name_override": "localhost" }),
         "grpc.max_receive_message_length": -1,
         "grpc.max_send_message_length": -1,
-      }) as unknown as TransferClient;
+      }) as unknown as FileClient;
       return null;
+    },
+    create: (input) => {
+      const { files, inFlight, bytes } = input as { files: number; inFlight: number; bytes: number };
+      const data = Buffer.alloc(bytes, 0xa5);
+      return callsPerSecond(files, inFlight, (at) => createOne(`/file-${at}`, data));
     },
     up: async (input) => {
       const start = performance.now();
@@ -55,6 +67,15 @@ serveTasks(
   },
   () => client?.close(),
 );
+
+function createOne(path: string, data: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    connected().create(create(CreateFileRequestSchema, { path, data }), (error) => {
+      if (error === null) resolve();
+      else reject(error);
+    });
+  });
+}
 
 async function upload(size: number): Promise<void> {
   const content = Buffer.alloc(CHUNK_BYTES, 0xa5);
@@ -101,7 +122,7 @@ function download(size: number): Promise<void> {
   });
 }
 
-function connected(): TransferClient {
+function connected(): FileClient {
   if (client === undefined) throw new Error("not connected");
   return client;
 }

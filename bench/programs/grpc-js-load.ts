@@ -1,8 +1,11 @@
-// The load for `@grpc/grpc-js`: Grove's messages by protobuf-es, as definitions of its two methods.
+// The load for `@grpc/grpc-js`: Grove's messages by protobuf-es, as definitions of its methods.
 
 import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import type { MethodDefinition } from "@grpc/grpc-js";
+import { type Attr, AttrSchema } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import {
+  type CreateFileRequest,
+  CreateFileRequestSchema,
   type DownloadRequest,
   DownloadRequestSchema,
   type DownloadResponse,
@@ -16,11 +19,19 @@ import {
 /** Receive window of both sides. grpc-js has an option for clients alone; the server wraps node:http2. */
 export const WINDOW_BYTES: number = 16 * 1_048_576;
 
-/** UploadFile and DownloadFile for grpc-js. */
-export const transferService: {
+/** CreateFile, UploadFile and DownloadFile for grpc-js. */
+export const fileService: {
+  readonly create: MethodDefinition<CreateFileRequest, Attr>;
   readonly upload: MethodDefinition<UploadRequest, UploadResponse>;
   readonly download: MethodDefinition<DownloadRequest, DownloadResponse>;
 } = {
+  create: {
+    path: "/grove.v1.FileServer/CreateFile",
+    requestStream: false,
+    responseStream: false,
+    ...codec("request", CreateFileRequestSchema),
+    ...codec("response", AttrSchema),
+  },
   upload: {
     path: "/grove.v1.FileServer/UploadFile",
     requestStream: true,

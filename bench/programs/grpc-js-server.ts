@@ -1,19 +1,28 @@
-// The other library's server at its best: receive window raised, checksums verified and made, nothing stored.
+// The other library's server at its best: receive window raised, checksums made, small files written.
+import { mkdirSync, writeFile } from "node:fs";
 import http2 from "node:http2";
+import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
-import type { ServerReadableStream, ServerWritableStream, sendUnaryData } from "@grpc/grpc-js";
+import type {
+  ServerReadableStream,
+  ServerUnaryCall,
+  ServerWritableStream,
+  sendUnaryData,
+} from "@grpc/grpc-js";
 import { CHUNK_BYTES } from "#base/limits.ts";
 import { serverCertificate } from "#bench/certificates.ts";
 import { serveTasks } from "#bench/tasks.ts";
+import { type Attr, AttrSchema } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type {
+  CreateFileRequest,
   DownloadRequest,
   DownloadResponse,
   UploadRequest,
   UploadResponse,
 } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { DownloadResponseSchema, UploadResponseSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
-import { transferService, WINDOW_BYTES } from "./grpc-js-load.ts";
+import { fileService, WINDOW_BYTES } from "./grpc-js-load.ts";
 
 // grpc-js has no option for its server's window, so node:http2 is wrapped before the library is loaded.
 const { createServer, createSecureServer } = http2;
@@ -34,7 +43,15 @@ Object.assign(http2, {
 const { Server, ServerCredentials, status } = await import("@grpc/grpc-js");
 
 const server = new Server({ "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 });
-server.addService(transferService, {
+let folder = "";
+server.addService(fileService, {
+  create: (call: ServerUnaryCall<CreateFileRequest, Attr>, answer: sendUnaryData<Attr>) => {
+    const { path, data } = call.request;
+    writeFile(join(folder, path), data, (error) => {
+      if (error === null) answer(null, create(AttrSchema, { path, size: BigInt(data.length) }));
+      else answer({ code: status.INTERNAL, details: error.message });
+    });
+  },
   upload: (
     call: ServerReadableStream<UploadRequest, UploadResponse>,
     answer: sendUnaryData<UploadResponse>,
@@ -86,6 +103,12 @@ serveTasks(
           else reject(error);
         }),
       ),
+    // Where CreateFile writes from now on.
+    makeFolder: (path) => {
+      folder = String(path);
+      mkdirSync(folder);
+      return null;
+    },
   },
   () => server.forceShutdown(),
 );

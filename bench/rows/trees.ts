@@ -1,10 +1,9 @@
 // Trees of small files by the command line, against the same calls in a bare loop without local files.
-import { execFile } from "node:child_process";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { type Command, signedInCommand } from "#bench/command.ts";
 import type { Lab } from "#bench/lab.ts";
-import { type FileServerPair, GROVE, OWNER, startFileServer } from "#bench/node.ts";
+import { type FileServerPair, startFileServer } from "#bench/node.ts";
 import type { Group, RatioRow } from "#bench/row.ts";
 
 const IN_FLIGHT = 64;
@@ -15,14 +14,12 @@ const FILES = Math.max(1, Number(process.env["GROVE_BENCH_TREE_FILES"] ?? 40_000
 const FOLDERS = Math.ceil(FILES / FILES_PER_FOLDER);
 const COUNT = FILES.toLocaleString("en-US");
 
-const run = promisify(execFile);
-
 interface Trees {
   readonly pair: FileServerPair;
   /** Path of the tree on this machine; its copy on the server has the same name. */
   readonly local: string;
   readonly folder: string;
-  readonly env: NodeJS.ProcessEnv;
+  readonly grove: Command;
 }
 
 const upRow: RatioRow = {
@@ -36,7 +33,7 @@ const upRow: RatioRow = {
     return {
       async ours() {
         const target = `/put-${++round}`;
-        return filesPerSecond(() => grove(trees, "put", "-q", "-r", trees.local, target));
+        return filesPerSecond(() => trees.grove("put", "-q", "-r", trees.local, target));
       },
       async theirs() {
         const folders = await makeFolders(trees, `/loop-${++round}`);
@@ -59,13 +56,13 @@ const downRow: RatioRow = {
   rate: "files/s",
   async sides(lab) {
     const trees = await prepared(lab);
-    await grove(trees, "put", "-q", "-r", trees.local, "/down");
+    await trees.grove("put", "-q", "-r", trees.local, "/down");
     const folders = Array.from({ length: FOLDERS }, (_, at) => `/down/d${at}`);
     let round = 0;
     return {
       async ours() {
         const target = join(trees.folder, `got-${++round}`);
-        const rate = await filesPerSecond(() => grove(trees, "get", "-q", "-r", "/down", target));
+        const rate = await filesPerSecond(() => trees.grove("get", "-q", "-r", "/down", target));
         await rm(target, { recursive: true });
         return rate;
       },
@@ -87,10 +84,6 @@ async function filesPerSecond(work: () => Promise<void>): Promise<number> {
   return FILES / ((performance.now() - start) / 1_000);
 }
 
-async function grove(trees: Trees, ...words: string[]): Promise<void> {
-  await run(GROVE, words, { env: trees.env });
-}
-
 /** A signed-in client, a server on the disk, and a tree of files in memory, which spares the disk. */
 function prepared(lab: Lab): Promise<Trees> {
   return lab.once("trees", async () => {
@@ -100,10 +93,7 @@ function prepared(lab: Lab): Promise<Trees> {
     for (let at = 0; at < FOLDERS; at++) await mkdir(join(local, `d${at}`), { recursive: true });
     const data = Buffer.alloc(FILE_BYTES, 0xa5);
     for (let at = 0; at < FILES; at++) await writeFile(join(local, `d${at % FOLDERS}`, `f-${at}`), data);
-    const env = { ...process.env, GROVE_CONFIG_DIR: join(folder, "config") };
-    const trees = { pair, local, folder, env };
-    await grove(trees, "login", "--mock", OWNER, "--fileserver", pair.address);
-    return trees;
+    return { pair, local, folder, grove: await signedInCommand(lab, pair, "plain") };
   });
 }
 
