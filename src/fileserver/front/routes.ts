@@ -69,8 +69,12 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
     createDirectory: async (request, context) =>
       encoded(await namespace.createDirectory(currentCaller(context), request)),
     readFile: {
-      bulky: async (request, context) =>
-        new EncodedReply(await content.readFile(currentCaller(context), request, EncodedReply.HEAD_BYTES)),
+      bulky: (request, context) => {
+        const bytes = content.readFile(currentCaller(context), request, EncodedReply.HEAD_BYTES);
+        return bytes instanceof Promise
+          ? bytes.then((read) => new EncodedReply(read))
+          : new EncodedReply(bytes);
+      },
     },
     writeFile: (request, context) => content.writeFile(currentCaller(context), request),
     deleteFile: async (request, context) => {

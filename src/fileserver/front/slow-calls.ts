@@ -1,9 +1,9 @@
 // Logs one line and counts each slow call, with its waits.
-import { beginWaits, type CallWaits, endWaits } from "#base/call-waits.ts";
+import { beginWaits, endWaits } from "#base/call-waits.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
 import { LogSampler } from "#base/log-sampler.ts";
-import { currentRequestId } from "#base/request-scope.ts";
+import type { CallWaits } from "#base/wait-times.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import type { CallContext, MaybePromise, ServerInterceptor } from "#wire/grpc/handler.ts";
 
@@ -42,11 +42,10 @@ export function slowCalls({ telemetry, clock, log, thresholdMs }: SlowCallsDeps)
   };
   return (context, next) => {
     if (context.method.isInstant) return atOnce(context, next);
-    const id = currentRequestId();
     const waits = beginWaits();
     const startMs = clock.steadyMs();
     const end = (): void => {
-      endWaits(waits, id);
+      endWaits(waits);
       tell(context, waits, clock.steadyMs() - startMs);
     };
     let outcome: ReturnType<typeof next>;

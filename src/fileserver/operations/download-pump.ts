@@ -57,7 +57,8 @@ export class Pump {
     while (at < chunkEnd) {
       // A slow client takes minutes for a chunk.
       this.#requireLive();
-      const block = await this.#take(at);
+      const taken = this.#take(at);
+      const block = taken instanceof Promise ? await taken : taken;
       const bytes = at + block.length > chunkEnd ? block.subarray(0, chunkEnd - at) : block;
       at += bytes.length;
       if (this.#isTaken) this.#readAhead(at, end);
@@ -75,24 +76,28 @@ export class Pump {
     this.#ring = [];
   }
 
-  #take(offset: number): Promise<Buffer> {
+  #take(offset: number): Buffer | Promise<Buffer> {
     const ahead = this.#ahead.shift();
     if (ahead?.offset === offset) return ahead.block;
     this.#ahead = [];
     return this.#read(offset);
   }
 
-  #read(offset: number): Promise<Buffer> {
+  #read(offset: number): Buffer | Promise<Buffer> {
+    return this.#content.readBlock(offset, () => this.#nextBuffer());
+  }
+
+  #nextBuffer(): Buffer {
     const turn = this.#reads++ % RING_BUFFERS;
     this.#ring[turn] ??= Buffer.allocUnsafeSlow(BLOCK_BYTES);
-    return this.#content.readBlock(offset, this.#ring[turn]);
+    return this.#ring[turn];
   }
 
   /** Keeps BLOCKS_AHEAD blocks in reading after the one that ends at `at`. */
   #readAhead(at: number, end: number): void {
     let offset = this.#ahead.length === 0 ? at : this.#aheadTo;
     while (this.#ahead.length < BLOCKS_AHEAD && offset < end) {
-      const block = this.#read(offset);
+      const block = Promise.resolve(this.#read(offset));
       // The block may stay unread: the client can go away first.
       block.catch(() => undefined);
       this.#ahead.push({ offset, block });

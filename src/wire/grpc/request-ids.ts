@@ -2,12 +2,11 @@
 import {
   currentRequestId,
   REQUEST_ID_HEADER,
-  requestIdFrom,
   safeRequestId,
   withRequestId,
   withRequestIdAtOnce,
 } from "#base/request-scope.ts";
-import type { CallContext, MaybePromise } from "./call-context.ts";
+import type { CallContext } from "./call-context.ts";
 import type { ClientInterceptor } from "./channel-core.ts";
 import type { ServerInterceptor } from "./handler.ts";
 
@@ -16,37 +15,16 @@ import type { ServerInterceptor } from "./handler.ts";
  * during the call carry it, and so do the trailers of a failed call. Install it as the outermost interceptor.
  */
 export const requestIds: ServerInterceptor = (context, next) => {
-  const sent = context.metadata.get(REQUEST_ID_HEADER);
-  return context.method.isInstant ? atOnce(context, sent, next) : later(context, requestIdFrom(sent), next);
-};
-
-/** Most instant calls end before anything needs their id. */
-function atOnce(
-  context: CallContext,
-  sent: string | undefined,
-  next: () => MaybePromise<void>,
-): MaybePromise<void> {
-  return withRequestIdAtOnce(safeRequestId(sent), () => {
-    try {
-      return next();
-    } catch (error) {
-      return fail(context, currentRequestId(), error);
-    }
-  });
-}
-
-function later(context: CallContext, id: string, next: () => MaybePromise<void>): MaybePromise<void> {
-  return withRequestId(id, () => {
+  const within = context.method.isInstant ? withRequestIdAtOnce : withRequestId;
+  return within(safeRequestId(context.metadata.get(REQUEST_ID_HEADER)), () => {
     try {
       const outcome = next();
-      return outcome instanceof Promise
-        ? outcome.catch((error: unknown) => fail(context, id, error))
-        : outcome;
+      return outcome instanceof Promise ? outcome.catch((error: unknown) => fail(context, error)) : outcome;
     } catch (error) {
-      return fail(context, id, error);
+      return fail(context, error);
     }
   });
-}
+};
 
 /** Forwards the current request's id to the next server. */
 export const forwardRequestId: ClientInterceptor = (call, next) => {
@@ -55,7 +33,8 @@ export const forwardRequestId: ClientInterceptor = (call, next) => {
   return next();
 };
 
-function fail(context: CallContext, id: string | undefined, error: unknown): never {
+function fail(context: CallContext, error: unknown): never {
+  const id = currentRequestId();
   if (id !== undefined) context.trailers.set(REQUEST_ID_HEADER, id);
   throw error;
 }
