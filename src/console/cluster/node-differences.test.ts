@@ -134,6 +134,10 @@ test("neither depth nor millions of digits make an exact reading fail otherwise,
   );
   const read = (text: string): NodeReading => fresh().read({ body: Buffer.from(text), etag: undefined });
   assert.equal(read(exact).bytesReadTotal, 9_007_199_254_740_993n);
+  const padded = (bytes: number): NodeReading => read(exact.replace(/}$/, `,"x":"${"x".repeat(bytes)}"}`));
+  const most = 1_048_576 - Buffer.byteLength(exact) - `,"x":""`.length;
+  assert.equal(padded(most).bytesReadTotal, 9_007_199_254_740_993n);
+  assert.deepEqual(padded(most + 1).invalidFields, ["bytes_read_total"], "unknown, and not rounded");
   const deep = `,"x":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
   assert.throws(() => read(exact.replace(/}$/, deep)), NoAnswer);
   const long = read(exact.replace(/"chunk_count":1000/, `"chunk_count":${"9".repeat(1_000_000)}`));
