@@ -6,7 +6,8 @@ import fc from "fast-check";
 import { ManualClock } from "#base/clock.ts";
 import { parse64 } from "#base/json64.ts";
 import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
-import { type MetricsInputs, metricsJson, type NodeMetrics, percent } from "./metrics-document.ts";
+import { type MetricsInputs, type NodeMetrics, percent } from "./metrics-document.ts";
+import { metricsJson } from "./metrics-json.ts";
 import { NodeTelemetry } from "./node-telemetry.ts";
 import { type PerUserDetail, USER_MAPS, UserMaps, type UserReadings } from "./user-maps.ts";
 
