@@ -1,5 +1,5 @@
 // Per-user data of /metrics as ready text, of which a scrape rewrites only changed entries (spec 2.7, D12).
-import { type Json64, toJson64 } from "#base/json64.ts";
+import { toJson64 } from "#base/json64.ts";
 import { METRICS_USERS_LISTED_MAX, QUOTA_ALERT_WARNING_PERCENT } from "#base/limits.ts";
 import { escapeLabel } from "./prometheus-form.ts";
 
@@ -17,19 +17,6 @@ export interface UserReadings {
   readonly quotaBytes: bigint;
   readonly quotaExplicit: boolean;
   readonly lastActiveWallMs: number | undefined;
-}
-
-/** One user in `per_user_detail` (decision D12). */
-export interface PerUserDetail {
-  readonly live_bytes: Json64;
-  readonly trash_bytes: Json64;
-  readonly staging_bytes: Json64;
-  readonly file_count: number;
-  readonly inode_count: number;
-  readonly inode_limit: number;
-  readonly inode_limit_explicit: boolean;
-  readonly last_active_unix: number | null;
-  readonly quota_explicit: boolean;
 }
 
 /** The per-user maps of the document; guarded when SVC_METRICS_TOKEN is set (decision T8). */

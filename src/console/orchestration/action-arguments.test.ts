@@ -9,8 +9,9 @@ import { isGroveError } from "#base/errors.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type ActionRequest, actionRequest } from "#wire/webapi/action-request.ts";
 import { type ActionTarget, planFor, wordsOf } from "./action-arguments.ts";
+import { stepText } from "./remote-script.ts";
 import type { RunStep } from "./remote-step.ts";
-import { quoted, remoteText } from "./remote-text.ts";
+import { quoted } from "./remote-text.ts";
 
 const folder = scratchFolder("grove-arguments-");
 
@@ -202,7 +203,7 @@ test("hostile branches, targets, services, modes, lines and nodes have no effect
       .slice(0, 300)
       .flatMap((each) => planFor(each, at).steps)
       .filter((step): step is RunStep => step.kind !== "daemon");
-    const script = steps.map((step) => remoteText(step)).join("\n");
+    const script = ["go() { :; }; after() { :; }; say() { :; }", ...steps.map(stepText)].join("\n");
     spawnSync("sh", ["-c", script], { cwd: folder, env: { PATH: `${tools}:${process.env["PATH"] ?? ""}` } });
     const words = readFileSync(join(tools, "words"), "utf8").split("\0").slice(0, -1);
     assert.deepEqual(
