@@ -1,5 +1,5 @@
-import { type Json64, toJson64 } from "#base/json64.ts";
 // The document of GET /metrics: types and construction (spec 2.7, decisions D12, T8, T17).
+import { type Json64, toJson64 } from "#base/json64.ts";
 import { WAITS, type Wait } from "#base/wait-times.ts";
 import type { UserMaps } from "./user-maps.ts";
 

@@ -20,19 +20,6 @@ export interface UserReadings {
   readonly lastActiveWallMs: number | undefined;
 }
 
-/** One user in `per_user_detail` (decision D12). */
-export interface PerUserDetail {
-  readonly live_bytes: Json64;
-  readonly trash_bytes: Json64;
-  readonly staging_bytes: Json64;
-  readonly file_count: number;
-  readonly inode_count: number;
-  readonly inode_limit: number;
-  readonly inode_limit_explicit: boolean;
-  readonly last_active_unix: number | null;
-  readonly quota_explicit: boolean;
-}
-
 /** The per-user maps of the document; guarded when SVC_METRICS_TOKEN is set (decision T8). */
 export const USER_MAPS = ["per_user_storage", "per_user_quota", "per_user_detail"] as const;
 
