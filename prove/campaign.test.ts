@@ -1,4 +1,4 @@
-// Tests that a run of a rig stops where it must, repeats by its seed, cleans up, and never calls a broken promise reached.
+// Tests that a run stops at its bounds, repeats by its seed, cleans up, and reports a broken promise as such.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";

@@ -1,11 +1,11 @@
-// One run of a rig: its seed, how far it is to go, what it counted, and every broken promise that it saw.
+// One run of a rig: its seed, its goal, its counts, and every violation that it saw.
 import { existsSync, statfsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SeededRandom } from "./seeded-random.ts";
 
-/** A rig stops by itself after so many: the first ones say what is wrong. */
+/** A run stops by itself after this many violations. */
 const MAX_VIOLATIONS = 20;
 const MAX_VIOLATION_CHARACTERS = 2_000;
 const PROGRESS_EVERY_MS = 5_000;
@@ -14,50 +14,53 @@ const MEMORY_NEEDED_BYTES: number = 2 ** 30;
 
 /** What a run needs to know of a rig. */
 export interface Attack {
-  /** What `npm run prove -- NAME` asks for; also the folder below prove/. */
+  /** Argument of `npm run prove -- NAME`; also the folder below prove/. */
   readonly name: string;
   /** Its row in docs/proof.md, such as "F1". */
   readonly figure: string;
   /** What is counted, in the plural: "kills". */
   readonly unit: string;
-  /** Attacks while `campaign.shouldGoOn()`, counts with `campaign.step()`, and reports with `campaign.violation()`. */
+  /**
+   * Attacks while `campaign.shouldGoOn()`, counts with `campaign.step()`, and reports with
+   * `campaign.violation()`.
+   */
   run(campaign: Campaign): Promise<void>;
 }
 
-/** What a run is asked to do. */
+/** Options of one run. */
 export interface CampaignOptions {
   readonly seed: number;
-  /** Of the rig's unit. */
+  /** In the rig's unit. */
   readonly goal: number;
   /** Milliseconds until no further attack is begun. */
   readonly timeMs: number;
   /** The run ends at so many violations; 20 by default. */
   readonly violationsMax?: number | undefined;
-  /** When it rejects, what the run has made is ended at once, and the run rejects with it. */
+  /** A rejection ends what the run has made at once, and the run rejects with it. */
   readonly interrupted?: Promise<never>;
   /** False ends the run as if its time were up. */
   readonly isWanted?: () => boolean;
-  /** Told how far the run is, every five seconds. */
+  /** Receives the run's progress every five seconds. */
   readonly onProgress?: (line: string) => void;
-  /** Told of all that is counted and seen, as it is. */
+  /** Receives all that is counted and seen, at once. */
   readonly listener?: CampaignListener;
 }
 
-/** Hears of a run's every count, figure and violation. */
+/** Listener for every count, figure and violation of a run. */
 export interface CampaignListener {
   count(what: string, by: number): void;
   figure(what: string, value: number): void;
   violation(text: string): void;
 }
 
-/** What a run came to, as it is printed. */
+/** Result of a run, as it is printed. */
 export interface CampaignResult {
   readonly rig: string;
   readonly figure: string;
   readonly seed: number;
   readonly seconds: number;
   readonly goal: number;
-  /** The rig's unit first, then whatever else it counted. */
+  /** The rig's unit first, then its other counts. */
   readonly counts: Readonly<Record<string, number>>;
   readonly violationCount: number;
   readonly violations: readonly string[];
@@ -65,7 +68,7 @@ export interface CampaignResult {
   readonly reached: boolean;
 }
 
-/** Handed to a rig; see Attack.run. */
+/** The rig's handle on its run; see Attack.run. */
 export class Campaign {
   /** The seed's own stream of random numbers. */
   readonly random: SeededRandom;
@@ -98,17 +101,17 @@ export class Campaign {
     this.#counts.set(rig.unit, 0);
   }
 
-  /** So many of the rig's unit are done. */
+  /** Number of the rig's units that are done. */
   get done(): number {
     return this.#counts.get(this.#rig.unit) ?? 0;
   }
 
-  /** Whether another attack is to be made: the goal is not reached, time is left, and not too much is broken already. */
+  /** True while the goal is not reached, time is left and violations are below the maximum. */
   shouldGoOn(): boolean {
     return this.done < this.goal && !this.isOver();
   }
 
-  /** Whether time is up or too much is broken: for attacks that have begun and may take long. */
+  /** True when time is up or violations are at the maximum: for attacks under way that may take long. */
   isOver(): boolean {
     if (performance.now() - this.#startedMs > this.#timeMs || !this.#isWanted()) return true;
     return this.#violationCount >= this.#violationsMax;
@@ -142,13 +145,13 @@ export class Campaign {
     this.#listener?.figure(what, value);
   }
 
-  /** Attacks that belong to the run and were not made: whatever else was counted, its goal is not reached. */
+  /** Counts attacks of the run that were not made: its goal then counts as not reached. */
   leaveOut(what: string, count: number): void {
     this.figure(what, count);
     this.#isWhole = false;
   }
 
-  /** A promise was broken: what was seen, with all that it takes to see it again. */
+  /** Reports a broken promise: what was seen, with all that it takes to see it again. */
   violation(text: string): void {
     this.#violationCount++;
     this.#listener?.violation(text.slice(0, MAX_VIOLATION_CHARACTERS));
@@ -156,7 +159,10 @@ export class Campaign {
       this.#violations.push(text.slice(0, MAX_VIOLATION_CHARACTERS));
   }
 
-  /** A folder that goes when the run ends; in memory, where flushes cost nothing, if the machine has a filesystem there with so much room. */
+  /**
+   * Makes a folder that is removed when the run ends; in memory, where flushes cost nothing, if the machine
+   * has so much room there.
+   */
   async folder(
     where: "memory" | "disk" = "disk",
     neededBytes: number = MEMORY_NEEDED_BYTES,
@@ -167,12 +173,15 @@ export class Campaign {
     return folder;
   }
 
-  /** Something to do when the run ends, however it ends; the last named first. */
+  /** Registers a clean-up for the end of the run; the last registered runs first. */
   atEnd(end: () => unknown): void {
     this.#ends.push(end);
   }
 
-  /** Has the rig run, cleans up after it, and says what it came to. An error of the rig itself is thrown, unless it had seen a violation by then. */
+  /**
+   * Runs the rig, cleans up after it, and returns the result. Throws an error of the rig itself, unless a
+   * violation was seen before it.
+   */
   static async run(rig: Attack, options: CampaignOptions): Promise<CampaignResult> {
     const campaign = new Campaign(rig, options);
     const run = rig.run(campaign).catch((error: unknown) => {
@@ -187,7 +196,7 @@ export class Campaign {
     return campaign.#result();
   }
 
-  /** One end that fails must not keep the others from being made: a timer that goes on would hold the process for ever. */
+  /** Runs all clean-ups even when one fails: a timer that goes on would hold the process for ever. */
   async #end(): Promise<void> {
     const errors: unknown[] = [];
     for (const end of this.#ends.toReversed()) {

@@ -1,4 +1,4 @@
-// Ends what a rig has started together with the rig's own process, also when that is interrupted and has no time to wait.
+// Ends the processes that a rig has started together with the rig's own, also on an interrupt.
 import type { ChildProcess } from "node:child_process";
 
 const ends = new Map<ChildProcess, () => void>();
@@ -6,7 +6,10 @@ process.on("exit", () => {
   for (const end of ends.values()) end();
 });
 
-/** Sees to a child's end by force, for a detached one to that of its whole process group; returns how to bring it about before. */
+/**
+ * Kills a child when this process ends, a detached one with its whole process group. Returns a function that
+ * kills it earlier.
+ */
 export function endsWithUs(child: ChildProcess, { isGroup = false } = {}): () => void {
   const end = (): void => {
     if (!isGroup) {
@@ -16,7 +19,7 @@ export function endsWithUs(child: ChildProcess, { isGroup = false } = {}): () =>
     try {
       if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
     } catch {
-      // It has ended.
+      // It has ended already.
     }
   };
   ends.set(child, end);

@@ -1,4 +1,4 @@
-// A real FileServer as a process of its own, started as people start it, and ended as a rig wants it ended.
+// Starts a real FileServer as a process, the way users start it, and ends it as a rig asks.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { GROVE } from "./launcher.ts";
 
 const SPEAKS_WITHIN_MS = 30_000;
 const TAIL_CHARACTERS = 4_000;
-/** What of the developer's own settings would change what is attacked. */
+/** Settings of the developer's environment that would change what is attacked. */
 const FOREIGN_SETTINGS = /^(?:IDP_|SVC_|ADMIN_|GROVE_|USE_IDP_|NODE_TEST|NODE_OPTIONS)/;
 
 /** A process of `./grove fileserver`. */
@@ -23,7 +23,7 @@ export interface FileServerProcess {
   log(): string;
 }
 
-/** A free address whose metrics port is free as well. */
+/** Finds a free address whose metrics port is free as well. */
 export async function freeFileServerAddress(): Promise<string> {
   const [port] = await freeGrpcPorts(1);
   return `127.0.0.1:${port}`;
@@ -68,8 +68,9 @@ export function startFileServer(settings: {
 }
 
 /**
- * Has a server compile what it loads into a folder, and end in good order, which is when Node writes that down: no process that is killed
- * does. @returns the environment in which others start from there, in half the time
+ * Has a server compile its sources into a cache folder and ends it in good order, since a killed process does
+ * not write the cache.
+ * @returns the environment that lets others start from there, in half the time
  */
 export async function withCompiled(
   folder: string,

@@ -1,32 +1,33 @@
-// A foreign gRPC client from an address of its own: valid HTTP/2 by node:http2, nothing of the product's, and bodies of any bytes.
+// A foreign gRPC client with an address of its own: valid HTTP/2 by node:http2, no code of the product,
+// bodies of any bytes.
 import { type ClientHttp2Session, connect, constants } from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls, createSecureContext } from "node:tls";
 
-/** Made once: reading the public authorities anew would cost more than the handshake. */
+/** Made once: reading the public authorities again would cost more than the handshake. */
 const secureContext = createSecureContext();
 const OPEN_WITHIN_MS = 10_000;
 const ANSWER_WITHIN_MS = 20_000;
-/** A call that ended without a gRPC status. */
+/** Status of a call that ended without a gRPC status. */
 export const NO_STATUS = -1;
 
-/** Where to knock: a port of this machine, with TLS or without. */
+/** A port of this machine, with TLS or without. */
 export interface Door {
   readonly port: number;
   readonly isTls: boolean;
 }
 
-/** What came of a call. */
+/** Result of a call. */
 export interface FrontAnswer {
   /** gRPC status; NO_STATUS where none came. */
   readonly code: number;
-  /** The refusal's reason, or what happened instead of an answer. */
+  /** The refusal's reason, or what happened in place of an answer. */
   readonly reason: string;
   /** The reply's message. */
   readonly body: Buffer;
 }
 
-/** What is special about a call. */
+/** Options of a call. */
 export interface FrontCallOptions {
   readonly token?: string;
   /** The body is packed with gzip. */
@@ -42,7 +43,7 @@ export class FrontCaller {
     this.#session = session;
   }
 
-  /** Connects; rejects when the server does not let it in. */
+  /** Connects; rejects when the server refuses the connection. */
   static async connect(door: Door, from: string): Promise<FrontCaller> {
     const socket = socketTo(door, from);
     const session = connect("http://127.0.0.1", {
@@ -52,7 +53,7 @@ export class FrontCaller {
     session.on("error", () => undefined);
     const opened = Promise.withResolvers<void>();
     const late = setTimeout(() => opened.reject(new Error("the front lets nobody in")), OPEN_WITHIN_MS);
-    // Until the server has sent its settings it may still hang up on whom it does not want.
+    // Until its settings have arrived, the server may still close a connection that it refuses.
     session.once("remoteSettings", () => opened.resolve());
     session.once("close", () => opened.reject(new Error("the front hung up")));
     try {
@@ -67,7 +68,7 @@ export class FrontCaller {
     return new FrontCaller(session);
   }
 
-  /** Whether no further call can be made. */
+  /** True when no further call can be made. */
   get isOver(): boolean {
     return this.#session.closed || this.#session.destroyed;
   }
@@ -138,7 +139,7 @@ export class OpenCall {
     });
   }
 
-  /** Whether the server or this side has ended it. */
+  /** True when the server or this side has ended it. */
   get isOver(): boolean {
     return this.#stream === undefined || this.#stream.closed || this.#stream.destroyed;
   }

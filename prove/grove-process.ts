@@ -1,4 +1,5 @@
-// Servers of Grove as processes of a rig's own: started by the launcher as people start them, watched through /proc, ended with the rig.
+// Starts Grove's servers by the launcher, as users do, watches them through /proc, and ends them with the
+// rig.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
@@ -18,7 +19,7 @@ export interface GroveSettings {
   readonly onOutput?: (piece: string) => void;
 }
 
-/** A server that serves. */
+/** A server that has started. */
 export interface GroveProcess {
   readonly pid: number;
   /** The end of what it has printed. */
@@ -27,11 +28,14 @@ export interface GroveProcess {
   isRunning(): boolean;
   /** Sends a signal and waits for the end; by force when it takes too long. */
   end(signal: NodeJS.Signals): Promise<void>;
-  /** Stops its time, or lets it go on. */
+  /** Stops the process, or lets it go on. */
   signal(name: "SIGSTOP" | "SIGCONT"): void;
 }
 
-/** Starts `grove WORDS…` in mock mode; resolves when it has said that it serves. @throws Error with what it printed instead */
+/**
+ * Starts `grove WORDS…` in mock mode; resolves when it serves.
+ * @throws Error with its output, when it does not
+ */
 export async function startGroveProcess(
   words: readonly string[],
   settings: GroveSettings = {},

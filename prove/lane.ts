@@ -1,4 +1,5 @@
-// One process of a run in lanes: `node prove/lane.ts RIG SEED GOAL` says lines of JSON (lanes.ts) and ends when its input does.
+// One process of a run in lanes: `node prove/lane.ts RIG SEED GOAL` prints lines of JSON until its input
+// ends.
 import { Campaign } from "./campaign.ts";
 import type { LaneLine } from "./lanes.ts";
 import { rigs } from "./rigs.ts";
@@ -18,7 +19,7 @@ const tell = (): void => {
   figures = {};
 };
 const timer = setInterval(tell, TELL_EVERY_MS);
-// Whoever runs the lanes keeps the time: it closes the input when the goal is reached or the time is up.
+// The parent process keeps the time: it closes the input when the goal is reached or the time is up.
 let isWanted = true;
 process.stdin.resume().once("end", () => {
   isWanted = false;

@@ -1,4 +1,4 @@
-// A run in several processes is one run: one goal, one count, and an end that all of them meet.
+// Tests that a run in several processes is one run: one goal, one count, and one end.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { anonymous } from "./anonymous/rig.ts";

@@ -1,4 +1,4 @@
-// A run in several processes side by side: what they count is one run's, and they share its goal and its time.
+// Runs a rig in several processes side by side, with one count, one goal and one time limit.
 import { fileURLToPath } from "node:url";
 import type { Attack, Campaign } from "./campaign.ts";
 import { runLinePart } from "./line-process.ts";
@@ -6,14 +6,14 @@ import type { Rig } from "./rig.ts";
 
 const LANE = fileURLToPath(new URL("lane.ts", import.meta.url));
 
-/** What a lane says: what was counted since its last line, figures as they are now, and violations as they are seen. */
+/** A line of a lane: counts since its last line, current figures, and violations. */
 export interface LaneLine {
   readonly counts?: Readonly<Record<string, number>>;
   readonly figures?: Readonly<Record<string, number>>;
   readonly violation?: string;
 }
 
-/** The rig as it is, or its run in so many processes as it asks for. */
+/** Returns the rig itself, or its run in as many processes as it asks for. */
 export function inLanes(rig: Rig): Attack {
   const lanes = rig.lanes ?? 1;
   if (lanes === 1) return rig;

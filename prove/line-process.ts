@@ -1,25 +1,28 @@
-// A process that does a part of a rig's run: it says lines of JSON, and ends when its input does.
+// Runs a part of a rig as a process that prints lines of JSON and ends when its input does.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Campaign } from "./campaign.ts";
 import { endsWithUs } from "./ends-with-us.ts";
 
-/** One that is asked to end finishes what it is at, within this time. */
+/** Time in which a process that is asked to end may finish its work. */
 const END_WAIT_MS = 15_000;
 const LOOK_INTERVAL_MS = 200;
 const ERRORS_KEPT_CHARACTERS = 2_000;
 
-/** What is started. */
+/** The process to start. */
 export interface LinePart<Line> {
-  /** As an error names it. */
+  /** Its name in errors. */
   readonly name: string;
   readonly command: readonly [program: string, ...words: string[]];
   readonly env?: NodeJS.ProcessEnv;
-  /** Takes what it says; false when it is to end. */
+  /** Receives a line; false asks the process to end. */
   readonly take: (line: Line) => boolean;
 }
 
-/** Runs it to its end, which comes at the latest when the campaign is over; all that it has started goes with it. Rejects with what it said when it fails. */
+/**
+ * Runs it to its end, at the latest when the campaign is over, together with all processes that it has
+ * started. Rejects with its output when it fails.
+ */
 export function runLinePart<Line>(
   campaign: Campaign,
   { name, command: [program, ...words], env = process.env, take }: LinePart<Line>,

@@ -1,4 +1,4 @@
-// Every planted bug: what each rig must be able to find.
+// The list of all planted bugs: what each rig must be able to find.
 
 import { anonymousBugs } from "./anonymous/planted.ts";
 import { attackBugs } from "./attacks/planted.ts";

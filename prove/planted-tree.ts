@@ -1,4 +1,4 @@
-// A copy of the sources with one bug planted in it, and what a rig says of that copy.
+// Copies the sources with one bug planted, and runs a rig on that copy.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
@@ -10,7 +10,10 @@ import { endsWithUs } from "./ends-with-us.ts";
 import { NARROW, type PlantedBug, type Rig } from "./rig.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/** What a rig and the program need to run; installed packages and built pages are linked, since no bug is planted there. */
+/**
+ * What a rig and the program need to run; installed packages and built pages are linked, since no bug is
+ * planted there.
+ */
 const COPIED = [
   "src",
   "prove",
@@ -27,17 +30,20 @@ const LINKED = ["node_modules", "dist"];
 const LIMIT_MS = 180_000;
 const TAIL_CHARACTERS = 1_500;
 
-/** What became of one planted bug in one rig. */
+/** Result of one planted bug in one rig. */
 export interface Catch {
   readonly bug: string;
   readonly rig: string;
-  /** A rig that this machine lacks something for has neither caught nor missed it. */
+  /** "could not run": the machine lacks something that the rig needs. */
   readonly outcome: "caught" | "missed" | "could not run";
   /** The first violation; why there was none; or what is lacking. */
   readonly why: string;
 }
 
-/** The text of a file with the bug in it. @throws Error when the text to be changed is not there exactly once */
+/**
+ * Returns the text of a file with the bug in it.
+ * @throws Error when the text to be changed is not there exactly once
+ */
 export function withEdit(text: string, edit: PlantedBug["edits"][number]): string {
   const parts = text.split(edit.from);
   if (parts.length !== 2) throw new Error(`${edit.file} has ${parts.length - 1} times: ${edit.from}`);
@@ -95,7 +101,7 @@ async function askRig(
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     all = (all + text).slice(-TAIL_CHARACTERS);
   });
-  // The rig's own servers end with it: they are of its process group.
+  // The rig's own servers end with it: they are in its process group.
   const late = setTimeout(endsWithUs(child, { isGroup: true }), LIMIT_MS);
   await once(child, "close");
   clearTimeout(late);

@@ -1,8 +1,8 @@
-// The fixtures of src/ end with a test; in a rig they end with its run.
+// Lends the fixtures of src/, which end with a test, to a rig, where they end with its run.
 import type { TestContext } from "node:test";
 import type { Campaign } from "./campaign.ts";
 
-/** What a fixture takes for a test: of it, it uses `after` alone. */
+/** Stands in for the TestContext of a fixture, which uses `after` alone. */
 export function lifetimeOf(campaign: Campaign): TestContext {
   return { after: (end: () => unknown) => campaign.atEnd(end) } as unknown as TestContext;
 }

@@ -1,4 +1,4 @@
-// `npm run prove`: runs rigs and planted bugs, and prints the seed, one line of JSON, and what the rig was shown to catch.
+// `npm run prove`: runs rigs and planted bugs, and prints the seed, one line of JSON, and the caught bugs.
 import { parseArgs } from "node:util";
 import { Campaign } from "./campaign.ts";
 import { inLanes } from "./lanes.ts";
@@ -16,7 +16,7 @@ const EXIT_CANNOT = 3;
 const EXIT_INTERRUPTED = 130;
 
 class Interruption extends Error {}
-/** Rejects when somebody ends the process. */
+/** Rejects on a signal that ends the process. */
 const interrupted = Promise.withResolvers<never>();
 
 interface Choices {
@@ -129,7 +129,7 @@ function sensitivity(catches: readonly Catch[]): string {
   return `sensitivity: ${parts.join("; ")}`;
 }
 
-/** A miss is worse than what this machine cannot try. */
+/** A miss is worse than a bug that this machine cannot try. */
 function exitOf(catches: readonly Catch[]): number {
   if (bugsThat(catches, "missed").length > 0) return EXIT_BROKEN;
   return bugsThat(catches, "could not run").length > 0 ? EXIT_CANNOT : 0;
@@ -200,7 +200,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
     interrupted.reject(new Interruption(`${signal}: what was begun has been ended`)),
   );
 try {
-  // What a rig has made is ended by now; a handle that it forgot must not hold the process.
+  // All that a rig has made is ended by now; a handle that it forgot must not hold the process.
   process.exit(await main());
 } catch (error) {
   if (!(error instanceof Interruption)) throw error;

@@ -38,19 +38,22 @@ export class SeededRandom {
     return this.next() < probability;
   }
 
-  /** One of them. @throws RangeError when there is none */
+  /**
+   * One of the items.
+   * @throws RangeError when there is none
+   */
   pick<T>(of: readonly T[]): T {
     if (of.length === 0) throw new RangeError("nothing to pick from");
     return of[this.below(of.length)] as T;
   }
 
-  /** All of them, in another order. */
+  /** All items in another order. */
   shuffled<T>(items: readonly T[]): T[] {
     const drawn = items.map((item) => ({ item, at: this.next() }));
     return drawn.sort((a, b) => a.at - b.at).map(({ item }) => item);
   }
 
-  /** Bytes that nothing compresses and no pattern repeats. */
+  /** Bytes that do not compress and repeat no pattern. */
   bytes(length: number): Buffer {
     const words = new Uint32Array(Math.ceil(length / 4));
     const whole = length >>> 2;

@@ -1,4 +1,4 @@
-// One FileServer as a process of a rig's own, its data in memory where the machine has enough, and clients that are signed in to it.
+// Starts one FileServer as a process, its data in memory if there is room, and clients signed in to it.
 import { join } from "node:path";
 import { StatusError } from "#wire/framing/status.ts";
 import { type Client, createClient, GrpcChannel } from "#wire/grpc/client.ts";
@@ -10,10 +10,10 @@ import { type GroveProcess, startGroveProcess } from "./grove-process.ts";
 
 const MEMORY_NEEDED_BYTES = 4 * 2 ** 30;
 const ADMIN = "admin@example.com";
-/** As long as no address is kept out: all clients of a rig come from this machine. */
+/** Limits for each address, out of the way: all clients of a rig come from this machine. */
 const LIMITS = ["-register_per_minute", "1000000", "-sessions", "10000"];
 
-/** Somebody who is signed in; calls go over connections in turn. */
+/** A signed-in user; calls take the connections in turn. */
 export interface SignedIn {
   readonly email: string;
   readonly token: string;
@@ -22,7 +22,7 @@ export interface SignedIn {
   readonly calls: Client<typeof FileServer>;
 }
 
-/** A FileServer that serves. */
+/** A FileServer that has started. */
 export interface ServedNode {
   readonly address: string;
   readonly dataFolder: string;
@@ -34,8 +34,8 @@ export interface ServedNode {
 }
 
 /**
- * Starts it; it ends with the campaign. In memory flushes cost nothing, on a disk there is time to look between two of them: what a power
- * cut leaves is for other rigs.
+ * Starts it; it ends with the campaign. In memory flushes cost nothing; on a disk there is time between two
+ * of them. Power cuts are for other rigs.
  */
 export async function serveNode(campaign: Campaign, where: "memory" | "disk"): Promise<ServedNode> {
   const dataFolder = join(await campaign.folder(where, MEMORY_NEEDED_BYTES), "node");
@@ -75,7 +75,10 @@ export async function serveNode(campaign: Campaign, where: "memory" | "disk"): P
   };
 }
 
-/** "ok", or the reason of a refusal, or its status where a call failed without one. @throws what is no answer of a server */
+/**
+ * Returns "ok", the reason of a refusal, or its status where a call failed without a reason.
+ * @throws errors that are no answer of a server
+ */
 export async function answerOf(call: Promise<unknown>): Promise<string> {
   try {
     await call;
@@ -85,7 +88,10 @@ export async function answerOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** The reason of a refusal, or its status where there is none. @throws the error when it is no answer of a server */
+/**
+ * Returns the reason of a refusal, or its status where there is none.
+ * @throws the error when it is no answer of a server
+ */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof StatusError)) throw error;
   return error.metadata.get("svc-reason") ?? `status ${error.code}: ${error.message}`;

@@ -1,4 +1,4 @@
-// The form of a rig that runs in `npm test`: seconds long, a new seed each time, named when it fails.
+// Runs the short form of a rig in `npm test`: seconds long, a new seed each time, named when it fails.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Campaign } from "./campaign.ts";
@@ -8,7 +8,7 @@ import type { Rig } from "./rig.ts";
 const SHORT_FORM_MS = 80_000;
 const SEEDS = 2 ** 31;
 
-/** A test of this rig's short form. GROVE_PROVE_SEED repeats an attack. */
+/** Declares the test of this rig's short form. GROVE_PROVE_SEED repeats an attack. */
 export function testShortForm(rig: Rig): void {
   const lacking = rig.lacks?.();
   const settings = lacking === undefined ? {} : { skip: lacking };

@@ -1,15 +1,16 @@
-// A MetaServer, a FileServer and a console as processes on this machine, with limits of rates out of the way, for rigs that attack their doors.
+// Starts a MetaServer, a FileServer and a console as processes with rate limits out of the way, for rigs that
+// attack their ports.
 import { join } from "node:path";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { type GroveProcess, startGroveProcess } from "./grove-process.ts";
 
-/** A limit that nobody reaches. */
+/** A limit that no rig reaches. */
 const BOUNDLESS = "1000000000";
 
-/** The password that operators and administrators of it have. */
+/** The password of its operators and administrators. */
 export const CLUSTER_PASSWORD = "a password of the rigs";
 
-/** One server of it. */
+/** One of its servers. */
 export interface ClusterServer {
   readonly name: "metaserver" | "second metaserver" | "fileserver" | "admin";
   /** host:port of its first listener. */
@@ -17,23 +18,23 @@ export interface ClusterServer {
   readonly process: GroveProcess;
 }
 
-/** All three. */
+/** The three servers. */
 export interface SmallCluster {
   readonly metaserver: ClusterServer;
   readonly fileserver: ClusterServer;
   readonly console: ClusterServer;
-  /** The second one where there is one, else the same as `metaserver`. */
+  /** The second MetaServer where there is one, else the same as `metaserver`. */
   readonly loneMetaserver: ClusterServer;
   readonly all: readonly ClusterServer[];
   stop(): Promise<void>;
 }
 
-/** What is special about it. */
+/** Options of the cluster. */
 export interface SmallClusterSettings {
   readonly env?: Readonly<Record<string, string>>;
-  /** One more MetaServer, with a store of its own, for what would unsettle the others if they listened to it. */
+  /** Adds a MetaServer with a store of its own, for requests that would upset the other servers. */
   readonly hasSecondMetaServer?: boolean;
-  /** Leaves the limits of rates as they are. */
+  /** Keeps the rate limits at their defaults. */
   readonly keepsLimits?: boolean;
   /** Further flags of the FileServer. */
   readonly fileServerFlags?: readonly string[];

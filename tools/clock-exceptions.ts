@@ -54,7 +54,7 @@ export const CLOCK_EXCEPTIONS: Readonly<Record<string, ClockException>> = {
     uses: ["timer"],
     why: "A wrong password is answered late in real time, whatever the clock says.",
   },
-  "src/console/cluster/turns.ts": { uses: ["steady"], why: SLICES },
+  "src/console/cluster/time-slices.ts": { uses: ["steady"], why: SLICES },
   "src/devcluster/exit-with-parent.ts": { uses: ["timer"], why: CHILDREN },
   "src/devcluster/last-run.ts": { uses: ["steady", "timer"], why: CHILDREN },
   "src/devcluster/probe.ts": { uses: ["timer"], why: SOCKETS },
@@ -76,7 +76,7 @@ export const CLOCK_EXCEPTIONS: Readonly<Record<string, ClockException>> = {
     uses: ["wall"],
     why: "A line of the log has the machine's time, also where a test drives the clock.",
   },
-  "src/os/patient-listen.ts": { uses: ["timer"], why: ALIVE },
+  "src/os/listen-retry.ts": { uses: ["timer"], why: ALIVE },
   "src/storage/local/garbage-collector.ts": {
     uses: ["timer"],
     why: "It looks again for a lease that another process holds in a file, and ends.",

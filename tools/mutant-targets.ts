@@ -100,11 +100,11 @@ export const EQUIVALENT: readonly Equivalent[] = [
     },
   },
   {
-    reason: "a book that begins empty has nothing whose age is counted from then",
+    reason: "a machine that begins empty has nothing whose age is counted from then",
     mutants: {
       "src/console/alerts/alert-state-machine.ts": [
-        "constructor(state: BookState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 0 }) { → constructor(state: BookState = { alerts: [], muted: [] }, at: Moment = { wallMs: 1, steadyMs: 0 }) {",
-        "constructor(state: BookState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 0 }) { → constructor(state: BookState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 1 }) {",
+        "constructor(state: AlertMachineState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 0 }) { → constructor(state: AlertMachineState = { alerts: [], muted: [] }, at: Moment = { wallMs: 1, steadyMs: 0 }) {",
+        "constructor(state: AlertMachineState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 0 }) { → constructor(state: AlertMachineState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 1 }) {",
       ],
     },
   },

@@ -126,7 +126,7 @@ const HOUSE: Plan = (() => {
 async function judge(
   files: Readonly<Record<string, string>>,
   plan: Partial<Plan> = {},
-  wish: { readonly withGrants?: boolean } = {},
+  options: { readonly withGrants?: boolean } = {},
 ): Promise<Violation[]> {
   const root = await mkdtemp(join(tmpdir(), "grove-rooms-"));
   try {
@@ -135,7 +135,7 @@ async function judge(
       await writeFile(join(root, path), text);
     }
     const found = await checkHouse(root, { ...HOUSE, ...plan });
-    return found.filter(({ rule }) => rule !== "unused grant" || wish.withGrants === true);
+    return found.filter(({ rule }) => rule !== "unused grant" || options.withGrants === true);
   } finally {
     await rm(root, { recursive: true });
   }

@@ -229,7 +229,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     floor: 4,
     holds: "operators: password, sessions, tickets, sign-in",
     imports: ["base", "console/http", "os", "security/authority", "security/identity", "wire/webapi"],
-    packages: ["@fastify/cookie", "commander", "fastify", "lru-cache"],
+    packages: ["@fastify/cookie", "commander", "fastify"],
     builtins: [],
   },
   "metaserver/process": {
@@ -471,7 +471,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "quota",
       "security/audit",
       "security/authority",
-      "security/identity",
       "security/sessions",
       "storage/contract",
       "telemetry",
@@ -575,7 +574,7 @@ export const MAX_FILE_LINES = 400;
 export const LONG_FILES: Readonly<Record<string, string>> = {
   "src/storage/local/local-storage.ts": "one short method for each operation of a storage engine",
   "tools/rooms.ts": "one plan, in which every room is looked up",
-  "src/console/alerts/alert-state-machine.test.ts": "the book's rules are shown on one key and one clock",
+  "src/console/alerts/alert-state-machine.test.ts": "the machine's rules are shown on one key and one clock",
   "src/console/alerts/rules.test.ts": "every threshold at both of its sides, from one healthy node",
   "src/security/sessions/session-table.test.ts": "one table seen from outside, by one way to set it up",
   "src/metaserver/directory/postgres-directory.ts": "one short method for each command of the store",

@@ -1,13 +1,13 @@
-// Pairs of states of a cluster that differ only in users: one machine part for both, and a users' part for each.
+// Draws pairs of cluster states that differ only in users: one machine part for both, a users' part for each.
 
 import { nodeReading } from "#console/cluster/cluster-state.fixture.ts";
 import type { NodeReading, SecurityEvent, UserDetail } from "#console/cluster/cluster-state.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
 
-/** What a node says of itself, the same in both states; undefined for a poll that counts as no answer. */
+/** What a node reports of itself, the same in both states; undefined for a poll without an answer. */
 export type MachinePart = (Pick<NodeReading, MachineField> & { readonly faults: Faults }) | undefined;
 
-/** What is wrong with the machine or its service. How many files and bytes it concerns is a matter of users. */
+/** Faults of the machine or its service. The number of files and bytes concerned is a matter of users. */
 export interface Faults {
   readonly isDamaged: boolean;
   readonly isDrifting: boolean;
@@ -15,7 +15,7 @@ export interface Faults {
   readonly invalidFields: readonly string[];
 }
 
-/** What it says of its users, in one of the states. */
+/** What a node reports of its users, in one of the states. */
 export type UsersPart = Pick<NodeReading, UsersField>;
 
 type UsersField =
@@ -41,7 +41,7 @@ const GIB = 2n ** 30n;
 const NAMES = ["alice", "bob", "carol", "dave", "erin", "mallory", "n1", "critical", "total"];
 const DOMAINS = ["example.com", "people.example", "xn--bcher-kva.example"];
 
-/** How one node's machine goes on over time. */
+/** Changes of one node's machine over time. */
 export class Machine {
   readonly #random: SeededRandom;
   #writeOps = 1_000n;
@@ -49,14 +49,14 @@ export class Machine {
   #usedPercent = 40;
   #bootId = 1;
   #uptimeS = 3_600;
-  /** Until it answers again. */
+  /** Seconds until it answers again. */
   #silentS = 0;
 
   constructor(random: SeededRandom) {
     this.#random = random;
   }
 
-  /** What the node says after so many seconds more. */
+  /** Returns the node's report after so many more seconds. */
   next(seconds: number): MachinePart {
     const random = this.#random;
     if (random.chance(0.08)) this.#silentS = random.between(5, 90);
@@ -97,7 +97,7 @@ export class Machine {
   }
 }
 
-/** Some users, or none, in whatever state. */
+/** Draws some users, or none, in any state. */
 export function someUsers(random: SeededRandom, faults: Faults): UsersPart {
   const storage = new Map<string, bigint>();
   const quota = new Map<string, bigint>();

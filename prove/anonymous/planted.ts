@@ -1,7 +1,7 @@
-// Bugs for the rig of what visitors can tell.
+// Planted bugs for the rig of anonymous visitors.
 import type { PlantedBug } from "#prove/rig.ts";
 
-/** Each tells visitors something that depends on users. */
+/** Each shows visitors something that depends on users. */
 export const anonymousBugs: readonly PlantedBug[] = [
   {
     name: "redaction-by-deletion",

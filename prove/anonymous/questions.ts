@@ -1,11 +1,11 @@
-// What visitors ask: every route that answers them, and every one that must not, rightly and wrongly.
+// Requests of visitors: public routes and forbidden ones, well-formed and malformed.
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import type { Question } from "./twin.ts";
 
 const get = (url: string, headers?: Readonly<Record<string, string>>): Question =>
   headers === undefined ? { method: "GET", url } : { method: "GET", url, headers };
 
-/** Asked in every pair. */
+/** Sent in every pair. */
 const ALWAYS: readonly Question[] = [
   get("/api/cluster"),
   get("/api/cluster/summary"),
@@ -16,7 +16,7 @@ const ALWAYS: readonly Question[] = [
   get("/ready"),
 ];
 
-/** Some of these in each. */
+/** Some of these are sent in each pair. */
 const SOMETIMES: readonly Question[] = [
   get("/health"),
   get("/api/version"),
@@ -74,7 +74,7 @@ const SOMETIMES: readonly Question[] = [
 
 const SOME = 8;
 
-/** The questions of one pair. */
+/** Returns the requests of one pair. */
 export function questionsOf(random: SeededRandom): Question[] {
   return [...ALWAYS, ...Array.from({ length: SOME }, () => random.pick(SOMETIMES))];
 }

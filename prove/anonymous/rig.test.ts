@@ -1,4 +1,4 @@
-// The short form of the rig of what visitors can tell (F14).
+// The short form of the rig of anonymous visitors (F14).
 import { testShortForm } from "#prove/short-form.ts";
 import { anonymous } from "./rig.ts";
 

@@ -1,11 +1,14 @@
-// Two consoles whose clusters differ only in users, and a visitor who must not be able to tell them apart (F14: W-09, spec 5.8.4).
-// Each pair of states is a step in the life of a pair of real consoles (all parts, routes, files and the live stream, on one clock):
-// the same machines and the same faults of theirs, other users, quotas, counts of what is damaged, security events, homes, operators
-// and what they do. After each step a visitor
-// from elsewhere asks every public route and some of the others, and its answers, status, headers and body, are compared byte by
-// byte, as are the frames of its socket with their numbers; the next states come upon what the last ones left behind. What the
-// operators are told must differ, or the rig has shown nothing. It cannot see how long an answer takes, nor what a poll's own
-// document could do to its reader (mutations tries that), and it does not compare before alerts are saved.
+// Compares what a visitor sees of two consoles whose clusters differ only in users (F14: W-09, spec 5.8.4).
+//
+// Each pair of states is a step in the life of a pair of real consoles: all parts, routes, files and the live
+// stream, on one clock. Both have the same machines with the same faults. Users, quotas, counts of damage,
+// security events, homes, operators and their acts differ. After each step a visitor from another address
+// asks every public route and some of the others. Status, headers and body of the answers are compared byte
+// by byte, as are the frames of its socket with their numbers. The next states follow upon those before. The
+// operators' views must differ, or the rig has shown nothing.
+//
+// It cannot see how long an answer takes, nor the effect of a malformed poll document (the rig `mutations`
+// tries that). It does not compare before alerts are saved.
 import { join } from "node:path";
 import { ManualClock } from "#base/clock.ts";
 import type { NodeReading } from "#console/cluster/cluster-state.ts";
@@ -18,7 +21,7 @@ import { Twin } from "./twin.ts";
 
 /** Pairs of states in the life of two consoles. */
 const STEPS_OF_A_LIFE = 100;
-/** Of the two views that operators have, so many must differ; without users on either side they are the same. */
+/** Share of the operators' two views that must differ; without users on either side they are the same. */
 const DIFFERENT_AT_LEAST = 0.8;
 
 /** The rig. */
@@ -57,7 +60,7 @@ async function live(campaign: Campaign, folder: string): Promise<void> {
   try {
     for (let step = 0; step < STEPS_OF_A_LIFE && campaign.shouldGoOn(); step++) {
       const seconds = random.chance(0.1) ? random.between(5, 120) : 5;
-      // Longer at once, and the console would give the socket up that had no turn to answer its pings.
+      // In one longer step, the console would drop the socket, which had no turn to answer its pings.
       for (let left = seconds; left > 0; left -= 5) {
         clock.advance(Math.min(5, left) * 1_000);
         await Promise.all([a.settled(), b.settled()]);
@@ -68,7 +71,7 @@ async function live(campaign: Campaign, folder: string): Promise<void> {
         for (const twin of [a, b]) tell(twin, id, part, random, clock);
       }
       for (const twin of [a, b]) await disturb(twin, random);
-      // A clock that went on while one of them still writes would be the rig's difference, not theirs.
+      // If the clock went on while one of them still writes, the rig would cause a difference itself.
       await Promise.all([a.settled(), b.settled()]);
       clock.advance(2_500);
       await Promise.all([a.settled(), b.settled()]);
@@ -136,7 +139,7 @@ async function compare(
 
 const AROUND = 160;
 
-/** Where two texts part, with what stands around it. */
+/** Returns the first difference between two texts, with the text around it. */
 function difference(a: string, b: string): string {
   let at = 0;
   while (at < a.length && a[at] === b[at]) at++;

@@ -1,4 +1,4 @@
-// One of two consoles whose clusters differ only in users: the real one, on a clock that stands, told what its polls came to.
+// One of two consoles whose clusters differ only in users: a real one on a fake clock, with the rig's polls.
 import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
@@ -17,7 +17,7 @@ const PASSWORD = "a password of the rig";
 const VISITOR = "192.0.2.77";
 const BOUNDLESS = { perSecond: 1e9, burst: 1e9 };
 
-/** What a request is. */
+/** A request. */
 export interface Question {
   readonly method: "GET" | "POST" | "HEAD" | "DELETE" | "PUT";
   readonly url: string;
@@ -25,7 +25,7 @@ export interface Question {
   readonly body?: string;
 }
 
-/** A console, and what a visitor and an operator are told by it. */
+/** A console with a visitor and an operator. */
 export class Twin {
   readonly #console: BuiltConsole;
   readonly #ends: AsyncDisposableStack;
@@ -65,29 +65,29 @@ export class Twin {
       ends,
     );
     const twin = new Twin(console, ends, homes);
-    console.parts.watch.book.list(nodeIds.map((id) => listedNode(id, { name: `Node ${id}` })));
+    console.parts.watch.clusterState.list(nodeIds.map((id) => listedNode(id, { name: `Node ${id}` })));
     await console.app.listen({ host: "127.0.0.1", port: 0 });
     await twin.#openSocket();
     return twin;
   }
 
-  /** A poll of a node came to this. */
+  /** Delivers the result of a poll to the console. */
   polled(nodeId: string, reading: NodeReading | undefined, events: readonly SecurityEvent[]): void {
-    const { book } = this.#console.parts.watch;
+    const { clusterState } = this.#console.parts.watch;
     if (reading === undefined) {
-      book.failed(nodeId, "no answer");
+      clusterState.failed(nodeId, "no answer");
       return;
     }
     for (const username of reading.perUserStorage.keys()) this.#homes.set(username, nodeId);
-    book.answered(nodeId, reading, events);
+    clusterState.answered(nodeId, reading, events);
   }
 
-  /** Somebody guesses the operator's password. */
+  /** Tries a wrong operator's password. */
   guess(address: string): void {
     this.#console.parts.alerts.loginFailed(address);
   }
 
-  /** An operator signs in, out, or looks and acts: what visitors must not notice either. */
+  /** Signs an operator in or out, or has one read and act: visitors must not notice either. */
   async operate(
     act: "sign in" | "sign out" | "acknowledge users' alerts" | "resolve users' alerts",
   ): Promise<void> {
@@ -109,7 +109,7 @@ export class Twin {
     await this.#ask({ method: "POST", url: `/api/alerts/${verb}`, body }, this.#token);
   }
 
-  /** What operators are told of alerts. */
+  /** The operators' view of alerts. */
   async operatorAlerts(): Promise<{ id: string; type: string; username?: string }[]> {
     if (this.#token === "")
       this.#token = this.#console.gate.sessions.create(adminPasswordHash(PASSWORD)).token;
@@ -118,26 +118,26 @@ export class Twin {
       .alerts;
   }
 
-  /** What operators are told of the cluster. */
+  /** The operators' view of the cluster. */
   async operatorCluster(): Promise<string> {
     await this.operatorAlerts();
     return (await this.#ask({ method: "GET", url: "/api/cluster" }, this.#token)).payload;
   }
 
-  /** What a visitor from elsewhere is answered: status, headers and body in one text, all but the time of day. */
+  /** Returns a visitor's answer as one text: status, headers and body, without the time of day. */
   async visitorAnswer(question: Question): Promise<string> {
     const { statusCode, headers, payload } = await this.#ask(question);
     const { date: _date, ...kept } = headers;
     return `${statusCode} ${JSON.stringify(kept)}\n${payload}`;
   }
 
-  /** What the visitor's socket was sent since the last look, to the byte. */
+  /** Returns the bytes sent to the visitor's socket since the last call. */
   async visitorFrames(): Promise<string> {
     await this.socketAnswers();
     return this.#frames.splice(0).join("\n");
   }
 
-  /** Resolves when the visitor's socket has all that was sent, and the console its answers to pings. */
+  /** Resolves when all sent frames have reached the visitor's socket, and its pongs the console. */
   async socketAnswers(): Promise<void> {
     const socket = this.#socket;
     if (socket?.readyState !== WebSocket.OPEN) throw new Error("the visitor's socket is closed");
@@ -146,7 +146,7 @@ export class Twin {
     await pong;
   }
 
-  /** Resolves when every alert found so far is saved and told. */
+  /** Resolves when every alert found so far is saved and sent. */
   settled(): Promise<void> {
     return this.#console.parts.alerts.saved();
   }
@@ -184,7 +184,7 @@ export class Twin {
   }
 }
 
-/** A metadata store that knows where users live, and of nodes nothing yet: what polls come to is told by the rig. */
+/** A metadata store that has the users' homes and no nodes: the rig delivers the polls itself. */
 function storeOf(homes: ReadonlyMap<string, string>): DirectoryReader {
   const never = new Promise<never>(() => undefined);
   const listRoots = async (after?: string): Promise<object[]> =>

@@ -1,4 +1,4 @@
-// The attacker as a process of its own, so that its work does not stand in the way of the honest client's.
+// Entry file of the attacker's process: apart, so that its work does not slow the honest client.
 import { ATTACKS } from "./kinds.ts";
 import { takeOrders } from "./orders.ts";
 

@@ -1,4 +1,4 @@
-// What the attacker needs of the server before it attacks: a session that is bound to its own address, and a large file.
+// Prepares the attacker's session, bound to its own address, and a large file.
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FrameFlag, FrameType, grpcHeaders, RawHttp2 } from "#testing/raw-http2.ts";
 import {
@@ -12,7 +12,7 @@ const BIG_BYTES = 1_073_741_824n;
 /** A path in the attacker's root. */
 export const BIG_FILE = "/big";
 
-/** Signs in from an address, makes the file (of nothing but a hole), and gives the session's token. */
+/** Signs in from an address, makes the file as one hole, and returns the session's token. */
 export async function prepareAttacker(port: number, from: string): Promise<string> {
   const raw = await RawHttp2.connect(port, true, from);
   try {

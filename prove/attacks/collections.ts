@@ -1,6 +1,8 @@
-// Loaded into a server by --import: on SIGPWR it begins to watch, and on the next it collects garbage and says of how many closed HTTP/2 sessions
-// Node's own part went together with that of one of their streams, or before it. Such a one ends the process when it holds memory of the
-// session, which is up to chance.
+// Loaded into a server by --import to count HTTP/2 sessions that were garbage-collected before their streams.
+//
+// On SIGPWR it begins to watch. On the next SIGPWR it collects garbage. It then prints how many closed
+// sessions' native parts went together with that of one of their streams, or before it. Such a session ends
+// the process if it still holds memory of the session, which is up to chance.
 import { subscribe } from "node:diagnostics_channel";
 import { writeSync } from "node:fs";
 import type { ServerHttp2Stream } from "node:http2";
@@ -9,9 +11,12 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { isMainThread } from "node:worker_threads";
 
-/** Streams that are watched at a time; those that come while so many are there are not. */
+/** Streams watched at a time; further ones are not watched. */
 const STREAMS_MAX = 20_000;
-/** Whole collections of one signal: a session is let go in the second one after its end. More follow until one was. */
+/**
+ * Full collections after one signal: a session is freed in the second one after its end. More follow until
+ * one was.
+ */
 const COLLECTIONS = 4;
 const COLLECTIONS_MAX = 40;
 
@@ -24,7 +29,7 @@ const watched = new Map<number, Watched>();
 const numbers = new WeakMap<object, number>();
 let [count, made, isWatching] = [0, 0, false];
 
-/** What Node keeps of it below JavaScript. */
+/** Node's native object behind it. */
 function handleOf(owner: object | undefined): object | undefined {
   const symbol = Object.getOwnPropertySymbols(owner ?? {}).find(
     ({ description }) => description === "kHandle",
@@ -49,7 +54,7 @@ async function collect(gc: () => void): Promise<void> {
   let wrong = 0;
   let gone = 0;
   for (let round = 0; round < (gone > 0 ? COLLECTIONS : COLLECTIONS_MAX); round++) {
-    // What a turn has looked at lives until its end.
+    // Objects that a turn has looked at live until its end.
     await turn();
     gc();
     await turn();

@@ -1,4 +1,4 @@
-// A flood by one client on one connection after the other, and what every attack by frames works with.
+// Floods by one client, connection after connection, and the types that attacks by frames share.
 import { setTimeout as sleep } from "node:timers/promises";
 import { grpcHeaders, RawHttp2 } from "#testing/raw-http2.ts";
 import type { StrokeTime, Struck } from "./orders.ts";
@@ -33,7 +33,7 @@ export const headersFor = (
   more: readonly (readonly [string, string])[] = [],
 ): Buffer => grpcHeaders(SERVICE + method, [["authorization", `Bearer ${place.token}`], ...more]);
 
-/** Writes volleys on connections that it opens anew whenever they are closed. */
+/** Writes volleys, on a new connection whenever the last one is closed. */
 export async function flood(
   place: AttackPlace,
   begin: (raw: RawHttp2) => Promise<void>,
@@ -46,7 +46,7 @@ export async function flood(
     for (let turn = 0; !raw.isClosed && !place.isOver(); turn++) {
       await Promise.race([raw.write(volley(turn)), sleep(1_000)]);
       strokes += VOLLEY;
-      // The attacker's own turn, so that it hears of the end.
+      // Yields, so that the attacker sees the end of the connection.
       await sleep(0);
     }
     raw.close();
@@ -57,5 +57,5 @@ export async function flood(
 export const times = (count: number, make: (at: number) => Buffer): Buffer =>
   Buffer.concat(Array.from({ length: count }, (_, at) => make(at)));
 
-/** Streams by their turn: 1, 3, 5, … */
+/** Stream ids by turn: 1, 3, 5, … */
 export const streamId = (turn: number, at: number): number => ((turn * VOLLEY + at) * 2 + 1) % 2 ** 31;

@@ -1,18 +1,18 @@
-// What honest people and nodes do all the time beside an attack: each call's time and each refusal counts for what went on when it was begun.
+// Calls of honest users and nodes beside an attack; time and refusal of each count for its phase.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Campaign } from "#prove/campaign.ts";
 
-/** One thing that somebody does again and again. */
+/** A task that an honest client repeats. */
 export interface HonestTask {
   readonly name: string;
   readonly everyMs: number;
-  /** Whether its time is compared with that of calm moments. */
+  /** Whether its time is compared with that of calm phases. */
   readonly isPaced: boolean;
-  /** Phases in which it may be refused: who comes new shares what such an attack takes with those who make it. */
+  /** Phases in which it may be refused: newcomers share what such an attack uses up. */
   readonly mayFailIn?: readonly string[];
   /** Does it once; rejects when it was refused. */
   once(): Promise<void>;
-  /** After a server was started anew: signs in again. */
+  /** Signs in again after a server was restarted. */
   renew?(): Promise<void>;
 }
 
@@ -28,10 +28,13 @@ const CALM = "calm";
 const COLUMN = 18;
 const UNATTACKED: readonly string[] = ["before", CALM, "after"];
 const CALLS_AT_LEAST = 10;
-/** Of fewer calls the p99 is the slowest of all, and tells what the machine did in that moment: then the mean of the others is judged. */
+/**
+ * With fewer calls the p99 is the slowest of all, which shows the machine's state in that moment: the mean of
+ * the others is judged instead.
+ */
 const CALLS_FOR_P99 = 100;
 
-/** All of them. */
+/** All honest tasks. */
 export class HonestSide {
   readonly #campaign: Campaign;
   readonly #phases = new Map<string, Phase>();
@@ -47,12 +50,12 @@ export class HonestSide {
     campaign.atEnd(() => this.end());
   }
 
-  /** What goes on from now. */
+  /** Names the phase that begins now. */
   during(phase: string): void {
     this.#now = phase;
   }
 
-  /** Calm moments go on until every task has been done so often in them. */
+  /** Continues the calm phase until every task was done this often in it. */
   async calmDown(times: number): Promise<void> {
     this.during(CALM);
     const isEnough = (task: HonestTask): boolean => this.#phase(task, CALM).timesMs.length >= times;
@@ -65,7 +68,7 @@ export class HonestSide {
     await this.#done;
   }
 
-  /** Waits for all that was begun during a phase, and tells what of it was refused since it was last asked. */
+  /** Waits for all calls begun in a phase, and returns its refusals since the last time. */
   async refusalsOf(phaseName: string): Promise<string[]> {
     const told: string[] = [];
     for (const task of this.#tasks) {
@@ -83,14 +86,15 @@ export class HonestSide {
     return told;
   }
 
-  /** Signs in again where a server has forgotten it. */
+  /** Signs in again where a server was restarted. */
   async renew(): Promise<void> {
     for (const task of this.#tasks) await task.renew?.();
   }
 
   /**
-   * Compares: the p99 of each phase with that of the calm, or with the floor where that is higher. Of a phase that saw less than a hundred
-   * calls the mean of all but the slowest is compared so: calls are few where a server stands still, and one such moment may be the machine's.
+   * Compares the p99 of each phase with that of the calm, or with the floor where that is higher. A phase
+   * with less than a hundred calls is judged by the mean of all but the slowest. Calls are few where a server
+   * stands still, and one such moment may be the machine's.
    */
   judge(floorMs: number, slowerMax: number): void {
     const slow = new Map<string, string[]>();
@@ -143,7 +147,7 @@ export class HonestSide {
         await task.once();
       } catch (error) {
         if (phase.failures++ === 0) phase.firstFailure = String(error);
-        // Who was refused waits before the next try, as people do.
+        // A refused client waits before the next try, as real ones do.
         await sleep(100);
       }
       phase.underWay--;

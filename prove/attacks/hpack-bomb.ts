@@ -1,15 +1,21 @@
-// Headers that are small on the wire and unfold to more than any call may bring: how many of them a server unpacks for one connection.
+// Headers that are small on the wire and unpack to more than any call may bring: counts how many a server
+// unpacks for one connection.
 import { setTimeout as sleep } from "node:timers/promises";
 import { FrameFlag, FrameType, hpack, type RawHttp2, rawFrame } from "#testing/raw-http2.ts";
 import { flood, headersFor, type Kind, open, streamId, times } from "./flood.ts";
 
 const BOMBS = 10;
-/** Those that may be unpacked for one connection at once and every second; unstopped it is thousands. */
+/**
+ * Most that may be unpacked for one connection, at once and per second; without the limit it is thousands.
+ */
 const UNPACKED_MAX = 1_500;
 const UNPACKED_PER_SECOND = 350;
 const COUNTED_WITHIN_MS = 10_000;
 
-/** One large entry in the table, and thousands of one-byte references to it. The first connection is counted, and goes on until it is ended. */
+/**
+ * One large entry in the table, and thousands of one-byte references to it. The first connection is counted
+ * until its end.
+ */
 export const hpackBomb: Kind = async (place) => {
   const entry = Buffer.concat([Buffer.from([0x40]), hpack([["x", "a".repeat(3_900)]]).subarray(1)]);
   const block = Buffer.concat([headersFor(place, "GetAttr"), Buffer.alloc(4_000, 0x80 | 62)]);
@@ -31,7 +37,7 @@ export const hpackBomb: Kind = async (place) => {
   for (let turn = 0; !raw.isClosed && performance.now() < startedMs + COUNTED_WITHIN_MS; turn++) {
     await Promise.race([raw.write(volley(turn)), sleep(1_000)]);
     await sleep(0);
-    // Each is answered by the end of its stream.
+    // The end of its stream answers each.
     unpacked += raw.frames.filter(({ type }) => type === FrameType.RST_STREAM).length;
     raw.frames.length = 0;
     if (unpacked > unpackedMax()) break;

@@ -1,4 +1,4 @@
-// The attacks: each goes on until its time is up, from an address of its own, and tells how often it struck.
+// The attacks by frames and slow clients: each runs until its time is up, from its own address.
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -140,7 +140,7 @@ const manyConnections: Kind = async (place) => {
   return { strokes };
 };
 
-/** The beginning of a ClientHello, and then nothing. */
+/** Sends the beginning of a ClientHello, and then nothing. */
 const tlsStall: Kind = async (place) => {
   const sockets: Socket[] = [];
   let strokes = 0;
@@ -158,7 +158,7 @@ const tlsStall: Kind = async (place) => {
   return { strokes };
 };
 
-/** Calls that are begun and left when the connection is half closed. */
+/** Begins calls and leaves them on a half-closed connection. */
 const halfClosed: Kind = async (place) => {
   let strokes = 0;
   while (!place.isOver()) {
@@ -186,7 +186,7 @@ const halfClosed: Kind = async (place) => {
   return { strokes };
 };
 
-/** Trailers in the middle, twice, and with pseudo-headers. */
+/** Sends trailers in mid-stream, twice, and with pseudo-headers. */
 const trailers: Kind = (place) =>
   flood(place, idle, (turn) =>
     times(VOLLEY / 4, (at) => {
@@ -204,7 +204,7 @@ const trailers: Kind = (place) =>
     }),
   );
 
-/** Four times what a message may unfold to. */
+/** Four times what a message may unpack to. */
 const PACKED_BOMB: Buffer = gzipSync(Buffer.alloc(32 * 1_048_576), { level: 1 });
 
 const gzipBomb: Kind = async (place) => {
@@ -227,7 +227,7 @@ const gzipBomb: Kind = async (place) => {
   return { strokes };
 };
 
-/** A message that says that it is far too large: refused by its prefix, before it is there. */
+/** Sends a message whose prefix announces far too large a length: refused before it is there. */
 const lyingLength: Kind = async (place) => {
   let strokes = 0;
   while (!place.isOver()) {
@@ -260,7 +260,7 @@ const lyingLength: Kind = async (place) => {
   return { strokes };
 };
 
-/** Heads of requests to the console that never end. */
+/** Sends request headers to the console that never end. */
 const slowHeads: Kind = async (place) => {
   const sockets: Socket[] = [];
   let strokes = 0;

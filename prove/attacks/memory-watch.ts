@@ -1,21 +1,21 @@
-// The servers' memory, read ten times a second: its peak, and what went on while it rose beyond the bound.
+// Reads the servers' memory ten times a second: its peak, and the attack that raised it above the bound.
 import type { Campaign } from "#prove/campaign.ts";
 import { footprintOf, type GroveProcess } from "#prove/grove-process.ts";
 
 const MEMORY_MAX_MB = 400;
 const MEMORY_EVERY_MS = 100;
-/** What went before may have left memory that is not given back at once; whoever adds so much to it is to blame. */
+/** Memory of earlier attacks may not be given back at once; an attack that adds this much is to blame. */
 const ADDED_MB = 20;
 
-/** What was seen. */
+/** Readings of the servers' memory. */
 export interface MemoryWatch {
-  /** What a kind has made of a server, where that was too much. */
+  /** Says what an attack has made of a server's memory, if that was too much. */
   tooMuchIn(kind: string): string | undefined;
-  /** Tells the peak of all. */
+  /** Reports the peak of all. */
   tell(): void;
 }
 
-/** Whether a server holds more than it may now. */
+/** True when a server holds more than it may. */
 export const holdsTooMuch = (process: GroveProcess): boolean => memoryOf(process) > MEMORY_MAX_MB;
 
 /** Watches from now until the campaign's end. */
@@ -51,7 +51,7 @@ export function watchMemory(
   };
 }
 
-/** Of one that is about to end there may be nothing to read. */
+/** A process that is about to end may have nothing to read. */
 function memoryOf({ pid }: GroveProcess): number {
   try {
     return footprintOf(pid).memoryMb;

@@ -1,36 +1,36 @@
-// How an attacker is told what to do: it is a process of its own, of low priority, and takes orders from the rig until that is gone.
+// Orders to an attacker, which is a process of its own with low priority and ends with the rig.
 import { type ChildProcess, fork } from "node:child_process";
 import { constants, setPriority } from "node:os";
 import type { Campaign } from "#prove/campaign.ts";
 
-/** How often it struck; or what the server did that it must not do. */
+/** Number of strokes, or the server's forbidden answer. */
 export interface Struck {
   readonly strokes: number;
   readonly complaint?: string;
 }
 
-/** What tells an attack how long it goes on. */
+/** The time of an attack. */
 export interface StrokeTime {
   readonly isOver: () => boolean;
-  /** Its time begins to count when all of these are done: what must stand before it takes effect. */
+  /** The time counts once all of these are done: connections and the like that the attack needs first. */
   readonly countFrom: (setUp: Promise<unknown>) => void;
 }
 
-/** An order: attack so, at this place, for so long. */
+/** An order: this attack, at this place, for this time. */
 export type OrderAt<Place> = Omit<Place, keyof StrokeTime> & {
   readonly kind: string;
   readonly ms: number;
-  /** What must stand first may take so long; SET_UP_MAX_MS by default. */
+  /** Most time for the set-up; SET_UP_MAX_MS by default. */
   readonly setUpMaxMs?: number;
 };
 
-/** What an attacker says: that its time counts from now, and in the end what it has struck. */
+/** Messages of an attacker: "stands" when its time begins to count, its strokes at the end. */
 type Said = Struck | "stands";
 
-/** Setting up may take no longer, so that a server that lets nobody in ends no rig. */
+/** Bound of the set-up, so that a server that refuses all connections does not hold the rig. */
 const SET_UP_MAX_MS = 12_000;
 
-/** The attacker's side: does what it is told, one order after the other. */
+/** The attacker's side: carries out one order after the other. */
 export function takeOrders(kinds: Readonly<Record<string, (place: never) => Promise<Struck>>>): void {
   setPriority(constants.priority.PRIORITY_LOW);
   process.on("message", (order: OrderAt<unknown>) => {
@@ -86,7 +86,10 @@ export function startAttacker(campaign: Campaign, program: string): ChildProcess
   return attacker;
 }
 
-/** Has it strike once, and counts; gives what the server did that it must not do. @throws Error when nothing was struck in many times as long */
+/**
+ * Orders one attack and counts it; returns the server's forbidden answer, if any.
+ * @throws Error when nothing was struck in many times as long
+ */
 export async function strike<Place>(
   campaign: Campaign,
   attacker: ChildProcess,

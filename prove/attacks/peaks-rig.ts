@@ -1,8 +1,11 @@
-// An honest peak: two thousand people sign in within a minute from fifty addresses, and two hundred more from behind one address (F26).
-// Each asks the MetaServer where their root is, with an ID token that it has to ask the provider about, then signs in to that node and looks
-// at their root; those behind one address keep their connections. Nobody may be refused: what bounds callers without any proof must let these through.
-// Who is told that the server or the provider is busy comes again, as clients do; who is told that they come too often, or is hung up on, is
-// turned away. It cannot see how long people wait: on a busy machine that is the machine's.
+// Sign-in peaks: 2,000 users within a minute from fifty addresses, and 200 more behind one address (F26).
+//
+// Each asks the MetaServer where their root is, with an ID token that it must have the provider check, then
+// signs in to that node and reads the root's attributes. Users behind the one address keep their connections.
+// None may be refused: the limits of unproven callers must let these through. A user who gets "busy" from the
+// server or the provider tries again, as clients do; a rate limit or a closed connection counts as a refusal.
+//
+// It cannot see how long users wait: on a busy machine that is the machine's.
 //
 //   npm run prove -- peaks --no-planted
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,11 +18,11 @@ import { startUnprovenScene, type UnprovenScene } from "./unproven-scene.ts";
 const ADDRESSES = 50;
 const OF_AN_ADDRESS = 40;
 const BEHIND_ONE = 200;
-/** In the short form: one address, and more behind the other than one user could be. */
+/** In the short form: one address, with more users behind it than one user could have calls. */
 const SHORT_BEHIND_ONE = 70;
 const MINUTE_MS = 55_000;
 const SHORT_MS = 2_000;
-/** What says nothing of who asks. */
+/** Refusals that do not depend on the caller. */
 const BUSY = /OVERLOADED|IDP_UNAVAILABLE|STORE_UNAVAILABLE|STARTING|not answered in time|lets nobody in/;
 const AGAIN_MAX = 8;
 const AGAIN_MS = 2_000;
@@ -65,7 +68,7 @@ export const peaks: Rig = {
   },
 };
 
-/** One person comes; undefined when they were let in, else who refused them and why. */
+/** Signs one user in; returns undefined, or the refusing server and its reason. */
 async function signsIn(
   campaign: Campaign,
   scene: UnprovenScene,

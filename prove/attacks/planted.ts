@@ -1,4 +1,4 @@
-// Bugs for the rig of attacks.
+// Planted bugs for the rig of attacks.
 import type { PlantedBug } from "#prove/rig.ts";
 
 /** Each lets a client take more than its share. */
@@ -7,7 +7,7 @@ export const attackBugs: readonly PlantedBug[] = [
     name: "closed-sessions-not-kept",
     is: "a closed session may be freed before its streams",
     rigs: ["attacks"],
-    edits: [{ file: "src/wire/grpc/server.ts", from: "    this.#keeper.watch(session);\n", to: "" }],
+    edits: [{ file: "src/wire/grpc/server.ts", from: "    this.#closedSessions.watch(session);\n", to: "" }],
     narrow: "trailers abuse",
     goal: 2,
   },
@@ -132,7 +132,7 @@ export const attackBugs: readonly PlantedBug[] = [
     rigs: ["attacks"],
     edits: [
       {
-        file: "src/fileserver/operations/download.ts",
+        file: "src/fileserver/operations/download-pump.ts",
         from: "        const written = this.#writer.slice(bytes.subarray(done, done + PIECE_BYTES));\n        if (written !== true) await written;",
         to: "        const written = this.#writer.slice(Buffer.from(bytes.subarray(done, done + PIECE_BYTES)));\n        if (written !== true) written.catch(() => undefined);",
       },

@@ -1,8 +1,13 @@
-// Attacks by HTTP/2 frames and by slow clients on a FileServer, a console and a server with TLS that run as processes (F13: B-01 to B-07).
-// Each attack runs in short strokes from a process and an address of its own; beside it an honest client on a kept connection reads
-// and asks all the time, and its times are compared with those of the calm moments between the strokes of the same run. The
-// servers' memory is read ten times a second. After each stroke new honest connections must be let in. It cannot see attacks from
-// more addresses than a few, nor what a real network's delays would add; on a busy machine the times are the machine's.
+// Attacks a FileServer, a console and a server with TLS by HTTP/2 frames and slow clients (F13: B-01 to
+// B-07).
+//
+// Each attack runs in short strokes from a process and an address of its own. Beside it an honest client on a
+// kept connection reads and asks all the time. Its times are compared with those of the calm phases between
+// the strokes of the same run. The servers' memory is read ten times a second. After each stroke the servers
+// must accept new honest connections.
+//
+// It cannot see attacks from more addresses than a few, nor delays of a real network; on a busy machine the
+// times are the machine's.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -34,14 +39,17 @@ const SHORT_CALM_MS = 120;
 const CALM_CALLS_AT_LEAST = 10;
 const ASKS_EVERY_MS = 3;
 const CALL_LIMIT_MS = 30_000;
-/** The times of attacks may be so many times those of calm moments. */
+/** Calls during an attack may take this many times as long as in calm phases. */
 const SLOWER_MAX = 5;
-/** Below this the machine's own unrest decides. */
+/** Below this the machine's own load decides. */
 const FLOOR_MS = 20;
-/** With one or two strokes of each kind, so a few calls on a busy machine, only what hardly moves at all is told. */
+/** With one or two strokes of each kind there are few calls on a busy machine: the higher floor holds. */
 const FLOOR_FROM: number = Object.keys(ATTACKS).length * 2;
 const SHORT_FLOOR_MS = 3_000;
-/** The kind whose sessions may not go before their streams; and how long a server may take to collect them. */
+/**
+ * The attack after which no session may be freed before its streams, and the time that a server may take to
+ * collect them.
+ */
 const ENDS_SESSIONS = "trailers abuse";
 const COLLECTED_WITHIN_MS = 60_000;
 const COLLECTIONS = fileURLToPath(new URL("collections.ts", import.meta.url));
@@ -113,7 +121,7 @@ export const attacks: Rig = {
 
 const portOf = (address: string): number => Number(address.split(":")[1]);
 
-/** Somebody signed in, who asks for one small thing after the other. */
+/** A signed-in user who repeats one small call. */
 async function steadyUser(campaign: Campaign, address: string): Promise<HonestTask> {
   const channel = new GrpcChannel({ addresses: [address] });
   campaign.atEnd(() => channel.close());
@@ -129,7 +137,7 @@ async function steadyUser(campaign: Campaign, address: string): Promise<HonestTa
   };
 }
 
-/** Has a server watch its sessions; what it gives has it collect them, and judges. */
+/** Makes a server watch its sessions; the returned function makes it collect them, and judges. */
 function watchCollections({ pid, log, isRunning }: GroveProcess): (campaign: Campaign) => Promise<void> {
   if (isRunning()) process.kill(pid, "SIGPWR");
   return async (campaign) => {
@@ -151,7 +159,7 @@ function watchCollections({ pid, log, isRunning }: GroveProcess): (campaign: Cam
   };
 }
 
-/** Somebody new comes after the stroke, and is served. */
+/** Checks that a new client is served after the stroke. */
 async function letsIn(
   campaign: Campaign,
   { fileserver, console, all }: SmallCluster,

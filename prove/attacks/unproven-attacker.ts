@@ -1,4 +1,4 @@
-// Callers who have proven nothing, all in a process of their own.
+// Entry file of the process that makes the attacks of unproven callers.
 import { takeOrders } from "./orders.ts";
 import { UNPROVEN_KINDS } from "./unproven-kinds.ts";
 

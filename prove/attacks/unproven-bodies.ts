@@ -1,4 +1,4 @@
-// Calls of nobody that cost the server by what they bring, or by what they never bring: bodies that swell, that dawdle, that do not come.
+// Unproven calls whose bodies cost the server: bodies that unpack to much, that come slowly, that never come.
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { type Door, type FrontCaller, framed, type OpenCall } from "#prove/front-caller.ts";
@@ -16,7 +16,7 @@ import {
 } from "./unproven-place.ts";
 
 const MIB = 1_048_576;
-/** As large as a message may be today, so that its size alone does not refuse it. */
+/** As large as a message may be, so that its size alone does not refuse it. */
 const BOMB_BYTES = 8 * MIB - 16;
 /** A field that no message has: two bytes each, so four million of them. */
 const UNKNOWN: Buffer = Buffer.alloc(BOMB_BYTES, Buffer.from([0x78, 0]));
@@ -44,7 +44,7 @@ const UNKNOWN_TO_META: readonly Bomb[] = ["GetRoots", "JoinNode", "Heartbeat"]
   .concat(unknown(`${HEALTH}Check`));
 
 const BOMB_WITHIN_MS = 3_000;
-/** Between two bombs of one address: whoever has a line of their own sends no more whole ones. */
+/** Pause between two bombs of one address: a caller with a slow line of its own sends no more whole ones. */
 const BETWEEN_MS = 40;
 const LANES = 8;
 const SHORT_LANES = 3;
@@ -65,7 +65,7 @@ const few = (place: UnprovenPlace, count: number): UnprovenPlace => ({
 });
 const isMeta = (place: UnprovenPlace, door: Door): boolean => door.port === place.meta.port;
 
-/** Sends bombs one after the other from each of some addresses, each when the one before was answered. */
+/** Sends bombs one after the other from each of some addresses, each when the last one was answered. */
 const bombsOf =
   (toFiles: readonly Bomb[], toMeta: readonly Bomb[], isPacked: boolean): UnprovenKind =>
   (place) =>
@@ -85,7 +85,7 @@ const bombsOf =
       },
     );
 
-/** Streams that stay open, each of which keeps what it was asked with. */
+/** Opens streams that stay open, each of which keeps its request in memory. */
 const heldOf =
   (path: string): UnprovenKind =>
   (place) =>
@@ -110,7 +110,7 @@ const heldOf =
       },
     );
 
-/** Headers of calls whose bodies never come, on so many connections at each door. */
+/** Sends headers of calls whose bodies never come, on so many connections at each port. */
 const withoutBodies: UnprovenKind = (place) => {
   const addresses = Array.from(
     { length: HEADERS_ONLY_CONNECTIONS },
@@ -133,7 +133,7 @@ const withoutBodies: UnprovenKind = (place) => {
   );
 };
 
-/** Most of a large body at once, and the rest by drops. */
+/** Sends most of a large body at once, and the rest in small pieces. */
 const dawdling: UnprovenKind = (place) => {
   const most = framed(Buffer.alloc(CAME_BYTES), false, 8 * MIB - 16);
   return fromEach(
@@ -143,7 +143,7 @@ const dawdling: UnprovenKind = (place) => {
       const calls = Array.from({ length: DAWDLING_CALLS }, () =>
         caller.open(`${FILES}WriteFile`, { token: NO_TOKEN, withinMs: 600_000 }),
       );
-      // How much of it the server takes is its own affair.
+      // The server may take as much of it as it wants.
       await Promise.race([Promise.all(calls.map((call) => call.write(most))), sleep(CAME_WITHIN_MS)]);
       stands();
       await drip(place, caller, calls);
@@ -159,7 +159,7 @@ async function drip(place: UnprovenPlace, caller: FrontCaller, calls: readonly O
   }
 }
 
-/** Every kind of them by its name. */
+/** Every attack by bodies, by its name. */
 export const BODY_KINDS: Readonly<Record<string, UnprovenKind>> = {
   "unknown fields": bombsOf(UNKNOWN_TO_FILES, UNKNOWN_TO_META, false),
   "packed unknown fields": bombsOf(UNKNOWN_TO_FILES, UNKNOWN_TO_META, true),
@@ -171,7 +171,7 @@ export const BODY_KINDS: Readonly<Record<string, UnprovenKind>> = {
   "bodies that dawdle": dawdling,
 };
 
-/** Several kinds at once, and what they struck together. */
+/** Runs several attacks at once and adds their strokes. */
 export async function together(kinds: readonly UnprovenKind[], place: UnprovenPlace): Promise<Struck> {
   const struck = await Promise.all(kinds.map((kind) => kind(place)));
   const complaint = struck.find((each) => each.complaint !== undefined)?.complaint;

@@ -1,4 +1,5 @@
-// Connections of nobody: idle ones that answer pings, handshakes, refusals and frames by the thousand, tokens that no provider knows.
+// Unproven connections: idle ones that answer pings, and thousands of handshakes, refusals, frames and
+// tokens.
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,39 +19,45 @@ import {
 
 const IDLE_ADDRESSES = 5;
 const IDLE_A_CONNECTION = 200;
-/** As many at a time are being opened from an address. */
+/** Connections being opened from an address at a time. */
 const OPENING = 20;
 const FILLING_MS = 10;
 const REFILLING_MS = 200;
-/** Handshakes of one address that are counted, how many of them may be answered at once and every second, and how many are under way. */
+/**
+ * Handshakes of one address that are counted: how many may be answered at once and per second, and how many
+ * are under way.
+ */
 const HANDSHAKES_TRIED = 800;
 const HANDSHAKES_MAX = 300;
 const HANDSHAKES_PER_SECOND = 22;
 const HANDSHAKES_AT_ONCE = 10;
 const HELLO_WITHIN_MS = 2_000;
 const VOLLEY = 50;
-/** After twenty refusals a connection is to end; what was under way by then is answered as well. */
+/** A connection ends after twenty refusals; calls under way by then are answered as well. */
 const REFUSALS_MAX = 200;
 const ANSWERED_WITHIN_MS = 10_000;
 const EMPTY_MESSAGE: Buffer = Buffer.alloc(5);
 const FRAMES_A_VOLLEY = 200;
-/** Pings of the one connection that is counted: ten megabytes, so many at a time, for so long; and how long its end may take. */
+/**
+ * Pings of the one counted connection: ten megabytes, so many at a time, for so long; and how long its end
+ * may take.
+ */
 const PINGS_TRIED = 600_000;
 const PINGS_A_VOLLEY = 2_000;
 const PINGS_WITHIN_MS = 6_000;
 const ENDED_WITHIN_MS = 5_000;
 const PING_BYTES = 17;
-/** Four times what a connection may send of frames that reach no call, at once and every second. */
+/** Four times the bytes that a connection may send in frames that reach no call, at once and per second. */
 const UNUSED_MAX_BYTES = 1_048_576;
 const UNUSED_BYTES_PER_SECOND = 4_194_304;
 const TOKENS_AT_ONCE = 50;
-/** What a user needs to know of an upload whose header never came. */
+/** Uploads whose header never comes. */
 const HEADERLESS = 40;
 const ENDS_WITHIN_MS = 8_000;
 const ENDS_WITHOUT_HEADER_MS = 20_000;
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/** Connections that are kept, do nothing and answer pings, by address and door. */
+/** Keeps connections that do nothing but answer pings, by address and port. */
 export async function keepIdle(
   place: UnprovenPlace,
   doors: readonly Door[],
@@ -97,7 +104,10 @@ const idleOverTls: UnprovenKind = (place) =>
     place.isShort ? IDLE_A_CONNECTION / 4 : IDLE_A_CONNECTION,
   );
 
-/** The same beginning of a handshake again and again: it costs a few bytes here, and keys and signatures there. First of one address, and counted. */
+/**
+ * Repeats the same beginning of a handshake: it costs the client a few bytes, and the server keys and
+ * signatures. One address first, and counted.
+ */
 const handshakes: UnprovenKind = async (place) => {
   const hello = await clientHello();
   const startedMs = performance.now();
@@ -122,7 +132,7 @@ const handshakes: UnprovenKind = async (place) => {
   return { strokes, complaint };
 };
 
-/** Says hello, and whether it was answered. */
+/** Sends a ClientHello, and returns whether it was answered. */
 async function greet({ port }: Door, localAddress: string, hello: Buffer): Promise<boolean> {
   const socket = connect({ port, host: "127.0.0.1", localAddress });
   const answer = Promise.withResolvers<boolean>();
@@ -139,7 +149,7 @@ async function greet({ port }: Door, localAddress: string, hello: Buffer): Promi
   }
 }
 
-/** What a TLS client says first. */
+/** Returns the first message of a TLS client. */
 async function clientHello(): Promise<Buffer> {
   const heard = Promise.withResolvers<Buffer>();
   const server = createServer((socket: Socket) => {
@@ -162,7 +172,7 @@ async function clientHello(): Promise<Buffer> {
   }
 }
 
-/** Whole calls with a token that nobody has given, as fast as the connection takes them. */
+/** Makes whole calls with an unknown token, as fast as the connection takes them. */
 const refused: UnprovenKind = async (place) => {
   let strokes = 0;
   let mostAnswered = 0;
@@ -209,7 +219,10 @@ const wholeCall = (id: number, headers: Buffer): Buffer =>
     rawFrame(FrameType.DATA, FrameFlag.END_STREAM, id, EMPTY_MESSAGE),
   ]);
 
-/** Sends calls, a volley whenever that before is answered, until it is to stop or the connection ends; gives how many were answered before it was told to go. */
+/**
+ * Makes calls, a volley whenever the last one is answered, until the stroke ends or the connection does.
+ * Returns how many were answered before the GOAWAY.
+ */
 async function callOn(
   raw: RawHttp2,
   volley: (firstId: number) => Buffer,
@@ -223,7 +236,7 @@ async function callOn(
       id += 2 * VOLLEY;
       sent += VOLLEY;
     }
-    // The attacker's own turn, so that it hears of the answers and of the end.
+    // Yields, so that the attacker sees the answers and the end.
     await sleep(2);
     for (const { type } of raw.frames) {
       if (type === FrameType.GOAWAY) isToldToGo = true;
@@ -276,7 +289,10 @@ const frames: UnprovenKind = async (place) => {
   return { strokes, ...(complaint === undefined ? {} : { complaint }) };
 };
 
-/** Pings of one connection until it is ended; or what is wrong when it is left alone with far more than any may send. */
+/**
+ * Sends pings on one connection until it is ended; returns a complaint if the server accepts far more than
+ * its limit.
+ */
 async function pings({ files, addresses }: UnprovenPlace): Promise<string | undefined> {
   const raw = await RawHttp2.connect(files.port, true, addresses.at(-1));
   const ping = rawFrame(FrameType.PING, 0, 0, Buffer.alloc(8));
@@ -297,14 +313,14 @@ async function pings({ files, addresses }: UnprovenPlace): Promise<string | unde
   return isLeftAlone && isTooMuch ? `${sent} pings of one connection did not end it` : undefined;
 }
 
-/** Writes volleys until it is to stop or was stopped; gives how many frames that were. */
+/** Writes volleys until the stroke or the connection ends; returns the number of frames. */
 async function pour(raw: RawHttp2, volley: (turn: number) => Buffer, goesOn: () => boolean): Promise<number> {
   let sent = 0;
   for (let turn = 0; !raw.isClosed && goesOn(); turn++) {
     await Promise.race([raw.write(volley(turn)), sleep(1_000)]);
     raw.frames.length = 0;
     sent += FRAMES_A_VOLLEY;
-    // The attacker's own turn, so that it hears of the end.
+    // Yields, so that the attacker sees the end.
     await sleep(1);
   }
   return sent;
@@ -314,7 +330,10 @@ function constant<T>(value: T): () => T {
   return () => value;
 }
 
-/** Tokens that only the provider could judge, all of one address; each names it, so that whoever counts knows. */
+/**
+ * Sends tokens of one address that only the provider can judge; each names the address, so that the provider
+ * can count them.
+ */
 const unknownTokens: UnprovenKind = (place) =>
   fromEach({ ...place, addresses: place.addresses.slice(0, 1) }, [place.meta], async (caller) => {
     let sent = 0;
@@ -330,7 +349,10 @@ const unknownTokens: UnprovenKind = (place) =>
     return sent;
   });
 
-/** Uploads that never say what they are, of a session that ends: they must end as well, and without its end in their own time. */
+/**
+ * Sends uploads without a header, in a session that ends: they must end with it, and otherwise by their own
+ * timeout.
+ */
 const headerless: UnprovenKind = async (place) => {
   const complaint =
     (await headerlessUploads(place, true)) ??
@@ -362,7 +384,7 @@ async function headerlessUploads(place: UnprovenPlace, endsSession: boolean): Pr
   }
 }
 
-/** Every kind of them by its name. */
+/** Every attack by connections, by its name. */
 export const CONNECTION_KINDS: Readonly<Record<string, UnprovenKind>> = {
   "idle connections": idle,
   "idle connections over TLS": idleOverTls,

@@ -1,9 +1,9 @@
-// What callers who have proven nothing do: one thing at a time, or what costs most all at once.
+// The attacks of unproven callers: each by itself, or the most expensive ones at once.
 import { BODY_KINDS, together } from "./unproven-bodies.ts";
 import { CONNECTION_KINDS, keepIdle } from "./unproven-connections.ts";
 import { SIEGE, type UnprovenKind } from "./unproven-place.ts";
 
-/** Idle connections of each address and at each of two doors while everything else goes on. */
+/** Idle connections of each address at each of two ports during a siege. */
 const IDLE_EACH = 8;
 
 const siege: UnprovenKind = (place) =>
@@ -15,7 +15,7 @@ const siege: UnprovenKind = (place) =>
     place,
   );
 
-/** Every kind by its name. */
+/** Every attack by its name. */
 export const UNPROVEN_KINDS: Readonly<Record<string, UnprovenKind>> = {
   ...BODY_KINDS,
   ...CONNECTION_KINDS,

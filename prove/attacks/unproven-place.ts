@@ -1,9 +1,9 @@
-// What callers who have proven nothing work with: three doors, many addresses, and loops that go on until their time is up.
+// What attacks of unproven callers work with: ports, addresses, and loops that end with the stroke.
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Door, FrontCaller } from "#prove/front-caller.ts";
 import type { StrokeTime, Struck } from "./orders.ts";
 
-/** Where they are. */
+/** Ports and addresses of an attack. */
 export interface UnprovenPlace extends StrokeTime {
   /** A FileServer without TLS. */
   readonly files: Door;
@@ -11,31 +11,31 @@ export interface UnprovenPlace extends StrokeTime {
   readonly node: Door;
   /** The MetaServer, over TLS. */
   readonly meta: Door;
-  /** The callers' own, none of them an honest one's. */
+  /** The attackers' addresses, none of them an honest client's. */
   readonly addresses: readonly string[];
-  /** Whether it is the form of seconds. */
+  /** True in the short form. */
   readonly isShort: boolean;
 }
 
-/** One way of taking what others need. */
+/** One attack on resources that all callers share. */
 export type UnprovenKind = (place: UnprovenPlace) => Promise<Struck>;
 
-/** FileServer's, MetaServer's and everybody's methods. */
+/** Methods of FileServer and MetaServer, and those that need no proof. */
 export const FILES = "/grove.v1.FileServer/";
 export const META = "/grove.v1.MetaServer/";
 export const HEALTH = "/grpc.health.v1.Health/";
 export const REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
-/** No server has given it to anybody. */
+/** A token that no server has issued. */
 export const NO_TOKEN = "nobody.has.given.this";
 
-/** The kind that is several of the others at once. */
+/** The name of the attack that is several others at once. */
 export const SIEGE = "siege";
 
 /** The session's token in a RegisterClientResponse, whose first field it is. */
 export const sessionTokenIn = (body: Buffer): string => body.subarray(2, 2 + (body[1] ?? 0)).toString();
 
-/** After a connection was refused or ended, before the next. */
+/** Pause after a refused or ended connection. */
 const AGAIN_MS = 20;
 
 /** Addresses of as many networks of 24 bits as there are, up to eight, none of them 127.0.0.0/24. */
@@ -43,8 +43,8 @@ export const addressesOf = (count: number): string[] =>
   Array.from({ length: count }, (_, at) => `127.66.${at % 8}.${10 + Math.floor(at / 8)}`);
 
 /**
- * Has each address do something again and again, each on connections of its own, at doors by turns. The stroke's time counts from when every
- * one of them has been through it once, or has said that it stands.
+ * Has each address repeat an action on connections of its own, at each port in turn. The stroke's time counts
+ * once each has done it once, or has said that it is set up.
  */
 export async function fromEach(
   place: UnprovenPlace,
@@ -69,7 +69,7 @@ export async function fromEach(
   return { strokes };
 }
 
-/** Waits for as long as the stroke lasts, or something else has ended. */
+/** Waits for the end of the stroke, or of something else. */
 export async function untilOver(place: UnprovenPlace, gone: Promise<void>): Promise<void> {
   const end = new AbortController();
   void gone.then(() => end.abort());

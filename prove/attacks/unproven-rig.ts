@@ -1,16 +1,20 @@
-// Callers who have proven nothing, against a FileServer and a cluster with TLS: what they take of memory, time and places (F26).
-// Each kind of call or connection is made in strokes by a process of low priority, from up to 64 addresses of eight networks, none of
-// which is an honest one's. Meanwhile signed-in users ask and read and write megabytes, new ones come, and heartbeats are sent with a
-// node's certificate beside those of two real nodes: none of them may be refused, and the users' times are compared with calm moments of
-// the same run. A server that ends is started again, so that one kind hides no other. It cannot see attacks with more processors than
-// the server has, nor what a real network's delays and losses would add.
+// Unproven callers against a FileServer and a cluster with TLS: memory, time and places (F26).
 //
-//   npm run prove -- unproven --short --no-planted                          some kinds, drawn anew, in seconds
-//   npm run prove -- unproven --short --goal 16 --no-planted                each kind once, in seconds
-//   npm run prove -- unproven --no-planted                                  each kind four times for five seconds
+// Each kind of call or connection is made in strokes by a process of low priority, from up to 64 addresses of
+// eight networks, none of which is an honest client's. Meanwhile signed-in users read, ask, and write
+// megabytes, new ones sign in, and a node's certificate sends heartbeats beside those of two real nodes. None
+// of them may be refused, and the users' times are compared with calm phases of the same run. A server that
+// ends is started again, so that one kind hides no other.
+//
+// It cannot see attacks with more processors than the server has, nor delays and losses of a real network.
+//
+//   npm run prove -- unproven --short --no-planted              some kinds, drawn at random, in seconds
+//   npm run prove -- unproven --short --goal 16 --no-planted    each kind once, in seconds
+//   npm run prove -- unproven --no-planted                      each kind four times for five seconds
 //   GROVE_PROVE_NARROW="refusals,idle connections" npm run prove -- unproven …  only these
-//   npm run prove -- siege --no-planted --minutes 6                         280 seconds of the dearest kinds at once, from 64 addresses
-//   npm run prove -- siege --no-planted --goal 60                           a minute of them
+//   npm run prove -- siege --no-planted --minutes 6             280 seconds of the costliest kinds at once,
+//                                                               from 64 addresses
+//   npm run prove -- siege --no-planted --goal 60               a minute of them
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Campaign } from "#prove/campaign.ts";
@@ -37,11 +41,14 @@ const CALM_CALLS = 200;
 const CALM_CALLS_SIEGE = 100;
 const SHORT_CALM_CALLS = 10;
 const SLOWER_MAX = 5;
-/** Below this the machine's own unrest decides. */
+/** Below this the machine's own load decides. */
 const FLOOR_MS = 20;
-/** In strokes of less than a second only what hardly moves at all is told. */
+/** Floor for strokes of less than a second, which see few calls. */
 const SHORT_FLOOR_MS = 1_500;
-/** Questions to the provider about unknown tokens of one address: twice as many as it may bring at once, and some more every second. */
+/**
+ * Questions to the provider about unknown tokens of one address: twice the burst that it may cause, and some
+ * more per second.
+ */
 const ASKED_AT_ONCE = 120;
 const ASKED_PER_SECOND = 20;
 /** Bytes of log that one stroke may cause in a server. */
@@ -49,7 +56,7 @@ const LOG_MAX_BYTES = 1_048_576;
 const SIEGE_SECONDS = 280;
 const ATTACKER = fileURLToPath(new URL("unproven-attacker.ts", import.meta.url));
 
-/** Each kind by itself. */
+/** Runs each attack by itself. */
 export const unproven: Rig = {
   name: "unproven",
   figure: "F26",
@@ -71,7 +78,10 @@ export const unproven: Rig = {
   },
 };
 
-/** Bodies, watchers and idle connections all at once and without a pause: `--minutes` says for how long, `--goal` for how many seconds. */
+/**
+ * Runs attacks by bodies, watchers and idle connections at once without a pause: `--minutes` bounds the time,
+ * `--goal` the seconds.
+ */
 export const siege: Rig = {
   name: "siege",
   figure: "F26",
@@ -93,7 +103,7 @@ export const siege: Rig = {
   },
 };
 
-/** A scene, those who must be served in it, and the attacker. */
+/** A scene, the honest clients in it, and the attacker. */
 interface Stage {
   isStriking(): boolean;
   stroke(what: { readonly kind: string; readonly isShort: boolean; readonly ms: number }): Promise<void>;
@@ -155,7 +165,7 @@ async function setUp(campaign: Campaign, calmCalls: number): Promise<Stage> {
   };
 }
 
-/** What is counted before a stroke and after it. */
+/** Counts before and after a stroke. */
 interface Observed {
   readonly failedHeartbeats: number;
   readonly printed: readonly number[];
@@ -171,7 +181,7 @@ function observe(scene: UnprovenScene): Observed {
   };
 }
 
-/** What a stroke has brought about that it must not, as the servers and the provider have it. */
+/** Returns what a stroke must not have caused, by the servers' and the provider's counts. */
 function wrongAfter(campaign: Campaign, scene: UnprovenScene, found: Observed, seconds: number): string[] {
   const wrong: string[] = [];
   const { failedHeartbeats, printed, asked } = observe(scene);

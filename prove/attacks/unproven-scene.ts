@@ -1,5 +1,7 @@
-// A cluster as operators run it, for attacks by callers who have proven nothing: MetaServer and two nodes with TLS and certificates, a
-// provider that judges tokens, and a FileServer without TLS beside it.
+// A cluster as operators run it, for attacks of unproven callers.
+//
+// A MetaServer and two nodes with TLS and certificates, a provider that judges tokens, and a FileServer
+// without TLS beside them.
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -16,46 +18,46 @@ import { freeGrpcPorts } from "#testing/free-ports.ts";
 import type { ChannelTls } from "#wire/grpc/transport.ts";
 
 const CLIENT_ID = "the-rigs";
-/** Longer than anybody keeps a connection to it. */
+/** Longer than any client keeps a connection to it. */
 const KEPT_ALIVE_MS = 600_000;
 const BACKLOG = 1_024;
 const LIVES_S = 3_600;
-/** As long as a provider takes. */
+/** Time that the provider takes for a token. */
 const JUDGED_AFTER_MS = 30;
-/** One line for each new state of the link to the MetaServer. */
+/** Part of the log line for each new state of the link to the MetaServer. */
 const HEARTBEAT_FAILED = '"metaserver_failed"';
 const REGISTERED_WITHIN_MS = 60_000;
 
-/** A server of it. */
+/** One of its servers. */
 export interface SceneServer {
   readonly name: "FileServer" | "node n1" | "node n2" | "MetaServer";
   readonly door: Door;
-  /** What runs now. */
+  /** The current process. */
   process: GroveProcess;
   start(): Promise<GroveProcess>;
-  /** Characters that it has printed, over all starts. */
+  /** Characters printed so far, over all starts. */
   printed(): number;
-  /** How often it has said that it could not reach the MetaServer. */
+  /** Failed heartbeats to the MetaServer in its log. */
   failedHeartbeats(): number;
 }
 
-/** All of it. */
+/** The cluster and the FileServer. */
 export interface UnprovenScene {
   readonly files: SceneServer;
   readonly node: SceneServer;
   readonly meta: SceneServer;
   readonly servers: readonly SceneServer[];
-  /** A certificate of the cluster for a third node, to speak to the MetaServer as a node does. */
+  /** A certificate of the cluster for a third node, to call the MetaServer as a node. */
   readonly nodeTls: ChannelTls;
-  /** Trusts the cluster, shows nothing. */
+  /** Trusts the cluster's authority, presents no certificate. */
   readonly clientTls: ChannelTls;
-  /** A token that the provider knows. Each name is good for one user. */
+  /** A token that the provider knows. Each name stands for one user. */
   tokenOf(name: string): string;
-  /** How often the provider was asked about tokens that begin so. */
+  /** Questions to the provider about tokens with this prefix. */
   askedAbout(prefix: string): number;
-  /** How often a node has told that the MetaServer did not answer it. */
+  /** Failed heartbeats over all nodes. */
   failedHeartbeats(): number;
-  /** Nodes that the MetaServer takes for alive; undefined when it does not say. */
+  /** Nodes that the MetaServer counts as alive; undefined without an answer. */
   liveNodes(): Promise<number | undefined>;
 }
 
@@ -101,7 +103,7 @@ export async function startUnprovenScene(campaign: Campaign): Promise<UnprovenSc
     return made;
   };
   const nodeOf = async (id: "n1" | "n2", port: number): Promise<SceneServer> => {
-    // New roots go where there is more room: to the node that is attacked.
+    // New roots go where more room is: to the node that is attacked.
     const reserve = id === "n1" ? "1MiB" : "1GiB";
     const words = ["fileserver", "-id", id, "-metaserver", `127.0.0.1:${metaPort}`, "-reserve", reserve];
     const { files } = await certificateOf(id);
@@ -145,7 +147,10 @@ export async function startUnprovenScene(campaign: Campaign): Promise<UnprovenSc
   return scene;
 }
 
-/** Waits until the MetaServer has both nodes. @throws Error when it does not come to that */
+/**
+ * Waits until both nodes are alive for the MetaServer.
+ * @throws Error when that does not happen
+ */
 export async function nodesLive(scene: UnprovenScene): Promise<void> {
   const lateMs = performance.now() + REGISTERED_WITHIN_MS;
   while ((await scene.liveNodes()) !== 2) {
@@ -155,7 +160,7 @@ export async function nodesLive(scene: UnprovenScene): Promise<void> {
   }
 }
 
-/** Starts what has ended again, and what is not to go on so; tells what has ended. */
+/** Restarts servers that have ended, and those named; returns those that had ended. */
 export async function revive(
   scene: UnprovenScene,
   isSpoilt: (process: GroveProcess) => boolean,
@@ -168,7 +173,7 @@ export async function revive(
   return { ended: why, isChanged: ended.length + spoilt.length > 0 };
 }
 
-/** A tokeninfo address over real HTTP: it knows the tokens that begin with "known-". */
+/** Starts a tokeninfo address over real HTTP that knows the tokens beginning with "known-". */
 async function startTokenProvider(
   campaign: Campaign,
 ): Promise<{ readonly origin: string; readonly requests: readonly string[] }> {

@@ -1,4 +1,5 @@
-// Who must be served while callers without any proof attack: signed-in users of a FileServer and of a node, users of the MetaServer, and nodes.
+// Honest clients during attacks of unproven callers: users of a FileServer, a node and the MetaServer, and
+// nodes.
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { Campaign } from "#prove/campaign.ts";
 import { type Door, FrontCaller } from "#prove/front-caller.ts";
@@ -12,20 +13,23 @@ import { FILES, META, SIEGE } from "./unproven-place.ts";
 import type { UnprovenScene } from "./unproven-scene.ts";
 
 const CALL_LIMIT_MS = 20_000;
-/** A node's own limit for a heartbeat. */
+/** A node's own timeout for a heartbeat. */
 const HEARTBEAT_LIMIT_MS = 5_000;
 const OFTEN_MS = 3;
 const SELDOM_MS = 100;
-/** Sign-ins with tokens that the server has not seen: some seven a second, from as many networks in turn. */
+/** Interval of sign-ins with tokens new to the server: some seven a second, from many networks in turn. */
 const SIGN_IN_EVERY_MS = 150;
 const NETWORKS = 12;
-/** Nobody is proven before the first answer: floods that are refused by their number alone meet who comes new. */
+/**
+ * Attacks during which newcomers may be refused: before the first answer a newcomer is as unproven as the
+ * attacker.
+ */
 const MEETS_NEWCOMERS: readonly string[] = [SIEGE, "handshakes", "refusals", "frames of no call"];
 const USERS_TRIED = 40;
 const MEGABYTE = 1_000_000;
 const BIG = "/megabyte";
 
-/** All of them. */
+/** All honest tasks. */
 export async function honestTasks(campaign: Campaign, scene: UnprovenScene): Promise<HonestTask[]> {
   const channelTo = ({ port }: Door, tls?: ChannelTls): GrpcChannel => {
     const channel = new GrpcChannel({
@@ -80,7 +84,7 @@ export async function honestTasks(campaign: Campaign, scene: UnprovenScene): Pro
       name: "heartbeats",
       everyMs: SELDOM_MS,
       isPaced: false,
-      // Of a node that has not registered: the answer is that it is not known.
+      // Heartbeat of a node that has not registered: the expected answer is that it is unknown.
       once: async () => void (await nodes.heartbeat({ fsId: "n3" }, { timeoutMs: HEARTBEAT_LIMIT_MS })),
     },
     newcomers(scene),
@@ -88,7 +92,7 @@ export async function honestTasks(campaign: Campaign, scene: UnprovenScene): Pro
   ];
 }
 
-/** Somebody who signs in again when they must. */
+/** A user who signs in again when necessary. */
 class Person {
   readonly calls: Client<typeof FileServer>;
   readonly #idToken: string;
@@ -115,7 +119,7 @@ const inTime = (authorization: string): CallOptions => ({
   timeoutMs: CALL_LIMIT_MS,
 });
 
-/** The token of a user whose root lives on the node that is attacked. */
+/** Returns the token of a user whose root lives on the node that is attacked. */
 async function userOfNode(scene: UnprovenScene, roots: Client<typeof MetaServer>): Promise<string> {
   for (let count = 0; count < USERS_TRIED; count++) {
     const idToken = scene.tokenOf(`steady${count}`);
@@ -156,7 +160,7 @@ function signIns(scene: UnprovenScene): HonestTask {
   };
 }
 
-/** One of several networks, none of which attacks. */
+/** An address of one of several networks, none of which attacks. */
 const addressOf = (count: number): string => `127.77.${count % NETWORKS}.9`;
 
 async function visit(

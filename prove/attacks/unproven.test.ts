@@ -1,4 +1,4 @@
-// The short form of the rig of callers who have proven nothing (F26).
+// The short form of the rig of unproven callers (F26).
 import { testShortForm } from "#prove/short-form.ts";
 import { unproven } from "./unproven-rig.ts";
 

@@ -1,4 +1,4 @@
-// Single questions to a FileServer by somebody, each with the answer that the oracle wants; none changes what is there.
+// Single requests to a FileServer, each with the oracle's answer; none changes anything.
 
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import { answerOf, reasonOf, type SignedIn } from "#prove/served-node.ts";
@@ -8,26 +8,26 @@ import type { Oracle } from "./oracle.ts";
 
 const ADMIN = "admin@example.com";
 
-/** A question. */
+/** A request with its expected answer. */
 export interface Check {
   readonly what: string;
   ask(): Promise<string>;
-  /** What the oracle says to it now. */
+  /** The oracle's answer at this moment. */
   wanted(): string;
 }
 
-/** Who asks, and of whom. */
+/** The users of a run, and what requests may be about. */
 export interface Cast {
   readonly users: readonly SignedIn[];
   readonly oracle: Oracle;
   readonly random: SeededRandom;
-  /** Every path that was ever there, whosever it was. */
+  /** Every path that ever existed, in any root. */
   readonly places: readonly string[];
-  /** Tokens that are none any more or never were, each with the refusal that it must get. */
+  /** Tokens that are no longer valid or never were, each with the refusal that it must get. */
   readonly badTokens: readonly (readonly [token: string | undefined, refusal: string])[];
 }
 
-/** What a request may claim besides, and what nobody may believe. */
+/** Headers that claim an identity, and that the server must ignore. */
 const CLAIMS = [
   "x-user",
   "x-username",
@@ -38,7 +38,7 @@ const CLAIMS = [
   "from",
 ];
 
-/** Draws a question; the cheap ones mostly. */
+/** Draws a request; mostly the cheap ones. */
 export function drawCheck(cast: Cast): Check {
   const { random } = cast;
   const draw = random.below(100);
@@ -50,7 +50,7 @@ export function drawCheck(cast: Cast): Check {
   return draw < 98 ? setQuotaCheck(cast) : sessionCheck(cast);
 }
 
-/** Beside what is shared, under a name that begins like it and goes on: whoever is let in at the one is not at the other. */
+/** Asks beside a share, under a name with the same prefix: access to the one gives none to the other. */
 export function neighbourCheck(cast: Cast): Check {
   const { random, oracle, users } = cast;
   const shares = oracle.shares();
@@ -76,18 +76,18 @@ function two({ users, random }: Cast): { caller: SignedIn; owner: string } {
   return { caller, owner: random.chance(0.3) ? caller.email : random.pick(users).email };
 }
 
-/** The root in the ways in which a request may write it. */
+/** Writes the root in one of the forms that a request may use. */
 function written(random: SeededRandom, owner: string): string {
   return random.chance(0.1) ? owner.toUpperCase() : owner;
 }
 
-/** The session, and claims that do not count. */
+/** The session's header, and claims without effect. */
 function credentials({ random, users }: Cast, caller: SignedIn): { metadata: Record<string, string> } {
   if (random.chance(0.8)) return { metadata: { ...caller.metadata } };
   return { metadata: { ...caller.metadata, [random.pick(CLAIMS)]: random.pick(users).email } };
 }
 
-/** Somebody and a place: now and then where a share or its end is about that user. */
+/** Draws a user and a place: sometimes where a share of that user begins or ends. */
 function visit(cast: Cast): { caller: SignedIn; owner: string; path: string } {
   const { random, oracle, users, places } = cast;
   const { caller, owner } = two(cast);
@@ -98,7 +98,7 @@ function visit(cast: Cast): { caller: SignedIn; owner: string; path: string } {
   return { caller: users.find(({ email }) => email === user) ?? caller, owner, path: random.pick(near) };
 }
 
-/** Reads, and writes that a place's own state refuses. */
+/** Reads, and writes that the place's own state refuses. */
 function placeCheck(cast: Cast): Check {
   const { random, oracle } = cast;
   const { caller, owner, path } = visit(cast);
@@ -130,7 +130,7 @@ function placeCheck(cast: Cast): Check {
         await calls.changeDir({ root, path }, as);
         return "ok";
       case "create": {
-        // Where there is no folder for it, so that nothing comes of it either way.
+        // In a folder that does not exist, so that it changes nothing either way.
         const answer = await answerOf(
           calls.createFile({ root, path: `${path === "/" ? "" : path}/none/new` }, as),
         );
@@ -149,7 +149,10 @@ function placeCheck(cast: Cast): Check {
   return { what: `${call} of ${owner}:${path} by ${caller.email}`, ask: () => reasonIn(ask), wanted };
 }
 
-/** "ok", unless an entry is listed that its reader may not see, neither when it was asked nor when it was answered. */
+/**
+ * Returns "ok", unless the listing has an entry that its reader may not see, both when it was asked and when
+ * it was answered.
+ */
 async function listed(
   { oracle }: Cast,
   { caller, owner, path }: { caller: SignedIn; owner: string; path: string },
@@ -172,7 +175,7 @@ function answerAt(oracle: Oracle, owner: string, path: string, call: string): st
   return call === "read" ? `ok ${entry.content}` : "ETAG_MISMATCH";
 }
 
-/** What owners alone may do, asked by others; and moves by those who are not let in. */
+/** Operations that only owners may do, asked by others, and moves by users without a share. */
 function ownersCheck(cast: Cast): Check {
   const { random, oracle } = cast;
   const { caller, owner } = two(cast);
@@ -253,7 +256,7 @@ function setQuotaCheck(cast: Cast): Check {
   };
 }
 
-/** Somebody else's session is neither listed nor ended. */
+/** Another user's session is neither listed nor ended. */
 function sessionCheck(cast: Cast): Check {
   const { caller, owner } = two(cast);
   const other = cast.users.find(({ email }) => email === owner);

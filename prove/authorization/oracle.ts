@@ -1,17 +1,21 @@
-// Who may do what, told a second time: from the specification's section 5.4 alone, with nothing of the server's code.
+// A second implementation of who may do what: from section 5.4 of the specification, without the server's
+// code.
 
-/** An entry of somebody's root. */
+/** An entry of a user's root. */
 interface Entry {
   readonly isFolder: boolean;
   readonly content: string;
-  /** Users who are let in here, and those who are taken out of what a folder above gives. */
+  /** Users who have a share here, and those excluded from a share above. */
   readonly marks: Map<string, "in" | "out">;
 }
 
 /** What is asked of a place. */
 export type Right = "read" | "write" | "delete";
 
-/** Everybody's entries by absolute path, and the shares that hang at them. Whoever has no share learns nothing, not even of what is there. */
+/**
+ * All users' entries by absolute path, with their shares. A user without a share learns nothing, not even
+ * what exists.
+ */
 export class Oracle {
   readonly #roots = new Map<string, Map<string, Entry>>();
 
@@ -29,14 +33,17 @@ export class Oracle {
     return this.#roots.get(owner)?.get(path);
   }
 
-  /** "ok", or why not. A place that is missing counts as the deepest folder above it that is there. */
+  /**
+   * Returns "ok", or the reason of the refusal. A missing place counts as the deepest existing folder above
+   * it.
+   */
   verdict(caller: string, owner: string, path: string, right: Right): string {
     if (caller === owner) return "ok";
     if (right === "delete") return "NOT_OWNER";
     return this.#nearest(caller, owner, path) === "in" ? "ok" : "NOT_SHARED";
   }
 
-  /** Entries of a folder that somebody may see. */
+  /** Returns the entries of a folder that a user may see. */
   seenIn(caller: string, owner: string, folder: string): Set<string> {
     const isEntry = (path: string): boolean =>
       path !== "/" && (path.slice(0, path.lastIndexOf("/")) || "/") === folder;
@@ -46,7 +53,7 @@ export class Oracle {
     return new Set(seen);
   }
 
-  /** Places of a root with users who are let in there by a share of a folder above. */
+  /** Returns places of a root with users who have access by a share of a folder above. */
   inherited(owner: string): [path: string, user: string][] {
     return this.marked(owner).flatMap(([at, user, mark]) =>
       this.paths(owner)
@@ -55,14 +62,14 @@ export class Oracle {
     );
   }
 
-  /** Every mark in a root: where, of whom, and which. */
+  /** Returns every mark in a root: path, user and kind. */
   marked(owner: string): [path: string, user: string, mark: "in" | "out"][] {
     return [...(this.#roots.get(owner) ?? [])].flatMap(([at, { marks }]) =>
       [...marks].map(([user, mark]): [string, string, "in" | "out"] => [at, user, mark]),
     );
   }
 
-  /** The mark of somebody on the way to a place that hangs deepest. */
+  /** Returns the deepest mark of a user on the way to a place. */
   #nearest(caller: string, owner: string, path: string): "in" | "out" | undefined {
     const marked = [...(this.#roots.get(owner) ?? [])].filter(
       ([at, { marks }]) => marks.has(caller) && isIn(path, at),
@@ -87,7 +94,7 @@ export class Oracle {
     return caller === owner || caller === admin || entries.some(({ marks }) => marks.get(caller) === "in");
   }
 
-  /** Lets a user in, also where the user was taken out below; where that was here, what is above may be enough again. */
+  /** Shares with a user, and lifts an exclusion here where the share above is enough. */
   share(owner: string, path: string, user: string): void {
     const marks = this.entry(owner, path)?.marks;
     const wasOut = marks?.get(user) === "out";
@@ -97,7 +104,10 @@ export class Oracle {
     if (!wasOut || this.#nearest(user, owner, path) !== "in") marks?.set(user, "in");
   }
 
-  /** Ends what a user has here and below; where something above goes on, or the user was out already, the user is out from here on. */
+  /**
+   * Ends a user's shares here and below; an exclusion takes their place where a share above goes on, or where
+   * there was one.
+   */
   unshare(owner: string, path: string, user: string): void {
     const marks = this.entry(owner, path)?.marks;
     const wasOut = marks?.get(user) === "out";
@@ -105,7 +115,7 @@ export class Oracle {
     if (wasOut || this.#nearest(user, owner, path) === "in") marks?.set(user, "out");
   }
 
-  /** A move takes its marks along; what goes (to the trash as well) loses them. */
+  /** Moves an entry with its marks; removal (to the trash as well) deletes them. */
   move(owner: string, from: string, to: string | undefined): void {
     const entries = this.#roots.get(owner) ?? new Map<string, Entry>();
     for (const [at, entry] of [...entries].filter(([place]) => isIn(place, from))) {
@@ -115,7 +125,7 @@ export class Oracle {
   }
 }
 
-/** Whether a place is a folder or file, or lies below it. */
+/** True when a place is this file or folder, or lies below it. */
 export function isIn(place: string, at: string): boolean {
   return at === "/" || place === at || place.startsWith(`${at}/`);
 }

@@ -1,4 +1,4 @@
-// Bugs of who may do what, as somebody in a hurry would write them.
+// Planted bugs for the authorization rig.
 import type { PlantedBug } from "#prove/rig.ts";
 
 /** What the authorization rig must find. */

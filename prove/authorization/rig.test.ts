@@ -1,4 +1,4 @@
-// The short form of the rig that asks for what callers may not have (F9).
+// The short form of the rig of authorization (F9).
 import { testShortForm } from "#prove/short-form.ts";
 import { authorization } from "./rig.ts";
 

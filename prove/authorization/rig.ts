@@ -1,13 +1,16 @@
-// Twenty users, their shares, moves, deletions and trash against an oracle of sixty lines, over gRPC (F9).
+// Twenty users with shares, moves, deletions and trash against an oracle of sixty lines, over gRPC (F9).
 //
-// Between two changes hundreds of questions are in flight at once: may this user read, write, delete, share, move, see the trash, the quota
-// or another's sessions there; with roots written in other ways, with headers that claim to be somebody, with tokens that are missing, made
-// up, cut, ended, evicted, or an ID token, and with good tokens from another address. Most places that are asked for were there once: they
-// have moved, gone, or come back with other contents. Some are always beside what is shared, under names that begin like it. Questions that are in flight while a change is made may be answered as before or
-// after it; those that begin after it only as after. What is read must be the very file that the oracle means.
+// Between two changes hundreds of requests are in flight: may this user read, write, delete, share, move, or
+// see the trash, the quota or another's sessions there. Roots are written in all their forms, and headers
+// claim other identities. Tokens are missing, invented, cut, ended, evicted, an ID token, or good ones from
+// another address. Most places existed once: they have moved, gone, or come back with other content. Some lie
+// beside a share, under names with the same prefix.
 //
-// It cannot see: streams that run when a share ends, moves by sharees within what is shared (the model rig), certificates, real identity
-// providers, the console.
+// Requests in flight during a change may be answered as before or after it; those that begin after it only as
+// after. The content read must be that of the oracle's file.
+//
+// It cannot see: streams that run when a share ends, moves by sharees within a share (the model rig),
+// certificates, real identity providers, the console.
 import { channelFrom } from "#fileserver/process/other-address.fixture.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
@@ -17,7 +20,7 @@ import { Oracle } from "./oracle.ts";
 
 const USERS = 20;
 const QUESTIONS_PER_CHANGE = 240;
-/** Those that are always at the names beside what is shared. */
+/** Requests at the names beside a share. */
 const NEIGHBOURS_PER_CHANGE = 4;
 const QUESTIONS_DURING_CHANGE = 40;
 const SHAREES_AT_FIRST = 6;
@@ -40,7 +43,7 @@ class Court {
     return this.#cast;
   }
 
-  /** One change with questions around it, then many on what it has left. */
+  /** Makes one change with requests around it, then many requests on the result. */
   async sit(): Promise<void> {
     const during = Array.from({ length: QUESTIONS_DURING_CHANGE }, () => drawCheck(this.#cast));
     const before = during.map((check) => check.wanted());
@@ -62,7 +65,7 @@ class Court {
     this.#campaign.violation(`${what}: ${answer} instead of ${wanted.join(" or ")}`);
   }
 
-  /** A good token, and another address than the one that it was made for. */
+  /** Uses a good token from another address than its own. */
   async #fromElsewhere(): Promise<void> {
     const { token, email } = this.#cast.random.pick(this.#cast.users);
     const answer = await answerOf(this.#other.getAttr("/", token));
@@ -70,7 +73,7 @@ class Court {
     this.#judge({ what, ask: async () => "", wanted: () => "" }, answer, ["IP_MISMATCH"]);
   }
 
-  /** One change by an owner; the oracle hears of it when it is acknowledged. */
+  /** Makes one change as an owner; the oracle follows when it is acknowledged. */
   async #change(): Promise<void> {
     const { random, oracle, users, places } = this.#cast;
     const owner = random.pick(users);
@@ -106,7 +109,7 @@ class Court {
   }
 }
 
-/** A folder with a file and a folder with a file, wherever they are not yet. */
+/** Makes a folder with a file and a folder with a file, where they are missing. */
 async function plant(owner: SignedIn, oracle: Oracle, name: string, places: string[]): Promise<void> {
   const { calls, email } = owner;
   for (const path of [`/${name}`, `/${name}/f`, `/${name}/s`, `/${name}/s/f`]) {
@@ -123,7 +126,7 @@ async function plant(owner: SignedIn, oracle: Oracle, name: string, places: stri
   }
 }
 
-/** Tokens that must not count, and why not. */
+/** Returns invalid tokens with the reason of the refusal. */
 async function badTokens(node: ServedNode): Promise<[string | undefined, string][]> {
   const good = await node.signIn("user0@example.com");
   const ended = await node.signIn("gone@example.com");
@@ -154,7 +157,7 @@ async function run(campaign: Campaign): Promise<void> {
   for (const user of users) {
     oracle.add(user.email, "/");
     for (const name of ["t0", "t1"]) await plant(user, oracle, name, places);
-    // So that there is somebody to be let in from the start.
+    // The first shares, so that there is access from the start.
     for (const other of users.slice(0, SHAREES_AT_FIRST).filter((each) => each !== user)) {
       await user.calls.share({ path: "/t0", user: other.email }, user);
       oracle.share(user.email, "/t0", other.email);

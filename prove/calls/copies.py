@@ -1,15 +1,16 @@
-# Copies of a directory taken while nobody writes to it: each different content is kept once, each different directory is listed once.
+# Copies a directory while no process writes to it: each different content and each directory is kept once.
 #
-# A listing is an array of entries in FOLDER, in an order in which they can be laid out: path, mode, mtime in seconds, and for a file its size
-# and the name of its content in FOLDER, or the path of an earlier entry that is the same file.
+# A listing is an array of entries in FOLDER, in an order in which they can be made again: path, mode and
+# mtime in seconds. A file also has its size and the name of its content in FOLDER, or the path of an earlier entry
+# that is the same file.
 import hashlib
 import json
 import os
 import stat
 import time
 
-# Clocks of filesystems tick every ten milliseconds at the slowest: a file that was read so long after it was written cannot be written
-# once more without another time on it.
+# Clocks of filesystems tick every ten milliseconds at the slowest: a file that was read so long after its
+# last write gets another time with the next one.
 TICK_NS = 30_000_000
 # Written through memory, which sets no time.
 MAPPED = "-shm"
@@ -26,7 +27,7 @@ class Copies:
         """Copies the directory, and answers the name of its listing: the same for the same files with the same bytes and modes."""
         entries = []
         self.list_below("", entries, {})
-        # When files were written differs from run to run, and is no state.
+        # Times of files differ from run to run, and are no part of the state.
         same = [{key: entry[key] for key in entry if key != "mtime"} for entry in entries]
         name = hashlib.blake2b(json.dumps(same).encode(), digest_size=16).hexdigest() + ".json"
         self.keep(name, json.dumps(entries).encode())
@@ -69,7 +70,7 @@ class Copies:
         path = os.path.join(self.folder, name)
         if os.path.exists(path):
             return
-        # Under its name only when it is whole: another process may look for it.
+        # It gets its name when it is complete: another process may look for it.
         part = f"{path}.{os.getpid()}"
         with open(part, "wb") as file:
             file.write(content)

@@ -1,4 +1,4 @@
-// Tests that copies taken of a process that is held still hold what lay there, and say what had been told by then.
+// Tests that copies of a stopped process's folder hold its files, and the acknowledgements given by then.
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";

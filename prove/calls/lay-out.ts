@@ -1,11 +1,11 @@
-// Copies of a directory that were taken while its process was held still: laid out again, and their outlines.
+// Rebuilds folders from copies that were taken while their process was stopped, and returns their outlines.
 import { chmod, copyFile, link, mkdir, readdir, readFile, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { kindOfPath } from "./traced-process.ts";
 
 const MODE_OF_A_FOLDER = 0o700;
 
-/** What copies.py lists. */
+/** An entry of the listing that copies.py writes. */
 interface Entry {
   readonly path: string;
   readonly mode: number;
@@ -14,7 +14,7 @@ interface Entry {
   /** Missing for a folder. */
   readonly size?: number;
   readonly content?: string;
-  /** The path of an earlier entry that is the same file. */
+  /** The path of an earlier entry that is the same file (a hard link). */
   readonly sameAs?: string;
 }
 
@@ -32,13 +32,15 @@ export async function layOut(copies: string, listing: string, to: string): Promi
   }
 }
 
-/** The files of a copy by their kinds and sizes, which are the same for two runs that were stopped at the same point. */
+/**
+ * Returns the files of a copy by kind and size, which are the same for two runs stopped at the same point.
+ */
 export async function outlineOfCopy(copies: string, listing: string): Promise<string> {
   const entries = await entriesOf(copies, listing);
   return outline(entries.flatMap(({ path, size }) => (size === undefined ? [] : [{ path, size }])));
 }
 
-/** The same of a directory. */
+/** The same for a directory. */
 export async function outlineOf(directory: string): Promise<string> {
   const found = await readdir(directory, { recursive: true, withFileTypes: true });
   const paths = found.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));

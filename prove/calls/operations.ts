@@ -1,4 +1,4 @@
-// Every kind of change that storage makes, each in a folder of its own: what it starts from, and what it does.
+// Every kind of change that storage makes, each in a folder of its own: its preparation and its action.
 import { GroveError } from "#base/errors.ts";
 import { QuotaStore } from "#quota/quota-store.ts";
 import type { ChangeContext, InodeId } from "#storage/contract/inode.ts";
@@ -6,11 +6,11 @@ import type { Storage } from "#storage/contract/storage.ts";
 import type { ResumableSink } from "#storage/contract/upload-store.ts";
 import { OWNER, patterned } from "#storage/local/store.fixture.ts";
 
-/** Changes by the owner, whom no share or move shuts out. */
+/** Changes by the owner, whom no share or move excludes. */
 export const BY: ChangeContext = { owner: OWNER, by: OWNER, accessVersion: undefined };
-/** Who is shared with. */
+/** The user with whom folders are shared. */
 export const SHAREE = "bob@example.com";
-/** More than this is not kept in the database. */
+/** Larger content is not kept in the database. */
 const INLINE_BYTES = 65_536;
 const SMALL_BYTES = 3_000;
 const CHUNKED_BYTES = 70_000;
@@ -26,7 +26,7 @@ export interface Place {
   readonly directory: string;
   /** Name of its folder in the root. */
   readonly folder: string;
-  /** The id of something in its folder; of the folder itself without names. */
+  /** The id of an entry in its folder; of the folder itself without names. */
   id(...names: string[]): InodeId;
 }
 
@@ -35,9 +35,9 @@ export interface Operation {
   readonly name: string;
   prepare?(place: Place): Promise<unknown>;
   run(place: Place): Promise<unknown>;
-  /** It is made of several changes, each of which may be found done without the next. */
+  /** It consists of several changes, any of which may be found without the next. */
   readonly isGradual?: true;
-  /** The store is closed after it. */
+  /** It closes the store. */
   readonly closes?: true;
 }
 
@@ -114,7 +114,10 @@ async function send(
   return sink;
 }
 
-/** The end of a stream acknowledges nothing: staged is what the store has told to be. */
+/**
+ * Stages a part of an upload. The end of a stream acknowledges nothing: the store's own figure counts as
+ * staged.
+ */
 async function stage(place: Place): Promise<void> {
   const told = { isStaged: false };
   const sink = await send(place, 0, CHUNK_BYTES, () => {
@@ -179,11 +182,11 @@ async function idle(place: Place): Promise<void> {
 }
 
 async function setQuota({ directory, folder }: Place): Promise<void> {
-  const book = await QuotaStore.open({ dataFolder: directory });
-  await book.set(`${folder}@example.com`, { quotaBytes: QUOTA_BYTES });
+  const quotas = await QuotaStore.open({ dataFolder: directory });
+  await quotas.set(`${folder}@example.com`, { quotaBytes: QUOTA_BYTES });
 }
 
-/** All of them. */
+/** All operations. */
 export const OPERATIONS: readonly Operation[] = [
   { name: "create", run: (place) => small(place, "new") },
   { name: "mkdir", run: (place) => mkdir(place, "new") },
@@ -332,7 +335,7 @@ export const OPERATIONS: readonly Operation[] = [
   },
 ];
 
-/** The operation of a name. */
+/** Returns the operation of a name. */
 export function operationOf(name: string): Operation {
   const operation = OPERATIONS.find((each) => each.name === name);
   if (operation === undefined) throw new Error(`no such operation: ${name}`);

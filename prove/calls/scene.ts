@@ -1,4 +1,4 @@
-// A store that is ready for operations, and what their folders hold before and after each of them.
+// A store that is ready for operations, and the content of their folders before and after each.
 import { join } from "node:path";
 import { OWNER, openTestStorage } from "#storage/local/store.fixture.ts";
 import { BY, type Operation, placeIn } from "./operations.ts";
@@ -31,7 +31,10 @@ export class Scene {
     this.#after = parts.after;
   }
 
-  /** Prepares the operations and runs them once, if asked for with copies at every point. Throws when that does not work: then there is nothing to be attacked. */
+  /**
+   * Prepares the operations and runs them once, with copies at every point if asked for. Throws when that
+   * fails, since then there is nothing to attack.
+   */
   static async make(
     folder: string,
     operations: readonly Operation[],
@@ -70,7 +73,7 @@ export class Scene {
     return this.#copyOf("template");
   }
 
-  /** A copy of what a process has left that made all the changes and did not close the store. */
+  /** A copy of the folder of a process that made all changes and did not close the store. */
   copyOfLeft(): Promise<string> {
     return this.#copyOf("left");
   }
@@ -81,7 +84,10 @@ export class Scene {
     return directory;
   }
 
-  /** What each folder may hold after what the process said; `unknown` are refusals that leave open whether the change was made. */
+  /**
+   * Returns what each folder may hold after the process's lines; `unknown` are refusals that leave open
+   * whether the change was made.
+   */
   allowed(lines: readonly SubjectLine[], unknown: ReadonlySet<string> = new Set()): Allowed[] {
     return this.operations.map(({ name: folder, isGradual = false }) => {
       const before = { is: "as before", lines: this.#before.get(folder) ?? [] };

@@ -1,6 +1,7 @@
-# Gives a process that is followed a seccomp filter by which some of its calls stop it for the tracer, and no others.
+# Gives a traced process a seccomp filter, so that only some of its calls stop it for the tracer.
 #
-# A filter can only be set by the process itself: the next call of its main thread is exchanged for the two that set it, and made afterwards.
+# Only the process itself can set a filter: the next call of its main thread is replaced by the two that
+# set it, and made afterwards.
 import ctypes
 import os
 import signal
@@ -17,7 +18,7 @@ SECCOMP, SET_MODE_FILTER, ALL_THREADS = 317, 1, 1
 LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 OFFSET_OF_NUMBER, OFFSET_OF_MACHINE, X86_64 = 0, 4, 0xC000003E
 ALLOW, TRACE = 0x7FFF0000, 0x7FF00000
-# Below the stack pointer of whoever is in a call, where nothing lies.
+# Below the stack pointer of a thread in a call: unused memory.
 BELOW_STACK = 4096
 
 

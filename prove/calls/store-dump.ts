@@ -1,4 +1,4 @@
-// What a folder of a store holds, as lines: names, bytes, shares, trash, uploads, and the quota of its user.
+// Describes a folder of a store in lines: names, bytes, shares, trash, uploads, and its user's quota.
 import { createHash } from "node:crypto";
 import { QuotaStore } from "#quota/quota-store.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
@@ -8,7 +8,7 @@ import { uploadIdOf } from "./operations.ts";
 
 const LIMIT = 1_000;
 
-/** Lines that say everything that users can see of an operation's folder, sorted; without ids and times. */
+/** Returns sorted lines with all that users can see of an operation's folder; without ids and times. */
 export async function dumpOf(storage: Storage, directory: string, folder: string): Promise<string[]> {
   const lines: string[] = [];
   const walk = async (directoryId: InodeId, path: string): Promise<number> => {
@@ -40,8 +40,8 @@ export async function dumpOf(storage: Storage, directory: string, folder: string
       lines.push(`trash of ${originalPath}: ${sizeBytes} bytes, ${inodeCount} inodes`);
   const upload = storage.uploads.find(uploadIdOf(folder));
   if (upload !== undefined) lines.push(`upload to ${upload.path}: ${upload.stagedBytes} bytes staged`);
-  const book = await QuotaStore.open({ dataFolder: directory });
-  const { bytes, source } = book.quotaOf(`${folder}@example.com`);
+  const quotas = await QuotaStore.open({ dataFolder: directory });
+  const { bytes, source } = quotas.quotaOf(`${folder}@example.com`);
   if (source === "explicit") lines.push(`quota of ${bytes} bytes`);
   return lines.sort();
 }

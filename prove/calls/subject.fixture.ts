@@ -1,4 +1,4 @@
-// A process that opens a store and runs operations on it, waiting each time until it is followed, and says what it begins and what is done.
+// A process that runs operations on a store, waits each time until it is traced, and prints begin and end.
 import { readSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Storage } from "#storage/contract/storage.ts";
@@ -18,11 +18,11 @@ const SETTLE_TRIES = 200;
 const [, , directory = "", mode = "operate", ...names] = process.argv;
 
 function say(line: SubjectLine): void {
-  // At once, so that it is out before the process is killed.
+  // Written synchronously, so that it is out before the process is killed.
   writeSync(1, `${JSON.stringify(line)}\n`);
 }
 
-/** Says that it may be followed now, and waits for the word to go on. */
+/** Announces that tracing may begin, and waits for the answer. */
 function ready(): void {
   say({ event: "ready" });
   readSync(0, Buffer.alloc(1));
@@ -42,7 +42,10 @@ async function operate(storage: Storage, name: string): Promise<void> {
   }
 }
 
-/** Until what the operation left to the background is done. Who follows the opening follows listings too, and is not shown ours. */
+/**
+ * Waits for the operation's background work. A trace of the opening has listings as well, which must not
+ * include ours.
+ */
 async function settle(storage: Storage): Promise<void> {
   if (mode !== "operate") return new Promise((resolve) => setTimeout(resolve, SETTLES_MS));
   for (let tries = 0; tries < SETTLE_TRIES; tries++) {
@@ -51,7 +54,7 @@ async function settle(storage: Storage): Promise<void> {
   }
 }
 
-/** Opens one of several stores, and says when it has come to rest. */
+/** Opens one of several stores, and prints when its background work is done. */
 async function recover(name: string): Promise<void> {
   say({ event: "begin", operation: name });
   try {

@@ -1,4 +1,4 @@
-// Runs a subject: the process, the tracer that follows it, what it said and what it called.
+// Runs a subject: the process, its tracer, its output and its calls.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -7,24 +7,30 @@ import { type FollowedCall, follow, type TracePlan } from "./traced-process.ts";
 
 const SUBJECT = fileURLToPath(new URL("subject.fixture.ts", import.meta.url));
 const TAIL_CHARACTERS = 2_000;
-/** Longer than any operation with its delays, counted in ticks of this process: while the whole machine is held up nobody is stuck. */
+/**
+ * Longer than any operation with its delays, in ticks of this process: they stop while the whole machine
+ * does.
+ */
 const LIMIT_TICKS = 120;
 const TICK_MS = 500;
 
-/** What became of a subject. */
+/** Result of a subject. */
 export interface SubjectRun {
   readonly lines: readonly SubjectLine[];
   readonly calls: readonly FollowedCall[];
   /** Exit code, or the signal that ended it. */
   readonly end: number | NodeJS.Signals | null;
   readonly stderr: string;
-  /** True when it had to be ended because it did not end by itself. */
+  /** True when it did not end by itself and was killed. */
   readonly isStuck: boolean;
 }
 
 /** What a subject is asked to do. */
 export interface SubjectSettings {
-  /** "open" is followed while it opens the store, "operate" from then on, "recover" while it opens the stores of these names below the directory. */
+  /**
+   * "open" traces the opening of the store, "operate" all after it, "recover" the opening of the stores of
+   * these names below the directory.
+   */
   readonly mode: "open" | "operate" | "recover";
   readonly operations: readonly string[];
   readonly plan: TracePlan;
@@ -32,7 +38,7 @@ export interface SubjectSettings {
   readonly compileCache: string;
 }
 
-/** Starts a subject on the plan's directory and follows it to its end. */
+/** Starts a subject on the plan's directory and traces it to its end. */
 export async function runSubject(settings: SubjectSettings): Promise<SubjectRun> {
   const { mode, operations, plan, compileCache } = settings;
   const env = {

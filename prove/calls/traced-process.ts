@@ -1,4 +1,4 @@
-// A process whose calls on a directory are followed: killed at an exact one of them, or given an error there.
+// Traces a process's calls on a directory, and kills it at an exact call or makes that call fail.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ const TRACER = fileURLToPath(new URL("tracer.py", import.meta.url));
 /** Debian's own, since others on PATH may be scripts that look for one first. */
 const DEBIAN_PYTHON = "/usr/bin/python3";
 const PYTHON = existsSync(DEBIAN_PYTHON) ? DEBIAN_PYTHON : "python3";
-/** What seccomp filters can do on this kernel. */
+/** File of the kernel that lists the actions of seccomp filters. */
 const SECCOMP_ACTIONS = "/proc/sys/kernel/seccomp/actions_avail";
 const CHUNK_NAME = /[0-9a-f]{32}/g;
 
@@ -18,12 +18,12 @@ export interface FollowedCall {
   readonly n: number;
   readonly tid: number;
   readonly name: string;
-  /** Below the directory; "(told)" for what the process writes to its standard output. */
+  /** Path below the directory; "(told)" for writes to standard output. */
   readonly path: string;
   readonly length?: number;
   /** Missing when the process ended in it. */
   readonly result?: number;
-  /** The number of the call that began last before this one ended. */
+  /** The number of the last call begun before this one ended. */
   readonly end?: number;
   readonly killed?: "entry" | "exit";
   readonly injected?: number;
@@ -33,30 +33,30 @@ export interface FollowedCall {
   readonly copies?: Readonly<Partial<Record<"entry" | "exit", CopyTaken>>>;
 }
 
-/** The directory at one point of the run, while every thread was held still. */
+/** The directory at one point of the run, while every thread was stopped. */
 export interface CopyTaken {
   /** See `layOut`. */
   readonly listing: string;
-  /** How often the process had told something by then. */
+  /** Lines on the process's standard output by then. */
   readonly told: number;
 }
 
-/** The path of a call as a kind: which chunk it is does not matter. */
+/** The path of a call as a kind, the same for every chunk. */
 export const kindOf = ({ path }: FollowedCall): string => kindOfPath(path) || "data directory";
 
 /** A path below a data directory as a kind. */
 export const kindOfPath = (path: string): string =>
   path.replace(CHUNK_NAME, "*").replace(/chunks\/[0-9a-f]{2}/g, "chunks/**");
 
-/** What is done to the process. */
+/** How the process is traced and disturbed. */
 export interface TracePlan {
   /** Absolute, without symbolic links. */
   readonly directory: string;
-  /** Follows reads and closes as well, and every opening. */
+  /** Traces reads and closes as well, and every opening. */
   readonly withReads?: boolean;
-  /** Follows how directories are opened to be listed, too. */
+  /** Traces the opening of directories for listings as well. */
   readonly withListings?: boolean;
-  /** Counts writes to standard output, which is how a subject tells what is acknowledged. */
+  /** Counts writes to standard output, by which a subject acknowledges operations. */
   readonly tells?: boolean;
   readonly kill?: { readonly at: number; readonly when: "entry" | "exit" };
   /** A folder to which the directory is copied at every entry and exit of a call. */
@@ -67,7 +67,7 @@ export interface TracePlan {
 /** How a call fails; `forever` means every later call of the same name as well, `times` at most. */
 export type Fault = { readonly errno: number } | { readonly delayMs: number } | { readonly short: true };
 
-/** Why processes cannot be followed on this machine; undefined when they can. */
+/** Why this machine cannot trace processes; undefined when it can. */
 export function lacksTracing(): string | undefined {
   if (process.platform !== "linux" || process.arch !== "x64")
     return "the tracer knows the system calls of Linux on x64 only";
@@ -77,7 +77,10 @@ export function lacksTracing(): string | undefined {
   return undefined;
 }
 
-/** Follows a process from now on. Resolves once every thread is followed, to what waits for its end and answers its calls. */
+/**
+ * Traces a process from now on. Resolves once every thread is traced; the result waits for its end and
+ * returns its calls.
+ */
 export async function follow(child: ChildProcess, plan: TracePlan): Promise<() => Promise<FollowedCall[]>> {
   const tracer = spawn(PYTHON, ["-S", "-E", "-B", TRACER, String(child.pid), JSON.stringify(plan)], {
     stdio: ["ignore", "pipe", "pipe"],

@@ -1,10 +1,12 @@
-# Follows the system calls of a running process on files below one directory, and kills it, or makes one of them fail, at an exact place;
-# or holds it still before and after each of them, and copies the directory.
+# Traces a running process's system calls on files below one directory, and kills it or makes one call fail.
+#
+# It can also stop the process before and after each of these calls, and copy the directory.
 #
 # usage: tracer.py PID PLAN   (PLAN is JSON, see traced-process.ts)
-# Says "attached" on standard output once every thread is followed, and at the end the calls as JSON, one a line.
-# strace counts calls by thread and cannot shorten a write; here all threads share one count, in the order in which they happen. The process
-# is given a seccomp filter, so that nothing but the calls in question stops it: a thread that waits and wakes costs nobody anything.
+# Prints "attached" once every thread is traced, and at the end the calls as JSON, one a line.
+# strace counts calls by thread and cannot shorten a write; here all threads share one count, in the order of
+# their calls. The process gets a seccomp filter, so that only the calls in question stop it: a thread that
+# waits and wakes costs nothing.
 import ctypes
 import errno
 import json
@@ -161,7 +163,7 @@ class Tracer:
                 self.ended.discard(tid)
                 self.go_on(tid)
         elif event != 0 or signal_number == signal.SIGSTOP:
-            # Whoever halts everything halts the tracer, too, and may not find a followed process when all is to go on.
+            # A stop of all processes stops the tracer, too; the signal to go on may miss a traced one.
             self.go_on(tid)
         else:
             self.go_on(tid, signal_number)
@@ -201,7 +203,7 @@ class Tracer:
 
     def disturb(self, tid, call, length, arguments):
         fault = self.fault
-        # What the process tells the world is no call of the storage: the fault falls on the one that comes next.
+        # Output of the process is no call of the storage: the fault falls on the next call.
         if fault is None or call["path"] == "(told)":
             return True
         if self.faulty_name is None and self.count >= fault["at"]:
@@ -218,7 +220,7 @@ class Tracer:
             return False
         elif fault.get("short"):
             if length == "vector":
-                # The first piece only, and half of it; the program finds its list as it was.
+                # The first piece only, and half of it; the program's list stays as it was.
                 base, first = struct.unpack("<QQ", os.pread(self.memory, 16, arguments[1]))
                 if first > 1:
                     os.pwrite(self.memory, struct.pack("<Q", first // 2), arguments[1] + 8)

@@ -1,4 +1,4 @@
-// Opens what a crash or a fault left behind, and says what of it should not be.
+// Opens a store after a crash or a fault, and lists what is wrong with it.
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -18,11 +18,11 @@ const SETTLE_TRIES = 2_000;
 /** A note of the check that is no leftover. */
 const UNFINISHED = /unfinished uploads that their senders may go on with/;
 
-/** What a folder must hold: one of these, in the order in which they are told. */
+/** States that a folder may hold, in the order of the operations' lines. */
 export interface Allowed {
   readonly folder: string;
   readonly states: readonly { readonly is: string; readonly lines: readonly string[] }[];
-  /** Also anything between the first state and the last. */
+  /** States between the first and the last are allowed as well. */
   readonly isGradual: boolean;
 }
 
@@ -31,7 +31,10 @@ export async function copyDirectory(from: string, to: string): Promise<void> {
   await run("cp", ["-a", from, to]);
 }
 
-/** Everything that is wrong with a data directory after a crash: before it is opened, when it is, and when it has come to rest. */
+/**
+ * Returns everything wrong with a data directory after a crash: before it is opened, when it is, and after
+ * its background work.
+ */
 export async function problemsOf(directory: string, allowed: readonly Allowed[]): Promise<string[]> {
   const problems = sound(directory, "as it was left", false);
   let storage: Storage;
@@ -53,7 +56,7 @@ export async function problemsOf(directory: string, allowed: readonly Allowed[])
   return problems;
 }
 
-/** What the deep check finds; leftovers only once they must be gone. */
+/** Returns the findings of the deep check; leftovers only once they must be gone. */
 function sound(directory: string, when: string, isRecovered: boolean): string[] {
   if (!existsSync(join(directory, IDENTITY_FILE)) || !existsSync(join(directory, DATABASE_FILE))) return [];
   try {
@@ -70,7 +73,7 @@ function sound(directory: string, when: string, isRecovered: boolean): string[] 
   }
 }
 
-/** Waits until nothing waits to be purged or unlinked any more. */
+/** Waits until no entry is left to purge or unlink. */
 async function atRest(directory: string): Promise<void> {
   const db = new DatabaseSync(join(directory, DATABASE_FILE), { readOnly: true });
   try {
@@ -101,7 +104,10 @@ async function wrongIn(storage: Storage, directory: string, allowed: Allowed): P
   return `${folder} is neither ${told}, but [${found.join("; ")}]`;
 }
 
-/** Whether everything that is there is in some state, and what is in all states is there; sizes of folders aside. */
+/**
+ * True when every line found is in some state, and the lines common to all states are found; sizes of folders
+ * aside.
+ */
 function isBetween(found: readonly string[], states: Allowed["states"]): boolean {
   const some = new Set(states.flatMap(({ lines }) => lines));
   const [first, ...others] = states;

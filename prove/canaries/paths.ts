@@ -1,4 +1,4 @@
-// The paths on which secrets come into servers: each takes a fresh canary and sends it along.
+// The paths by which secrets reach servers: each makes a fresh canary and sends it.
 import { createHash } from "node:crypto";
 import { createConnection } from "node:net";
 import { WebSocket } from "ws";
@@ -6,7 +6,7 @@ import { type Client, createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
-/** What the paths lead to. */
+/** Addresses of the servers. */
 export interface Doors {
   readonly fileserver: string;
   readonly metaserver: string;
@@ -17,11 +17,11 @@ export interface Doors {
   readonly password: string;
 }
 
-/** A secret that was sent, or given by a server, and what was answered to it. */
+/** A secret that was sent, or issued by a server, and the answers to it. */
 export interface Sent {
-  /** In every form that it went in. */
+  /** Every form in which it was sent. */
   readonly needles: readonly string[];
-  /** Where the secret must not stand; without the one reply that hands it over. */
+  /** Answers that must not contain the secret; without the one reply that issues it. */
   readonly answers: readonly string[];
 }
 
@@ -49,7 +49,7 @@ const files = ({ fileserver }: Doors): Client<typeof FileServer> =>
 const meta = ({ metaserver }: Doors): Client<typeof MetaServer> =>
   createClient(MetaServer, channelTo(metaserver));
 
-/** What a call said, well or not: reply, status, trailers. */
+/** Returns a call's answer as text, success or not: reply, status, trailers. */
 async function said(call: Promise<unknown>): Promise<string> {
   try {
     return JSON.stringify(await call, (_key, value: unknown) =>
@@ -85,7 +85,7 @@ const jwt = (letters: string): string =>
     .concat(hex(letters).slice(0, 43))
     .join(".");
 
-/** Bytes as they are, and all that came back. */
+/** Sends these bytes, and returns all that came back. */
 function raw(url: string, text: string): Promise<string> {
   const { hostname, port } = new URL(url);
   const { promise, resolve } = Promise.withResolvers<string>();

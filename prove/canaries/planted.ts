@@ -1,4 +1,4 @@
-// Bugs for the rig of secrets.
+// Planted bugs for the rig of secrets.
 import type { PlantedBug } from "#prove/rig.ts";
 
 /** Each leaves a secret somewhere. */

@@ -1,10 +1,16 @@
-// Secrets put through every path of servers that run as operators start them, and then looked for wherever they must not be (F15: C-13).
-// Each canary is new and goes in once: tokens of sign-ins and wrong ones, passwords, hashes, join tokens, tickets, in headers, cookies,
-// queries and broken bodies; the servers' own secrets (passwords, the nodes' metrics token, keys, those of webhooks and of mail, whose
-// receivers fail) are in their settings from the start. Searched are all that the servers print at the level debug, every file below
-// their data folders, every answer but the one that hands a token over, metrics and histories, and the words and, of children, the
-// surroundings of processes. In the end each server dies as in a crash, and must leave no core. It cannot see memory, swap, or a
-// secret that was hashed or encrypted before it was written.
+// Sends secrets through every path of servers that run as operators start them, and searches all output for
+// them (F15: C-13).
+//
+// Each canary is new and sent once: tokens of sign-ins and wrong ones, passwords, hashes, join tokens,
+// tickets, in headers, cookies, queries and broken bodies. The servers' own secrets are in their settings
+// from the start: passwords, the nodes' metrics token, keys, and those of webhooks and of mail, whose
+// receivers fail.
+//
+// It searches the servers' output at the level debug, every file below their data folders, and every answer
+// but the one that issues a token. It searches metrics and histories, the command lines of processes and the
+// environment of their children as well. At the end each server is killed, and must leave no core.
+//
+// It cannot see memory, swap, or a secret that was hashed or encrypted before it was written.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
@@ -56,7 +62,7 @@ export const canaries: Rig = {
 interface Started {
   readonly doors: Doors;
   readonly servers: readonly WatchedServer[];
-  /** The servers' own secrets, with what they are. */
+  /** The servers' own secrets, with their names. */
   readonly own: readonly (readonly [string, string])[];
 }
 
@@ -157,7 +163,7 @@ async function startServers(campaign: Campaign, folder: string): Promise<Started
   };
 }
 
-/** Receivers that nobody answers for: what goes wrong with them is logged. */
+/** Receivers that do not answer: their failures are logged. */
 const NOTICES = {
   receivers: [
     {

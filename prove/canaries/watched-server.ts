@@ -1,4 +1,4 @@
-// Servers started through ./grove as operators start them, with everything that they write kept to be searched.
+// Starts servers through ./grove as operators do, and keeps all their output to be searched.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -11,20 +11,20 @@ const RAISED = 'ulimit -c unlimited 2>/dev/null; exec "$0" "$@"';
 export interface WatchedServer {
   readonly name: string;
   readonly pid: number;
-  /** All that it wrote to its terminal. */
+  /** All its output. */
   output(): string;
-  /** Ends it as a crash does, and waits. */
+  /** Kills it, and waits. */
   crash(): Promise<void>;
   kill(): void;
 }
 
-/** Starts one and waits until it says that it serves. */
+/** Starts a server and waits until it serves. */
 export async function startWatched(
   name: string,
   words: readonly string[],
   settings: { readonly env: Readonly<Record<string, string>>; readonly folder: string },
 ): Promise<WatchedServer> {
-  // As on a machine that would keep cores: what comes after is the launcher's doing.
+  // As on a machine that keeps core dumps: the launcher must turn them off.
   const child: ChildProcess = spawn("/bin/sh", ["-c", RAISED, GROVE, ...words], {
     cwd: settings.folder,
     env: { PATH: process.env["PATH"] ?? "", TZ: "UTC", ...settings.env },
@@ -54,7 +54,7 @@ export async function startWatched(
   };
 }
 
-/** What a process and all below it were started with: words, and of those below also their surroundings. */
+/** Returns the command lines of a process and its children, and the children's environments. */
 export async function processTexts(pid: number): Promise<string> {
   const own = await readProc(pid, "cmdline");
   const below = (await readProc(pid, `task/${pid}/children`)).split(/\s+/).filter(Boolean);
@@ -66,7 +66,7 @@ export async function processTexts(pid: number): Promise<string> {
   return own + texts.join("\n");
 }
 
-/** Bytes that a core dump of the process may have; "unlimited" where nothing bounds it. */
+/** The process's limit for core dumps in bytes; "unlimited" without one. */
 export async function coreLimit(pid: number): Promise<string> {
   return /^Max core file size\s+(\S+)/m.exec(await readProc(pid, "limits"))?.[1] ?? "unknown";
 }

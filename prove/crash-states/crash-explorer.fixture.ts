@@ -1,4 +1,5 @@
-// Records workloads, rebuilds what a power cut may leave at each acknowledgement and in between, and opens every such state.
+// Records workloads, rebuilds what a power cut may leave at each acknowledgement and in between, and opens
+// every such state.
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SeededRandom } from "#prove/seeded-random.ts";
@@ -17,9 +18,12 @@ import { allWorkloads, PREPARED, type Workload } from "./workloads.ts";
 const [, , folder = "", partText = "", partsText = "", seedText = ""] = process.argv;
 const BATCH = 6;
 const SET_UP_STATES = 40;
-/** By the number of operations; what comes before the last of them, shorter workloads have shown. */
+/**
+ * States per workload, by the number of operations; shorter workloads have shown what comes before the last
+ * one.
+ */
 const STATES = [0, 9, 9, 5.4] as const;
-/** Draws of a state that was not seen before. */
+/** Draws of a state until it is one not seen before. */
 const TRIES = 4;
 
 function say(line: ExplorerLine): void {
@@ -61,19 +65,19 @@ class Explorer {
     this.#template = readImage(this.#live.path);
   }
 
-  /** Has a batch recorded, and meanwhile looks at what was recorded of the one before. */
+  /** Has a batch recorded, and meanwhile checks the batch recorded before. */
   async batch(workloads: readonly Workload[]): Promise<void> {
     const before = await this.#recorded;
     this.#live.forget();
     this.#live.become(this.#template);
     const order = { order: "work", directory: this.#live.path, folders: BATCH, workloads } as const;
     this.#recorded = this.#recording.order(order).then((events) => ({ events, workloads }));
-    // It is waited for below, or with the next batch.
+    // It is awaited below, or with the next batch.
     this.#recorded.catch(() => undefined);
     if (before !== undefined) await this.#explore(before.events, before.workloads);
   }
 
-  /** Looks at the last batch too, unless nobody wants more. */
+  /** Checks the last batch too, unless the run is over. */
   async end(isWanted: boolean): Promise<void> {
     const last = isWanted ? await this.#recorded : undefined;
     if (last !== undefined) await this.#explore(last.events, last.workloads);
@@ -122,7 +126,10 @@ class Explorer {
     });
   }
 
-  /** For each workload the worst state at its last acknowledgement, and random ones of its last operation and of what follows it. */
+  /**
+   * For each workload the worst state at its last acknowledgement, and random ones of its last operation and
+   * of what follows it.
+   */
   #momentsOf(events: readonly TraceEvent[], workloads: readonly Workload[]): Map<number, Mixture[]> {
     const moments = new Map<number, Mixture[]>();
     const add = (after: number, mixture: Mixture): void => {
@@ -139,7 +146,7 @@ class Explorer {
       if (acknowledged >= 0) add(begin + acknowledged, "least");
       const isSetUp = this.#template.files.size === 0;
       const count = isSetUp ? SET_UP_STATES : (STATES[workloads[number]?.length ?? 0] ?? 0);
-      // In a set-up nothing is said on the way.
+      // A set-up prints nothing on the way.
       const first = begin + Math.max(0, isSetUp ? 0 : before);
       for (let left = count - 1 + this.#random.next(); left >= 1; left--) {
         add(this.#random.between(first, end - 1), this.#random.pick(RANDOM_MIXTURES));
@@ -148,7 +155,10 @@ class Explorer {
     return moments;
   }
 
-  /** Just before a flush ends while more waits for one: all is there but one of those that wait, each in its turn. */
+  /**
+   * Before a flush ends while others wait: everything is on disk but one of those that wait, each in its
+   * turn.
+   */
   *#latest(
     event: TraceEvent,
     { root, unflushed }: DiskModel,

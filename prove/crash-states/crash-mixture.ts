@@ -1,4 +1,4 @@
-// Draws what a power cut may leave at one moment: which changes that no flush covers are there, whole, torn or not at all.
+// Draws what a power cut may leave: which unflushed changes are on disk, whole, torn or not at all.
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import {
   applied,
@@ -11,10 +11,10 @@ import {
 
 const SECTOR_BYTES = 512;
 
-/** In which way a state is bad: nothing, everything, or a part of what was not flushed. */
+/** The kind of a state: nothing, everything, or a part of what was not flushed. */
 export type Mixture = "least" | "most" | "prefix" | "reordered" | "torn";
 
-/** Random mixtures, the likeliest first to break something. */
+/** Random kinds, those most likely to break something first. */
 export const RANDOM_MIXTURES: readonly Mixture[] = ["reordered", "torn", "prefix", "most"];
 
 /** A state of the disk: all folders, and the bytes of all files, by their paths below its root. */
@@ -23,7 +23,7 @@ export interface CrashImage {
   readonly files: ReadonlyMap<string, Buffer>;
 }
 
-/** The state in which everything is there but the changes of one file or folder that no flush covers: what if that is the last to arrive? */
+/** Returns the state that lacks only one file's or folder's unflushed changes, as if those came last. */
 export function imageWithout(root: DiskFolder, late: DiskFile | DiskFolder): CrashImage {
   return imageOf(
     root,
@@ -94,7 +94,7 @@ function fileBytes(file: DiskFile, mixture: Mixture, random: SeededRandom): Buff
   return applied(durable, chosen);
 }
 
-/** The sectors of a write, each there or not. */
+/** Splits a write into sectors, each there or not. */
 function tear(change: FileChange | undefined, random: SeededRandom, chance: number): FileChange[] {
   if (change === undefined || "length" in change)
     return change === undefined || random.chance(0.5) ? [] : [change];

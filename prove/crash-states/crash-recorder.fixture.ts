@@ -1,4 +1,5 @@
-// A process whose system calls are recorded: does workloads on the store that it is given, and says what it begins and what was acknowledged.
+// A process whose system calls are recorded: runs workloads on a store, and prints what begins and what is
+// acknowledged.
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { byCrc32, linesOf } from "#prove/store/folder-contents.ts";
@@ -38,7 +39,7 @@ async function serve({ directory, workloads }: RecorderOrder): Promise<void> {
   await storage.close();
 }
 
-/** A store from nothing, with a first folder in it. */
+/** Makes a new store with a first folder. */
 async function setUp({ directory }: RecorderOrder): Promise<void> {
   say({ event: "workload", index: 0 });
   const storage = await openTestStorage(directory);
@@ -55,7 +56,7 @@ async function makeFolder(storage: Storage, name: string): Promise<void> {
   say({ event: "done", folder: name });
 }
 
-/** A store with folders that are ready for workloads. */
+/** Makes a store with folders that are ready for workloads. */
 async function prepareFolders({ directory, folders }: RecorderOrder): Promise<void> {
   const storage = await openTestStorage(directory);
   for (let index = 0; index < folders; index++) await makeFolder(storage, `w${index}`);

@@ -1,4 +1,4 @@
-// What a disk may hold: each file's and folder's state that is surely there, and the changes since that may or may not be.
+// Model of a disk: the durable state of each file and folder, and the changes since that may be lost.
 import { basename, dirname } from "node:path";
 import type { TraceEvent } from "./trace-events.ts";
 
@@ -11,7 +11,7 @@ export type NameChange =
   | { readonly remove: string }
   | { readonly from: string; readonly to: string };
 
-/** A file: bytes that are surely there, and what came since. */
+/** A file: durable bytes, and the changes since. */
 export class DiskFile {
   durable: Buffer;
   readonly pending: FileChange[] = [];
@@ -47,15 +47,15 @@ export class DiskFile {
   }
 }
 
-/** A folder: names that are surely there, and what came since. */
+/** A folder: durable names, and the changes since. */
 export class DiskFolder {
   readonly durable = new Map<string, DiskFile | DiskFolder>();
-  /** What the process itself sees. */
+  /** The names that the process itself sees. */
   readonly present = new Map<string, DiskFile | DiskFolder>();
   readonly pending: NameChange[] = [];
   readonly #flushes = new Map<string, number>();
 
-  /** A name that is there from the beginning. */
+  /** Adds a name that is there from the beginning. */
   addDurable(name: string, node: DiskFile | DiskFolder): void {
     this.durable.set(name, node);
     this.present.set(name, node);
@@ -78,7 +78,7 @@ export class DiskFolder {
   }
 }
 
-/** Does one change to a folder's names. */
+/** Applies one change to a folder's names. */
 export function changeNames(names: Map<string, DiskFile | DiskFolder>, change: NameChange): void {
   if ("add" in change) names.set(change.add, change.node);
   else if ("remove" in change) names.delete(change.remove);
@@ -90,7 +90,7 @@ export function changeNames(names: Map<string, DiskFile | DiskFolder>, change: N
   }
 }
 
-/** A file's bytes after changes. */
+/** Returns a file's bytes after changes. */
 export function applied(bytes: Buffer, changes: readonly FileChange[]): Buffer {
   let length = bytes.length;
   let longest = length;
@@ -117,7 +117,7 @@ export function applied(bytes: Buffer, changes: readonly FileChange[]): Buffer {
 /** The disk below one folder. */
 export class DiskModel {
   readonly root = new DiskFolder();
-  /** What has changes that no flush covers. */
+  /** Files and folders with changes that no flush covers. */
   readonly unflushed = new Set<DiskFile | DiskFolder>();
   readonly #path: string;
 
@@ -169,7 +169,7 @@ export class DiskModel {
 
   #changeNames(path: string, change: NameChange): void {
     const folder = this.#parent(path);
-    // Nobody flushes any more what has gone, or given way.
+    // A removed or replaced file is never flushed any more.
     const gone = "remove" in change ? change.remove : "to" in change ? change.to : undefined;
     const node = gone === undefined ? undefined : folder.present.get(gone);
     if (node !== undefined) this.unflushed.delete(node);

@@ -1,4 +1,4 @@
-// Bugs in the order of writes, flushes and commits, which only a worst case brings to light.
+// Planted bugs in the order of writes, flushes and commits, which only a worst case shows.
 import type { PlantedBug } from "#prove/rig.ts";
 
 /** What the rig must find. */
@@ -19,7 +19,8 @@ export const crashStatesBugs: readonly PlantedBug[] = [
     name: "commit-before-chunk-flush",
     is: "an upload is committed while its chunk is still being flushed",
     rigs: ["crash-states"],
-    // Only a flush that is held back is overtaken for certain: in so many states there are about twenty of uploads.
+    // Only a flush that is held back is certain to be overtaken: this many states have about twenty of
+    // uploads.
     goal: 2_000,
     edits: [
       {

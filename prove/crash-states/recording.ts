@@ -1,4 +1,4 @@
-// The recorded process: given orders, waited for, and its system calls read order by order.
+// Runs the recorded process: orders, their ends, and its system calls order by order.
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync, readSync, statSync, truncateSync } from "node:fs";
@@ -12,7 +12,7 @@ import { STRACE_OPTIONS, type TraceEvent, TraceReader } from "./trace-events.ts"
 const RECORDER = fileURLToPath(new URL("./crash-recorder.fixture.ts", import.meta.url));
 const TAIL_BYTES = 1_048_576;
 const TAIL_WAIT_MS = 2;
-/** strace writes bytes so. */
+/** Bytes in strace's notation. */
 const END_MARK = Buffer.from(JSON.stringify({ event: "end" } satisfies RecorderLine))
   .toString("hex")
   .replaceAll(/../g, String.raw`\x$&`);
@@ -25,11 +25,15 @@ export class Recording {
   #answer: PromiseWithResolvers<void> = Promise.withResolvers();
   #errors = "";
 
-  /** @param trace where strace writes @param root the folder whose changes are read @param cache where compiled sources are kept, so that stores open sooner */
+  /**
+   * @param trace where strace writes
+   * @param root the folder whose changes are read
+   * @param cache where compiled sources are kept, so that stores open sooner
+   */
   constructor(trace: string, root: string, cache: string) {
     this.#trace = trace;
     this.#reader = new TraceReader(root);
-    // What the first order brings is not there before it.
+    // The first order makes this file.
     const strace = [...STRACE_OPTIONS, "-qq", "-A", "-o", trace, process.execPath, RECORDER];
     this.#child = spawn("strace", strace, {
       stdio: ["pipe", "pipe", "pipe"],
@@ -46,7 +50,7 @@ export class Recording {
     );
   }
 
-  /** Has it do something; resolves with everything that it did to the disk meanwhile. */
+  /** Gives an order; resolves with all its changes to the disk. */
   async order(order: RecorderOrder): Promise<TraceEvent[]> {
     this.#answer = Promise.withResolvers();
     this.#child.stdin.write(`${JSON.stringify(order)}\n`);

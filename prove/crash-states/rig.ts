@@ -1,18 +1,26 @@
-// Rebuilds, from recorded system calls, the states in which a power cut may leave the disk, and opens each of them.
+// Rebuilds, from recorded system calls, the states in which a power cut may leave the disk, and opens each of
+// them.
 //
-// How it works: a process does the set-up of a store and all workloads of one and two of 30 mutating operations, and of three of the 23
-// that do not resemble another one, behind strace, which records every call that changes a file or a folder with its bytes. From that a disk is modelled
-// as POSIX promises it and no better: a file's bytes are surely there after a flush of the file, a name after a flush of its folder;
-// until then each write is there, not there, or torn at 512 bytes, each name is old or new, in any order. At each acknowledgement the
-// worst such state is made; before each flush that ends while others wait, all those that lack only what one file or folder waits for
-// ("all but one there"), for every sixth flush is held back so that whoever does not wait for it overtakes it; and random ones in
-// between. Each is opened with the code that starts a node, every stored byte is compared
-// with its checksum and every counter with a recount, and each folder must be as acknowledged last or as the change under way makes it.
-// No two states of a batch have the same bytes and the same expectation; "distinct images" counts those that differ in their bytes. Every
-// state is recovered; of recovered folders of a batch with the same bytes in all files the first is looked through, and what was found in
-// it is compared with each state's own expectation ("looked through").
-// What it cannot see: operations that overlap (the rig that cuts the power has six at a time), a crash of the recovery itself (the same),
-// and what lies below the calls: it believes that a flush that ended well has flushed. States are opened without the writer's thread.
+// A process sets up a store and runs all workloads of one and two of 30 mutating operations, and of three of
+// the 23 that do not resemble another one. It runs behind strace, which records every call that changes a
+// file or a folder, with its bytes. From that a disk is modelled as POSIX promises it and no better. A file's
+// bytes are durable after a flush of the file, a name after a flush of its folder. Until then each write is
+// there, not there, or torn at 512 bytes, and each name is old or new, in any order.
+//
+// At each acknowledgement the worst such state is made. Before each flush that ends while others wait, all
+// states are made that lack only what one file or folder waits for ("all but one there"). Every sixth flush
+// is held back, so that code that does not wait for it overtakes it. Random states are made in between.
+//
+// Each state is opened with the code that starts a node. Every stored byte is compared with its checksum and
+// every counter with a recount. Each folder must be as last acknowledged, or as the change under way makes
+// it.
+//
+// No two states of a batch have the same bytes and the same expectation; "distinct images" counts those that
+// differ in their bytes. Every state is recovered. Of a batch's recovered folders with the same bytes the
+// first one is checked, and its content is compared with each state's own expectation ("looked through").
+//
+// It cannot see operations that overlap, nor a crash of the recovery itself: the rig that cuts the power has
+// both. It believes that a flush that ended well has flushed. States are opened without the writer's thread.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Campaign } from "#prove/campaign.ts";

@@ -1,4 +1,4 @@
-// Opens a crash state with the code that starts a node, without its writer's thread, and says what is not as it must be.
+// Opens a crash state with the code that starts a node, without its writer's thread, and returns the faults.
 import { hash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -17,18 +17,21 @@ import { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
 import type { CrashImage } from "./crash-mixture.ts";
 import { hashOf, isImmutable } from "./state-folder.ts";
 
-/** What is found in a folder that was recovered. */
+/** Content of a recovered folder. */
 export interface Found {
   /** Lines of each folder of the root. */
   readonly folders: ReadonlyMap<string, string>;
   readonly problems: readonly string[];
 }
 
-/** Recovers each state; of recovered folders that are the same to the byte it looks through the first one only. */
+/** Recovers each state; of recovered folders with the same bytes only the first is checked. */
 export class StateChecks {
   readonly #known = new Map<string, Found>();
 
-  /** Recovers the folder, has every byte and counter checked, and tells the lines of each folder in it; throws what a start throws. */
+  /**
+   * Recovers the folder, checks every byte and counter, and returns the lines of each folder in it. Throws
+   * errors of the start.
+   */
   async recovered(directory: string, image: CrashImage): Promise<Found> {
     const data = await openDataDirectory(directory, { clock: systemClock, random: systemRandom });
     data.release();
@@ -40,7 +43,7 @@ export class StateChecks {
     return found;
   }
 
-  /** Forgets what was found, for a batch whose folders are others; returns how many were looked through. */
+  /** Forgets the results, for a batch with other folders; returns the number of folders checked. */
   forget(): number {
     const looked = this.#known.size;
     this.#known.clear();
@@ -48,12 +51,12 @@ export class StateChecks {
   }
 }
 
-/** Everything of which a recovered folder consists: the bytes of its files, and which chunks are left of those that the image had. */
+/** Identifies a recovered folder: the bytes of its files, and which of the image's chunks are left. */
 function recoveredKey(directory: string, { files }: CrashImage): string {
   const parts: string[] = [];
   for (const entry of readdirSync(directory, { withFileTypes: true })) {
     if (!entry.isFile()) parts.push(`${entry.name}/`);
-    // The index of the log says nothing that the log does not.
+    // The WAL's index holds nothing that the WAL does not.
     else if (!entry.name.endsWith("-shm"))
       parts.push(`${entry.name} ${hash("sha1", readFileSync(join(directory, entry.name)))}`);
   }
@@ -67,7 +70,7 @@ function recoveredKey(directory: string, { files }: CrashImage): string {
 
 async function foundIn(directory: string, databasePath: string): Promise<Found> {
   const { differences, notes } = checkStorage(directory, { repair: false, deep: true });
-  // A start sweeps; what it leaves of these is never removed.
+  // The start sweeps; leftovers that it keeps are never removed.
   const leftovers = notes.filter((note) => note.includes("interrupted uploads"));
   const view = new ReadOnlyView(directory, databasePath);
   try {

@@ -1,4 +1,4 @@
-// A folder that becomes one crash state after the other, rewriting only what differs.
+// A folder that becomes one crash state after the other, rewriting only the differences.
 import { createHash, hash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ export function isImmutable(path: string): boolean {
   return path.startsWith(IMMUTABLE);
 }
 
-/** Of bytes that nobody changes any more; computed once. */
+/** Hash of bytes that no longer change; computed once. */
 export function hashOf(bytes: Buffer): string {
   let known = hashes.get(bytes);
   if (known === undefined) {
@@ -24,7 +24,7 @@ export function hashOf(bytes: Buffer): string {
   return known;
 }
 
-/** Tells images apart by everything in them. */
+/** Identifies an image by all its content. */
 export function imageHash({ folders, files }: CrashImage): string {
   const all = createHash("sha1");
   // Nearly always all of them.
@@ -36,7 +36,7 @@ export function imageHash({ folders, files }: CrashImage): string {
 /** See above. */
 export class StateFolder {
   readonly path: string;
-  /** What each file was made as; it may be gone, and what is not immutable may be different. */
+  /** Content of each file when made; it may be gone, and mutable files may differ. */
   readonly #written = new Map<string, string>();
   readonly #folders = new Set<string>();
 
@@ -80,7 +80,7 @@ export class StateFolder {
     }
   }
 
-  /** What a start has made there is forgotten: folders that the next image may lack. */
+  /** Forgets the folders of the last start, which the next image may lack. */
   forget(): void {
     this.#folders.clear();
     this.#written.clear();

@@ -1,4 +1,4 @@
-// Reads what strace recorded of a process: every call that changes a file or a folder, with its bytes, in order.
+// Reads strace's record of a process: every call that changes a file or a folder, with its bytes, in order.
 
 /** One call, or the beginning of a flush; paths are absolute. */
 export type TraceEvent =
@@ -10,7 +10,7 @@ export type TraceEvent =
       readonly data: Buffer;
     }
   | { readonly kind: "truncate"; readonly path: string; readonly length: number }
-  /** What is written from here on is not covered by the flush that ends later. */
+  /** The flush that ends later does not cover later writes. */
   | { readonly kind: "flush begins"; readonly path: string; readonly thread: string }
   | { readonly kind: "flush ended"; readonly path: string; readonly thread: string }
   | { readonly kind: "rename"; readonly path: string; readonly to: string }
@@ -33,8 +33,9 @@ export const STRACE_OPTIONS: readonly string[] = [
   "8000000",
   "-e",
   `trace=${TRACED_CALLS}`,
-  // Of each thread's flushes every sixth is held back before its work: in the record it has begun and not ended while whoever does not
-  // wait for it goes on. (A delay behind the work comes after the record of its end.) Much less, and a slow machine is too slow to go on.
+  // Every sixth flush of each thread is held back before its work: in the record it has begun and not ended
+  // while other threads go on. A delay after the work would come after the record of its end. A much shorter
+  // period makes slow machines too slow.
   "-e",
   "inject=fsync,fdatasync:delay_enter=15000:when=2+6",
 ];
@@ -42,7 +43,7 @@ export const STRACE_OPTIONS: readonly string[] = [
 const NEWLINE = 0x0a;
 const QUOTE = 0x22;
 
-/** Reads a record of a process whose files of interest lie below `root`. Throws at a call that it cannot follow. */
+/** Reads a record of a process whose files lie below `root`. Throws at an unknown call. */
 export class TraceReader {
   readonly #root: string;
   readonly #begun = new Map<string, Buffer>();
@@ -153,7 +154,7 @@ export class TraceReader {
     this.#events.push({ kind: "write", path, offset, data: data.subarray(0, written) });
   }
 
-  /** The index of the log is made anew at every start and never flushed: it is no part of what a crash leaves. */
+  /** The WAL's index is rebuilt at every start and never flushed: it is no part of what a crash leaves. */
   #isOurs(path: string): boolean {
     return (path === this.#root || path.startsWith(`${this.#root}/`)) && !path.endsWith("-shm");
   }
@@ -164,7 +165,7 @@ function isFlush(call: Buffer): boolean {
   return name.startsWith("fsync(") || name.startsWith("fdatasync(");
 }
 
-/** The path that strace wrote behind the first descriptor. */
+/** Returns the path that strace wrote behind the first descriptor. */
 function pathOfDescriptor(call: Buffer): string {
   const open = call.indexOf(0x3c);
   const close = call.indexOf(0x3e, open);

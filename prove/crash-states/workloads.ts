@@ -1,9 +1,9 @@
-// Every mutating operation on a folder that was prepared for them, and all workloads of up to three of them.
+// All workloads of up to three mutating operations on a prepared folder.
 import { SeededRandom } from "#prove/seeded-random.ts";
 import { type FolderContents, NOTHING } from "#prove/store/folder-contents.ts";
 import { type FolderChange, WorkFolder } from "#prove/store/work-folder.ts";
 
-/** A file above what lies in the database, as small as that can be. */
+/** A file just too large for the database. */
 const LARGE_BYTES = 65_600;
 const SMALL_BYTES = 300;
 const LONGEST = 3;
@@ -14,7 +14,7 @@ const SMALL = random.bytes(SMALL_BYTES);
 const LARGE = random.bytes(LARGE_BYTES);
 const OTHER = random.bytes(LARGE_BYTES + 9);
 
-/** Makes an operation of a folder; undefined where what came before it leaves it nothing to do. */
+/** Makes an operation for a folder; undefined where earlier ones leave it nothing to do. */
 export type Operation = (folder: WorkFolder) => FolderChange | undefined;
 
 /** By name; "reopen" stops the store and starts it again. */
@@ -51,7 +51,7 @@ export const OPERATIONS: Readonly<Record<string, Operation | "reopen">> = {
   reopen: "reopen",
 };
 
-/** Those that do nearly what another one does; they are left out of the longest workloads. */
+/** Operations nearly the same as another one; the longest workloads omit them. */
 const ALIKE: ReadonlySet<string> = new Set([
   "create-in",
   "overwrite-by-small",
@@ -76,7 +76,7 @@ export const PREPARED: FolderContents = {
   grants: new Set([`e ${BOB}`]),
 };
 
-/** Brings an empty folder there. */
+/** Brings an empty folder into this state. */
 export async function prepare(folder: WorkFolder): Promise<void> {
   const changes: readonly (() => FolderChange | undefined)[] = [
     () => folder.create("a", SMALL),
@@ -101,8 +101,8 @@ export async function prepare(folder: WorkFolder): Promise<void> {
 export type Workload = readonly string[];
 
 /**
- * All workloads of one, two and three operations in which each operation has something to do, those of three without what is alike; long
- * ones later, else in the seed's order.
+ * All workloads of one, two and three operations in which each has something to do, those of three without
+ * similar ones; long ones later, else in the seed's order.
  */
 export function* allWorkloads(seed: number): Generator<Workload> {
   const order = new SeededRandom(seed).fork("workloads");

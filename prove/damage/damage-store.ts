@@ -1,4 +1,4 @@
-// A store of small and large files whose bytes are known, which can be damaged and put back as it was.
+// A store of small and large files with known bytes, which can be damaged and restored.
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -7,7 +7,7 @@ import type { InodeId } from "#storage/contract/inode.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import { BY_OWNER, OWNER, openTestStorage, upload } from "#storage/local/store.fixture.ts";
 
-/** So many have the same size, so that their bytes can be exchanged. */
+/** This many have the same size, so that their bytes can be exchanged. */
 const EQUAL_SHARE = 3;
 const EQUAL_SMALL_BYTES = 1_000;
 const EQUAL_LARGE_BYTES = 100_000;
@@ -92,24 +92,25 @@ export class DamageStore {
     return join(this.directory, "chunks", chunk.slice(0, 2), chunk);
   }
 
-  /** A chunk's right bytes. */
+  /** Returns a chunk's right bytes. */
   bytesOf(chunk: string): Buffer {
     return this.#chunks.get(chunk) ?? Buffer.alloc(0);
   }
 
-  /** The database as it was. */
+  /** The undamaged database. */
   get database(): Buffer {
     return this.#database;
   }
 
-  /** Puts a database there, without a log. */
+  /** Writes a database file, without a WAL. */
   putDatabase(bytes: Buffer): void {
-    // A new file each time: an opening that a damaged page ended may have left a connection behind, whose locks lie on the old one.
+    // A new file each time: an opening that failed on a damaged page may have left a connection behind, with
+    // locks on the old file.
     for (const suffix of ["", "-wal", "-shm"]) rmSync(this.databasePath + suffix, { force: true });
     writeFileSync(this.databasePath, bytes, { mode: 0o600 });
   }
 
-  /** Everything as it was. */
+  /** Restores everything. */
   restore(): void {
     this.putDatabase(this.#database);
     for (const chunk of this.#changed) {
@@ -120,7 +121,7 @@ export class DamageStore {
     this.#changed.clear();
   }
 
-  /** Files that are marked as damaged. */
+  /** Returns the files that are marked as damaged. */
   marked(): Set<InodeId> {
     const db = new DatabaseSync(this.databasePath, { readOnly: true });
     try {

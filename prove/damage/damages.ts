@@ -1,27 +1,30 @@
-// The ways in which stored bytes go bad, each done to files of a store.
+// The ways in which stored bytes are damaged.
 import { mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import type { DamageStore, StoredFile } from "./damage-store.ts";
 
 const SECTOR_BYTES = 512;
-/** As much of a file's bytes as is found again in the database: it lies in one page. */
+/** Bytes of a file by which it is found in the database: they lie in one page. */
 const NEEDLE_BYTES = 24;
 
 /** What was damaged. */
 export interface Damage {
   readonly kind: string;
   readonly files: readonly StoredFile[];
-  /** Whether the bytes that a reader asks for are all there and right: bytes that are too many, in a file or a checksum of the whole. */
+  /**
+   * True when all bytes that a reader asks for are right: the damage is to surplus bytes, or to a checksum of
+   * the whole.
+   */
   readonly isHarmless: boolean;
 }
 
-/** Does one damage to files that have none yet; undefined when these files cannot be damaged so. */
+/** Damages files that are intact; undefined when these files cannot be damaged so. */
 type Harm = (store: DamageStore, files: readonly StoredFile[], random: SeededRandom) => boolean;
 
 interface Kind {
   readonly of: "small" | "large" | "huge";
-  /** How many files it takes, all of one size. */
+  /** Number of files, all of one size. */
   readonly files: 1 | 2;
   readonly isHarmless?: true;
   readonly harm: Harm;
@@ -49,14 +52,14 @@ function inChunk(change: (bytes: Buffer, random: SeededRandom) => Buffer): Harm 
   };
 }
 
-/** Changes the bytes of a small file where they lie in the database's file, behind SQLite's back. */
+/** Changes the bytes of a small file in the database's file, without SQLite. */
 function inDatabase(change: (bytes: Buffer, random: SeededRandom) => void): Harm {
   return (store, files, random) => {
     const { bytes } = first(files);
     if (bytes.length < NEEDLE_BYTES) return false;
     const database = readFileSync(store.databasePath);
     const at = database.indexOf(bytes.subarray(0, NEEDLE_BYTES));
-    // SQLite leaves old copies behind where it moves a row: which one counts is not known from here.
+    // SQLite leaves old copies where it moves a row: which one counts is unknown here.
     if (at < 0 || database.includes(bytes.subarray(0, NEEDLE_BYTES), at + 1)) return false;
     change(database.subarray(at, at + NEEDLE_BYTES), random);
     writeFileSync(store.databasePath, database);
@@ -64,7 +67,7 @@ function inDatabase(change: (bytes: Buffer, random: SeededRandom) => void): Harm
   };
 }
 
-/** Runs statements of which each takes the files' ids in order. */
+/** Runs statements, each of which takes the files' ids in order. */
 function byStatements(...statements: readonly string[]): Harm {
   return (store, files) => {
     const db = new DatabaseSync(store.databasePath);
@@ -92,7 +95,7 @@ const FIRST_CHUNK =
   "(SELECT chunk_id FROM file_chunk JOIN inode USING (content_id) WHERE inode.id = $1 ORDER BY position LIMIT 1)";
 const LIST = "content_id = (SELECT content_id FROM inode WHERE id = $1)";
 
-/** One bit of it flipped. */
+/** One bit flipped. */
 const OTHER_CRC = "UPDATE inode SET crc32 = (crc32 | 4096) - (crc32 & 4096) WHERE id = $1";
 
 /** Every kind, by name. */

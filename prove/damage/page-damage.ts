@@ -1,4 +1,4 @@
-// Damages single pages of a store's database: what was not noticed at the start, by reads or by the scrub must have changed nothing.
+// Damages single pages of a store's database: unnoticed damage must have changed nothing visible.
 import { GroveError } from "#base/errors.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
@@ -31,13 +31,13 @@ const HARMS: Readonly<Record<string, Harm>> = {
   },
 };
 
-/** What anybody sees of the store, and beside it what only times and versions tell. */
+/** All that users see of the store, and besides it what only times and versions show. */
 export interface Sight {
   readonly lines: string;
   readonly times: string;
 }
 
-/** Damages so many pages, one after the other; those that change nothing are not counted. */
+/** Damages this many pages, one after the other; changes without effect do not count. */
 export async function damagePages(
   campaign: Campaign,
   store: DamageStore,
@@ -88,7 +88,7 @@ async function attack(
   return after.times === before.times ? "changed nothing" : "unnoticed changes of times";
 }
 
-/** Whether anything was refused. */
+/** Returns true when anything was refused. */
 async function readEverything(campaign: Campaign, store: DamageStore, what: string): Promise<boolean> {
   let storage: Storage;
   try {
@@ -120,7 +120,7 @@ async function scrubOutcome(store: DamageStore): Promise<boolean> {
   }
 }
 
-/** Undefined when it cannot be looked at. */
+/** Reads the whole store; undefined when that fails. */
 export async function lookAt(store: DamageStore): Promise<Sight | undefined> {
   let storage: Storage | undefined;
   try {

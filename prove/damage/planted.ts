@@ -1,4 +1,4 @@
-// Bugs by which damaged bytes go unnoticed.
+// Planted bugs by which damaged bytes go unnoticed.
 import type { PlantedBug } from "#prove/rig.ts";
 
 /** What the rig must find. */

@@ -1,4 +1,4 @@
-// Reads a file through the store, and says whether it got the right bytes.
+// Reads a file through the store, and compares the bytes.
 import { GroveError } from "#base/errors.ts";
 import { BLOCK_BYTES } from "#base/limits.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";

@@ -1,14 +1,19 @@
-// Damages stored bytes in every way that we could think of, and looks whether a read or the scrub notices, and whether anybody is served wrong bytes.
+// Damages stored bytes in 29 ways and checks that a read or the scrub notices, and that no reader gets wrong
+// bytes.
 //
-// How it works: a store of small files (in the database), large ones (one chunk) and huge ones (two), a part of them in the trash. In
-// each round two in five of them are damaged, each in one of 29 ways: bits, sectors, lengths, missing and exchanged chunk files, bytes of
-// small files in the database's own file, rows that say something wrong. Then everything is read through the store, from the beginning
-// or from some block on: a damaged file must be refused, an intact one must come out right. With the marks of that taken away, the scrub
-// goes through the same damage and must mark every damaged file and no other. Besides, whole pages of the database are damaged, one at a
-// time (see page-damage.ts): what neither the start, a read nor the scrub notices must have changed nothing that anybody sees.
-// What it cannot see: damage that gives the same CRC-32 (one in four thousand million), and a page damage that changes nothing but a time
-// or a version: rows have no checksum of their own, so a flipped bit there is noticed only where an index, a size or a sum contradicts it;
-// such changes are counted as "unnoticed changes of times".
+// The store has small files (in the database), large ones (one chunk) and huge ones (two), a part of them in
+// the trash. In each round two in five of them are damaged. The damage is to bits, sectors or lengths,
+// missing or exchanged chunk files, bytes of small files in the database's own file, or values of rows. Then
+// everything is read through the store, from the beginning or from some block on. A damaged file must be
+// refused, an intact one must come out right. With the marks of that removed, the scrub goes through the same
+// damage and must mark every damaged file and no other.
+//
+// Whole pages of the database are damaged as well, one at a time (see page-damage.ts).
+//
+// It cannot see damage that gives the same CRC-32 (one in four thousand million), nor a page damage that
+// changes nothing but a time or a version. Rows have no checksum of their own, so a flipped bit there is
+// noticed only where an index, a size or a sum contradicts it. Such changes are counted as "unnoticed changes
+// of times".
 import { readFileSync } from "node:fs";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
@@ -21,7 +26,7 @@ import { readFile } from "./read-file.ts";
 import { scrubbed } from "./scrub-pass.ts";
 
 const SIZE = { small: 200, large: 160, huge: 6 };
-/** Damages for which a smaller store will do. */
+/** Up to this many damages a smaller store suffices. */
 const SHORT_UP_TO = 100;
 const SHORT_SIZE = { small: 80, large: 80, huge: 3 };
 const DAMAGED_SHARE = 0.4;
@@ -51,7 +56,7 @@ async function run(campaign: Campaign): Promise<void> {
   }
 }
 
-/** Every opening of a store starts threads, which would compile their sources anew each time. */
+/** Every opening of a store starts threads, which would compile their sources again each time. */
 function keepCompiled(campaign: Campaign, folder: string): void {
   const name = "NODE_COMPILE_CACHE";
   const before = process.env[name];
@@ -86,7 +91,7 @@ async function round(campaign: Campaign, store: DamageStore): Promise<void> {
   store.restore();
 }
 
-/** Damages files, no file twice. */
+/** Damages files, none of them twice. */
 function harm(store: DamageStore, random: SeededRandom): Damage[] {
   const free = new Map(store.files.map((file) => [file.id, file]));
   const damages: Damage[] = [];

@@ -1,4 +1,4 @@
-// The ways in which one user may take everybody's budgets and turns: each is all that such a user can do at once.
+// The ways in which one user may use up shared budgets and queues, each as far as one user can.
 import { setTimeout as sleep } from "node:timers/promises";
 import { OnConflict, Perm, Sort } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { type Greedy, type GreedyKind, prepared } from "./greedy-place.ts";
@@ -23,7 +23,7 @@ const copy = (greedy: Greedy, path: string, targetPath: string, at = 0): Promise
 const mkdir = (greedy: Greedy, path: string, at = 0): Promise<unknown> =>
   greedy.calls(at).createDirectory({ path }, greedy);
 
-/** A tree as deep as renaming below one another makes it, or as the server lets it be. */
+/** Makes a tree as deep as renames allow, or as the server does. */
 async function deepTree(greedy: Greedy): Promise<void> {
   let bottom = "/d";
   for (let level = 0; level < FIRST_LEVELS; level++, bottom += "/d") await mkdir(greedy, bottom);
@@ -39,7 +39,7 @@ async function deepTree(greedy: Greedy): Promise<void> {
   }
 }
 
-/** Files in a folder, and copies of it within it: twice as many each time. */
+/** Makes files in a folder, and copies it into itself: twice as many each time. */
 async function wideTree(greedy: Greedy, isShort: boolean): Promise<void> {
   await mkdir(greedy, "/t");
   await greedy.all(TREE_FILES, 40, (at) =>
@@ -76,7 +76,7 @@ const wideCopies: GreedyKind = prepared(
   (greedy) => greedy.insist(24, (turn) => copy(greedy, "/t", `/copy${turn}`, turn)),
 );
 
-/** Many small writes to places of one file, each of which has to wait for the one before. */
+/** Makes many small writes to ranges of one file, each of which waits for the one before. */
 const rangedWrites: GreedyKind = prepared(
   13,
   (greedy) => chunkedFile(greedy, "/f"),
@@ -118,7 +118,7 @@ const uploads: GreedyKind = prepared(
   (greedy) => greedy.insist(64, (turn) => greedy.calls(turn).uploadFile(pieces(`/u/${turn % 100}`), greedy)),
 );
 
-/** Downloads of a hole that is a gigabyte large, of each of which a little is read now and then. */
+/** Downloads a sparse file of a gigabyte, of which it reads a little now and then. */
 const slowDownloads: GreedyKind = prepared(
   8,
   async (greedy) => {
@@ -149,7 +149,7 @@ const trashAndRestore: GreedyKind = prepared(
     }),
 );
 
-/** Trees that go for good, one after the other, while the next are made. */
+/** Deletes trees for good, one after the other, while the next are made. */
 const purges: GreedyKind = prepared(
   4,
   (greedy, { isShort }) => wideTree(greedy, isShort),
@@ -185,7 +185,7 @@ const scrapes: GreedyKind = prepared(
     }),
 );
 
-/** Sessions without end: each new one ends the oldest. */
+/** Signs in again and again: each new session ends the oldest. */
 const signIns: GreedyKind = prepared(
   4,
   () => Promise.resolve(),

@@ -1,21 +1,21 @@
-// What a greedy user works with: connections of their own, a session, and loops that go on until their time is up, whatever they are refused.
+// What a greedy user works with: connections, a session, and loops that go on through refusals.
 
 import type { StrokeTime, Struck } from "#prove/attacks/orders.ts";
 import { type Client, createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
-/** Where they are. */
+/** The server's address, and the form of the run. */
 export interface GreedyPlace extends StrokeTime {
   readonly address: string;
   readonly metricsUrl: string;
-  /** Whether it is the form of seconds. */
+  /** True in the short form. */
   readonly isShort: boolean;
 }
 
 /** The calls of one connection. */
 export type Calls = Client<typeof FileServer>;
 
-/** Somebody who takes all that they can get. */
+/** A user who takes all that the server gives. */
 export class Greedy {
   readonly connections: readonly Calls[];
   readonly metadata: { readonly authorization: string };
@@ -57,7 +57,7 @@ export class Greedy {
     return this.connections[at % this.connections.length] as Calls;
   }
 
-  /** Makes all of these, so many at once; whoever prepares must get them. */
+  /** Makes this many calls, some of them at once, for the set-up; throws when one is refused. */
   async all(count: number, atOnce: number, make: (at: number) => Promise<unknown>): Promise<void> {
     let next = 0;
     const lane = async (): Promise<void> => {
@@ -67,8 +67,8 @@ export class Greedy {
   }
 
   /**
-   * Does it again and again, so many at once, until the time is up, which begins to count when the first of each were answered; a refusal
-   * is counted like an answer.
+   * Repeats a call, some of them at once, until the time is up. The time counts from when the first of each
+   * were answered; refusals count as answers.
    */
   async insist(atOnce: number, once: (turn: number) => Promise<unknown>): Promise<Struck> {
     let turn = 0;
@@ -76,7 +76,7 @@ export class Greedy {
     this.#place.countFrom(firsts.promise);
     const lane = async (): Promise<void> => {
       while (!this.#place.isOver()) {
-        // A refusal that costs nothing must not become a flood of the rig's own.
+        // A pause, so that cheap refusals do not become a flood of the rig's own.
         await once(turn++).catch(() => new Promise((resolve) => setTimeout(resolve, 2)));
         if (++this.#strokes >= atOnce) firsts.resolve();
       }
@@ -94,7 +94,7 @@ export class Greedy {
 /** A way of being greedy. */
 export type GreedyKind = (place: GreedyPlace) => Promise<Struck>;
 
-/** Prepares, which the stroke's time does not count; then strikes. */
+/** Sets up, which the stroke's time does not count; then strikes. */
 export const prepared =
   (
     connections: number,

@@ -1,4 +1,4 @@
-// The greedy user as a process of their own.
+// Entry file of the greedy user's process.
 import { takeOrders } from "#prove/attacks/orders.ts";
 import { GREEDY_KINDS } from "./greedy-kinds.ts";
 

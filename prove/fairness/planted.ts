@@ -1,4 +1,4 @@
-// Bugs that let one user take what all share.
+// Planted bugs that let one user take what all share.
 import type { PlantedBug } from "#prove/rig.ts";
 
 /** What the rig must find. */

@@ -1,12 +1,17 @@
-// One user who takes all that they can get of one budget or queue, and another who asks for little: what of it the other notices (F26).
-// Each kind of greed has strokes of its own, by a user who signs in for it, from a process of low priority; what has to stand first does
-// not count. Beside it another user asks for attributes, makes folders, writes small files and ranges of a large one all the time: no call
-// of theirs may be refused, and each kind of call is compared with calm moments of the same run. A whole run prints the table.
-// It cannot see what several greedy users do together, nor queues that only a slow disk fills: data lies in memory where there is room.
+// One user who takes all that the server gives of one budget or queue, and another with modest calls (F26).
 //
-//   npm run prove -- fairness --short --no-planted     some kinds, drawn anew, in seconds
+// Each kind of greed has strokes of its own, by a user who signs in for it, from a process of low priority;
+// its set-up does not count. Beside it another user reads attributes, makes folders, and writes small files
+// and ranges of a large one all the time. None of those calls may be refused, and each kind of call is
+// compared with the calm phases of the same run. A whole run prints the table.
+//
+// It cannot see what several greedy users do together, nor queues that only a slow disk fills: data lies in
+// memory where there is room.
+//
+//   npm run prove -- fairness --short --no-planted             some kinds, drawn at random, in seconds
 //   npm run prove -- fairness --short --goal 12 --no-planted   each kind once, in seconds
-//   npm run prove -- fairness --no-planted             each kind three times for five seconds, with 50,000 entries in a listing
+//   npm run prove -- fairness --no-planted                     each kind three times for five seconds,
+//                                                              with 50,000 entries in a listing
 //   GROVE_PROVE_NARROW="sorted listings" npm run prove -- fairness --no-planted   only these
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -26,7 +31,7 @@ import type { GreedyPlace } from "./greedy-place.ts";
 const KINDS = narrowedTo(Object.keys(GREEDY_KINDS), (kind) => kind);
 /** As many as ten seconds are enough for. */
 const SHORT_KINDS = 3;
-/** What ends too slowly for those ten seconds. */
+/** A kind that ends too slowly for those ten seconds. */
 const LONG_KIND = "downloads read slowly";
 const MEMORY_NEEDED_BYTES = 4 * 2 ** 30;
 const STROKE_MS = 5_000;
@@ -37,9 +42,9 @@ const CALM_CALLS = 150;
 const SHORT_CALM_CALLS = 10;
 const CALM_CALLS_BETWEEN = 10;
 const SLOWER_MAX = 5;
-/** Below this the machine's own unrest decides. */
+/** Below this the machine's own load decides. */
 const FLOOR_MS = 40;
-/** In strokes of less than a second only what hardly moves at all is told. */
+/** Floor for strokes of less than a second, which see few calls. */
 const SHORT_FLOOR_MS = 1_500;
 const CALL_LIMIT_MS = 30_000;
 const RANGED_BYTES = 300_000;
@@ -96,7 +101,7 @@ export const fairness: Rig = {
   },
 };
 
-/** What the other user does all the time. */
+/** The modest user's calls, all the time. */
 async function modestTasks(campaign: Campaign, address: string): Promise<HonestTask[]> {
   const channel = new GrpcChannel({ addresses: [address] });
   campaign.atEnd(() => channel.close());

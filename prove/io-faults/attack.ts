@@ -1,4 +1,4 @@
-// One fault in one process, and whether anything that was told is lost, or a flush was tried again.
+// Makes one fault in one process, and checks that nothing acknowledged is lost and no flush is tried again.
 import { rm } from "node:fs/promises";
 import { runSubject, type SubjectRun } from "#prove/calls/subject.ts";
 import type { FollowedCall } from "#prove/calls/traced-process.ts";
@@ -6,17 +6,17 @@ import { type Allowed, problemsOf } from "#prove/calls/verify-store.ts";
 import { checkStorage } from "#storage/check/check-storage.ts";
 import { type FaultPoint, isFlush, wordsOf } from "./faults.ts";
 
-/** Refusals after which nobody can know whether the change was made: the next start tells. */
+/** Refusals that leave open whether the change was made: the next start shows. */
 const UNKNOWN: ReadonlySet<string> = new Set(["STORAGE_FAILED"]);
-/** Files whose flush carries acknowledgements. */
+/** Files whose flush acknowledgements depend on. */
 const STORED = /^(?:chunks\/|inodes\.db)/;
 
-/** What a fault came to. */
+/** Result of a fault. */
 export interface FaultOutcome {
-  /** False when the call did not come this time. */
+  /** False when the call did not occur this time. */
   readonly isMade: boolean;
   readonly isRefused: boolean;
-  /** A file was told to be damaged, because its bytes could not be read. */
+  /** A file was reported as damaged, because its bytes could not be read. */
   readonly isCondemned: boolean;
   readonly problems: readonly string[];
 }
@@ -51,16 +51,16 @@ export async function attackFault(point: FaultPoint, compileCache: string): Prom
   };
 }
 
-/** A read of stored bytes, with what it takes to get there. */
+/** True for a read of stored bytes, with the calls that lead to it. */
 const isRead = ({ name, path }: FollowedCall): boolean =>
   path.startsWith("chunks/") && (name.startsWith("pread") || name.startsWith("read") || name === "openat");
 
 function allowedAfter({ scene, mode }: FaultPoint, run: SubjectRun): Allowed[] {
-  // Opened after a crash, everything that had been told before is there, whatever became of the opening.
+  // A store opened after a crash has everything acknowledged before, even if the opening failed.
   return mode === "open" ? scene.allowed(scene.reference.lines) : scene.allowed(run.lines, UNKNOWN);
 }
 
-/** A process that meets a fault goes on, or says why not. */
+/** A process that meets a fault goes on, or gives the reason. */
 function wrongEnd(run: SubjectRun): string[] {
   if (run.isStuck) return ["the process did not end"];
   if (run.end !== 0 || run.lines.at(-1)?.event !== "end")
@@ -68,13 +68,16 @@ function wrongEnd(run: SubjectRun): string[] {
   return [];
 }
 
-/** A flush that failed is final: it is told, nothing is acknowledged any more, and nobody flushes that file again. */
+/**
+ * A failed flush is final: it is reported, nothing is acknowledged after it, and the file is not flushed
+ * again.
+ */
 function wrongFlushes(run: SubjectRun, hit: readonly FollowedCall[]): string[] {
   const failed = hit.find((call) => call.injected !== undefined && isFlush(call) && STORED.test(call.path));
   if (failed === undefined) return [];
   const problems: string[] = [];
   const again = run.calls.filter((call) => call.n > failed.n && call.path === failed.path && isFlush(call));
-  // Those that were under way on another thread when it failed did not know.
+  // Flushes already under way on other threads did not know of the failure.
   const late = again.filter((call) => call.n > (failed.end ?? failed.n));
   if (late.length > 0) problems.push(`${failed.path} was flushed again after its flush had failed`);
   const opened = run.lines.findIndex(({ event }) => event === "open");

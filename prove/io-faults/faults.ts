@@ -1,4 +1,4 @@
-// Which faults there are for which calls, and what a store may do about each.
+// The faults of each call, and the outcomes that a store may have.
 import { constants } from "node:os";
 import type { Scene } from "#prove/calls/scene.ts";
 import { type Fault, type FollowedCall, kindOf } from "#prove/calls/traced-process.ts";
@@ -6,7 +6,10 @@ import type { SeededRandom } from "#prove/seeded-random.ts";
 
 const { EIO, ENOSPC, EROFS, EDQUOT } = constants.errno;
 const DELAY_MS = 3_000;
-/** Of a delay that lasts for ever so many are made: then everybody who waits has waited for several, and the run still ends. */
+/**
+ * Number of delayed calls of a delay that lasts for ever: then every waiting call has waited for several, and
+ * the run still ends.
+ */
 const DELAYED_CALLS_MAX = 6;
 
 /** The kinds of faults by their names. */
@@ -22,7 +25,7 @@ const KINDS: Readonly<Record<string, Fault & { readonly times?: number }>> = {
 /** One fault at one call of a scene. */
 export interface FaultPoint {
   readonly scene: Scene;
-  /** Whether the process is attacked while it opens the store, or while it works. */
+  /** When the process is attacked: while it opens the store, or while it works. */
   readonly mode: "open" | "operate";
   readonly call: FollowedCall;
   readonly kind: string;
@@ -36,7 +39,7 @@ export function wordsOf({ scene, mode, call, kind, forever }: FaultPoint): strin
   return `${kind} ${forever ? "for ever from" : "once at"} call ${call.n}, ${call.name} ${kindOf(call)}, ${mode === "open" ? "when opened after" : "in"} ${names}`;
 }
 
-/** Whether a call puts something on stable storage. */
+/** True when a call puts something on stable storage. */
 export const isFlush = ({ name }: FollowedCall): boolean => name === "fsync" || name === "fdatasync";
 
 /** Every fault of every call. */
@@ -56,7 +59,10 @@ export function faultPoints(
   return points;
 }
 
-/** The points in a random order in which every kind of call meets every kind of fault before any does so again. */
+/**
+ * Returns the points in a random order in which every kind of call meets every kind of fault before any does
+ * so again.
+ */
 export function ordered(random: SeededRandom, points: readonly FaultPoint[]): FaultPoint[] {
   const drawn = points.map((point) => ({ point, at: random.next(), round: 0 })).sort((a, b) => a.at - b.at);
   const met = new Map<string, number>();

@@ -1,7 +1,7 @@
-// Bugs in what becomes of errors, which failing calls must bring to light.
+// Planted bugs in the handling of errors, which failing calls must show.
 import type { PlantedBug } from "#prove/rig.ts";
 
-/** Each takes a failure for something else than it is. */
+/** Each mistakes a failure for something else. */
 export const ioFaultBugs: readonly PlantedBug[] = [
   {
     name: "flush-error-swallowed",

@@ -1,14 +1,19 @@
-// Gives each storage call of changes and of recoveries each kind of fault, once or for ever, and looks for what was lost without a word (F6).
+// Gives each storage call of changes and of recoveries each kind of fault, once or for ever, and looks for
+// silent losses (F6).
 //
-// How it works: a process opens a store, is followed by a tracer, and makes changes of several kinds one after the other. One of its calls
-// on files of the store fails with EIO, ENOSPC, EROFS or EDQUOT, does only half of what it was asked, or takes three seconds; either that
-// call alone or every later call of the same name too. Other processes are attacked while they open what a crash has left. Then the store
-// is opened without any fault: every change that was acknowledged must be there byte for byte, every one that was refused must not be,
-// the deep check must find nothing, and no leftovers lie about. After a flush that failed nothing may be acknowledged, it must have been
-// said, and no flush of that file may be tried again. Where a read of a chunk failed, its file may be condemned, aloud, and the repair must
-// find that all its bytes are right. Every kind of call meets every kind of fault before any does so a second time.
-// What it cannot see: what a disk does behind a call that has succeeded; faults in the files of audit log, leases and certificates;
-// more than six delays in one process.
+// A process opens a store, is traced, and makes changes of several kinds one after the other. One of its
+// calls on files of the store fails with EIO, ENOSPC, EROFS or EDQUOT, does only half of its work, or takes
+// three seconds. Either that call alone fails, or every later call of the same name too. Other processes are
+// attacked while they open a store after a crash.
+//
+// Then the store is opened without any fault. Every acknowledged change must be there byte for byte, every
+// refused one must not be, and the deep check must find neither faults nor leftovers. After a failed flush
+// nothing may be acknowledged, the failure must be reported, and the file may not be flushed again. Where a
+// read of a chunk failed, its file may be condemned with a report, and the repair must find that all its
+// bytes are right. Every kind of call meets every kind of fault before any does so a second time.
+//
+// It cannot see what a disk does after a call that succeeded, faults in the files of audit log, leases and
+// certificates, and more than six delays in one process.
 import { join } from "node:path";
 import { OPERATIONS, type Operation } from "#prove/calls/operations.ts";
 import { Scene } from "#prove/calls/scene.ts";

@@ -1,4 +1,4 @@
-// One FileServer, its users and their lanes: worked on, killed, started again and held against what was acknowledged.
+// One FileServer with its users and their lanes: put to work, killed, restarted and compared.
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FileServerProcess, freeFileServerAddress, startFileServer } from "#prove/file-server.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
@@ -16,25 +16,25 @@ const ACKNOWLEDGEMENTS_MAX = 40;
 const STUCK_MS = 20_000;
 const START_KILL_WITHIN_MS = 600;
 const CALL_MS = 20_000;
-/** What a call says whose server is gone. */
+/** Errors of a call whose server is gone. */
 const GONE = /UNAVAILABLE|CANCELLED|UNKNOWN|INTERNAL|connection|reset|closed|ECONN/i;
 
 /** A note of the check that is no leftover. */
 const UNFINISHED = /unfinished uploads that their senders may go on with/;
 
-/** What a round found wrong, and what it was. */
+/** Faults found in a round, in words. */
 export type Problems = string[];
 
-/** What an arena is made of. */
+/** Parts of an arena. */
 export interface ArenaDeps {
-  /** A folder that is to be made. */
+  /** A folder to be made. */
   readonly data: string;
   readonly random: SeededRandom;
-  /** Of its servers. */
+  /** Environment of its servers. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A data directory that servers come and go on. */
+/** A data directory with one server after the other. */
 export class Arena {
   readonly lanes: readonly Lane[];
   readonly #data: string;
@@ -70,7 +70,7 @@ export class Arena {
     );
   }
 
-  /** An arena in which nothing runs yet. */
+  /** Makes an arena without a server. */
   static async make(deps: ArenaDeps): Promise<Arena> {
     return new Arena(deps, await freeFileServerAddress());
   }
@@ -80,7 +80,7 @@ export class Arena {
     return this.lanes.reduce((sum, lane) => sum + lane.acknowledged, this.acknowledgedQuotas);
   }
 
-  /** Starts the server, signs everybody in, and compares everything that is listed and whatever changed. */
+  /** Starts the server, signs all users in, and compares all listings and all changed content. */
   async begin(): Promise<Problems> {
     const flags = ["--register-per-minute", "100000", "--streams-per-user", "64", "--log-level", "error"];
     this.#server = startFileServer({ data: this.#data, address: this.#address, flags, env: this.#env });
@@ -105,7 +105,7 @@ export class Arena {
     return [...found, ...counted].filter((problem) => problem !== undefined);
   }
 
-  /** Has everybody work for a while, then kills the server in the middle of it. */
+  /** Lets all lanes work for a while, then kills the server in the middle of it. */
   async workAndKill(): Promise<Problems> {
     const server = this.#server;
     if (server === undefined) throw new Error("nothing runs");
@@ -119,7 +119,7 @@ export class Arena {
     const all = Promise.all([...ends, quotas]);
     const stuck = sleep(STUCK_MS, undefined, { ref: false }).then(() => "stuck");
     const how = await Promise.race([enough.promise, all.then(() => "ended"), stuck]);
-    // Not always right behind an acknowledgement.
+    // Not always right after an acknowledgement.
     await sleep(this.#random.below(8));
     this.#isKilling = true;
     server.child.kill("SIGKILL");
@@ -142,7 +142,7 @@ export class Arena {
     await server.ended;
   }
 
-  /** What the check of the data directory finds while no server runs. */
+  /** Returns the findings of the check of the data directory, while no server runs. */
   check(deep: boolean): Problems {
     return [...checkStorage(this.#data, { repair: false, deep }).differences];
   }
@@ -163,7 +163,7 @@ export class Arena {
     return [...problems, ...report.differences, ...notes];
   }
 
-  /** Ends whatever runs. */
+  /** Ends the server, if one runs. */
   async drop(): Promise<void> {
     for (const channel of this.#channels) channel.close();
     this.#server?.child.kill("SIGKILL");
@@ -176,7 +176,7 @@ export class Arena {
     return user;
   }
 
-  /** The administrator sets one quota after the other, so large that no upload is refused. */
+  /** Sets one quota after the other as the administrator, so large that no upload is refused. */
   async #changeQuotas(onAcknowledged: () => void): Promise<LaneEnd> {
     const { client, metadata } = this.#user(ADMIN);
     for (;;) {
@@ -196,7 +196,7 @@ export class Arena {
     }
   }
 
-  /** The user's counters and quota against what the lanes know. */
+  /** Compares the user's counters and quota with those of the lanes. */
   async #compareCounters(user: string): Promise<string | undefined> {
     const { client, metadata } = this.#user(user);
     const { liveBytes, trashBytes, stagingBytes, usedBytes, quotaBytes } = await client.getQuota(

@@ -1,12 +1,12 @@
-// Contents of files that a rig writes and knows again: bytes that no other content shares, made at the cost of a copy.
+// Makes contents of files that a rig can recognise: unique bytes, made at the cost of a copy.
 import { crc32 } from "#os/crc32.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
 
 const POOL_BYTES = 8 * 2 ** 20;
-/** Every so many bytes carry a number of their own, so that no two pieces of any two contents are alike. */
+/** A number of its own stands at this interval, so that no two pieces of any contents are alike. */
 const MARK_EVERY_BYTES = 4_096;
 
-/** What a file holds. */
+/** Content of a file. */
 export interface Content {
   readonly bytes: Buffer;
   readonly crc32: number;
@@ -27,12 +27,12 @@ export class ContentMaker {
     this.#pool = pool;
   }
 
-  /** Another one with the same pool, which is what takes the time. */
+  /** Another maker with the same pool, which is the slow part. */
   fork(label: string): ContentMaker {
     return new ContentMaker(this.#random.fork(label), this.#pool);
   }
 
-  /** So many bytes, at most those of the pool. */
+  /** Makes this many bytes, at most those of the pool. */
   make(length: number): Content {
     const bytes = Buffer.from(this.#pool.subarray(0, length));
     for (let at = 0; at + 4 <= length; at += MARK_EVERY_BYTES)

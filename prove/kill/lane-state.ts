@@ -1,7 +1,7 @@
-// What one lane's folder holds, as values that never change: the tree, its trash, its shares, the upload under way.
+// The content of one lane's folder as immutable values: tree, trash, shares, and the upload under way.
 import type { Content } from "./content.ts";
 
-/** Something below a path: a file's content, or a folder. */
+/** An entry below a path: a file's content, or a folder. */
 export type Entry = Content | "folder";
 
 /** Entries by their paths below the lane's folder, without a leading slash. */
@@ -12,7 +12,7 @@ export interface TrashedItem {
   readonly trashId: string;
   readonly path: string;
   readonly entry: Entry;
-  /** What is below it, by paths below the item. */
+  /** Its entries, by paths below the item. */
   readonly below: Tree;
 }
 
@@ -23,7 +23,7 @@ export interface BegunUpload {
   readonly content: Content;
 }
 
-/** Everything that is known of a lane's folder. */
+/** All that is known of a lane's folder. */
 export interface LaneState {
   readonly tree: Tree;
   readonly trash: readonly TrashedItem[];
@@ -32,16 +32,16 @@ export interface LaneState {
   readonly upload: BegunUpload | undefined;
 }
 
-/** A folder in which nothing is. */
+/** An empty folder. */
 export const EMPTY_LANE: LaneState = { tree: new Map(), trash: [], shares: new Map(), upload: undefined };
 
-/** Whether a path is another or lies below it. */
+/** True when a path is another or lies below it. */
 export const isWithin = (path: string, top: string): boolean => path === top || path.startsWith(`${top}/`);
 
 /** The path, moved from below one place to below another. */
 const moved = (path: string, from: string, to: string): string => to + path.slice(from.length);
 
-/** The state with one more entry, or another in its place. */
+/** The state with one more entry, or with another in its place. */
 export function withEntry(state: LaneState, path: string, entry: Entry): LaneState {
   return { ...state, tree: new Map(state.tree).set(path, entry) };
 }
@@ -66,7 +66,7 @@ export function withTree(state: LaneState, top: string, subtree: Tree): LaneStat
   return { ...state, tree };
 }
 
-/** The state after a rename over whatever was at the target; shares move along, those of what was there end. */
+/** The state after a rename that replaces the target; shares move along, those of the replaced entry end. */
 export function renamed(state: LaneState, from: string, to: string): LaneState {
   const rest = without(without(state, from), to);
   const shares = new Map(rest.shares);
@@ -100,7 +100,7 @@ export function trashLine(path: string, size: number, inodes: number): string {
   return `trash of ${path}: ${size} bytes, ${inodes} inodes`;
 }
 
-/** The state as sorted lines, comparable with what a server answers. */
+/** The state as sorted lines, comparable with a server's answers. */
 export function linesOf(state: LaneState): string[] {
   const lines: string[] = [];
   for (const [path, entry] of state.tree) {

@@ -7,14 +7,14 @@ import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { type Content, type ContentMaker, contentOf } from "./content.ts";
 import { below, isWithin, type LaneState, renamed, withEntry, without, withTree } from "./lane-state.ts";
 
-/** A change: the state after it, and the call; what the call answers may complete that state. */
+/** A change: the state after it, and the call; the call's answer may complete that state. */
 export interface Step {
   readonly kind: string;
   readonly after: LaneState;
   readonly run: () => Promise<((after: LaneState) => LaneState) | void>;
 }
 
-/** What steps are made of. */
+/** Parts of steps. */
 export interface StepDeps {
   readonly client: Client<typeof FileServer>;
   readonly metadata: Readonly<Record<string, string>>;
@@ -59,13 +59,13 @@ function pick(deps: StepDeps, from: readonly string[]): string | undefined {
   return from.length === 0 ? undefined : deps.random.pick(from);
 }
 
-/** A path that nothing has, at the top or in a folder that is there. */
+/** Returns an unused path, at the top or in an existing folder. */
 function freshPath(deps: StepDeps, state: LaneState): string {
   const folder = deps.random.chance(0.4) ? pick(deps, paths(state, "folder")) : undefined;
   return folder === undefined ? deps.nextName() : `${folder}/${deps.nextName()}`;
 }
 
-/** Mostly small, at times in chunk files, now and then in several. */
+/** Mostly small, at times in one chunk file, now and then in several. */
 function someContent({ random, contents }: StepDeps): Content {
   const kind = random.below(40);
   if (kind < 28) return contents.make(random.below(20_000));
@@ -203,7 +203,7 @@ function remove(deps: StepDeps, state: LaneState): Step | undefined {
   return { kind: "delete", after, run: async () => void (await deps.client.deleteFile(request, deps)) };
 }
 
-/** Ends a share of this path, or makes one where none above it stands in the way. */
+/** Ends a share of this path, or makes one where no share above it stands in the way. */
 function share(deps: StepDeps, state: LaneState): Step | undefined {
   const path = pick(deps, [...state.tree.keys()]);
   if (path === undefined) return undefined;
@@ -222,7 +222,7 @@ function share(deps: StepDeps, state: LaneState): Step | undefined {
     : { kind: "share", after, run: async () => void (await deps.client.share(request, deps)) };
 }
 
-/** Begins an upload that outlives its streams; or goes on with the one begun, from where the server says that it stands. */
+/** Begins an upload that outlives its streams, or continues the one begun from the server's offset. */
 function resumable(deps: StepDeps, state: LaneState): Step | undefined {
   const { upload: begun } = state;
   if (begun === undefined) {

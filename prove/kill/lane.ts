@@ -1,4 +1,5 @@
-// One client's folder: changed by one call after the other until the server dies, and then held against what was acknowledged.
+// One client's folder: changed by one call after the other until the server dies, then compared with the
+// acknowledgements.
 
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import type { Client } from "#wire/grpc/client.ts";
@@ -8,13 +9,13 @@ import type { Content, ContentMaker } from "./content.ts";
 import { bytesOf, difference, EMPTY_LANE, entryLine, isWithin, linesOf, trashLine } from "./lane-state.ts";
 import { nextStep, type Step } from "./lane-steps.ts";
 
-/** A user who is signed in to the server that runs now. */
+/** A user with a session on the current server. */
 export interface SignedIn {
   readonly client: Client<typeof FileServer>;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** What became of a lane's last call before its server was gone. */
+/** A lane's last call before its server was gone, and its error. */
 export interface LaneEnd {
   readonly kind: string;
   readonly error: unknown;
@@ -85,7 +86,7 @@ export class Lane {
     }
   }
 
-  /** Compares with what the server has now, and goes on from there. Answers what is wrong, in words. */
+  /** Compares with the server's state, and goes on from there. Returns the difference in words. */
   async settle(user: SignedIn): Promise<string | undefined> {
     const found = await this.#look(user);
     if (found === undefined) return this.#isMade ? `${this.folder} is gone` : undefined;
@@ -100,7 +101,7 @@ export class Lane {
     return (await this.#adoptTrash(user)) ?? (await this.#settleUpload(user)) ?? this.#readChanged(user);
   }
 
-  /** Reads every byte again, those of the trash too, which is restored for it. */
+  /** Reads every byte again; items of the trash are restored for it. */
   async readAll(user: SignedIn): Promise<string | undefined> {
     for (const item of this.#state.trash) {
       const targetPath = `${this.folder}/back${this.#names++}`;
@@ -125,7 +126,10 @@ export class Lane {
     return { kind: "mkdir", after: this.#state, run };
   }
 
-  /** The folder as sorted lines; undefined when it is not there. Each folder's size must be the sum of what it holds. */
+  /**
+   * The folder as sorted lines; undefined when it is missing. Each folder's size must be the sum of its
+   * entries.
+   */
   async #look(user: SignedIn): Promise<string[] | undefined> {
     const top = this.folder.slice(1);
     const { entries } = await user.client.listDir({ path: "/" }, user);
@@ -194,7 +198,7 @@ export class Lane {
     }
   }
 
-  /** Reads what is new since it was last read, and one file more. */
+  /** Reads all content that is new since the last read, and one file more. */
   async #readChanged(user: SignedIn): Promise<string | undefined> {
     const files = [...this.#state.tree].flatMap(([path, entry]) =>
       entry === "folder" ? [] : [{ path, content: entry }],

@@ -1,7 +1,7 @@
-// Bugs that killing a FileServer under load must bring to light.
+// Planted bugs that killing a FileServer under load must show.
 import type { PlantedBug } from "#prove/rig.ts";
 
-/** They lie in what a start does and in what a restart forgets. */
+/** They lie in the start of a server and in what a restart forgets. */
 export const killBugs: readonly PlantedBug[] = [
   {
     name: "start-sweeps-named-chunks",

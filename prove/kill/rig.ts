@@ -1,12 +1,17 @@
-// Kills a FileServer under mixed load from several clients, again and again, and holds it to a manifest of what it acknowledged (F1).
+// Kills a FileServer under mixed load from several clients, again and again, and compares it with a manifest
+// of its acknowledgements (F1).
 //
-// How it works: four data directories, each with a real `grove fileserver` of its own; nine lanes of three users and an administrator
-// send real gRPC: uploads small, large and resumable, overwrites, ranged writes, truncations, renames, copies, trash, restores, purges,
-// deletes, shares, quotas. At a random moment the process gets SIGKILL. The next one must show each lane's folder as it was last
-// acknowledged, or with the one call that was under way: names, sizes, checksums, shares, trash, uploads that were begun, counters and
-// quotas exactly; what has changed is read back and compared byte by byte. Some starts are killed as well; now and then the check
-// recounts the directory of a dead server. At the end everything is read again, also out of the trash, and checked deeply.
-// What it cannot see: a missing flush (the kernel keeps what a dead process wrote), and orders of calls that no kill happened to fall into.
+// Four data directories have a real `grove fileserver` each. Nine lanes of three users and an administrator
+// send real gRPC: uploads small, large and resumable, overwrites, ranged writes, truncations, renames,
+// copies, trash, restores, purges, deletes, shares, quotas. At a random moment the process gets SIGKILL. The
+// next one must show each lane's folder as it was last acknowledged, or with the one call that was under way.
+// Names, sizes, checksums, shares, trash, unfinished uploads, counters and quotas must be exact; changed
+// content is read back and compared byte by byte. Some starts are killed as well, and now and then the check
+// recounts the directory of a dead server. At the end everything is read again, the trash included, and
+// checked deeply.
+//
+// It cannot see a missing flush (the kernel keeps what a dead process wrote), nor orders of calls that no
+// kill fell into.
 import { join } from "node:path";
 import type { Campaign } from "#prove/campaign.ts";
 import { withCompiled } from "#prove/file-server.ts";
@@ -46,7 +51,7 @@ async function attack(campaign: Campaign, index: number, env: ArenaDeps["env"]):
       campaign.violation(`arena ${index}, after ${campaign.done} kills: ${problem}`);
     return problems.length === 0;
   };
-  // What is wrong once stays wrong: the arena ends there.
+  // A fault once found stays: the arena ends there.
   while (campaign.shouldGoOn()) {
     if (!tell(await arena.begin())) return;
     const before = arena.acknowledged;

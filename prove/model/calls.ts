@@ -1,4 +1,4 @@
-// Makes the calls of the model rig over gRPC, and puts the answers into the form in which they compare.
+// Makes the calls of the model rig over gRPC, and puts the answers into a form that can be compared.
 
 import { crc32 } from "#os/crc32.ts";
 import { reasonOf, type SignedIn } from "#prove/served-node.ts";
@@ -15,7 +15,7 @@ const CONFLICTS: Readonly<Record<Conflict, OnConflict>> = {
 };
 const CHUNK_BYTES = 1_000_000;
 
-/** Whose calls they are. */
+/** The users of a root. */
 export interface Callers {
   readonly users: Readonly<Record<By, SignedIn>>;
   readonly setQuota: (username: string, bytes: bigint) => Promise<void>;
@@ -231,7 +231,7 @@ export class RootCalls {
     };
   }
 
-  /** The user's part in this, so that the same case reads the same on another root. */
+  /** The user's role, so that the same case reads the same on another root. */
   #who(email: string): string {
     const entries = Object.entries(this.#callers.users);
     return entries.find(([, user]) => user.email === email)?.[0] ?? email;

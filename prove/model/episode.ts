@@ -1,4 +1,5 @@
-// One life of a root: calls one after the other, or a few at once, each compared with the model; and the same again for a shorter case.
+// One life of a root: calls one after the other, or a few at once, each compared with the model; and the
+// search for a shorter case.
 
 import type { RootCalls } from "./calls.ts";
 import { expected } from "./expectations.ts";
@@ -9,16 +10,16 @@ import type { Outcome } from "./outcome.ts";
 /** Calls that are made at the same time; mostly one. */
 export type Step = readonly Operation[];
 
-/** With more states than this a root is left as it is: to follow some of them only could miss the true one. */
+/** With more states than this a root is given up: following only some of them could miss the true one. */
 const STATES_MAX = 100;
 
-/** A root that is compared with models: several, while it is not known in which order calls at the same time took place. */
+/** A root that is compared with models: with several while the order of concurrent calls is unknown. */
 export class Episode {
   readonly #calls: RootCalls;
   readonly #pool: Buffer;
   readonly #onCalls: (calls: number) => void;
   #models: FileModel[] = [new FileModel()];
-  /** True when nobody can tell any more in which state the root is. */
+  /** True when the root's state can no longer be known. */
   isLost = false;
 
   constructor(calls: RootCalls, pool: Buffer, onCalls: (calls: number) => void) {
@@ -32,7 +33,7 @@ export class Episode {
     return this.#models[0] ?? new FileModel();
   }
 
-  /** Makes the calls of a step; what differs from every model, or undefined. */
+  /** Makes the calls of a step; returns what differs from every model, or undefined. */
   async take(step: Step): Promise<string | undefined> {
     const [only] = step;
     if (step.length === 1 && only !== undefined && this.#models.length === 1) return this.#one(only);
@@ -48,7 +49,7 @@ export class Episode {
     return undefined;
   }
 
-  /** Everything that is there, and every byte of it. */
+  /** Compares everything that exists, with every byte. */
   async compareAll(): Promise<string | undefined> {
     const { model } = this;
     const looks: Operation[] = [
@@ -74,7 +75,7 @@ export class Episode {
     const wanted = text(expected(model, operation, this.#pool, answer));
     if (wanted !== text(answer))
       return `${text(operation)}\n  answered ${text(answer)}\n  instead of ${wanted}`;
-    // What was kept of a replaced file has an id that only a look tells.
+    // The kept content of a replaced file has an id that only a listing shows.
     if (model.trash.some(({ id }) => id === undefined)) return this.#one({ by: "owner", op: "showTrash" });
     return undefined;
   }
@@ -88,7 +89,9 @@ export class Episode {
     return this.#calls.make(operation, []);
   }
 
-  /** Every order in which the calls would have been answered as they were; the states in which that ends. */
+  /**
+   * Returns every order in which the calls would have had these answers, with the states in which it ends.
+   */
   #orders(model: FileModel, step: Step, answers: readonly Outcome[], states: Map<string, FileModel>): void {
     if (step.length === 0) {
       states.set(model.fingerprint(), model);
@@ -118,7 +121,7 @@ function placesOf(model: FileModel): { path: string; isFolder: boolean }[] {
 const text = (value: unknown): string => JSON.stringify(value);
 
 /**
- * Leaves out of a case what it does not need to fail, half of it first, then less: what is left fails too. `fails` repeats a case on a
+ * Shortens a failing case, by halves first, then by less; the result fails too. `fails` repeats a case on a
  * fresh root; after `tries` of them the shortest so far is taken.
  */
 export async function shrink(

@@ -1,4 +1,4 @@
-// What every call must come to by the specification, and what it does to the model: one function for each.
+// The specified answer and effect of every call on the model: one function for each.
 import { crc32 } from "node:zlib";
 import {
   type By,
@@ -21,7 +21,10 @@ import { existing, file, folder, Places, Refused, type Slot } from "./places.ts"
 
 const READ_MAX_BYTES = 4_000_000;
 
-/** Applies a call to the model and says what it must answer; `seen` is what it did answer, for the words that only the server can know. */
+/**
+ * Applies a call to the model and returns the answer that it must have; `seen` is the actual answer, for
+ * values that only the server can know.
+ */
 export function expected(model: FileModel, operation: Operation, pool: Buffer, seen: Outcome): Outcome {
   try {
     return new Expectation(model, operation.by, pool, seen).of(operation);
@@ -129,7 +132,7 @@ class Expectation extends Places {
   #truncate(path: string, size: number): Outcome {
     const node = file(existing(this.reach(path, "write")));
     const isCut = size < node.bytes.length;
-    // What a sharee cuts is kept in the trash as it was.
+    // Content that a sharee cuts is kept in the trash as it was.
     if (!isCut) this.need(this.model.whyNoRoom(size - node.bytes.length, false));
     else if (this.by !== "owner") this.need(this.model.whyNoRoom(size, false));
     if (isCut) this.keepContent(node);
@@ -172,7 +175,7 @@ class Expectation extends Places {
     return this.model.walk(`/${names.slice(0, -1).join("/")}`);
   }
 
-  /** The highest shared folder below what the caller was last taken out of. */
+  /** Returns the highest shared folder below the caller's last exclusion. */
   #sharedFolder({ chain }: Walk): Node | undefined {
     const out = chain.findLastIndex(({ exclusions }) => exclusions.has(this.by));
     return chain.slice(out + 1).find(({ grants }) => grants.has(this.by));
@@ -335,7 +338,7 @@ class Expectation extends Places {
   }
 }
 
-/** Ends what a user may reach at a node and below it; how many inodes that were. */
+/** Ends a user's access to a node and below it; returns the number of inodes. */
 function takeGrants(node: Node, user: By): number {
   const all = nodesFrom(node);
   const isHere = node.grants.delete(user);

@@ -1,6 +1,6 @@
-// One root in plain memory: names, bytes, trash, shares and quota, as the specification and the decisions tell them.
+// Model of one root in memory: names, bytes, trash, shares and quota, by the specification and the decisions.
 
-/** Who calls: the root's owner, or one of two users with whom some of it may be shared. */
+/** The caller: the root's owner, or one of two users with whom parts of it may be shared. */
 export type By = "owner" | "sharee0" | "sharee1";
 
 /** A file or folder. */
@@ -12,29 +12,29 @@ export interface Node {
   bytes: Buffer;
   readonly createdBy: By;
   readonly grants: Set<By>;
-  /** Users who are taken out of what a folder above is shared with. */
+  /** Users excluded from the share of a folder above. */
   readonly exclusions: Set<By>;
   /** Undefined when the server chose it. */
   mtimeMs: number | undefined;
-  /** What the server calls it, once that is known. */
+  /** The server's id, once it is known. */
   id: string | undefined;
-  /** The server's word for its present version, once that is known. */
+  /** The server's etag of the current version, once it is known. */
   etag: string | undefined;
-  /** Words for earlier versions, which must not come again. */
+  /** Etags of earlier versions, which must not come again. */
   readonly formerEtags: Set<string>;
 }
 
-/** What lies in the trash. */
+/** An item of the trash. */
 export interface TrashedNode {
   readonly node: Node;
   readonly path: string;
   readonly by: By;
   readonly formerShares: readonly { readonly path: string; readonly user: By }[];
-  /** Once the server has told it. */
+  /** Once the server has shown it. */
   id: string | undefined;
 }
 
-/** Where a path leads. */
+/** The nodes on the way to a path. */
 export interface Walk {
   /** From the root's directory to the deepest node that exists. */
   readonly chain: readonly [Node, ...Node[]];
@@ -73,21 +73,21 @@ export class FileModel {
     return { chain, last, names, missing: [] };
   }
 
-  /** The refusal of somebody whom the nearest word on the way to the path does not let in. */
+  /** Returns the refusal for a user to whom the nearest share or exclusion on the way denies access. */
   whyNot({ chain }: Walk, by: By, right: "read" | "write" | "delete"): string | undefined {
     if (by === "owner") return undefined;
     if (right === "delete") return "NOT_OWNER";
     return letsIn(chain, by) ? undefined : "NOT_SHARED";
   }
 
-  /** Whether so many bytes fit; something new also needs a root below its quota. */
+  /** Returns the refusal when this many bytes do not fit; a new entry also needs a root below its quota. */
   whyNoRoom(addsBytes: number, creates: boolean): string | undefined {
     const used = this.usedBytes();
     if (creates && used >= this.quotaBytes) return "QUOTA_EXCEEDED";
     return used > this.quotaBytes || addsBytes > this.quotaBytes - used ? "QUOTA_EXCEEDED" : undefined;
   }
 
-  /** A copy that shares nothing but bytes, which nobody changes in place. */
+  /** Returns a copy that shares only bytes, which never change in place. */
   clone(): FileModel {
     const copy = new FileModel();
     copy.root = cloneNode(this.root, undefined);
@@ -96,7 +96,10 @@ export class FileModel {
     return copy;
   }
 
-  /** All of it in one line, to tell states apart; also by what is known of a version, which each order of calls leaves differently. */
+  /**
+   * Returns all of it in one line, to tell states apart; also by what is known of versions, which each order
+   * of calls leaves differently.
+   */
   fingerprint(): string {
     const line = (node: Node): string => {
       const known = `${node.name}:${node.id}:${node.etag}:${node.mtimeMs}:${[...node.formerEtags].toSorted().join()}`;
@@ -110,7 +113,7 @@ export class FileModel {
   }
 }
 
-/** A node that hangs nowhere yet. */
+/** Makes a node without a parent. */
 export function makeNode(made: {
   name: string;
   createdBy: By;
@@ -133,7 +136,7 @@ export function makeNode(made: {
   };
 }
 
-/** Hangs a node into a folder under a name. */
+/** Puts a node into a folder under a name. */
 export function hang(parent: Node, name: string, node: Node): void {
   node.name = name;
   node.parent = parent;
@@ -149,14 +152,14 @@ export function unhang(node: Node): void {
   node.parent = undefined;
 }
 
-/** Its version is another one from here on. */
+/** Gives it a new version. */
 export function changed(node: Node): void {
   if (node.etag !== undefined) node.formerEtags.add(node.etag);
   node.etag = undefined;
   node.mtimeMs = undefined;
 }
 
-/** The same without a new time of change: a move. */
+/** Gives it a new version without a new change time, as a move does. */
 export function moved(node: Node): void {
   const { mtimeMs } = node;
   changed(node);
@@ -183,19 +186,19 @@ export function sizeOf(node: Node): number {
   return sum;
 }
 
-/** True when the deepest node of a chain from the root down that says anything of a user lets that user in. */
+/** True when the deepest node of a chain that has a share or exclusion of the user grants access. */
 export function letsIn(chain: readonly Node[], by: By): boolean {
   return (
     chain.findLast(({ grants, exclusions }) => grants.has(by) || exclusions.has(by))?.grants.has(by) ?? false
   );
 }
 
-/** A node and those above it, the root first. */
+/** Returns a node and those above it, the root first. */
 export function chainOf(node: Node): Node[] {
   return node.parent === undefined ? [node] : [...chainOf(node.parent), node];
 }
 
-/** Users with whom a node is shared, there or above. */
+/** Returns users with whom a node is shared, there or above. */
 export function sharedWith(node: Node): By[] {
   const chain = chainOf(node);
   return (["sharee0", "sharee1"] as const).filter((user) => letsIn(chain, user));

@@ -1,8 +1,8 @@
-// Operations on a root as plain data, so that they can be repeated on a fresh one: paths and numbers, never ids.
+// Operations on a root as plain data with paths, never ids, so that a fresh root can repeat them.
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import { type By, type FileModel, pathOf } from "./file-model.ts";
 
-/** What to do when a target is there. */
+/** The action when a target exists. */
 export type Conflict = "fail" | "rename" | "replace";
 /** Bytes cut from the rig's pool. */
 export interface Cut {
@@ -45,7 +45,7 @@ export type Operation = { readonly by: By } & (
   | { readonly op: "setQuota"; readonly bytes: number }
 );
 
-/** Bytes of the pool that contents are cut from: one chunk and a little. */
+/** Bytes of the pool that contents are cut from: one chunk and a little more. */
 export const POOL_BYTES = 4_100_000;
 const NAMES = ["a", "b", "c.txt", "d", "é.tar.gz", "f"];
 const INLINE_MAX_BYTES = 65_536;
@@ -54,7 +54,7 @@ const CHUNK_BYTES = 4_000_000;
 const NODES_MAX = 28;
 const DEPTH_MAX = 4;
 
-/** Calls that change nothing, those of one step, and those of content, by how often they come. */
+/** Calls that change nothing, those of one step, and those of content, weighted by frequency. */
 const READS = [
   "getAttr",
   "getAttr",
@@ -83,7 +83,7 @@ const CHANGES = [
   ["setQuota", 1],
 ] as const;
 const CHANGE_KINDS = CHANGES.flatMap(([kind, weight]) => Array.from({ length: weight }, () => kind));
-/** What several clients of one root do at once. A copy of a tree is no single step. */
+/** Concurrent calls of several clients of one root. A copy of a tree is no single step. */
 const TOGETHER = [
   "createDirectory",
   "createFile",
@@ -98,7 +98,7 @@ const TOGETHER = [
   "read",
 ] as const;
 
-/** Draws operations that mostly hit what is there. */
+/** Draws operations that mostly name existing entries. */
 export class Draws {
   readonly #random: SeededRandom;
 
@@ -106,7 +106,7 @@ export class Draws {
     this.#random = random;
   }
 
-  /** One call for a root that nobody else uses now. */
+  /** Draws one call for a root without other callers. */
   next(model: FileModel): Operation {
     const random = this.#random;
     if (model.nodes().length > NODES_MAX && random.chance(0.5))
@@ -117,7 +117,7 @@ export class Draws {
     return this.#make(kind, by, model);
   }
 
-  /** A few calls that are made at the same time, all by the owner. */
+  /** Draws a few concurrent calls, all by the owner. */
   together(model: FileModel, count: number): Operation[] {
     return Array.from({ length: count }, () => this.#make(this.#random.pick(TOGETHER), "owner", model));
   }
@@ -193,7 +193,7 @@ export class Draws {
     return this.#random.pick(["fail", "rename", "replace", "replace"]);
   }
 
-  /** Around what is used, so that refusals come; often enough plenty. */
+  /** Near the bytes used, so that refusals come; often enough far above. */
   #quota(model: FileModel): number {
     if (this.#random.chance(0.5)) return 2 ** 34;
     return Math.max(1, model.usedBytes() + this.#random.between(-2_000, 20_000));
@@ -240,7 +240,7 @@ export class Draws {
     return this.#random.chance(0.1) ? this.#present(model) : pathOf(this.#random.pick(directories));
   }
 
-  /** A name in some directory, there or not; now and then below a file or in a folder that is missing. */
+  /** A name in some directory, existing or not; now and then below a file or in a missing folder. */
   #place(model: FileModel): string {
     const name = this.#random.pick(NAMES);
     const parent = this.#random.chance(0.93) ? this.#directory(model) : `${this.#present(model)}/zz`;

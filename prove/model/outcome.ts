@@ -1,4 +1,4 @@
-// What a call came to, in a form in which the model's word and the server's compare as text.
+// Results of calls, in a form in which the model's and the server's compare as text.
 import { crc32 } from "node:zlib";
 import type { By } from "./file-model.ts";
 import { type Node, pathOf, sharedWith, sizeOf } from "./file-model.ts";
@@ -33,7 +33,7 @@ export interface ItemFacts {
   readonly formerShares: string;
 }
 
-/** A refusal's reason, or what the call answered. */
+/** A refusal's reason, or the call's answer. */
 export type Outcome =
   | { readonly refused: string }
   | { readonly attr: Facts }
@@ -51,8 +51,8 @@ export function crcOf(bytes: Buffer): number {
 }
 
 /**
- * What the model says of a node. Words that only the server can know are taken over the first time that they are seen, and must then stay
- * as they are for as long as the node is unchanged; a changed one must have a word that it never had.
+ * The model's facts about a node. Values that only the server can know are adopted when first seen. They must
+ * stay while the node is unchanged; a changed one must have a value that it never had.
  */
 export function factsOf(node: Node, by: By, seen: Facts | undefined): Facts {
   if (node.id === undefined && seen !== undefined) node.id = seen.id;

@@ -1,4 +1,4 @@
-// What all expectations of the model share: who may reach a place, what is there, and how it is made free.
+// Parts that all expectations of the model share: access to a place, its content, and how it is made free.
 
 import type { By } from "./file-model.ts";
 import {
@@ -25,14 +25,14 @@ export class Refused extends Error {
   }
 }
 
-/** Where an entry goes, and what is there now. */
+/** The place of an entry, and what occupies it now. */
 export interface Slot {
   readonly parent: Node;
   readonly name: string;
   readonly present: Node | undefined;
 }
 
-/** One call's view of the model; `seen` is what the server has answered. */
+/** One call's view of the model; `seen` is the server's answer. */
 export class Places {
   protected readonly model: FileModel;
   protected readonly by: By;
@@ -57,7 +57,7 @@ export class Places {
     return item;
   }
 
-  /** What somebody other than the owner replaces stays the owner's, unless it was empty (D13). */
+  /** Content that another user than the owner replaces stays the owner's, unless it was empty (D13). */
   protected keepContent(node: Node): void {
     if (this.by === "owner" || node.bytes.length === 0) return;
     const { name, bytes, mtimeMs, createdBy } = node;
@@ -94,7 +94,7 @@ export class Places {
     return { parent: last, name, present: undefined };
   }
 
-  /** Makes a place free, and says under which name. */
+  /** Frees a place, and returns the name to use. */
   protected makeRoom({ parent, name, present }: Slot, node: Node, onConflict: Conflict): string {
     if (present === undefined) return name;
     if (onConflict === "fail") throw new Refused("PATH_EXISTS");
@@ -107,7 +107,7 @@ export class Places {
     return name;
   }
 
-  /** Any number that is free will do. */
+  /** Accepts any free number. */
   protected freeName(parent: Node, name: string): string {
     const dot = name.lastIndexOf(".");
     const [stem, extension] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ""];

@@ -1,4 +1,4 @@
-// Bugs of files, folders, trash and shares, as somebody in a hurry would write them.
+// Planted bugs of files, folders, trash and shares.
 import type { PlantedBug } from "#prove/rig.ts";
 
 const CONTENT = "src/storage/writer/content-commands.ts";

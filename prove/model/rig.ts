@@ -1,14 +1,17 @@
-// Random calls of many clients against a model of the whole FileServer in plain memory, over gRPC, on a server of its own (F8).
+// Compares random calls of many clients with a model of the FileServer in memory, over gRPC, on a server of
+// its own (F8).
 //
-// Lanes work at the same time. In most of them one root's owner and two users with whom parts of it are shared make calls one after the other:
-// create, upload, write, truncate, rename, copy, trash, restore, purge, delete, share, unshare, quotas around what is used, listings page by
-// page, reads, downloads; every field of every answer is compared with the model's, ids, versions and times included as far as they must stay
-// or change. In the others several clients call at once on one root, and some order of their calls must explain all answers. After 300
-// steps everything is compared, down to each byte, and a fresh root is begun. A difference is repeated on fresh roots with fewer and fewer
-// calls; what is reported is the shortest case that still fails.
+// Lanes work at the same time. In most of them one root's owner and two sharees make calls one after the
+// other. They create, upload, write, truncate, rename, copy, trash, restore, purge, delete, share, unshare,
+// set quotas near the bytes used, list page by page, read and download. Every field of every answer is
+// compared with the model's, ids, versions and times included as far as they must stay or change. In the
+// other lanes several clients call at once on one root, and some order of their calls must explain all
+// answers. After 300 steps everything is compared, down to each byte, and a fresh root is begun. A difference
+// is repeated on fresh roots with fewer and fewer calls; the report has the shortest case that still fails.
 //
-// It cannot see: what a crash or a power cut leaves (the data lies in memory), contents beyond 4.1 MB, names that are hostile (another
-// rig's), copies and restores that meet other calls on the same root, and what no answer tells.
+// It cannot see what a crash or a power cut leaves (the data lies in memory), contents beyond 4.1 MB, and
+// hostile names (another rig's). Nor can it see copies and restores beside other calls on the same root, and
+// what no answer shows.
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
 import { type ServedNode, type SignedIn, serveNode } from "#prove/served-node.ts";
@@ -22,7 +25,7 @@ const STEPS_PER_EPISODE = 300;
 /** Calls at once on one root: all their orders are tried. */
 const TOGETHER_MAX = 4;
 const SHRINK_TRIES = 150;
-/** A case of calls at the same time is given this many chances to fail again. */
+/** Repeats that give a case of concurrent calls the chance to fail again. */
 const REPEATS_TOGETHER = 4;
 const SHAREE_CONNECTIONS = 4;
 
@@ -94,7 +97,7 @@ class Lab {
     });
   }
 
-  /** Makes a root for a life, and removes what is in it afterwards. */
+  /** Makes a root for an episode, and empties it afterwards. */
   async #onFreshRoot(live: (episode: Episode) => Promise<string | undefined>): Promise<string | undefined> {
     const owner = await this.#node.signIn(`owner${this.#roots++}@example.com`);
     const [sharee0, sharee1] = this.#sharees;

@@ -1,4 +1,4 @@
-// A line for calls tells how a server of node:http2 ended each of them.
+// Tests that a call line reports how a server of node:http2 ended each call.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";

@@ -1,4 +1,5 @@
-// A connection for gRPC calls that costs little: frames by hand, those of one turn of the event loop in one write, and of the answers only how they end.
+// A cheap connection for gRPC calls: frames by hand, one write per turn of the event loop, and of the answers
+// only their ends.
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { FrameFlag, FrameType, rawFrame } from "#testing/raw-http2.ts";
@@ -15,19 +16,19 @@ const WINDOW_STEP_BYTES = 2 ** 24;
 const SETTING_TABLE_BYTES = 1;
 const SETTING_WINDOW_BYTES = 4;
 const SWEEP_MS = 1_000;
-/** The server's own bound of a frame, and one more for its head. */
+/** The server's own bound of a frame, and one more for its header. */
 const PENDING_MAX_BYTES = 2 ** 24;
 const CANCEL = 8;
 const NOTHING = Buffer.alloc(0);
 const FLAG_PADDED = 8;
 const FLAG_PRIORITY = 32;
 
-/** What became of a call. */
+/** Result of a call. */
 export interface Outcome {
   readonly httpStatus: number;
   /** -1 when the stream ended without one. */
   readonly code: number;
-  /** What it says for people; all that came with it is kept for that. */
+  /** The status message; all headers of the answer are kept for it. */
   readonly message: () => string;
 }
 
@@ -37,7 +38,7 @@ interface Waiting {
   readonly resolve: (outcome: Outcome) => void;
 }
 
-/** One connection; calls end with an outcome, whatever happens to it. */
+/** One connection; calls end with an outcome in all cases. */
 export class CallLine {
   readonly #socket: Socket;
   readonly #answerWithinMs: number;
@@ -67,7 +68,7 @@ export class CallLine {
     this.#widen(WINDOW_MAX_BYTES - WINDOW_FIRST_BYTES);
   }
 
-  /** Connects to host:port; what is not answered in time counts as not answered. */
+  /** Connects to host:port; a call without an answer in time counts as unanswered. */
   static async connect(address: string, answerWithinMs: number): Promise<CallLine> {
     const [host = "", port = ""] = address.split(":");
     const socket = connect({ host, port: Number(port), noDelay: true });
@@ -75,12 +76,12 @@ export class CallLine {
     return new CallLine(socket, answerWithinMs);
   }
 
-  /** True once no further call may be made on it. */
+  /** True once no further call can be made on it. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Makes a call: its header block, and what its messages are, each piece a frame of its own. */
+  /** Makes a call from its header block and its messages; each piece becomes a frame. */
   async call(headers: Buffer, pieces: readonly Buffer[]): Promise<Outcome> {
     const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
     while (this.#window < bytes && !this.#isOver) await this.#wider.promise;
@@ -100,7 +101,7 @@ export class CallLine {
     this.#end("the rig closed the connection");
   }
 
-  /** What is written in one turn leaves together. */
+  /** All frames of one turn leave together. */
   #write(bytes: Buffer): void {
     if (this.#out.push(bytes) > 1) return;
     setImmediate(() => {
@@ -205,7 +206,7 @@ export class CallLine {
   }
 }
 
-/** Headers and pieces; the last frame ends the request. */
+/** Returns header and data frames; the last frame ends the request. */
 function callFrames(id: number, headers: Buffer, pieces: readonly Buffer[], bytes: number): Buffer {
   let count = 1;
   for (const { length } of pieces) count += Math.max(1, Math.ceil(length / FRAME_MAX_BYTES));

@@ -1,4 +1,4 @@
-// Mutated requests to the console: JSON, paths, queries, tokens, and HTTP itself.
+// Sends mutated requests to the console: JSON, paths, queries, tokens, and HTTP itself.
 import { Agent, request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,7 +6,7 @@ import type { SeededRandom } from "#prove/seeded-random.ts";
 import { ANSWER_WITHIN_MS } from "./grpc-door.ts";
 import { mutatedCharacters, mutatedJson, nastyHeader, nastyText } from "./nasty-values.ts";
 
-/** A node that cannot be reached, or a console that is not yet asked: answers about others, and no faults. */
+/** Answers about an unreachable node or a console without polls: no faults of the console. */
 const NO_FAULTS: readonly string[] = [
   "NODE_OFFLINE",
   "NODE_ERROR",
@@ -14,15 +14,18 @@ const NO_FAULTS: readonly string[] = [
   "NODE_UNREACHABLE",
   "STARTING",
 ];
-/** Wrong passwords come from the usual address, and after a hundred of them the console looks at none from there for an hour. */
+/**
+ * Source of sign-ins: after a hundred wrong passwords the console locks an address for an hour, which must
+ * not be the usual one.
+ */
 const SIGN_IN_FROM = "127.0.0.2";
-/** They would end the session of the rig. */
+/** Requests that would end the rig's own session. */
 const SPARED = /^\/api\/auth\/logout/;
 
 const SIGN_IN_TRIES = 60;
 const SIGN_IN_AGAIN_MS = 500;
 
-/** What is done at a time. */
+/** Kinds of mutations. */
 export type HttpMutation = "json" | "path" | "query" | "credential" | "http";
 
 interface Operation {
@@ -32,7 +35,7 @@ interface Operation {
   readonly hasBody: boolean;
 }
 
-/** What the door needs to know. */
+/** Settings of a console door. */
 export interface ConsoleDoorDeps {
   readonly address: string;
   readonly password: string;
@@ -40,7 +43,7 @@ export interface ConsoleDoorDeps {
   readonly onSent: (mutation: HttpMutation, status: number) => void;
 }
 
-/** Bodies that are right. */
+/** Valid bodies by route. */
 const BODIES: readonly (readonly [RegExp, string])[] = [
   [/login$/, '{"password":"a password of the rigs"}'],
   [/quota$/, '{"quota_bytes":1000000}'],
@@ -54,7 +57,7 @@ const BODIES: readonly (readonly [RegExp, string])[] = [
   [/run$/, '{"preset":"p","node_ids":["n1"],"kind":"restart"}'],
 ];
 
-/** The console's door. */
+/** Attacks the console. */
 export class ConsoleDoor {
   readonly #deps: ConsoleDoorDeps;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
@@ -141,14 +144,14 @@ export class ConsoleDoor {
         this.#token = /svc_admin_token=([0-9a-f]{64})/.exec(cookie)?.[1] ?? "";
         return;
       }
-      // Mutated sign-ins may have taken every turn at comparing passwords.
+      // Mutated sign-ins may have used up the turns for comparing passwords.
       if (![0, 429, 503].includes(status) || tries === SIGN_IN_TRIES)
         throw new Error(`the rig cannot sign in: ${status}`);
       await sleep(SIGN_IN_AGAIN_MS);
     }
   }
 
-  /** Status 0 when nothing came in time, or the connection broke. */
+  /** Status 0 when no answer came in time, or the connection broke. */
   #ask(
     method: string,
     path: string,
@@ -190,7 +193,7 @@ export class ConsoleDoor {
     return promise;
   }
 
-  /** HTTP that is none: the connection must be answered or closed, soon, and never with a 500. */
+  /** Sends malformed HTTP: the connection must be answered or closed soon, and never with a 500. */
   async #attackHttp(operation: Operation, random: SeededRandom): Promise<void> {
     const text = wrongHttp(operation, this.#token, random);
     const [host = "", port = ""] = this.#deps.address.split(":");

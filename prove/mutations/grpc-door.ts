@@ -1,4 +1,4 @@
-// Mutated gRPC calls on one connection, many at a time, and what is wrong with an answer.
+// Sends mutated gRPC calls on one connection, many at a time, and judges the answers.
 import { gzipSync } from "node:zlib";
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import { hpack } from "#testing/raw-http2.ts";
@@ -8,12 +8,12 @@ import { nastyHeader } from "./nasty-values.ts";
 import type { RecordedCall } from "./recorded-calls.ts";
 import { mutatedMessage, withNastyText } from "./wire-mutations.ts";
 
-/** How long any answer may take. */
+/** Most time for any answer. */
 export const ANSWER_WITHIN_MS = 30_000;
 /** The one malformed message for which gRPC itself asks for INTERNAL. */
 const LAID_DOWN = "compressed message without grpc-encoding";
 
-/** What was done to a call. */
+/** Kinds of mutations. */
 export type Mutation = "protobuf" | "name" | "token" | "frames" | "headers";
 
 /** A call as it is sent. */
@@ -24,11 +24,11 @@ interface WrongCall {
   readonly pieces: readonly Buffer[];
 }
 
-/** What a door needs to know. */
+/** Settings of a gRPC door. */
 export interface GrpcDoorDeps {
   readonly address: string;
   readonly calls: readonly RecordedCall[];
-  /** What makes `authorization`, asked again when it has become worthless. */
+  /** Makes the `authorization` header, and a new one when the last has become invalid. */
   readonly signIn: () => Promise<string>;
   readonly onViolation: (text: string) => void;
   readonly onSent: (mutation: Mutation, code: number) => void;
@@ -47,7 +47,7 @@ const packedMessages = new WeakMap<Uint8Array, Buffer>();
 export class GrpcDoor {
   readonly #deps: GrpcDoorDeps;
   #line: Promise<CallLine>;
-  /** What all calls of a method, and all with an authorization, have in common. */
+  /** Header blocks that all calls of a method, and all with an authorization, share. */
   readonly #blocks = new Map<string, Buffer>();
   #authorization = "";
   #signingIn: Promise<void> | undefined;
@@ -76,7 +76,7 @@ export class GrpcDoor {
 
   #connect(): Promise<CallLine> {
     const line = CallLine.connect(this.#deps.address, ANSWER_WITHIN_MS);
-    // Whoever calls hears of it.
+    // The caller handles the error.
     line.catch(() => undefined);
     return line;
   }
@@ -114,7 +114,7 @@ export class GrpcDoor {
     let opened = this.#line;
     const before = await opened.catch(() => undefined);
     if (before === undefined || before.isOver) {
-      // The first of those that see it opens the next one.
+      // The first call that sees the end opens the next line.
       if (this.#line === opened) this.#line = this.#connect();
       opened = this.#line;
     }
@@ -167,7 +167,7 @@ function head(flag: number, length: number): Buffer {
   return bytes;
 }
 
-/** Of a recorded message; to pack costs more than a whole call. */
+/** Packs a recorded message, once: packing costs more than a whole call. */
 function packedOf(message: Uint8Array): Buffer {
   let packed = packedMessages.get(message);
   if (packed === undefined) {
@@ -177,7 +177,7 @@ function packedOf(message: Uint8Array): Buffer {
   return packed;
 }
 
-/** Frames that lie, are cut, packed, unpacked, too many or too few. */
+/** Returns frames that are cut, packed, unpacked, too many, too few or wrongly labelled. */
 function wrongFrames(
   messages: readonly Uint8Array[],
   headers: Record<string, string>,

@@ -1,11 +1,11 @@
-// Somebody who does nothing wrong beside those who do, and must be served as if they were not there.
+// A client without faults beside the attacks, which must be served as if there were none.
 import { type Client, createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
 const WITHIN_MS = 20_000;
 const FILE_BYTES = 64;
 
-/** One user, with a connection that is kept. */
+/** One user with a kept connection. */
 export class HonestClient {
   readonly #channel: GrpcChannel;
   readonly #client: Client<typeof FileServer>;
@@ -20,7 +20,7 @@ export class HonestClient {
     this.#consoleUrl = console === undefined ? undefined : `http://${console}/health`;
   }
 
-  /** Writes a file, reads it back and deletes it; undefined when all went well, else what did not. */
+  /** Writes a file, reads it back and deletes it; returns undefined, or the step that failed. */
   async isServed(): Promise<string | undefined> {
     const path = `/honest-${this.#count++}`;
     const data = Buffer.alloc(FILE_BYTES, this.#count % 256);

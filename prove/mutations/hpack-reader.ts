@@ -1,11 +1,13 @@
-// Reads the header blocks of a server that was asked for a dynamic table of no size, and of them only what tells how a call ended.
+// Reads HPACK header blocks without a dynamic table, and of them only the headers that show how a call ended.
 
-/** What a block says of it. */
+/** The end of a call, as far as header blocks have shown it. */
 export interface ReplyHead {
   httpStatus: number;
-  /** -1 while nothing has said it. */
+  /** -1 while no header has given it. */
   code: number;
-  /** Unpacks it as it is on the wire, percent signs and all, which few need to know; undefined while there is none. */
+  /**
+   * Unpacks the text as sent, with percent signs, since few callers need it; undefined while there is none.
+   */
   message: (() => string) | undefined;
 }
 
@@ -42,10 +44,13 @@ function symbolsByCode(): Map<number, string> {
   return symbols;
 }
 
-/** Names as they come, to what they say. */
+/** Setters by header name. */
 const names = new Map<string, string>();
 
-/** Takes what a block says into `head`. @throws Error at what no table of size 0 allows */
+/**
+ * Adds a block's headers to `head`.
+ * @throws Error at entries that no table of size 0 allows
+ */
 export function readReplyHead(block: Buffer, head: ReplyHead): void {
   const reader = new BlockReader(block);
   while (reader.at < block.length) {
@@ -83,7 +88,7 @@ class BlockReader {
     this.at = at;
   }
 
-  /** A whole number whose first byte gives it so many bits. */
+  /** Reads an integer whose first byte has this many bits for it. */
   number(bits: number): number {
     const mask = (1 << bits) - 1;
     let value = (this.#block[this.at++] ?? 0) & mask;
@@ -122,7 +127,7 @@ class BlockReader {
     this.at += length;
   }
 
-  /** What is not printable, and the backslash, ends it: it is only shown. */
+  /** Unpacks up to the first unprintable character or backslash: the text is only shown. */
   #unpacked(from: number, to: number): string {
     let text = "";
     let code = 1;

@@ -1,4 +1,4 @@
-// The floors of memory: what grows is told from what goes up and down.
+// Tests that the floors of memory tell growth from going up and down.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GROWTH_MAX_MB, MemoryFloors, warmFromOf } from "./memory-floors.ts";

@@ -1,4 +1,4 @@
-// Texts, names, numbers and JSON that have been somebody's undoing (B-09, W-11, W-13).
+// Texts, names, numbers and JSON that are known to break programs (B-09, W-11, W-13).
 import type { SeededRandom } from "#prove/seeded-random.ts";
 
 const TEXTS: readonly (string | Buffer)[] = [
@@ -51,7 +51,7 @@ const TEXTS: readonly (string | Buffer)[] = [
   Buffer.from([0xf4, 0x90, 0x80, 0x80]),
 ];
 
-/** One of them, now and then with something random inside. */
+/** Draws one, now and then with something random inside. */
 export function nastyText(random: SeededRandom): Buffer {
   const text = Buffer.from(random.pick(TEXTS) as string);
   if (random.chance(0.8)) return text;
@@ -59,7 +59,7 @@ export function nastyText(random: SeededRandom): Buffer {
   return Buffer.concat([text.subarray(0, at), random.bytes(random.below(6)), text.subarray(at)]);
 }
 
-/** One of them as it may stand in a header: printable, and no line ends. */
+/** Draws one that a header may hold: printable, without line ends. */
 export function nastyHeader(random: SeededRandom): string {
   return nastyText(random)
     .toString("latin1")
@@ -98,7 +98,7 @@ export function nastyJson(random: SeededRandom): string {
   return random.pick(JSON_TEXTS);
 }
 
-/** JSON text with one of its values or keys changed, or a few of its characters. */
+/** Returns JSON text with one of its values or keys changed, or a few of its characters. */
 export function mutatedJson(text: string, random: SeededRandom): string {
   const values = [...text.matchAll(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?|true|false|null/g)];
   if (values.length === 0 || random.chance(0.2)) return mutatedCharacters(text, random);
@@ -109,7 +109,7 @@ export function mutatedJson(text: string, random: SeededRandom): string {
   return text.slice(0, index) + next + rest;
 }
 
-/** Some of the text's characters gone, doubled or another. */
+/** Returns the text with some characters removed, doubled or replaced. */
 export function mutatedCharacters(text: string, random: SeededRandom): string {
   const at = random.below(text.length + 1);
   switch (random.below(4)) {

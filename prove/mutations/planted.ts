@@ -1,7 +1,7 @@
-// Bugs for the rig of mutated requests.
+// Planted bugs for the rig of mutated requests.
 import type { PlantedBug } from "#prove/rig.ts";
 
-/** Each answers something wrong to something wrong. */
+/** Each gives a wrong answer to a malformed request. */
 export const mutationBugs: readonly PlantedBug[] = [
   {
     name: "malformed-is-internal",

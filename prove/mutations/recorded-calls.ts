@@ -1,4 +1,4 @@
-// Valid requests of every method, as they are recorded from clients: what mutations begin with.
+// Valid requests of every method, recorded from clients: the input of mutations.
 import { create, toBinary } from "@bufbuild/protobuf";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
@@ -7,7 +7,7 @@ import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 export interface RecordedCall {
   readonly path: string;
   readonly method: string;
-  /** Each a message; one unless the request is a stream. */
+  /** One message unless the request is a stream. */
   readonly messages: readonly Uint8Array[];
   readonly hasManyReplies: boolean;
 }
@@ -16,7 +16,7 @@ const OWNER = "fuzz@example.com";
 const PLACE = { root: "", path: "/docs/file" };
 const DATA = Buffer.from("some bytes of a file");
 
-/** What each method is asked; those that are not named are asked with an empty request. */
+/** Requests by method; methods without an entry get an empty request. */
 const FILE_SERVER: Readonly<Record<string, unknown>> = {
   registerClient: { clientId: "rig", clientVersion: "1", deviceName: "a device" },
   endSession: { sessionId: "0123456789abcdef" },

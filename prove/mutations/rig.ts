@@ -1,9 +1,13 @@
-// Requests that are wrong in every way, against a FileServer, a MetaServer and a console that run as processes (F12: B-07 to B-10, B-13,
-// W-13). Valid requests of every method and route are taken apart into fields, values and lines, changed, and put together again;
-// names, tokens, frames, headers and HTTP itself are changed as well; many are under way at a time on several connections. Every
-// answer must come, and be a refusal or a success: no INTERNAL or UNKNOWN, no 5xx, no end without a status. Beside them an honest
-// client is served all the time, and at the end no server has ended, counts an error of its own, or holds more memory or handles
-// than it did when half was done. It cannot see a wrong success (authorization and model do), and it does not mutate TLS.
+// Sends malformed requests of every kind to a FileServer, a MetaServer and a console that run as processes
+// (F12: B-07 to B-10, B-13, W-13).
+//
+// Valid requests of every method and route are taken apart into fields, values and lines, changed, and put
+// together again. Names, tokens, frames, headers and HTTP itself are changed as well, many requests at a time
+// on several connections. Every answer must come, and be a refusal or a success: no INTERNAL or UNKNOWN, no
+// 5xx, no end without a status. Beside them an honest client must be served all the time. At the end no
+// server may have ended, counted an error of its own, or hold more memory or handles than half-way.
+//
+// It cannot see a wrong success (authorization and model do), and it does not mutate TLS.
 
 import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
 import type { Campaign } from "#prove/campaign.ts";
@@ -21,7 +25,7 @@ import { GROWTH_MAX_MB, MemoryFloors, warmFromOf } from "./memory-floors.ts";
 import { FILE_SERVER_CALLS, META_SERVER_CALLS } from "./recorded-calls.ts";
 
 const USER = "fuzz@example.com";
-/** Small, so that a file of nothing but holes is soon read to its end. */
+/** Small, so that a sparse file is soon read to its end. */
 const QUOTA_BYTES = 4n * 1_048_576n;
 const FILE_DOORS = 4;
 const META_DOORS = 2;
@@ -30,7 +34,7 @@ const AT_ONCE = 24;
 const CONSOLE_AT_ONCE = 12;
 const MEMORY_MAX_MB = 400;
 const HANDLES_MAX = 40;
-/** What a process that falls says. */
+/** Log lines of a crashing process. */
 const FALL = /uncaught|unhandled|ERR_INTERNAL|out of memory|"level":"fatal"/i;
 
 /** The rig. */
@@ -45,7 +49,7 @@ export const mutations: Rig = {
   async run(campaign) {
     const cluster = await startSmallCluster(await campaign.folder("memory"), {
       env: await startProviderOf(campaign),
-      // In mock mode whoever calls speaks for a node, and a store that hears of roots that it has lost waits for the nodes.
+      // In mock mode any caller may speak for a node, and a store that has lost roots waits for the nodes.
       hasSecondMetaServer: true,
     });
     campaign.atEnd(() => cluster.stop());
@@ -67,7 +71,10 @@ export const mutations: Rig = {
   },
 };
 
-/** Mock sign-in, and a provider that refuses every other token, so that no refusal is a matter of the setup. */
+/**
+ * Starts mock sign-in, and a provider that refuses every other token, so that no refusal comes from the
+ * set-up.
+ */
 async function startProviderOf(campaign: Campaign): Promise<Readonly<Record<string, string>>> {
   const provider = await startProvider();
   campaign.atEnd(() => provider.stop());
@@ -132,7 +139,7 @@ async function signIn(address: string): Promise<string> {
   }
 }
 
-/** What the recorded requests speak of, and a quota that keeps files small. */
+/** Makes the files that recorded requests name, and a quota that keeps files small. */
 async function prepare({ fileserver }: SmallCluster): Promise<void> {
   const channel = new GrpcChannel({ addresses: [fileserver.address] });
   const client = createClient(FileServer, channel);
@@ -149,7 +156,7 @@ async function prepare({ fileserver }: SmallCluster): Promise<void> {
   if (!success) throw new Error(`the quota cannot be set: ${error}`);
 }
 
-/** Serves an honest client in between, and notes what the servers hold. */
+/** Starts an honest client, and records the servers' memory and handles. */
 async function startWatching(
   campaign: Campaign,
   cluster: SmallCluster,

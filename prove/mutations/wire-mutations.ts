@@ -1,11 +1,11 @@
-// Protobuf messages taken apart into their fields, changed, and put together again: wrong in ways that a random flip seldom finds.
+// Mutates Protobuf messages field by field, in ways that a random flip seldom finds.
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import { nastyText } from "./nasty-values.ts";
 
 interface Field {
   readonly number: number;
   readonly type: number;
-  /** What follows the tag, its length included where it has one. */
+  /** All after the tag, its length included where it has one. */
   readonly payload: Buffer;
   /** Without its length; undefined for other types. */
   readonly content: Buffer | undefined;
@@ -16,14 +16,14 @@ const FIXED64 = 1;
 const DELIMITED = 2;
 const FIXED32 = 5;
 
-/** The message, changed in one to three ways. */
+/** Returns the message, changed in one to three ways. */
 export function mutatedMessage(bytes: Uint8Array, random: SeededRandom): Buffer {
   let mutated: Buffer = Buffer.from(bytes);
   for (let changes = random.between(1, 3); changes > 0; changes--) mutated = changed(mutated, random);
   return mutated;
 }
 
-/** The message with one of its texts replaced by a nasty one, and right in all else. */
+/** Returns the message with one of its texts replaced by a nasty one, and right in all else. */
 export function withNastyText(bytes: Uint8Array, random: SeededRandom): Buffer {
   const fields = fieldsOf(Buffer.from(bytes));
   const texts = fields?.filter(({ type }) => type === DELIMITED) ?? [];
@@ -36,7 +36,7 @@ export function withNastyText(bytes: Uint8Array, random: SeededRandom): Buffer {
   return joined(fields.map((field) => (field === chosen ? delimited(field.number, next) : field)));
 }
 
-/** Many nasty names are only met as a part of a path. */
+/** Many nasty names only take effect as a part of a path. */
 function pathLike(content: Buffer, random: SeededRandom): Buffer {
   const text = nastyText(random);
   if (random.chance(0.5)) return text;
@@ -78,7 +78,7 @@ function number(fieldNumber: number, random: SeededRandom): Field {
   return { number: fieldNumber, type: VARINT, payload, content: undefined };
 }
 
-/** A message in a message in a message: what recurses must end somewhere. */
+/** Nests a message in itself: recursion must end somewhere. */
 function nested(field: Field, random: SeededRandom): Field {
   const content = field.content ?? field.payload;
   if (random.chance(0.7)) return delimited(field.number, changed(content, random));
@@ -126,7 +126,7 @@ function varint(value: bigint): Buffer {
   return Buffer.from(bytes);
 }
 
-/** The fields of a message; undefined when it is none that can be read so. */
+/** Returns the fields of a message; undefined when it cannot be read so. */
 function fieldsOf(bytes: Buffer): Field[] | undefined {
   const fields: Field[] = [];
   let at = 0;

@@ -1,4 +1,5 @@
-// Users of the partitioned cluster, in a process whose times are scaled like the servers': work without a pause, and answer what the rig asks.
+// Users of the partitioned cluster, in a process whose times are scaled like the servers': they work without
+// a pause and answer the rig's questions.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -14,14 +15,14 @@ import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
 const PATIENCE_MS = 20_000;
-/** Between two files of one user. */
+/** Pause between two files of one user. */
 const PAUSE_MS = 1_500;
 const NAVIGATE_LIMIT_MS = 4_000;
 const SIZES = [100, 3_000, 90_000];
 
 const [folder = "", metaservers = "", emails = ""] = process.argv.slice(2);
 
-/** What a file holds follows from its owner and path, so that nothing has to be remembered but that it was acknowledged. */
+/** A file's content follows from its owner and path, so that only acknowledgements have to be remembered. */
 function contentOf(email: string, path: string): Buffer {
   const seed = createHash("sha256").update(`${email} ${path}`).digest();
   const length = SIZES[(seed[0] ?? 0) % SIZES.length] ?? 0;
@@ -87,7 +88,7 @@ class User {
     }
   }
 
-  /** Whether it holds what was acknowledged; undefined when nobody answers. */
+  /** Returns whether the file has its acknowledged content; undefined without an answer. */
   async check(path: string): Promise<boolean | undefined> {
     try {
       const got: Uint8Array[] = [];
@@ -120,7 +121,7 @@ async function* parts(path: string, bytes: Buffer): AsyncGenerator<object> {
   yield { part: { case: "chunk", value: { offset: 0n, data: bytes } } };
 }
 
-/** Whether a MetaServer says where this user's root lives, asked over a connection of its own. */
+/** Returns whether a MetaServer says where this user's root lives, over a new connection. */
 async function canNavigate(address: string, email: string): Promise<boolean> {
   const channel = new GrpcChannel({ addresses: [address] });
   try {

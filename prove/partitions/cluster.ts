@@ -1,4 +1,5 @@
-// A cluster of real processes whose every way goes over a link that can be cut: PostgreSQL, two MetaServers, two FileServers, two users.
+// A cluster of real processes, every two connected by a link that can be cut: PostgreSQL, two MetaServers,
+// two FileServers, two users.
 import { type ChildProcess, spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -32,7 +33,7 @@ export class PartitionedCluster {
     this.scale = scale;
   }
 
-  /** Starts everything, with all ways open, and both users at work. */
+  /** Starts everything, with all links open, and both users at work. */
   static async start(
     campaign: Campaign,
     postgres: PostgresServer,
@@ -48,12 +49,12 @@ export class PartitionedCluster {
     return (Date.now() - this.#zeroMs) * this.scale;
   }
 
-  /** Waits for as long by the cluster's own time. */
+  /** Waits, by the cluster's own time. */
   pause(ms: number): Promise<void> {
     return new Promise((resolve) => setTimeout(resolve, ms / this.scale));
   }
 
-  /** Links with this at either end: "n0", "m1", "db", "client". */
+  /** Returns links with this at either end: "n0", "m1", "db", "client". */
   linksOf(end: string): Link[] {
     return this.links.filter(({ name }) => name.split(" ").includes(end));
   }
@@ -67,7 +68,10 @@ export class PartitionedCluster {
     });
   }
 
-  /** What the store holds: grants as "owner user", and how long ago each node was last heard of, by the cluster's time. */
+  /**
+   * Returns the store's grants as "owner user", and the time since each node's last heartbeat, by the
+   * cluster's time.
+   */
   async store(): Promise<{ readonly grants: ReadonlySet<string>; readonly silentMs: readonly number[] }> {
     const database = this.#database;
     if (database === undefined) throw new Error("not started");
@@ -109,7 +113,7 @@ export class PartitionedCluster {
       const [port = 0, front = 0] = [ports[2 + at], ports[4 + at]];
       const ways: string[] = [];
       for (const [to, meta] of metas.entries()) ways.push((await this.#link(`n${at} m${to}`, meta)).address);
-      // Clients are sent to the link, not to the node.
+      // Clients connect to the link, not to the node.
       const entrance = await this.#link(`client n${at}`, port, front);
       const words = ["-id", `n${at}`, "-listen", `127.0.0.1:${port}`, "-advertise", entrance.address];
       const data = ["-data", join(folder, `n${at}`), "-metaserver", ways.join(","), "-reserve", "1MiB"];

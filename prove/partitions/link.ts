@@ -1,8 +1,11 @@
-// A way between two processes that can be cut: silently, in one direction, or so that both ends hear of it.
+// A link between two processes that can be cut: silently, in one direction, or with both ends noticing.
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** How a way is: bytes are held back, as TCP holds them while nothing arrives, or connections are broken and refused. */
+/**
+ * State of a link: bytes are held back, as TCP does while nothing arrives, or connections are broken and
+ * refused.
+ */
 export type Cut = "open" | "held" | "requests held" | "replies held" | "reset";
 
 interface Pair {
@@ -27,9 +30,9 @@ export class Link {
     server.on("connection", (socket) => this.#accept(socket));
   }
 
-  /** Opens a way to a port of this machine; on a given port, or on any. */
+  /** Opens a link to a port of this machine; on a given port, or on any. */
   static async open(name: string, target: number, port = 0): Promise<Link> {
-    // Nothing is read, nor any connection made, before the way is known to be open.
+    // No bytes are read and no connection is made before the link is known to be open.
     const server = createServer({ allowHalfOpen: false, pauseOnConnect: true });
     server.listen(port, "127.0.0.1");
     await once(server, "listening");

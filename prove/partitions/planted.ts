@@ -1,7 +1,7 @@
-// Bugs that only a way which was cut and mended shows, for the partitions to find.
+// Planted bugs that only a link shows that was cut and mended.
 import type { PlantedBug } from "#prove/rig.ts";
 
-/** Planted for the partitions. */
+/** The bugs that the partitions must find. */
 export const partitionBugs: readonly PlantedBug[] = [
   {
     name: "heartbeat-ends-with-a-failure",

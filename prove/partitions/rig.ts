@@ -1,14 +1,22 @@
-// F17: real processes, real PostgreSQL, and every way between them cut and mended: clients and nodes, clients and MetaServers, nodes and
-// MetaServers, MetaServers and the database; one way, all ways of one party, or the database stopped as if its power went; silently (bytes
-// wait, as TCP holds them), in one direction, or with both ends told; and processes that are stopped for a while and go on. Two users write
-// without a pause and share with each other. After each mending both users must be able to write through every MetaServer, every node must
-// have been heard of and the grants in the store must be those that were acknowledged, within two leases; and in the end every acknowledged
-// file is read. Three hundred run with all times of the processes 50 times faster (scaled-time.ts, loaded before the program), ten beside
-// them at real times.
-// A machine that gives a process a part of its time only cannot be held to a fiftieth of a second: the scale is lowered by the square of
-// how much longer a short calculation takes than it should, and the figure "scale" says what it was.
-// It cannot see: what TCP itself does on a way that was dead for long (its own pauses before it tries again are those of this machine; the
-// rig "simulation" has them), packets lost one by one, more than two MetaServers, a database that fails over to another.
+// Cuts and mends every link between real processes and real PostgreSQL, and checks that all converges (F17).
+//
+// Links join clients and nodes, clients and MetaServers, nodes and MetaServers, MetaServers and the database.
+// One link is cut, all links of one party, or the database is stopped as by a power cut. Cuts are silent
+// (bytes wait, as TCP holds them), in one direction, or seen by both ends. Processes are also stopped for a
+// while and go on. Two users write without a pause and share with each other.
+//
+// After each mending both users must be able to write through every MetaServer within two leases. By then
+// every node must have sent a heartbeat, and the grants in the store must be those acknowledged. At the end
+// every acknowledged file is read.
+//
+// Three hundred cuts run with all times of the processes 50 times faster (scaled-time.ts, loaded before the
+// program), ten beside them at real times. A machine that gives a process only a part of its time cannot keep
+// to a fiftieth of a second. The scale is lowered by the square of how much longer a short calculation takes
+// than it should; the figure "scale" is the result.
+//
+// It cannot see TCP's own retries on a link that was dead for long (those are this machine's; the rig
+// "simulation" has them). Nor can it see packets lost one by one, more than two MetaServers, or a database
+// that fails over to another.
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
@@ -18,7 +26,7 @@ import type { Cut, Link } from "./link.ts";
 
 const SCALE = 50;
 const REAL_PARTITIONS = 10;
-/** From here on some of them run at real times. */
+/** From this goal on some of them run at real times. */
 const LONG_FROM = 50;
 const LEASE_MS = 30_000;
 const CONVERGED_WITHIN_MS: number = 2 * LEASE_MS;
@@ -39,7 +47,7 @@ const OPENING: readonly (readonly [party: string, how: Cut])[] = [
 ];
 const OPENING_CUT_MS = 20_000;
 
-/** How many times longer a calculation takes than it would on a machine of one's own. */
+/** Returns how many times longer a calculation takes than on an idle machine. */
 function slowness(): number {
   const began = { wall: performance.now(), cpu: process.cpuUsage() };
   while (performance.now() - began.wall < 300) Math.sqrt(Math.random());
@@ -47,13 +55,13 @@ function slowness(): number {
   return Math.max(1, (performance.now() - began.wall) / ((user + system) / 1_000));
 }
 
-/** What was cut, and how to mend it. */
+/** A cut, and how to mend it. */
 interface Cutting {
   readonly mend: () => void;
   readonly what: string;
 }
 
-/** One cluster under attack, and what was acknowledged of its shares. */
+/** One cluster under attack, and its acknowledged shares. */
 class Attack {
   readonly #campaign: Campaign;
   readonly #cluster: PartitionedCluster;
@@ -149,11 +157,11 @@ class Attack {
     return true;
   }
 
-  /** What has not converged yet; undefined when all has. */
+  /** Returns what has not converged yet; undefined when all has. */
   async #open(): Promise<string | undefined> {
     if (!(await this.#cluster.ask<boolean>({ ask: "probe" })))
       return "somebody cannot write, or find the way";
-    // Said once more where nobody knows whether it was heard.
+    // Repeated where the last attempt may or may not have arrived.
     for (const [from, isOn] of this.#uncertain)
       if (!(await this.#share(from, isOn))) return "somebody cannot share";
     const { grants, silentMs } = await this.#cluster.store();

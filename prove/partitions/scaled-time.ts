@@ -1,14 +1,18 @@
-// Loaded before a program of Grove: all its times pass GROVE_PROOF_TIME_SCALE times faster, in its threads and in what it asks the database too.
+// Preloaded before a program of Grove: its times pass GROVE_PROOF_TIME_SCALE times faster, in its threads and
+// in its database queries too.
 import { existsSync } from "node:fs";
 import { registerHooks, syncBuiltinESMExports } from "node:module";
 import os from "node:os";
 import timerPromises from "node:timers/promises";
 
 const scale = Number(process.env["GROVE_PROOF_TIME_SCALE"] ?? 1);
-/** The moment at which both times were the same, in unix milliseconds: the same for all processes of a cluster. */
+/**
+ * The moment at which both times were the same, in unix milliseconds: the same for all processes of a
+ * cluster.
+ */
 const zeroMs = Number(process.env["GROVE_PROOF_TIME_ZERO"] ?? 0);
 
-/** What the database's side of the product says of time, and what it must say here. */
+/** SQL of the product that names the time, and its replacement. */
 const TEXTS: readonly { readonly file: string; readonly from: string; readonly to: string }[] = [
   {
     file: "/src/metaserver/directory/postgres-directory.ts",

@@ -1,11 +1,11 @@
-// A filesystem on a loop device whose power can be cut: what was not flushed by then is gone, as the kernel's own journal sees it.
+// A filesystem on a loop device whose power can be cut: unflushed data is lost.
 import { type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 
-/** XFS takes no less. The image is sparse. */
+/** The least that XFS takes. The image is sparse. */
 const IMAGE_BYTES = 400 * 1_048_576;
 const UMOUNT_TRIES = 200;
 /** XFS_IOC_GOINGDOWN, which ext4 knows as EXT4_IOC_SHUTDOWN. */
@@ -13,7 +13,7 @@ const CUT_IOCTL = "0x8004587d";
 const SWITCH = `use Fcntl; $| = 1; while (<STDIN>) { my ($flags, $path) = /^(\\d+) (.*)$/ or die;
   sysopen(my $m, $path, O_RDONLY) or die "$!\\n"; ioctl($m, ${CUT_IOCTL}, pack("I", $flags)) or die "$!\\n"; print "cut\\n"; }`;
 
-/** What a cut takes: everything that was not flushed, or all but the journal's own memory. */
+/** What a cut loses: everything unflushed, or all but the journal's own memory. */
 export const CUT_FLAGS = { noLogFlush: 2, logFlush: 1 } as const;
 
 /** How a filesystem is made and mounted. */
@@ -27,7 +27,7 @@ export interface DiskKind {
 export const DISK_KINDS: Readonly<Record<"ext4" | "xfs", readonly DiskKind[]>> = {
   ext4: [
     { filesystem: "ext4", make: ["-q", "-F"], options: "loop" },
-    // Renames and truncations are not made safe behind the program's back.
+    // Mounted without the option that flushes renames and truncations by itself.
     { filesystem: "ext4", make: ["-q", "-F"], options: "loop,data=writeback,noauto_da_alloc" },
   ],
   xfs: [{ filesystem: "xfs", make: ["-q", "-f"], options: "loop" }],
@@ -56,7 +56,7 @@ export class Disk {
     run("mount", ["-o", this.kind.options, this.#image, this.path]);
   }
 
-  /** Waits until nobody holds it any more. */
+  /** Waits until no process holds it. */
   async unmount(): Promise<void> {
     for (let tries = 1; ; tries++) {
       const { status, stderr } = spawnSync("umount", [this.path], { encoding: "utf8" });
@@ -67,7 +67,7 @@ export class Disk {
   }
 }
 
-/** Cuts the power of a mounted disk: a process of its own, since Node has no ioctl, that waits ready. */
+/** Cuts the power of a mounted disk, by a waiting process of its own, since Node has no ioctl. */
 export class PowerSwitch {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>;
 
@@ -75,7 +75,7 @@ export class PowerSwitch {
     this.#child = spawn("perl", ["-e", SWITCH], { stdio: ["pipe", "pipe", "inherit"] });
   }
 
-  /** When this resolves nothing reaches the disk any more, and every call that wants it fails. */
+  /** When this resolves nothing reaches the disk any more, and every call on it fails. */
   async cut(disk: Disk, flags: number): Promise<void> {
     const answer = Promise.race([once(this.#child.stdout, "data"), once(this.#child, "exit")]);
     this.#child.stdin.write(`${flags} ${disk.path}\n`);

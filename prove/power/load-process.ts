@@ -1,4 +1,4 @@
-// One process that changes a store: started ahead of time, given its orders, listened to, and killed.
+// Runs one process that changes a store: started early, given its order, read, and killed.
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -8,7 +8,7 @@ import type { LoadLine, LoadOrder } from "./load-lines.ts";
 
 const LOAD = fileURLToPath(new URL("./power-load.fixture.ts", import.meta.url));
 
-/** A process and what it has said. */
+/** A process and its lines. */
 export class LoadProcess {
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly #ended: Promise<unknown>;
@@ -34,7 +34,7 @@ export class LoadProcess {
     );
   }
 
-  /** What it said to standard error. */
+  /** Its standard error. */
   get errors(): string {
     return this.#errors;
   }
@@ -50,12 +50,12 @@ export class LoadProcess {
     });
   }
 
-  /** Lets it do nothing more; calls that the kernel is at go on. */
+  /** Stops it; calls that the kernel has begun go on. */
   freeze(): void {
     this.#child.kill("SIGSTOP");
   }
 
-  /** Ends it; all that it had said was heard when this resolves. */
+  /** Kills it; when this resolves all its lines have been read. */
   async kill(): Promise<void> {
     this.#child.kill("SIGKILL");
     await this.#ended;
@@ -66,7 +66,7 @@ export class LoadProcess {
     try {
       line = JSON.parse(text) as LoadLine;
     } catch {
-      // Cut off in its middle by the kill: then it was not said.
+      // The kill has cut the line: it does not count.
       return;
     }
     this.#take(line);

@@ -1,4 +1,4 @@
-// Bugs that a power cut brings to light.
+// Planted bugs that a power cut shows.
 import type { PlantedBug } from "#prove/rig.ts";
 
 /** What the rig must find. */

@@ -1,4 +1,5 @@
-// Cuts the power of one disk again and again, in a mount namespace of its own: a process below changes a store on it, and what it says is kept here.
+// Cuts the power of one disk again and again, in its own mount namespace, while a child changes a store on
+// it.
 import { setTimeout as sleep } from "node:timers/promises";
 import { SeededRandom } from "#prove/seeded-random.ts";
 import { FolderStates } from "#prove/store/folder-states.ts";
@@ -10,7 +11,7 @@ import { LoadProcess } from "./load-process.ts";
 const [, , filesystem = "", seed = "", folder = ""] = process.argv;
 const CUTS_PER_IMAGE = 12;
 const ACKNOWLEDGED_PER_CUT = 40;
-/** Of the cuts, those that come while the store is being opened. */
+/** Share of the cuts that come while the store is being opened. */
 const RECOVERY_CHANCE = 0.2;
 const LOG_FLUSH_CHANCE = 0.2;
 const FIRST_OPEN_MS = 150;
@@ -24,7 +25,7 @@ class Lane {
   readonly #random = new SeededRandom(Number(seed)).fork(filesystem);
   #disk: Disk | undefined;
   #states = new FolderStates();
-  /** Cuts of this image after which nothing has been compared yet. */
+  /** Cuts of this image since the last comparison. */
   #unverified = { cuts: 0, inRecovery: 0 };
   #openMs = FIRST_OPEN_MS;
   #spare: LoadProcess | undefined;
@@ -86,7 +87,7 @@ class Lane {
     }
     isCut = true;
     if (plan !== "look") {
-      // Frozen, or it would still hear from flushes in flight that all went well: the kernel says so of some that the cut overtakes.
+      // Frozen first: the kernel would report success for some flushes in flight that the cut overtakes.
       load.freeze();
       const flags = this.#random.chance(LOG_FLUSH_CHANCE) ? CUT_FLAGS.logFlush : CUT_FLAGS.noLogFlush;
       await this.#switch.cut(disk, flags);

@@ -1,4 +1,5 @@
-// A process that says what it finds in a store and then changes it until the power goes; started ahead of time, it waits for its orders.
+// A process that prints a store's content and then changes it until the power goes; it starts early and waits
+// for its order.
 import { existsSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -19,7 +20,7 @@ const TWO_CHUNKS_BYTES = 4_000_100;
 const TWO_CHUNKS_CHANCE = 0.01;
 const TRASH_ITEMS = 2;
 
-/** At once, so that it is out before the process is killed. */
+/** Written synchronously, so that it is out before the process is killed. */
 function say(line: LoadLine): void {
   writeSync(1, `${JSON.stringify(line)}\n`);
 }

@@ -1,15 +1,24 @@
-// Cuts the power of real filesystems under load, and while the store recovers from the cut before, and looks for what was acknowledged.
+// Cuts the power of real filesystems under load and during recovery, and looks for all that was acknowledged
+// (F3).
 //
-// How it works: two processes, each in a mount namespace of its own, make an ext4 and an XFS filesystem on a loop device. A process
-// below each opens the store on it and works in six folders at once: uploads of all kinds, ranged writes, renames, copies, trash, shares.
-// It says what it begins and what was acknowledged; that is kept outside. After a random number of acknowledgements, or at a random
-// moment while the store is being opened, the kernel is told to shut the filesystem down (no write, flush or journal entry goes to the
-// device from then on), the process is killed, and the filesystem mounted again, which replays its journal. The next process has every
-// byte and counter checked, then lists and reads everything: each folder must be as acknowledged last, or as the change under way makes it.
-// The process is frozen a moment before the cut: otherwise it hears of success from flushes that the cut overtakes in the kernel, which a
-// machine without power would not tell anybody (without it one cut in eight "lost" its very last acknowledgement).
-// What it cannot see: disks that lie about flushes or reorder behind them (the loop device's file keeps what it was given), torn sectors,
-// and what these two filesystems happen to do unasked: both flush a new file's name along with the file.
+// Two processes, each in a mount namespace of its own, make an ext4 and an XFS filesystem on a loop device. A
+// process below each opens the store on it and works in six folders at once: uploads of all kinds, ranged
+// writes, renames, copies, trash, shares. It prints each beginning and each acknowledgement; they are kept
+// outside.
+//
+// After a random number of acknowledgements, or at a random moment while the store is being opened, the
+// kernel shuts the filesystem down. No write, flush or journal entry goes to the device from then on. The
+// process is killed, and the filesystem mounted again, which replays its journal. The next process checks
+// every byte and counter, then lists and reads everything. Each folder must be as last acknowledged, or as
+// the change under way makes it.
+//
+// The process is frozen a moment before the cut. Otherwise the kernel would report success for flushes that
+// the cut overtakes, which a machine without power could not do: one cut in eight "lost" its very last
+// acknowledgement.
+//
+// It cannot see disks that lie about flushes or reorder behind them (the loop device's file keeps what it was
+// given), and torn sectors. Nor can it see what these two filesystems happen to do unasked: both flush a new
+// file's name along with the file.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,4 @@
-// One root that is filled and emptied by many streams at once, and the rig's own books of what must be in it.
+// One root that many streams fill and empty at once, and the rig's own account of its content.
 import { crc32 } from "#os/crc32.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
@@ -8,18 +8,18 @@ import { ABORTS, ResetConnections, runUpload, type UploadPlan } from "./uploads.
 const INLINE_MAX_BYTES = 65_536;
 const PAGE = 1_000;
 
-/** What a step came to. */
+/** Result of a step. */
 export interface Step {
   readonly what: string;
   readonly answer: string;
-  /** Bytes that it was to add by a new file; undefined where it may also free some. */
+  /** Bytes that it adds by a new file; undefined where it may also free some. */
   readonly addsBytes: number | undefined;
 }
 
-/** What of the steps makes room, too. */
+/** Whether some of the steps free space. */
 export type Steps = "with removals" | "only growing";
 
-/** The root; every step works on files of its own, so that the books are exact however the steps fall together. */
+/** The root; every step works on files of its own, so that the account is exact in any order of steps. */
 export class Account {
   readonly owner: SignedIn;
   readonly #sharee: SignedIn;
@@ -55,7 +55,7 @@ export class Account {
     return this.liveBytes + this.#trashBytes;
   }
 
-  /** Lets the sharee in everywhere, so that what it writes is paid here. */
+  /** Shares the whole root, so that the sharee's writes count here. */
   async share(): Promise<void> {
     await this.owner.calls.share({ path: "/", user: this.#sharee.email }, this.owner);
   }
@@ -69,7 +69,7 @@ export class Account {
     const path = this.#takeFile();
     if (path === undefined) return this.#upload(this.#newPath(), this.owner, true);
     try {
-      // What the owner overwrites is gone, so that it may also free something.
+      // The owner's overwriting removes the old content, so that it may also free something.
       const isBySharee = draw >= 88 || steps === "only growing";
       if (draw < 90) return await this.#upload(path, isBySharee ? this.#sharee : this.owner, draw % 2 === 0);
       if (draw < 93) return await this.#copy(path);
@@ -80,12 +80,12 @@ export class Account {
     }
   }
 
-  /** A whole upload of so many bytes to a new path. */
+  /** Uploads this many bytes to a new path. */
   uploadBytes(bytes: number, sizeKnown: boolean): Promise<Step> {
     return this.#upload(this.#newPath(), this.owner, sizeKnown, this.#pool.subarray(0, bytes));
   }
 
-  /** An empty file, which needs no byte but a root below its quota. */
+  /** Creates an empty file, which needs no byte but a root below its quota. */
   createEmpty(): Promise<string> {
     return answerOf(this.owner.calls.createFile({ path: this.#newPath() }, this.owner));
   }
@@ -94,7 +94,7 @@ export class Account {
     return answerOf(this.owner.calls.createDirectory({ path: this.#newPath() }, this.owner));
   }
 
-  /** How what is there differs from the books; empty when it does not. */
+  /** Returns the differences between the root and the account; empty when there are none. */
   async differences(): Promise<string[]> {
     const there = new Map<string, number>();
     for (let pageToken = ""; ; ) {
@@ -146,7 +146,7 @@ export class Account {
     const answer = await runUpload(user, this.#resets, plan, this.#random);
     const before = this.#files.get(path);
     if (answer === "ok") {
-      // What a sharee replaces is kept for the owner, who pays for both.
+      // Content that a sharee replaces is kept for the owner, who pays for both.
       if (user === this.#sharee) this.#trashBytes += before ?? 0;
       this.#files.set(path, bytes.length);
       this.#campaign.count("uploaded bytes", bytes.length);
@@ -206,7 +206,7 @@ export class Account {
     return `/f${this.#made++}`;
   }
 
-  /** A file that no other step works on. */
+  /** Takes a file that no other step works on. */
   #takeFile(): string | undefined {
     const free = [...this.#files.keys()].filter((path) => !this.#busy.has(path));
     if (free.length === 0) return undefined;

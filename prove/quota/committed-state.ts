@@ -1,4 +1,4 @@
-// What the database holds at this moment, in one snapshot: every committed state is to be right, not only those that a client is told of.
+// Reads the database in one snapshot: every committed state must be right, not only those that clients see.
 import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { DATABASE_FILE } from "#storage/metadata/schema.ts";
@@ -31,7 +31,10 @@ export class CommittedState {
     this.#look = this.#db.prepare(LOOK);
   }
 
-  /** One root now. @throws Error when there is none */
+  /**
+   * Reads one root now.
+   * @throws Error when there is none
+   */
   look(owner: string): CommittedRoot {
     const row = this.#look.get(owner);
     if (row === undefined) throw new Error(`${owner} has no root`);
@@ -43,7 +46,7 @@ export class CommittedState {
   }
 }
 
-/** What is wrong with a committed root by itself; undefined when its counters are the sums of its rows. */
+/** Returns the fault of a committed root; undefined when its counters are the sums of its rows. */
 export function driftOf(root: CommittedRoot): string | undefined {
   const { liveBytes, treeBytes, fileBytes, trashBytes, trashedBytes } = root;
   if (liveBytes === treeBytes && treeBytes === fileBytes && trashBytes === trashedBytes) return undefined;

@@ -1,4 +1,4 @@
-// Bugs of quotas and their counters, as somebody in a hurry would write them.
+// Planted bugs of quotas and their counters.
 import type { PlantedBug } from "#prove/rig.ts";
 
 const LEDGER = "src/quota/ledger.ts";

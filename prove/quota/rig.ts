@@ -1,15 +1,20 @@
-// Two hundred streams at once against one quota, most of them broken off, while the quota is raised and lowered (F10).
+// Two hundred streams at once against one quota, most of them broken off, while the quota is raised and
+// lowered (F10).
 //
-// A round starts 200 streams of one root's owner and of somebody with whom all of it is shared: uploads of known and unknown size, overwrites,
-// creates, copies, appending writes, removals, and two thirds of them uploads that end at a random byte, in seven ways. The quota has room for
-// less than half of what is wanted. Meanwhile a reader beside the server looks at the database every few milliseconds: in every committed
-// state the counters must be the sums of the rows, and what is used must not be above the highest quota since the round began. After a
-// lowered quota nothing that began later may have got room that was not there. When all is quiet, the rig's own books must be what is listed
-// and counted; then an upload of exactly what is left must fit (nothing stays reserved), and one byte more, a further byte, an empty file or a
-// folder must not. At the end the data folder is checked offline, every byte of it.
+// A round starts 200 streams of one root's owner and of a user with whom all of it is shared. They are
+// uploads of known and unknown size, overwrites, creates, copies, appending writes and removals. Two thirds
+// are uploads that end at a random byte, in seven ways. The quota has room for less than half of them.
 //
-// It cannot see: states between two looks, what a crash leaves (the kill and crash-state rigs), quotas above a few megabytes or near 2^64,
-// resumable uploads, the physical reserve.
+// Meanwhile a reader beside the server looks at the database every few milliseconds. In every committed state
+// the counters must be the sums of the rows, and the used bytes must not be above the highest quota since the
+// round began. After a lowered quota no later stream may have got room that was not there.
+//
+// When all is quiet, listings and counters must agree with the rig's own account. Then an upload of exactly
+// the rest must fit (nothing stays reserved). One byte more, a further byte, an empty file or a folder must
+// not. At the end the data folder is checked offline, every byte of it.
+//
+// It cannot see states between two looks, what a crash leaves (the kill and crash-state rigs), quotas above a
+// few megabytes or near 2^64, resumable uploads, and the physical reserve.
 import { setTimeout as pause } from "node:timers/promises";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
@@ -22,7 +27,7 @@ const ACCOUNTS = 3;
 const STREAMS = 200;
 const STEPS_PER_STREAM = 2;
 const CONNECTIONS = 4;
-/** About what the whole steps of a round want. */
+/** About the size of all complete steps of a round. */
 const ROUND_BYTES = 4_000_000;
 const LOOK_EVERY_MS = 4;
 const CHANGES_PER_ROUND = 4;
@@ -94,7 +99,7 @@ class Arena {
       await pause(CHANGE_EVERY_MS);
       if (kind === "raised")
         await this.#change(account, watch, watch.quotaBytes + random.below(ROUND_BYTES / 8));
-      // In the last step also below what is used.
+      // In the last step also below the used bytes.
       else await this.#change(account, watch, random.between(watch.usedBytes * 0.9, watch.quotaBytes));
     }
   }
@@ -107,7 +112,7 @@ class Arena {
     this.#campaign.count("quota changes");
   }
 
-  /** The books against what is there; the server may still be busy with clients that went away. */
+  /** Compares the account with the root; the server may still be busy with clients that went away. */
   async #compare(account: Account, when: string): Promise<void> {
     const deadline = performance.now() + PATIENCE_MS;
     for (;;) {
@@ -123,7 +128,7 @@ class Arena {
     if (drift !== undefined) this.#campaign.violation(`drift ${when}: ${drift}`);
   }
 
-  /** Both sides of the limit, which also show that nothing is still reserved. */
+  /** Tries both sides of the limit, which also shows that nothing is still reserved. */
   async #probe(account: Account): Promise<void> {
     const { random } = this.#campaign;
     const room = random.between(1, 5_000);
@@ -143,7 +148,8 @@ class Arena {
     for (;;) {
       const said = await act();
       if (said === expected) return;
-      // Reservations of clients that went away may take a moment to end; what was accepted cannot become right.
+      // Reservations of clients that went away may take a moment to end; a wrong acceptance cannot become
+      // right.
       if (said !== "QUOTA_EXCEEDED" || performance.now() > deadline) {
         this.#campaign.violation(`${what}: ${said} instead of ${expected}`);
         return;
@@ -160,10 +166,10 @@ class Watch {
   readonly #owner: string;
   #timer: NodeJS.Timeout | undefined;
   #highestBytes: number;
-  /** What was used at the last look. */
+  /** Used bytes at the last look. */
   usedBytes: number;
   quotaBytes = 0;
-  /** What the quota was lowered to since the round began; no bound before. */
+  /** The lowest quota since the round began; no bound before. */
   loweredTo: number = Number.POSITIVE_INFINITY;
 
   constructor(campaign: Campaign, state: CommittedState, owner: string, usedBytes: number) {

@@ -1,4 +1,4 @@
-// Uploads of a rig: whole ones, and ones that are broken off at a random byte in every way that there is.
+// Uploads of a rig: whole ones, and ones broken off at a random byte in seven ways.
 
 import { crc32 } from "#os/crc32.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
@@ -23,7 +23,7 @@ export const ABORTS = [
 /** One of them. */
 export type Abort = (typeof ABORTS)[number];
 
-/** What is uploaded, and how. */
+/** Content and form of an upload. */
 export interface UploadPlan {
   readonly root: string;
   readonly path: string;
@@ -35,7 +35,7 @@ export interface UploadPlan {
 
 type Stream = SlicedUpload<typeof UploadRequestSchema, typeof UploadResponseSchema>;
 
-/** Resets that a connection takes before it counts as an attack of its own: below what the server allows at once. */
+/** Resets before a connection is replaced: below the number that the server allows at once. */
 const RESETS_PER_CONNECTION = 400;
 
 /** Connections for streams that their client resets; each is left before the server would end it for that. */
@@ -54,7 +54,7 @@ export class ResetConnections {
     return this.#opened.at(-1) as GrpcChannel;
   }
 
-  /** A connection that is to be torn. */
+  /** Opens a connection that is to be torn. */
   own(): GrpcChannel {
     return new GrpcChannel({ addresses: [this.#address] });
   }
@@ -64,7 +64,7 @@ export class ResetConnections {
   }
 }
 
-/** Runs one upload; "ok" or the reason of its refusal, or "broken" when it was the client that ended it. */
+/** Runs one upload; returns "ok", the reason of its refusal, or "broken" when the client ended it. */
 export async function runUpload(
   user: SignedIn,
   resets: ResetConnections,
@@ -129,7 +129,7 @@ async function sendPart(
   return "ok";
 }
 
-/** A message of which only the bytes up to the cut come. */
+/** Sends a message up to the cut. */
 async function sendWithin(stream: Stream, bytes: Buffer, atByte: number): Promise<void> {
   const value = { offset: 0n };
   await stream.writer.message({ part: { case: "chunk", value } }, bytes.length);
@@ -151,7 +151,9 @@ async function sendChunk(stream: Stream, data: Buffer, offset: number, crcError:
   await stream.writer.slice(data);
 }
 
-/** A server that has answered takes no more; what it has answered is told by the end of the call. */
+/**
+ * Ignores the end of sending: a server that has answered takes no more, and the call's end has its answer.
+ */
 async function ignoringTheEnd(sending: Promise<void>): Promise<void> {
   await sending.catch((error: unknown) => void reasonOf(error));
 }

@@ -31,10 +31,10 @@ type Meta = Client<typeof MetaServer>;
 const NODE = "n1";
 const SHARE = { owner: "u@example.com", path: "/docs", user: "v@example.com", version: 7n };
 const REFUSAL = ["CLIENT_CERT_REQUIRED"];
-/** None at all, another node's, a revoked one, one that ran out while its connection stood. */
+/** None at all, another node's, a revoked one, and one that expired while its connection stood. */
 const BESIDE_THE_TABLE = 4;
 
-/** How many certificates this part tries. */
+/** Number of certificates that this part tries. */
 export const CERTIFICATES: number = REFUSED_CERTIFICATES.length + BESIDE_THE_TABLE;
 
 /** Tries them all. At its end the cluster's clock has moved by days. */
@@ -90,7 +90,7 @@ function doorsOf(
 ): Readonly<Record<"renewCertificate" | "newNode", Door> & Record<string, Door>> {
   const node = { fsId: NODE, epoch: 1n };
   return {
-    // A certificate that names no node may speak for one that nobody holds: what is let in by mistake is seen here.
+    // A certificate that names no node may speak for an unused id: wrong acceptance is seen here.
     newNode: () => outcomeOf(client.registerFileServer(nodeMessage(`free${++freeNodes}`))),
     registerFileServer: () => outcomeOf(client.registerFileServer(nodeMessage(NODE))),
     heartbeat: () => outcomeOf(client.heartbeat(node)),
@@ -101,13 +101,13 @@ function doorsOf(
   };
 }
 
-/** Those that the node itself may use. */
+/** The calls that the node itself may use. */
 function ownDoorsOf(client: Meta): Readonly<Record<string, Door>> {
   const { newNode: _newNode, ...own } = doorsOf(client);
   return own;
 }
 
-/** The cluster's own authority, with whose key anything can be signed here, and a stranger. */
+/** The cluster's own authority, whose key signs anything here, and a foreign one. */
 async function authoritiesOf({ authority }: Cluster): Promise<Authorities> {
   const certificate = new X509Certificate(authority.certificatePem);
   const privateKey = await importPrivateKey(await readFile(join(authority.folder, "ca.key"), "utf8"));

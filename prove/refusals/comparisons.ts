@@ -1,4 +1,4 @@
-// How the sources compare secrets: through the one function that takes the same time whatever differs (C-12), and nowhere else.
+// Checks that the sources compare secrets only by the one constant-time function (C-12).
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import type { Campaign } from "#prove/campaign.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const THE_ONE = "src/base/constant-time.ts";
-/** Files that compare a secret with what somebody brings, and how often. */
+/** Files that compare a secret with a caller's value, and how often. */
 const COMPARERS: Readonly<Record<string, number>> = {
   "src/security/authority/join-tokens.ts": 1,
   "src/client/signin/callback-server.ts": 1,
@@ -15,24 +15,24 @@ const COMPARERS: Readonly<Record<string, number>> = {
   "src/fileserver/front/metrics-listener.ts": 1,
   "src/security/identity/admin-password.ts": 3,
 };
-/** Secrets go by such names. */
+/** Names of secrets. */
 const SECRET = /(?:token|secret|password|passwordhash|verifier)$/i;
 /** A comparison that stops at the first difference, with the words on both sides of it. */
 const HASTY =
   /([\w.#?]+)\)?\s*[!=]==?\s*([\w.#?"'-]+)|([\w.#?]+)\.(?:equals|compare|localeCompare)\(([\w.#?]+)/g;
-/** What is compared with one of these is looked at for being there, not for its content. */
+/** A value compared with one of these is checked for its presence, not its content. */
 const PLAIN = /^(?:undefined|null|true|false|["'\d-].*)$/;
-/** What looks like one and compares no secret. */
+/** Comparisons that match and compare no secret. */
 const NO_SECRETS: readonly string[] = [
   // A page's token is the place in a list.
   "nextPageToken === pageToken",
-  // Whether the object is still the same.
+  // An identity check of the object.
   "password === this.#password",
-  // The client's own memory, compared with the client's own memory.
+  // The client compares its own memory with its own memory.
   "stored.token !== refusedToken",
 ];
 
-/** Looks through src/, and reports each comparison that is none of the one function. */
+/** Searches src/, and reports each comparison of secrets that does not use the function. */
 export async function checkComparisons(campaign: Campaign): Promise<void> {
   const entries = await readdir(join(ROOT, "src"), { recursive: true, withFileTypes: true });
   let read = 0;

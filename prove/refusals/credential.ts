@@ -1,13 +1,13 @@
-// One credential tried at every door that it could open.
+// Tries one credential at every door that it could open.
 
 import type { Campaign } from "#prove/campaign.ts";
 import { StatusError } from "#wire/framing/status.ts";
 import { REASON_TRAILER } from "#wire/proto/status-table.ts";
 
-/** Tries to get in: the code of the refusal, or undefined when it was let in. */
+/** Tries to get in; returns the code of the refusal, or undefined when it was accepted. */
 export type Door = () => Promise<string | undefined>;
 
-/** What a gRPC call came to: the reason of its refusal, its status where it has none, undefined for OK. */
+/** Returns the reason of a gRPC call's refusal, its status where it has none, undefined for OK. */
 export async function outcomeOf(call: Promise<unknown>): Promise<string | undefined> {
   try {
     await call;
@@ -18,7 +18,10 @@ export async function outcomeOf(call: Promise<unknown>): Promise<string | undefi
   }
 }
 
-/** Counts one credential that no door may let in; `expected` are the refusals that say what is wrong, and not that the rig is. */
+/**
+ * Counts one credential that every door must refuse; `expected` are the refusals for this fault, so that
+ * others show a fault of the rig.
+ */
 export async function mustBeRefused(
   campaign: Campaign,
   credential: string,
@@ -35,7 +38,10 @@ export async function mustBeRefused(
   campaign.step();
 }
 
-/** The other side: without it a server that refuses everybody would pass. @throws Error when a good credential is refused */
+/**
+ * The other side: without it a server that refuses all callers would pass.
+ * @throws Error when a good credential is refused
+ */
 export async function mustBeAccepted(
   campaign: Campaign,
   credential: string,

@@ -1,4 +1,5 @@
-// ID tokens that must sign nobody in (spec 5.2, C-09): at the FileServer that makes sessions of them, and at the MetaServer's users' calls.
+// ID tokens that must be refused (spec 5.2, C-09): at the FileServer's RegisterClient, and at the
+// MetaServer's calls for users.
 import { ManualClock } from "#base/clock.ts";
 import { startTestNode, type TestNode } from "#fileserver/process/node.fixture.ts";
 import { nodeMessage, startForTest } from "#metaserver/process/meta-server.fixture.ts";
@@ -23,7 +24,7 @@ const claimOf = (variant: (typeof CLAIM_VARIANTS)[number]): string | undefined =
 const BAD_CLAIMS = CLAIM_VARIANTS.filter((variant) => claimOf(variant) !== undefined);
 const FORGED = 9;
 
-/** How many tokens this part tries. */
+/** Number of tokens that this part tries. */
 export const ID_TOKENS: number = BAD_CLAIMS.length + FORGED;
 
 /** Tries them all. */
@@ -43,7 +44,7 @@ export async function tryIdTokens(campaign: Campaign): Promise<void> {
   });
   const meta = await startForTest(lifetimeOf(campaign), { clock, tokenVerifier });
   const client = meta.connect();
-  // Without a node there is no place for the good one's root.
+  // Without a node there is no place for the good token's root.
   await client.registerFileServer(nodeMessage("a"));
   const doorsOf = (token: string): Readonly<Record<string, Door>> => {
     const options = { metadata: { authorization: `Bearer ${token}` } };

@@ -1,4 +1,4 @@
-// Join tokens that must open nothing (D20): at the client that takes them apart, and at the server by itself.
+// Join tokens that must be refused (D20): by the client that parses them, and by the server.
 import { isGroveError } from "#base/errors.ts";
 import { type Cluster, HOUR_MS } from "#metaserver/process/enrolment.fixture.ts";
 import type { Campaign } from "#prove/campaign.ts";
@@ -6,7 +6,7 @@ import { type Door, mustBeRefused, outcomeOf } from "./credential.ts";
 
 const MINUTE_MS = 60_000;
 
-/** How many tokens this part tries. */
+/** Number of tokens that this part tries. */
 export const JOIN_TOKENS = 8;
 
 /** Tries them all. */

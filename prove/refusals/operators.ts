@@ -1,4 +1,5 @@
-// Tokens that make nobody an operator, at every route of the console that is for operators, in each place that a token may stand in (spec 4.2, 5.8, W-04).
+// Tokens that must be refused at every operators' route of the console, in each place that a token may stand
+// in (spec 4.2, 5.8, W-04).
 import { hash } from "node:crypto";
 import { ADMIN_SESSION_LIFETIME_MS } from "#base/limits.ts";
 import { type ConsoleUnderTest, PASSWORD, startTestConsole } from "#console/app/console.fixture.ts";
@@ -8,10 +9,10 @@ import { adminPasswordHash } from "#security/identity/admin-password.ts";
 import { type Door, mustBeAccepted, mustBeRefused } from "./credential.ts";
 
 const REFUSALS = ["AUTH_REQUIRED"];
-/** Fewer would mean that the rig found no doors. */
+/** Fewer would mean that the rig missed routes. */
 const ROUTES_AT_LEAST = 15;
 
-/** How many tokens this part tries. */
+/** Number of tokens that this part tries. */
 export const OPERATOR_TOKENS = 10;
 
 interface Operation {
@@ -59,7 +60,10 @@ export async function tryOperatorTokens(campaign: Campaign): Promise<void> {
 
 const notThere: Door = () => Promise.resolve("there is no such door");
 
-/** The operations that refuse whoever shows nothing: those of the console's own description, so that a new one is not forgotten. */
+/**
+ * Returns the operations that need an operator, from the console's own description, so that new ones are
+ * included.
+ */
 async function operatorOperations(console: ConsoleUnderTest): Promise<Operation[]> {
   const { paths } = (await console.ask("/api/openapi.json")).json as {
     paths: Record<string, Record<string, unknown>>;

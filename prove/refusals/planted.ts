@@ -1,7 +1,7 @@
-// Bugs for the rig of credentials that must be refused.
+// Planted bugs for the rig of credentials that must be refused.
 import type { PlantedBug } from "#prove/rig.ts";
 
-/** Each lets in, or tells, what must not be. */
+/** Each accepts or reveals something forbidden. */
 export const refusalBugs: readonly PlantedBug[] = [
   {
     name: "hasty-password-comparison",

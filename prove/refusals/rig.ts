@@ -1,8 +1,12 @@
-// Certificates, tokens, sessions and passwords that must be refused, at every door that they could open (F20: C-07, C-09, spec 4.2, 5).
-// Each is tried on real listeners with real TLS, beside a good one that must be let in, since a server that refuses everybody would
-// pass too; the refusal's reason is checked, so that an outage does not count as one. It also reads the sources for comparisons of
-// secrets that end at the first difference (C-12). It cannot see a flaw of the cryptography below Node, nor a door that is in no
-// service description, and the source check knows secrets by their names.
+// Tries certificates, tokens, sessions and passwords that must be refused, at every door that they could open
+// (F20: C-07, C-09, spec 4.2, 5).
+//
+// Each is tried on real listeners with real TLS, beside a good one that must be accepted, since a server that
+// refuses all callers would pass too. The refusal's reason is checked, so that an outage does not count as
+// one. The sources are searched for comparisons of secrets that end at the first difference (C-12).
+//
+// It cannot see a flaw of the cryptography below Node, nor a door that is in no service description, and the
+// source check knows secrets by their names.
 import { startCluster } from "#metaserver/process/enrolment.fixture.ts";
 import type { Rig } from "#prove/rig.ts";
 import { lifetimeOf } from "#prove/rig-lifetime.ts";

@@ -1,4 +1,5 @@
-// Session tokens that must open nothing, at every call that needs a session (spec 3.4, 5.3); and what is no administrator's password (spec 5.5).
+// Session tokens that must be refused at every call that needs a session (spec 3.4, 5.3), and wrong
+// administrator's passwords (spec 5.5).
 import { hash } from "node:crypto";
 import { ManualClock } from "#base/clock.ts";
 import { SESSION_IDLE_TIMEOUT_MS, SESSION_LIFETIME_MS, SESSIONS_PER_USER } from "#base/limits.ts";
@@ -11,11 +12,11 @@ import { type Door, mustBeAccepted, mustBeRefused, outcomeOf } from "./credentia
 
 const PASSWORD = "a password of the rig";
 const ELSEWHERE = "127.0.0.2";
-/** They bring credentials of another kind. */
+/** Calls with credentials of another kind. */
 const EXEMPT: readonly string[] = ["registerClient", "setQuota"];
 const REFUSALS = ["SESSION_MISSING", "SESSION_UNKNOWN"];
 
-/** How many credentials this part tries. */
+/** Number of credentials that this part tries. */
 export const SESSIONS_AND_PASSWORDS = 20;
 
 type Call = (request: unknown, options: object) => unknown;
@@ -127,7 +128,10 @@ async function startNode(campaign: Campaign, clock: ManualClock): Promise<TestNo
   return node;
 }
 
-/** Every method of the service that needs a session, with an empty request: who has none is told so before anything else. */
+/**
+ * Every method of the service that needs a session, with an empty request: a missing session is refused
+ * before anything else.
+ */
 function callsOf(node: TestNode, authorization: string | undefined): Readonly<Record<string, Door>> {
   const options = { metadata: authorization === undefined ? {} : { authorization } };
   const calls = node.anonymous as unknown as Readonly<Record<string, Call>>;

@@ -1,4 +1,4 @@
-// Bugs of the table of sessions, as somebody in a hurry would write them.
+// Planted bugs of the session table.
 import type { PlantedBug } from "#prove/rig.ts";
 
 const TABLE = "src/security/sessions/session-table.ts";

@@ -1,4 +1,4 @@
-// The short form of the rig that holds the table of sessions against a list (F11).
+// The short form of the rig that compares the session table with a list (F11).
 import { testShortForm } from "#prove/short-form.ts";
 import { sessions } from "./rig.ts";
 

@@ -1,12 +1,14 @@
-// The table of sessions against a plain list, with 10,000 sessions in it, while the clocks jump (F11).
+// Compares the session table, with 10,000 sessions in it, with a plain list while the clocks jump (F11).
 //
-// A table with the product's own limits is filled to its 10,000 sessions. Then the clocks jump, again and again: the wall by milliseconds,
-// hours and decades, both clocks forward, also to the very millisecond at which some session runs out and to those beside it, and the
-// machine sleeps. After each jump 1,500 random calls, a refill to the last place, attempts beyond it, and a comparison of every user's
-// sessions in their order and of every session's state with the list. The list knows nothing of clocks but how old the machine is.
+// A table with the product's own limits is filled to its 10,000 sessions. Then the clocks jump, again and
+// again: the wall clock by milliseconds, hours and decades, both clocks forward, and the machine sleeps. Some
+// jumps end at the very millisecond at which a session expires, or at one beside it. After each jump come
+// 1,500 random calls, a refill to the last place and attempts beyond it. Then every user's sessions in their
+// order and every session's state are compared with the list, which knows no clock but the age of the
+// machine.
 //
-// It cannot see what happens between the socket and the table (the authorization rig goes that way), whether the machine's own clocks
-// count as promised, and memory or time that the table takes.
+// It cannot see what happens between the socket and the table (the authorization rig goes that way), and
+// memory or time that the table takes. It trusts the machine's clocks to count as promised.
 
 import { ManualClock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
@@ -84,7 +86,7 @@ class Lab {
   #jumpWall(byMs: number): void {
     this.#lastJump = `wall by ${byMs} ms`;
     this.#clock.jumpWall(byMs);
-    // The step must not be mistaken for a sleep later either.
+    // Later, the step must not be mistaken for a sleep either.
     this.#advance(this.#random.below(2_000));
   }
 
@@ -94,7 +96,7 @@ class Lab {
     this.#list.pass(byMs);
   }
 
-  /** To the millisecond at which a session that was not used runs out, or one beside it. */
+  /** To the millisecond at which an unused session expires, or one beside it. */
   #advanceToAnEnd(offsetMs: number): void {
     const { nowMs } = this.#list;
     const one = this.#random.pick(this.#list.live);
@@ -109,7 +111,7 @@ class Lab {
     this.#list.pass(forMs);
   }
 
-  /** One random call, compared with what the list says to it. */
+  /** Makes one random call and compares it with the list's answer. */
   call(): void {
     const random = this.#random;
     const draw = random.below(100);
@@ -136,7 +138,7 @@ class Lab {
     this.#campaign.figure("live sessions after each jump", this.#list.live.length);
   }
 
-  /** Everything that the table says of everybody. */
+  /** Compares all users' sessions. */
   compareAll(): void {
     for (let user = 0; user < USERS; user++) this.#compareUser(userOf(user));
     for (const one of this.#list.live) this.#compareLiveness(one);
@@ -146,7 +148,7 @@ class Lab {
     this.#expect("sessions in the table", this.#table.openCount, this.#list.live.length);
   }
 
-  /** A run in which hardly anything ran out was no attack. */
+  /** Requires that enough sessions have expired in the run. */
   requireAttack(): void {
     if (this.#expiredTried < 10) this.#campaign.violation("hardly any session that had run out was tried");
   }

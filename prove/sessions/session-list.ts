@@ -1,10 +1,13 @@
-// Sessions as a plain list in order of creation: what the specification's table must do, in the plainest words.
+// A plain list of sessions in order of creation, as a model of the specification's table.
 
 const PER_USER = 5;
 const GLOBAL = 10_000;
 const IDLE_MS = 15 * 60_000;
 const LIFETIME_MS = 12 * 3_600_000;
-/** Why a session ended is remembered for so many of them (and forgotten in the order in which the table noticed). */
+/**
+ * The reason of a session's end is kept for this many of them, and forgotten in the order in which the table
+ * noticed.
+ */
 const REMEMBERED = 10_000;
 
 /** A session of the list. */
@@ -14,13 +17,16 @@ export interface Listed {
   readonly token: string;
   readonly bornMs: number;
   usedMs: number;
-  /** What its token is refused with; undefined while it lives. */
+  /** The refusal of its token; undefined while it lives. */
   ended: string | undefined;
-  /** How many had ended when everybody knew of all ends for the last time before its own. */
+  /** Number of ended sessions at the last sweep before its own end. */
   endedAfter: number;
 }
 
-/** The list. Its time is the age of the machine: it neither jumps with the wall nor stands still while the machine sleeps. */
+/**
+ * The list. Its time is the age of the machine: it neither jumps with the wall clock nor stands still while
+ * the machine sleeps.
+ */
 export class SessionList {
   nowMs = 0;
   /** In order of creation. */
@@ -31,7 +37,7 @@ export class SessionList {
   #endedCount = 0;
   #knownCount = 0;
 
-  /** Lets time pass and drops what has run out by then. */
+  /** Lets time pass and drops expired sessions. */
   pass(ms: number): void {
     this.nowMs += ms;
     const over = this.live.filter((one) => this.#reasonOf(one) !== undefined);
@@ -39,7 +45,7 @@ export class SessionList {
     if (over.length > 0) this.live = this.live.filter((one) => one.ended === undefined);
   }
 
-  /** When a session will run out if it is not used again. */
+  /** When a session expires if it is not used again. */
   endOf(one: Listed): number {
     return Math.min(one.usedMs + IDLE_MS, one.bornMs + LIFETIME_MS);
   }
@@ -50,7 +56,7 @@ export class SessionList {
     return own.length >= PER_USER ? own[0] : undefined;
   }
 
-  /** Whether a new session of this user is refused because the table is full. */
+  /** True when a new session of this user is refused because the table is full. */
   isFullFor(user: string): boolean {
     return this.wouldEnd(user) === undefined && this.live.length >= GLOBAL;
   }
@@ -81,7 +87,7 @@ export class SessionList {
     this.#knownCount = this.#endedCount;
   }
 
-  /** Whichever limit comes first. */
+  /** The limit that comes first. */
   #reasonOf(one: Listed): string | undefined {
     if (this.nowMs < this.endOf(one)) return undefined;
     return one.bornMs + LIFETIME_MS <= one.usedMs + IDLE_MS ? "SESSION_EXPIRED" : "SESSION_IDLE";

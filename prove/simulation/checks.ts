@@ -1,11 +1,11 @@
-// What must hold in the simulated cluster: at every moment, two leases after everything is healed, and when all have stopped.
+// Invariants of the simulated cluster: at every moment, two leases after all faults, and after the stop.
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import { checkStorage } from "#storage/check/check-storage.ts";
 import type { Person } from "./person.ts";
 import { simulation } from "./scheduler.ts";
 import type { SimulatedFileServer, SimulatedMetaServer } from "./servers.ts";
 
-/** The cluster that is looked at. */
+/** The cluster under examination. */
 export interface Looked {
   readonly meta: SimulatedMetaServer;
   readonly nodes: readonly SimulatedFileServer[];
@@ -14,10 +14,10 @@ export interface Looked {
 }
 
 const CALL_LIMIT_MS = 30_000;
-/** Between what the store does and when it is seen. */
+/** Most time between a change in the store and its observation. */
 const LOOKED_AT_MS = 1_000;
 
-/** Everything that the store says of grants: owner, path, user. */
+/** Returns all grants of the store: owner, path, user. */
 async function grantsOf({ meta, people }: Looked): Promise<Set<string>> {
   const directory = meta.directory;
   const told = new Set<string>();
@@ -29,7 +29,7 @@ async function grantsOf({ meta, people }: Looked): Promise<Set<string>> {
   return told;
 }
 
-/** The same as the nodes have it, whose word counts. */
+/** Returns the same from the nodes, which decide. */
 function heldGrants({ nodes }: Looked): Set<string> {
   const held = new Set<string>();
   for (const node of nodes) {
@@ -42,7 +42,7 @@ function heldGrants({ nodes }: Looked): Set<string> {
 const difference = (a: ReadonlySet<string>, b: ReadonlySet<string>): string[] =>
   [...a].filter((one) => !b.has(one));
 
-/** What keeps the cluster from having converged; empty when it has. */
+/** Returns what keeps the cluster from having converged; empty when it has. */
 export async function unconverged(looked: Looked): Promise<string[]> {
   const { meta, nodes } = looked;
   const scheduler = simulation();
@@ -77,11 +77,11 @@ export async function unconverged(looked: Looked): Promise<string[]> {
   );
 }
 
-/** How long each node has been out of the MetaServer's reach, or in it. */
+/** Records how long each node has been out of the MetaServer's reach, or in it. */
 export class LeaseWatch {
   readonly #since = new Map<string, { isReachable: boolean; atMs: number }>();
 
-  /** Looks at what could pass between node and MetaServer now, and then at what the store says of the lease. */
+  /** Compares the reachability between node and MetaServer with the store's lease. */
   async look(looked: Looked): Promise<void> {
     const { meta, nodes, violation } = looked;
     const scheduler = simulation();
@@ -106,8 +106,9 @@ export class LeaseWatch {
       const since = this.#since.get(fsId);
       if (since === undefined) continue;
       const forMs = nowMs - since.atMs;
-      // A heartbeat that was on its way when its process died renews the lease when it arrives: no MetaServer can tell it from one of a
-      // process that lives, since their clocks agree in nothing. A store that has just been opened gives the rest of a lease.
+      // A heartbeat that was on its way when its process died renews the lease when it arrives. No MetaServer
+      // can tell it from one of a living process, since their clocks agree in nothing. A store that has just
+      // been opened gives the rest of a lease.
       const silentMs = nowMs - Math.max(meta.heard.lastMs(fsId) ?? 0, meta.startedAtMs);
       if (live && silentMs > NODE_LEASE_MS + LOOKED_AT_MS)
         violation(`${fsId} has a lease and has not been heard of for ${Math.round(silentMs / 1_000)} s`);
@@ -117,12 +118,12 @@ export class LeaseWatch {
   }
 }
 
-/** Whose roots a node has; none while it is down. */
+/** Returns the owners of a node's roots; none while it is down. */
 export function ownersOn(node: Looked["nodes"][number]): readonly string[] {
   return node.look(({ storage }) => storage.roots().map(({ owner }) => owner)) ?? [];
 }
 
-/** No root is held by two nodes. */
+/** Checks that no two nodes hold one root. */
 export function checkHolders({ nodes, violation }: Looked): void {
   const holders = new Map<string, string>();
   for (const node of nodes) {
@@ -134,7 +135,7 @@ export function checkHolders({ nodes, violation }: Looked): void {
   }
 }
 
-/** What must be exact when nobody works: reservations, and the sums that the servers tell. */
+/** Checks reservations and the servers' sums, which must be exact at rest. */
 export async function checkSums({ nodes, people, violation }: Looked): Promise<void> {
   const scheduler = simulation();
   for (const { id, running } of nodes) {

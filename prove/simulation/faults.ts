@@ -1,4 +1,4 @@
-// What befalls the simulated cluster: ten kinds of faults, each with its end.
+// The eleven kinds of faults of the simulated cluster, each with its end.
 
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
@@ -9,7 +9,7 @@ import type { Person } from "./person.ts";
 import { type Scheduler, simulation } from "./scheduler.ts";
 import { type SimulatedFileServer, type SimulatedMetaServer, zombieHost } from "./servers.ts";
 
-/** What faults are done to. */
+/** The parts that faults act on. */
 export interface Victims {
   readonly meta: SimulatedMetaServer;
   readonly nodes: readonly SimulatedFileServer[];
@@ -19,7 +19,7 @@ export interface Victims {
   readonly violation: (text: string) => void;
 }
 
-/** How a fault ends. */
+/** Ends a fault. */
 export type Heal = () => Promise<void> | void;
 
 /** The kinds. */
@@ -44,7 +44,7 @@ const GHOST_CHANCE = 0.5;
 const TOGGLE_EVERY_MS = 3_000;
 const REGISTERED_AGAIN_WITHIN_MS = 20_000;
 
-/** Brings one about; resolves with how to end it. */
+/** Starts a fault; resolves with the function that ends it. */
 export function befall(kind: FaultKind, victims: Victims): Promise<Heal> | Heal {
   const { random, meta } = victims;
   const scheduler = simulation();
@@ -83,7 +83,10 @@ function crash(node: SimulatedFileServer, random: SeededRandom): Heal {
   return () => node.start();
 }
 
-/** An operator stops it while somebody uploads: what runs is finished, and only then the process ends. */
+/**
+ * Stops the node as an operator does, during an upload: running calls are finished, and only then the process
+ * ends.
+ */
 async function restart(node: SimulatedFileServer, { network, people, violation }: Victims): Promise<Heal> {
   const host = people[0]?.host ?? "";
   const owners = ownersOn(node);
@@ -92,7 +95,7 @@ async function restart(node: SimulatedFileServer, { network, people, violation }
   if (upload !== undefined) await simulation().run(UPLOAD_UNTIL_STOP_MS);
   await node.stop();
   const outcome = upload === undefined ? undefined : await simulation().runUntil(upload, UPLOAD_LIMIT_MS);
-  // A person may have filled the quota, and another fault the disk.
+  // A user may have filled the quota, and another fault the disk.
   if (outcome !== undefined && !/quota|storage limit/.test(outcome))
     violation(`an upload that ran when ${node.id} was stopped failed: ${outcome}`);
   return () => node.start();
@@ -103,7 +106,7 @@ const UPLOAD_UNTIL_STOP_MS = 2_000;
 const PIECES = 12;
 const PIECE_EVERY_MS = 400;
 
-/** Uploads for five seconds; resolves with what went wrong. */
+/** Uploads for five seconds; resolves with the error, if any. */
 async function slowUpload(
   node: SimulatedFileServer,
   host: string,
@@ -138,7 +141,10 @@ async function* slowParts(scheduler: Scheduler): AsyncGenerator<object> {
   }
 }
 
-/** One time in three its disk is lost with it, and then half the time there is an older copy. */
+/**
+ * Crashes the MetaServer. One time in three its disk is lost with it, and then half the time there is an
+ * older copy.
+ */
 function crashMeta(meta: SimulatedMetaServer, random: SeededRandom): Heal {
   meta.backUp();
   const loses = random.chance(0.34);
@@ -150,14 +156,14 @@ function crashMeta(meta: SimulatedMetaServer, random: SeededRandom): Heal {
   };
 }
 
-/** What a node says of itself and of its shares comes once more, later, while shares come and go and a node registers anew. */
+/** Repeats control calls of nodes later, while shares come and go and a node registers again. */
 async function doubleMessages({ network, random, people, nodes }: Victims): Promise<Heal> {
   network.ghostChance = GHOST_CHANCE;
   const [owner, other] = [people[0], people[1]];
   if (owner !== undefined && other !== undefined) void toggle(owner, other.email, random.between(6, 9));
   const node = random.pick(nodes);
-  // Twice, so that what the first of the two processes said may come when the second has the node: of a machine that is gone without a word,
-  // since nothing comes any more on a connection that was ended.
+  // Twice, so that calls of the first of the two processes may arrive when the second has the node. The
+  // machine goes silently, since nothing more comes on a connection that was ended.
   for (const isSilent of [false, true]) {
     if (!node.isUp) break;
     node.kill(isSilent);
@@ -186,7 +192,7 @@ function cut(victims: Victims, isBothWays: boolean): Heal {
   const hosts = hostsOf(victims);
   const scheduler = simulation();
   const alone = random.pick(hosts);
-  // One link, or everything around one host.
+  // One link, or all links of one host.
   const others = random.chance(0.5) ? hosts.filter((host) => host !== alone) : [random.pick(hosts)];
   const isInward = random.chance(0.5);
   for (const other of others) {
@@ -208,7 +214,10 @@ function slowDown(victims: Victims): Heal {
   return () => network.heal();
 }
 
-/** Requests arrive and answers do not, and then every connection of that server breaks: what was done is not known. */
+/**
+ * Loses replies while requests arrive, and then breaks every connection of that server: the outcome is
+ * unknown to the caller.
+ */
 function loseReplies(victims: Victims): Heal {
   const { network, random, meta, nodes } = victims;
   const { host } = random.pick([meta, ...nodes]);
@@ -228,7 +237,10 @@ function jump(scheduler: Scheduler, host: string, random: SeededRandom): Heal {
   return () => undefined;
 }
 
-/** The old process cannot reach the MetaServer, another one starts on a copy of its data, then the old one comes back. */
+/**
+ * Cuts the old process off from the MetaServer, starts another on a copy of its data, then reconnects the old
+ * one.
+ */
 async function split(node: SimulatedFileServer, { network, meta }: Victims): Promise<Heal> {
   if (!node.isUp) return () => undefined;
   const before = zombieHost(node.host);

@@ -1,23 +1,28 @@
-// What the MetaServer's store has taken from each node: until when a lease may run follows from that alone.
+// Records the calls that the MetaServer's store has taken from each node: they alone decide about leases.
 import type { Directory } from "#metaserver/directory/directory.ts";
 import { simulation } from "./scheduler.ts";
 
-/** Since when nothing has come of the process that holds each node's id. */
+/** Last accepted call of the process that holds each node's id. */
 export class Heard {
   readonly #atMs = new Map<string, number>();
   readonly #holders = new Map<string, string>();
 
-  /** When the store last took something of the process that registered last, simulated milliseconds; undefined for never. */
+  /**
+   * When the store last accepted a call of the process that registered last, in simulated milliseconds;
+   * undefined for never.
+   */
   lastMs(fsId: string): number | undefined {
     return this.#atMs.get(fsId);
   }
 
-  /** The store is another one: in it, one of an earlier process may be the one that registered last. */
+  /**
+   * Forgets the holders, for a replaced store: in it, an earlier process may be the one that registered last.
+   */
   forgetHolders(): void {
     this.#holders.clear();
   }
 
-  /** The same store, which tells this one what it has taken. */
+  /** Returns the same store, which reports here what it has accepted. */
   listenIn(directory: Directory): Directory {
     const heard: Partial<Directory> = {
       register: async (registration) => {

@@ -1,11 +1,11 @@
-// Has the product's modules import simulated parts of Node instead of the real ones; the modules themselves are loaded as they are.
+// Gives the product's unchanged modules simulated parts of Node in place of the real ones.
 import { readFileSync } from "node:fs";
 import { registerHooks, stripTypeScriptTypes } from "node:module";
 
 const PLATFORM = new URL("./platform/", import.meta.url);
 const SOURCES = new URL("../../src/", import.meta.url).href;
 
-/** What src/ imports, and what it is given. */
+/** Imports of src/, and their replacements. */
 const REPLACED: Readonly<Record<string, string>> = {
   "node:worker_threads": "threads.ts",
   "node:fs": "files.ts",
@@ -16,7 +16,7 @@ const REPLACED: Readonly<Record<string, string>> = {
   "node:timers/promises": "timer-promises.ts",
   "node:crypto": "chance.ts",
 };
-/** Outside of what is simulated: an HTTP listener that nobody asks. */
+/** Not simulated: an HTTP listener that no client calls. */
 const STATUS_SERVER = "#os/status-server.ts";
 
 /** Modules of workers, each loaded again for every worker, without their types. */
@@ -33,7 +33,7 @@ function loadWorker(url: string): { format: "module"; source: string; shortCircu
   return { format: "module", source, shortCircuit: true };
 }
 
-/** Call it before the first module of src/ is loaded. */
+/** Must run before the first module of src/ is loaded. */
 export function installHooks(): void {
   registerHooks({
     resolve(specifier, context, next) {

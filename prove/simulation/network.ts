@@ -1,33 +1,33 @@
-// The simulated network: hosts, who can reach whom in which direction, and connections that keep their order whatever is delayed.
+// The simulated network: hosts, reachability in each direction, and connections that keep their order.
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import { type Scheduler, type SimulatedProcess, simulation } from "./scheduler.ts";
 
-/** What one end of a connection hears. */
+/** One end of a connection. */
 export interface End {
-  /** One batch of what the other end has sent, in order. */
+  /** Receives one batch of the other end's frames, in order. */
   receive(batch: readonly unknown[]): void;
   /** The connection is gone. */
   lost(): void;
 }
 
-/** How one direction between two hosts is, beyond its usual millisecond or two. */
+/** State of one direction between two hosts, beyond its usual millisecond or two. */
 export interface Disturbance {
-  /** Nothing gets through; what is sent waits until it does, as TCP sends again. */
+  /** Nothing gets through; frames wait until it ends, as TCP sends again. */
   isCut: boolean;
-  /** Added to every delivery, milliseconds. */
+  /** Milliseconds added to every delivery. */
   delayMs: number;
 }
 
-/** Waiting longer than this breaks a connection. */
+/** Longer waiting breaks a connection. */
 const BREAKS_AFTER_MS = 180_000;
 /** A sender tries again after as long as it has waited already, as TCP does, and never later than this. */
 const AGAIN_WITHIN_MS = 120_000;
-/** So many attempts in so short a time are no attempts between which somebody waits. */
+/** This many attempts in so short a time count as a retry loop without pauses. */
 const STORM_ATTEMPTS = 60;
 const STORM_WINDOW_MS = 10_000;
 const HOP_MIN_MS = 0.2;
 const HOP_SPREAD_MS = 2;
-/** How often a cut direction is looked at. */
+/** Interval at which a cut direction is checked. */
 const LOOK_EVERY_MS = 250;
 
 const GONE: unique symbol = Symbol("gone");
@@ -53,7 +53,7 @@ class Direction {
     this.#to = to;
   }
 
-  /** What is sent in one turn travels together. */
+  /** Frames of one turn travel together. */
   send(frame: unknown): void {
     if (this.#collecting !== undefined) {
       this.#collecting.push(frame);
@@ -67,7 +67,7 @@ class Direction {
     });
   }
 
-  /** Its sender is gone: the other end learns that behind everything that was sent. */
+  /** The sender has closed: the other end learns that after all that was sent. */
   close(): void {
     this.#scheduler.immediate(() => this.#dispatch([GONE]));
   }
@@ -91,7 +91,7 @@ class Direction {
       this.#scheduler.after(atMs - this.#scheduler.nowMs, () => {
         if (this.#connection.isBroken) return;
         const { end } = this;
-        // A machine that knows nothing of a connection says so.
+        // A machine answers on an unknown connection with a reset.
         if (end === undefined || owner?.isAlive === false || batch[0] === GONE) this.#connection.break();
         else this.#scheduler.within(owner, () => end.receive(batch));
       }),
@@ -155,7 +155,7 @@ export class Connection {
     this.toClient = new Direction(this, to, from);
   }
 
-  /** Both ends learn, each as soon as anything can reach it, that it is over. */
+  /** Breaks the connection: each end learns it as soon as anything can reach it. */
   break(): void {
     if (this.isBroken) return;
     this.isBroken = true;
@@ -165,21 +165,21 @@ export class Connection {
       scheduler.within(owner, () => scheduler.after(this.network.hopMs("", ""), () => end?.lost()));
   }
 
-  /** One end is gone without a word: the other learns of it when it asks, or never. */
+  /** Drops one end silently: the other learns of it when it sends, or never. */
   forget(isServer: boolean): void {
     if (isServer) this.toServer.end = undefined;
     else this.toClient.end = undefined;
   }
 }
 
-/** Everything between the hosts. */
+/** The network between all hosts. */
 export class Network {
   readonly random: SeededRandom;
   readonly connections = new Set<Connection>();
-  /** Told when a process connects to an address far more often than anybody who waits between attempts. */
+  /** Called when a process connects to an address far more often than with pauses between attempts. */
   onStorm: (text: string) => void = () => undefined;
   readonly #attempts = new Map<string, { sinceMs: number; count: number }>();
-  /** How likely a message of the control plane comes once more, up to a minute later. */
+  /** Probability that a message of the control plane comes once more, up to a minute later. */
   ghostChance = 0;
   readonly #listeners = new Map<
     string,
@@ -192,7 +192,7 @@ export class Network {
     this.random = random;
   }
 
-  /** One direction between two hosts, to be looked at and to be changed. */
+  /** One direction between two hosts, to be read and changed. */
   disturbance(from: string, to: string): Disturbance {
     const key = `${from} ${to}`;
     let known = this.#disturbances.get(key);
@@ -216,7 +216,7 @@ export class Network {
     for (const each of this.#disturbances.values()) Object.assign(each, { isCut: false, delayMs: 0 });
   }
 
-  /** Another process takes the place of this one, which finds itself in another network. */
+  /** Moves a process to another host, since another process takes its place. */
   moveAway(of: SimulatedProcess, host: string): void {
     of.host = host;
     for (const connection of this.connections)
@@ -229,7 +229,7 @@ export class Network {
     return HOP_MIN_MS + this.random.next() * HOP_SPREAD_MS + delayMs * (0.5 + this.random.next());
   }
 
-  /** Takes connections at an address; the process that asks is the one that listens. */
+  /** Accepts connections at an address for the current process. */
   listen(address: string, take: Listener): () => void {
     const process = simulation().current;
     if (this.#listeners.get(address)?.process?.isAlive === true)
@@ -241,7 +241,7 @@ export class Network {
     };
   }
 
-  /** Connects from the host of the process that asks. `failed` hears of a refusal; of a cut nobody hears anything. */
+  /** Connects from the host of the current process. `failed` is called for a refusal; a cut calls nothing. */
   connect(
     address: string,
     end: End,
@@ -276,7 +276,7 @@ export class Network {
     });
   }
 
-  /** True while every way is as usual. */
+  /** True while every direction is as usual. */
   get isQuiet(): boolean {
     return [...this.#disturbances.values()].every(({ isCut, delayMs }) => !isCut && delayMs === 0);
   }
@@ -292,7 +292,9 @@ export class Network {
       this.onStorm(`${whose}: ${STORM_ATTEMPTS} connections within ${Math.round(nowMs - known.sinceMs)} ms`);
   }
 
-  /** A process has died: its system tells the other ends, or the whole machine is gone and nobody does. */
+  /**
+   * A process has died: its system resets its connections, or the whole machine is gone and sends nothing.
+   */
   died(process: SimulatedProcess, isSilent: boolean): void {
     for (const connection of this.connections) {
       const isServer = connection.toServer.owner === process;
@@ -305,7 +307,10 @@ export class Network {
 
 let running: Network | undefined;
 
-/** The network of the simulation that runs. @throws Error while none does */
+/**
+ * The network of the current simulation.
+ * @throws Error while there is none
+ */
 export function network(): Network {
   if (running === undefined) throw new Error("there is no network");
   return running;

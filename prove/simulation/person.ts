@@ -1,4 +1,4 @@
-// A person at work in the simulated cluster: the product's own client, and beside it what every file may hold by what was acknowledged.
+// A user in the simulated cluster: the product's own client, and the contents that each file may have.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { type Clock, systemClock } from "#base/clock.ts";
@@ -14,18 +14,18 @@ import { type Scheduler, type SimulatedProcess, simulation } from "./scheduler.t
 
 const PATIENCE_MS = 40_000;
 const THINK_MEAN_MS = 15_000;
-/** In calm times. */
+/** Probability in calm times. */
 const WORKS_AFTER_THINKING = 0.25;
 const FILES_KEPT = 14;
 const SMALL_MAX_BYTES = 20_000;
-/** Beyond what lies in the database. */
+/** Above the size kept in the database. */
 const LARGE_MIN_BYTES = 66_000;
 const LARGE_MAX_BYTES = 120_000;
 
-/** What is there: a hash of the content, or nothing. */
+/** Hash of a file's content, or undefined for no file. */
 type Content = string | undefined;
 
-/** Told of every broken promise. */
+/** Receives every broken promise. */
 export type Violation = (text: string) => void;
 
 const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex").slice(0, 16);
@@ -39,17 +39,23 @@ export class Person {
   readonly #random: SeededRandom;
   readonly #violation: Violation;
   readonly #cluster: Cluster;
-  /** Files of one's own, by path. More than one content: the outcome of the last change is not known, and the path is used no more. */
+  /**
+   * The user's own files, by path. With more than one content the outcome of the last change is unknown, and
+   * the path is used no more.
+   */
   readonly #files = new Map<string, Set<Content>>();
   readonly #shared = new Set<string>();
   #made = 0;
   #isWorking = true;
-  /** Works less: nothing befalls anybody for a while. */
+  /** Works less: no fault is near. */
   isCalm = false;
   #working: Promise<void> = Promise.resolve();
   acknowledged = 0;
   unknown = 0;
-  /** Refused for the quota; the outcome is still taken for unknown, since an attempt before may have gone through. */
+  /**
+   * Calls refused for the quota; their outcome still counts as unknown, since an earlier attempt may have
+   * gone through.
+   */
   refused = 0;
   reads = 0;
 
@@ -87,7 +93,7 @@ export class Person {
     });
   }
 
-  /** Works until told to stop. */
+  /** Works until `end`. */
   begin(): void {
     this.#working = this.#scheduler.within(this.process, () => this.#work());
   }
@@ -98,7 +104,7 @@ export class Person {
     await this.#working;
   }
 
-  /** Paths that are shared with somebody, as far as that was acknowledged. */
+  /** Shared paths, as far as acknowledged. */
   get sharedPaths(): ReadonlySet<string> {
     return this.#shared;
   }
@@ -123,14 +129,14 @@ export class Person {
     return this.#move(path, this.#newPath());
   }
 
-  /** Reads every file of one's own, those of unknown outcome too. */
+  /** Reads every file of the user's own, those of unknown outcome too. */
   async verifyAll(): Promise<void> {
     await this.#scheduler.within(this.process, async () => {
       for (const path of this.#files.keys()) await this.#check(path, true);
     });
   }
 
-  /** What the files hold together, where every outcome is known; else undefined. */
+  /** All files, where every outcome is known; else undefined. */
   get paths(): ReadonlyMap<string, ReadonlySet<Content>> {
     return this.#files;
   }
@@ -170,7 +176,7 @@ export class Person {
     });
   }
 
-  /** Whether a folder of somebody else can be listed; undefined when nobody answers. */
+  /** Returns whether another user's folder can be listed; undefined without an answer. */
   async canList(root: string, path: string): Promise<boolean | undefined> {
     return this.#scheduler.within(this.process, async () => {
       try {
@@ -184,7 +190,7 @@ export class Person {
     });
   }
 
-  /** Used bytes of one's own root as the server tells them, and those of everything that can be listed. */
+  /** Returns the used bytes of the user's root by the server's counter, and those of everything listed. */
   async usage(): Promise<{ readonly told: bigint; readonly listed: bigint }> {
     return this.#scheduler.within(this.process, () =>
       this.#cluster.run("", SHORT, async ({ files, unary }) => {
@@ -240,7 +246,7 @@ export class Person {
     );
   }
 
-  /** Makes a change; when its outcome is not known, both may be. */
+  /** Makes a change; when its outcome is unknown, both contents are possible. */
   async #change(
     what: string,
     after: ReadonlyMap<string, Content>,

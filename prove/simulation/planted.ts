@@ -1,7 +1,7 @@
-// Bugs of a cluster, for the simulation to find.
+// Planted bugs of a cluster, for the simulation to find.
 import type { PlantedBug } from "#prove/rig.ts";
 
-/** Planted for the simulation. */
+/** The bugs that the simulation must find. */
 export const simulationBugs: readonly PlantedBug[] = [
   {
     name: "late-share-overwrites",

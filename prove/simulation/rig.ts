@@ -1,17 +1,26 @@
-// F21: the whole cluster in one thread. A MetaServer with its SQLite store, three FileServers and four people with the product's own client
-// run for two simulated hours a seed, through every kind of fault: crashes of processes and of machines (the store lost, or an older copy
-// of it put back), restarts, partitions, one-way partitions, slow links, lost replies, late and doubled messages of the control plane, wall
-// clocks that jump by up to 13 hours, full disks, and a second process that registers with a node's id while the first goes on elsewhere.
-// People work before, during and half a minute after a fault; in the minutes until the next one they do a quarter of that.
-// How: the product's modules are loaded unchanged, and a module hook (hooks.ts) gives them simulated parts of Node. Timers, clocks and
-// chance come from one scheduler; worker threads run their own modules in this thread, between turns; files and SQLite are real, called
-// synchronously, and a killed process leaves its database and log as they are at that moment; HTTP/2 streams hand their headers and
-// buffers over in order. The trace of a seed is hashed, and the first seed is run twice, in two processes, which must agree.
-// Held against it: acknowledged files can be read and hold what was acknowledged; no root on two nodes; leases tell who is there; grants
-// are equal on both sides, every node has its lease and nobody serves in another's place two leases after the end of a fault; sessions by
-// a list of the rig's own; sums and reservations exact when all is quiet; and in the end every data folder recounted and read.
-// It cannot see: HTTP/2 framing and flow control, TLS, PostgreSQL and two MetaServers (the rig "partitions" has them), the console and its
-// alerts, races between threads, power cuts (a kill falls between two turns and keeps what was written), commands in the middle of one.
+// Simulates the whole cluster in one thread (F21).
+//
+// A MetaServer with its SQLite store, three FileServers and four users with the product's own client run for
+// two simulated hours a seed, through every kind of fault. Processes and machines crash (the store lost, or
+// an older copy of it put back) and restart. The network has partitions, one-way partitions, slow links, lost
+// replies, and late and doubled messages of the control plane. Wall clocks jump by up to 13 hours, disks fill
+// up, and a second process registers with a node's id while the first goes on elsewhere. Users work before,
+// during and half a minute after a fault; in the minutes until the next one they do a quarter of that.
+//
+// The product's modules are loaded unchanged, and a module hook (hooks.ts) gives them simulated parts of
+// Node. Timers, clocks and chance come from one scheduler. Worker threads run their own modules in this
+// thread, between turns. Files and SQLite are real, called synchronously, and a killed process leaves its
+// database and log as they are at that moment. HTTP/2 streams hand their headers and buffers over in order.
+// The trace of a seed is hashed, and the first seed is run twice, in two processes, which must agree.
+//
+// These must hold. Acknowledged files can be read and have their acknowledged content. No root is on two
+// nodes, and leases show which nodes are alive. Two leases after the end of a fault grants are equal on both
+// sides, every node has its lease and no process serves in another's place. Sessions follow a list of the
+// rig's own, and sums and reservations are exact at rest. At the end every data folder is recounted and read.
+//
+// It cannot see HTTP/2 framing and flow control, TLS, PostgreSQL and two MetaServers (the rig "partitions"
+// has them), the console and its alerts. Nor can it see races between threads, power cuts (a kill falls
+// between two turns and keeps what was written), and SQL commands in the middle of one.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";

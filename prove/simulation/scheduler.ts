@@ -4,9 +4,12 @@ import { createHash } from "node:crypto";
 import { SeededRandom } from "#prove/seeded-random.ts";
 
 const realImmediate = globalThis.setImmediate;
-/** Turns in one moment of simulated time after which something is taken to run in circles. */
+/** Turns in one moment of simulated time that count as an endless loop. */
 const TURNS_MAX = 200_000;
-/** Turns that are asked of Node at once: each of them lets all promises run, and only the last costs a round of its event loop. */
+/**
+ * Turns that are asked of Node at once: each of them lets all promises run, and only the last costs a round
+ * of its event loop.
+ */
 const TURNS_AT_ONCE = 64;
 const LINES_HASHED_AT_ONCE = 256;
 /** Set, the trace is printed as well. */
@@ -27,7 +30,7 @@ export class SimulatedProcess {
   readonly startedAtMs: number;
   readonly random: SeededRandom;
   isAlive = true;
-  /** What holds something of the machine's: closed when the process dies. */
+  /** Resources of the machine, closed when the process dies. */
   readonly belongings: Set<{ abandon(): void }> = new Set();
 
   constructor(name: string, host: string, startedAtMs: number, random: SeededRandom) {
@@ -38,9 +41,9 @@ export class SimulatedProcess {
   }
 }
 
-/** The machine that a process runs on, as far as faults concern it. */
+/** The machine of a process, as far as faults concern it. */
 export interface SimulatedHost {
-  /** What its wall clock is off by. */
+  /** Offset of its wall clock. */
   wallOffsetMs: number;
   isDiskFull: boolean;
   /** The machine is off. */
@@ -49,7 +52,7 @@ export interface SimulatedHost {
 
 const WALL_START_MS = 1_790_000_000_000;
 
-/** Runs something in the asynchronous context that was there when it was made. */
+/** Runs a function in the asynchronous context of its creation. */
 type Inside = <T>(run: () => T) => T;
 
 /** Everything that is simulated in one run of one seed. */
@@ -79,7 +82,7 @@ export class Scheduler {
     return this.#nowMs;
   }
 
-  /** The process on whose behalf this runs; undefined for the rig itself. */
+  /** The process whose code runs now; undefined for the rig itself. */
   get current(): SimulatedProcess | undefined {
     return this.#scope.getStore();
   }
@@ -106,7 +109,7 @@ export class Scheduler {
     return new SimulatedProcess(name, host, this.#nowMs, this.random.fork(`${name} ${this.#nowMs}`));
   }
 
-  /** Runs something as a part of a process. */
+  /** Runs a function as a part of a process. */
   within<T>(process: SimulatedProcess | undefined, run: () => T): T {
     if (this.current === process) return run();
     if (process === undefined) return this.#outside(run);
@@ -118,7 +121,7 @@ export class Scheduler {
     return inside(run);
   }
 
-  /** Calls back once, in the process that asks, unless that has died by then. */
+  /** Calls back once in the current process, unless that has died by then. */
   after(
     delayMs: number,
     callback: () => void,
@@ -139,7 +142,7 @@ export class Scheduler {
     };
   }
 
-  /** Calls back at the end of this turn, in the process that asks, unless that has died by then. */
+  /** Calls back at the end of this turn in the current process, unless that has died by then. */
   immediate(callback: () => void): () => void {
     const process = this.current;
     const state = { isCancelled: false };
@@ -151,7 +154,7 @@ export class Scheduler {
     };
   }
 
-  /** What the machine really does, such as loading a module: simulated time waits for it. */
+  /** Waits for real work of the machine, such as loading a module, while simulated time stands. */
   async really<T>(work: Promise<T>): Promise<T> {
     this.#realWork++;
     try {
@@ -217,7 +220,10 @@ export class Scheduler {
     }
   }
 
-  /** Takes one step after the other, until one answers false; before each, promises and immediates run until nothing is left to do at this moment. */
+  /**
+   * Takes steps until one returns false; before each, promises and immediates run until none is left at this
+   * moment.
+   */
   #turns(step: () => boolean): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     let inThisMoment = 0;
@@ -291,13 +297,16 @@ function isBefore(a: Event, b: Event): boolean {
 
 let running: Scheduler | undefined;
 
-/** The simulation that runs: modules of Node have no `deps` to be handed it in. @throws Error while none runs */
+/**
+ * The current simulation, for replaced modules of Node, which get no `deps`.
+ * @throws Error while there is none
+ */
 export function simulation(): Scheduler {
   if (running === undefined) throw new Error("no simulation runs");
   return running;
 }
 
-/** Makes it the one that runs. */
+/** Makes it the current one. */
 export function startSimulation(seed: number): Scheduler {
   running = new Scheduler(seed);
   return running;

@@ -1,4 +1,5 @@
-// The servers of the simulated cluster: the product's own start functions, each in a process that can be stopped, killed or cloned.
+// The servers of the simulated cluster: the product's own start functions, each in a process that can be
+// stopped, killed or cloned.
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
@@ -98,19 +99,22 @@ abstract class Server<Running> {
     if (isSilent) this.scheduler.host(this.host).isDown = true;
   }
 
-  /** Looks into what runs, as a part of its process: what a look leaves for later, such as the end of a snapshot, dies with it. Nothing while nothing runs. */
+  /**
+   * Reads the running server as a part of its process, so that later work of the reading, such as the end of
+   * a snapshot, dies with it. Undefined while it does not run.
+   */
   look<T>(read: (running: Running) => T): T | undefined {
     const { running } = this;
     return running === undefined ? undefined : this.scheduler.within(this.process, () => read(running));
   }
 
-  /** True while it serves, or tries to. */
+  /** True while it runs, or starts. */
   get isUp(): boolean {
     return this.running !== undefined;
   }
 }
 
-/** Where a node goes on that was taken for dead. */
+/** The host on which a node taken for dead goes on. */
 export const zombieHost = (host: string): string => `${host}-before`;
 
 function abandon(process: SimulatedProcess, isSilent: boolean): void {
@@ -120,7 +124,7 @@ function abandon(process: SimulatedProcess, isSilent: boolean): void {
   process.belongings.clear();
 }
 
-/** What a MetaServer is here. */
+/** Parts of a MetaServer. */
 interface Meta {
   readonly server: RunningMetaServer;
   readonly directory: Directory;
@@ -129,7 +133,7 @@ interface Meta {
 /** The MetaServer and its store. */
 export class SimulatedMetaServer extends Server<Meta> {
   readonly folder: string;
-  /** What its store has taken from the nodes, over all its starts. */
+  /** Calls that its store has accepted from the nodes, over all its starts. */
   readonly heard = new Heard();
   static readonly PORT = 50_000;
 
@@ -174,7 +178,7 @@ export class SimulatedMetaServer extends Server<Meta> {
     cpSync(join(this.folder), this.#copy, { recursive: true });
   }
 
-  /** The store's disk is lost while the server is down; with luck there is an older copy. */
+  /** Removes the store while the server is down, or puts the older copy back. */
   loseStore(hasCopy: boolean): void {
     this.scheduler.trace("store", hasCopy ? "restored from an older copy" : "lost");
     this.heard.forgetHolders();
@@ -199,7 +203,7 @@ export class SimulatedFileServer extends Server<RunningFileServer> {
     totalBytes: 2n ** 42n,
     freeBytes: 2n ** 41n,
   };
-  /** Processes of this node that another one has taken the place of. */
+  /** Processes of this node whose place another has taken. */
   readonly zombies: { readonly process: SimulatedProcess; readonly running: RunningFileServer }[] = [];
   static readonly PORT = 50_051;
 
@@ -252,14 +256,14 @@ export class SimulatedFileServer extends Server<RunningFileServer> {
 
   #copies = 0;
 
-  /** The disk of its machine fills up, or has room again. */
+  /** Fills the disk of its machine, or makes room again. */
   setDiskFull(isFull: boolean): void {
     this.scheduler.trace("disk", `${this.id} ${isFull ? "full" : "has room"}`);
     this.scheduler.host(this.host).isDiskFull = isFull;
     if (this.process.isAlive) setDatabasesFull(this.process, isFull);
   }
 
-  /** Another process starts on a copy of the data, while this one goes on on another machine and knows nothing of it. */
+  /** Starts another process on a copy of the data; this one goes on on another host without noticing. */
   async clone(): Promise<void> {
     this.scheduler.trace("clone", this.id);
     const { process, running } = this;
@@ -272,7 +276,7 @@ export class SimulatedFileServer extends Server<RunningFileServer> {
     await this.start();
   }
 
-  /** Ends what was left behind. */
+  /** Ends the processes left behind. */
   buryZombies(): void {
     for (const { process } of this.zombies) abandon(process, false);
     this.zombies.length = 0;

@@ -1,4 +1,4 @@
-// Sessions tried from outside the client: each token is accepted or refused as the rules say, by a list that the rig keeps itself.
+// Tries sessions from outside the client: a list of the rig's own says which tokens are good.
 import { SESSION_IDLE_TIMEOUT_MS, SESSIONS_PER_USER } from "#base/limits.ts";
 import { StatusError } from "#wire/framing/status.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
@@ -6,10 +6,10 @@ import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { type Scheduler, type SimulatedProcess, simulation } from "./scheduler.ts";
 import type { SimulatedFileServer } from "./servers.ts";
 
-/** Between a look of ours and the server's own. */
+/** Tolerance between the rig's clock and the server's sweep. */
 const SLACK_MS = 61_000;
 const CALL_LIMIT_MS = 8_000;
-/** What the call answers after its session was found good: it has no fault, or the user's root is elsewhere (or nowhere yet). */
+/** Answers of a call with a valid session: no fault, or a root that is elsewhere (or nowhere yet). */
 const LET_IN = ["", "WRONG_NODE"];
 
 interface KnownSession {
@@ -31,7 +31,7 @@ export class SessionsWatch {
   readonly #violation: (text: string) => void;
   /** Oldest first. */
   #sessions: KnownSession[] = [];
-  /** Registrations whose answer never came: each may have evicted one. */
+  /** Registrations without an answer: each may have evicted a session. */
   #unknown = 0;
   #isLooking = false;
   tried = 0;
@@ -44,7 +44,7 @@ export class SessionsWatch {
     this.#violation = violation;
   }
 
-  /** Opens one more session, then tries those that are known: all of them, or some. */
+  /** Opens one more session, then tries the known ones: all of them, or some. */
   async look(options: { readonly all?: boolean } = {}): Promise<void> {
     // One at a time: the order in which sessions were opened must be known.
     if (this.#isLooking) return;
@@ -62,7 +62,7 @@ export class SessionsWatch {
     if (foreign !== undefined) await this.#try(foreign, this.#foreigner);
     const newestFirst = this.#sessions.toReversed();
     for (const [newer, session] of newestFirst.entries()) {
-      // Tried rarely, so that some have time to run out.
+      // Tried rarely, so that some have time to expire.
       if (!isAll && newer > 0 && !this.#process.random.chance(0.3)) continue;
       await this.#try(session, this.#process, newer);
     }
@@ -79,7 +79,7 @@ export class SessionsWatch {
         ),
       );
       const nowMs = this.#scheduler.nowMs;
-      // Which process has answered is known only when it is the same before and after.
+      // The answering process is known only when it is the same before and after.
       if (server === this.#node.starts)
         this.#sessions.push({ token, server, openedAtMs: nowMs, lastUseAtMs: nowMs, lastSureUseAtMs: nowMs });
       else this.#unknown++;
@@ -105,7 +105,7 @@ export class SessionsWatch {
     const isForeign = from === this.#foreigner;
     const isLetIn = LET_IN.includes(reason);
     const isAnswer = isLetIn || /^(?:SESSION_|IP_MISMATCH)/.test(reason);
-    // Any other failure says nothing about the session: the call may have got as far as using it.
+    // Any other failure says nothing about the session: the call may have used it.
     if (!isForeign && !isAnswer) session.lastUseAtMs = this.#scheduler.nowMs;
     if (!isAnswer || starts !== this.#node.starts) return;
     this.tried++;
@@ -135,7 +135,7 @@ export class SessionsWatch {
     session.lastSureUseAtMs = beganAtMs;
   }
 
-  /** Sessions that were opened after this one and cannot have run out yet. */
+  /** Number of sessions opened after this one that cannot have expired yet. */
   #livingSince(session: KnownSession): number {
     const youngMs = SESSION_IDLE_TIMEOUT_MS - SLACK_MS;
     const { nowMs } = this.#scheduler;

@@ -1,4 +1,4 @@
-// The process in which seeds are simulated: one line of JSON for each that it is asked for, by number, on its standard input.
+// The process that simulates seeds: one line of JSON for each number on its standard input.
 import { createInterface } from "node:readline";
 import { installHooks } from "./hooks.ts";
 import { installGlobals } from "./platform/globals.ts";
@@ -6,7 +6,7 @@ import { installGlobals } from "./platform/globals.ts";
 const [under = "/dev/shm", faults = "20"] = process.argv.slice(2);
 installHooks();
 installGlobals();
-// Only now, so that the hooks hold for everything that it loads.
+// Imported late, so that the hooks hold for everything that it loads.
 const { runSeed } = await import("./world.ts");
 for await (const line of createInterface({ input: process.stdin })) {
   const result = await runSeed(Number(line), under, Number(faults));

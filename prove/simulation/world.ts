@@ -1,4 +1,4 @@
-// One seed: a cluster of a MetaServer, three FileServers and four people, two simulated hours, twenty faults.
+// One seed: a cluster of a MetaServer, three FileServers and four users, two simulated hours, twenty faults.
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { NODE_LEASE_MS } from "#base/limits.ts";
@@ -25,16 +25,19 @@ const NODES = 3;
 const PEOPLE = 4;
 const FAULTS_OF_A_RUN = 20;
 const SLOT_MS = 360_000;
-/** After the end of a fault people work on as during it, and then less, until the next one is near: what no fault meets costs as much. */
+/**
+ * After a fault users work on for this time, and then less until the next one: work without a fault costs as
+ * much.
+ */
 const BUSY_AFTERWARDS_MS = 30_000;
 const LOOK_EVERY_MS = 7_000;
 const CONVERGED_WITHIN_MS: number = 2 * NODE_LEASE_MS;
 const QUOTA_BYTES = 600_000n;
 const END_LIMIT_MS = 300_000;
-/** In which sessions are opened that a jump must not end. */
+/** Time in which sessions are opened that a jump must not end. */
 const BEFORE_A_JUMP_MS = 2_000;
 
-/** What one seed came to. */
+/** Result of one seed. */
 export interface SeedResult {
   readonly seed: number;
   readonly traceHash: string;
@@ -42,7 +45,7 @@ export interface SeedResult {
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** Runs one seed, on files below `under`, which is best kept in memory. */
+/** Runs one seed, on files below `under`, best kept in memory. */
 export async function runSeed(seed: number, under: string, faults = FAULTS_OF_A_RUN): Promise<SeedResult> {
   const folder = mkdtempSync(join(under, "grove-simulation-"));
   const scheduler = startSimulation(seed);
@@ -143,7 +146,9 @@ class World {
     }
   }
 
-  /** Six minutes with one fault, at times a second one on top, and then quiet until all has converged. */
+  /**
+   * Six minutes with one fault, at times a second one with it, and then a quiet time until all has converged.
+   */
   async slot(kind: FaultKind): Promise<void> {
     const { random } = this.#victims;
     const endMs = this.#scheduler.nowMs + SLOT_MS;
@@ -170,12 +175,12 @@ class World {
   async #befall(kind: FaultKind): Promise<() => Promise<void> | void> {
     this.#faults++;
     this.#scheduler.trace("fault", kind);
-    // What is down already cannot fail once more.
+    // A server that is down cannot fail once more.
     const { meta, nodes } = this.#victims;
     const isWhole = meta.isUp && nodes.every((node) => node.isUp);
     if (!isWhole && /crash|restart|split/.test(kind)) return () => undefined;
     if (kind !== "clock jump") return befall(kind, this.#victims);
-    // Neither leases nor sessions end because a clock on the wall was set.
+    // Neither leases nor sessions may end by a jump of the wall clock.
     for (const watch of this.#sessions) void watch.look();
     await this.#scheduler.run(BEFORE_A_JUMP_MS);
     const heal = await befall(kind, this.#victims);
@@ -184,7 +189,7 @@ class World {
     return heal;
   }
 
-  /** Lets time pass, and looks at what must hold at every moment. */
+  /** Lets time pass, and checks the invariants of every moment. */
   async #live(forMs: number): Promise<void> {
     const endMs = this.#scheduler.nowMs + forMs;
     const { random, people } = this.#victims;
@@ -225,7 +230,10 @@ class World {
     for (const node of this.#victims.nodes) node.buryZombies();
   }
 
-  /** Everybody stops; what was acknowledged is read, sums are compared, servers stop, and their data is recounted. */
+  /**
+   * Ends the users' work, reads all acknowledged files, compares sums, stops the servers and recounts their
+   * data.
+   */
   async finish(): Promise<void> {
     const { meta, nodes, people } = this.#victims;
     for (const person of people) await this.#scheduler.runUntil(person.end(), END_LIMIT_MS);
@@ -239,7 +247,7 @@ class World {
     meta.kill(false);
   }
 
-  /** Whoever something is shared with gets there through the front door, and nobody else. */
+  /** Checks that sharees can list a shared folder, and that other users cannot. */
   async #checkShares(): Promise<void> {
     const { people } = this.#victims;
     for (const owner of people) {

@@ -1,4 +1,4 @@
-// One user at full load: every kind of operation, many of them broken off in the middle, and in the end everything removed.
+// One user at full load: every kind of operation, many broken off, and all files removed at the end.
 
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import { StatusError } from "#wire/framing/status.ts";
@@ -11,10 +11,13 @@ const FILES_KEPT = 24;
 const CHUNK_BYTES = 1_000_000;
 const LARGE_MAX_BYTES = 9_000_000;
 const SMALL_MAX_BYTES = 65_536;
-/** Reasons that a busy server may give, sign-ins of one address in excess among them; any other refusal is a broken promise. */
+/**
+ * Refusals of a busy server, among them too many sign-ins from one address; any other refusal is a broken
+ * promise.
+ */
 const BUSY: ReadonlySet<string> = new Set(["OVERLOADED", "STORE_UNAVAILABLE", "RATE_LIMITED"]);
 
-/** Told of what went wrong that should not have. */
+/** Receives wrong answers. */
 export interface LoadReport {
   acknowledged(kind: string): void;
   violation(text: string): void;
@@ -31,7 +34,7 @@ export class BusyUser {
   readonly #address: string;
   readonly #random: SeededRandom;
   readonly #report: LoadReport;
-  /** Cut into contents: making megabytes anew for each file would be the rig's own load. */
+  /** Source of contents: making megabytes for each file would be load of the rig's own. */
   readonly #pool: Buffer;
   #channel: GrpcChannel;
   #metadata: Readonly<Record<string, string>> = {};
@@ -59,13 +62,13 @@ export class BusyUser {
     this.#metadata = { authorization: `Bearer ${sessionToken}` };
   }
 
-  /** Works until told to end; every operation is drawn anew. */
+  /** Works until the end; every operation is drawn at random. */
   async work(goesOn: () => boolean): Promise<void> {
     await this.signIn();
     while (goesOn()) await this.#once();
   }
 
-  /** Removes everything for good, and goes. */
+  /** Removes everything for good, and signs out. */
   async leave(): Promise<void> {
     const { metadata } = { metadata: this.#metadata };
     for (;;) {
@@ -150,7 +153,7 @@ export class BusyUser {
       await this.#remove(this.#files[0] as KnownFile, this.#random.chance(0.5));
   }
 
-  /** The client goes away in the middle of a chunk, of a message, or before its first byte. */
+  /** Aborts an upload in the middle of a chunk, of a message, or before its first byte. */
   async #abortUpload(): Promise<void> {
     const bytes = this.#content(LARGE_MAX_BYTES);
     const stop = new AbortController();
@@ -233,7 +236,7 @@ const KINDS = [
 ] as const;
 type Kind = (typeof KINDS)[number];
 
-/** An upload of which only the first `sent` bytes come before it stops. */
+/** An upload that stops after its first `sent` bytes. */
 async function* parts(
   path: string,
   bytes: Buffer,
@@ -246,7 +249,7 @@ async function* parts(
     const data = bytes.subarray(at, Math.min(at + CHUNK_BYTES, sent));
     yield { part: { case: "chunk", value: { offset: BigInt(at), data } } };
   }
-  // What was said so far shall arrive before the end does.
+  // The bytes sent so far must arrive before the end does.
   if (stop !== undefined) {
     await new Promise((resolve) => setImmediate(resolve));
     stop.abort();

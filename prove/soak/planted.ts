@@ -1,7 +1,7 @@
-// Bugs that only time and load show, for the soak to find.
+// Planted bugs that only time and load show, for the soak to find.
 import type { PlantedBug } from "#prove/rig.ts";
 
-/** Planted for the soak. */
+/** The bugs that the soak must find. */
 export const soakBugs: readonly PlantedBug[] = [
   {
     name: "aborted-download-keeps-descriptor",

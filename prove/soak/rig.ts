@@ -1,10 +1,14 @@
-// F22: a FileServer and a MetaServer at full load for minutes. Memory must stop growing; descriptors, temporary files and the write-ahead
-// log must go back to what they were. Six users in the rig's process (which takes one of two cores) draw operations without a pause: small
-// and large uploads, overwrites, downloads that are compared byte by byte, renames, trash, removal, sign-ins beyond the sixth session,
-// new connections, and uploads, resumable uploads and downloads that are broken off at a random byte. In the end each user removes
-// everything, and what each process still has open is compared path by path with what it had before the load.
-// It cannot see: a leak below a megabyte a minute, a leak that needs more than eight minutes to begin, memory that is held but was
-// resident before; in its short form it does not judge memory at all.
+// A FileServer and a MetaServer at full load for minutes (F22).
+//
+// Memory must stop growing; descriptors, temporary files and the write-ahead log must go back to what they
+// were. Six users in the rig's process (which takes one of two cores) draw operations without a pause. They
+// make small and large uploads, overwrites, downloads that are compared byte by byte, renames, trash,
+// removals, sign-ins beyond the sixth session and new connections. Uploads, resumable uploads and downloads
+// are broken off at a random byte. At the end each user removes everything, and the open descriptors of each
+// process are compared path by path with those before the load.
+//
+// It cannot see a leak below a megabyte a minute, a leak that needs more than eight minutes to begin, and
+// memory that is held but was resident before. In its short form it does not judge memory at all.
 import { join } from "node:path";
 import type { Campaign } from "#prove/campaign.ts";
 import { type GroveProcess, startGroveProcess } from "#prove/grove-process.ts";
@@ -17,10 +21,10 @@ import { leftOver, openHandles, ProcessWatch, transientFiles } from "./watch.ts"
 
 const USERS = 6;
 const SECOND_MS = 1_000;
-/** Only then has a heap found its size, so that a slope means something. */
+/** Only then has a heap reached its size, so that a slope means something. */
 const SLOPE_FROM_SECONDS = 120;
 const SLOPE_MAX_MB_PER_MINUTE = 1;
-/** At four times the limit for its length a checkpoint no longer passes readers by; one transaction may still come. */
+/** At four times the limit for its length a checkpoint waits for readers; one transaction may still come. */
 const WAL_MAX_MB: number = (4.25 * WAL_CHECKPOINT_BYTES) / 1_048_576;
 const SETTLE_TRIES = 150;
 const SETTLE_EVERY_MS = 100;
@@ -52,7 +56,7 @@ async function startCluster(campaign: Campaign): Promise<Cluster> {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Every lazily made thread, module and file is there before the first look. */
+/** Makes the servers load every lazy thread, module and file before the first sample. */
 async function warmUp(cluster: Cluster, campaign: Campaign): Promise<void> {
   const random = campaign.random.fork("warm-up");
   const user = new BusyUser("warm@example.com", cluster.address, random, reportTo(campaign));
@@ -62,7 +66,7 @@ async function warmUp(cluster: Cluster, campaign: Campaign): Promise<void> {
   await settled(() => transientFiles(cluster.nodeData).length === 0);
 }
 
-/** Waits until it is so; after fifteen seconds whoever asks sees that it is not. */
+/** Waits until the condition holds, for fifteen seconds at most; the caller checks it again. */
 async function settled(isSo: () => boolean): Promise<void> {
   for (let tries = 0; tries < SETTLE_TRIES && !isSo(); tries++) await pause(SETTLE_EVERY_MS);
 }

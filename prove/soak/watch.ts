@@ -1,4 +1,4 @@
-// What a server keeps while it works: memory, handles, files and the log of its database, looked at every second.
+// Samples a server every second: memory, handles, files and the log of its database.
 import { existsSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { footprintOf } from "#prove/grove-process.ts";
@@ -33,7 +33,10 @@ export class ProcessWatch {
     return Math.max(...this.#samples.map(({ memoryMb }) => memoryMb));
   }
 
-  /** MB a minute over the last half: the median of the slopes between all pairs, which no single collection moves. */
+  /**
+   * MB a minute over the last half: the median of the slopes between all pairs, which no single collection
+   * moves.
+   */
   get slopeMbPerMinute(): number {
     const half = this.#samples.slice(Math.floor(this.#samples.length / 2));
     const slopes: number[] = [];
@@ -45,7 +48,10 @@ export class ProcessWatch {
   }
 }
 
-/** What the process has open: files by their path, the rest by kind. Event descriptors and the like have no fixed number of their own. */
+/**
+ * Returns a process's open handles: files by their path, the rest by kind. Event descriptors and the like
+ * have no fixed number of their own.
+ */
 export function openHandles(pid: number): string[] {
   const leads: string[] = [];
   for (const handle of footprintOf(pid).handles) {
@@ -58,10 +64,13 @@ export function openHandles(pid: number): string[] {
   return leads.sort();
 }
 
-/** Writer, readers, checkpoints, scrub: threads open the database when they are first needed and keep it. */
+/** Writer, readers, checkpoints, scrub: threads open the database when they first need it, and keep it. */
 const DATABASE_CONNECTIONS = 5;
 
-/** The event loop of the thread for checkpoints, which starts when the log is long for the first time, and any other's that waits. */
+/**
+ * The event loop of the checkpoint thread, which starts when the log is long for the first time, and one of
+ * any other waiting thread.
+ */
 const LATE_THREADS = 2;
 const OF_A_THREAD = [
   "anon_inode:[eventfd]",
@@ -71,7 +80,7 @@ const OF_A_THREAD = [
   "pipe",
 ];
 
-/** What the second list has more often than the first; a database may be opened by each of its threads. */
+/** Returns what the second list has more often than the first; each of its threads may open a database. */
 export function leftOver(before: readonly string[], after: readonly string[], database: string): string[] {
   const counts = new Map<string, number>();
   for (const one of before) counts.set(one, (counts.get(one) ?? 0) + 1);
@@ -85,7 +94,7 @@ export function leftOver(before: readonly string[], after: readonly string[], da
   });
 }
 
-/** Files of a data folder that are content or half-written: chunks, and whatever has a temporary name. */
+/** Files of a data folder that are content or half-written: chunks, and all with a temporary name. */
 export function transientFiles(data: string): string[] {
   if (!existsSync(data)) return [];
   const entries = readdirSync(data, { recursive: true, withFileTypes: true });

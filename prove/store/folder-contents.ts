@@ -1,4 +1,4 @@
-// What a folder holds as anybody sees it, as lines that compare: from what is expected, and from a store.
+// A folder's visible content as comparable lines: the expected one, and that of a store.
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { Inode, InodeId } from "#storage/contract/inode.ts";
@@ -7,13 +7,13 @@ import { OWNER, readAll } from "#storage/local/store.fixture.ts";
 
 const PAGE = 1_000;
 
-/** A file as a listing tells it. */
+/** A file in a listing. */
 export interface ListedFile {
   readonly length: number;
   readonly crc32: number;
 }
 
-/** The bytes of a file, or what is listed of it; null for a folder. */
+/** The bytes of a file, or its listing; null for a folder. */
 export type Node = Buffer | ListedFile | null;
 
 /** An item of the trash. */
@@ -21,11 +21,11 @@ export interface TrashedNodes {
   /** Where it was. */
   readonly path: string;
   readonly sizeBytes: number;
-  /** Everything that went with it, by the path that it had; undefined where only a listing is known. */
+  /** Everything below it, by its former path; undefined where only a listing is known. */
   readonly nodes: ReadonlyMap<string, Node> | undefined;
 }
 
-/** What anybody sees of a folder. */
+/** All that users see of a folder. */
 export interface FolderContents {
   /** Everything below it, by its path from there. */
   readonly nodes: ReadonlyMap<string, Node>;
@@ -35,16 +35,16 @@ export interface FolderContents {
   readonly grants: ReadonlySet<string>;
 }
 
-/** A folder that is empty, or not there. */
+/** A folder that is empty, or missing. */
 export const NOTHING: FolderContents = { nodes: new Map(), trash: [], grants: new Set() };
 
-/** What a look at a store needs of it. */
+/** Methods of a store that reading it needs. */
 export interface StoreView extends Pick<Storage, "root" | "resolve" | "list" | "openFile" | "listTrash"> {
   /** All grants of the one root. */
   grants(): readonly SharedPath[];
 }
 
-/** The view of a store that is open. */
+/** The view of an open store. */
 export function viewOf(storage: Storage): StoreView {
   return {
     root: (owner) => storage.root(owner),
@@ -56,13 +56,13 @@ export function viewOf(storage: Storage): StoreView {
   };
 }
 
-/** How a file found in a store becomes a node. */
+/** Turns a file of a store into a node. */
 export type ReadNode = (view: StoreView, entry: Inode) => Node | Promise<Node>;
 
-/** What a listing says of it; for those who have compared all bytes with their checksums before. */
+/** Takes a file's listing; for callers that have compared all bytes with their checksums. */
 export const asListed: ReadNode = (_, { sizeBytes, crc32 }) => ({ length: sizeBytes, crc32 });
 
-/** The folders in the root. Rejects what is not as it must be: a size that is not the sum of what is below. */
+/** Returns the folders in the root. Rejects when a size is not the sum of the sizes below. */
 export async function foldersOf(
   view: StoreView,
   readNode: ReadNode = (from, { id }) => readAll(from, id),
@@ -128,10 +128,10 @@ export function totalOf(nodes: ReadonlyMap<string, Node>): number {
   return [...nodes.values()].reduce((sum, node) => sum + (node?.length ?? 0), 0);
 }
 
-/** How the bytes of a file are told apart in a line. */
+/** How lines identify the bytes of a file. */
 export type Digest = (node: Buffer | ListedFile) => string;
 
-/** Remembers digests of bytes that are asked for again and again. */
+/** Remembers the digests of bytes. */
 function remembering(digest: (bytes: Buffer) => string): (bytes: Buffer) => string {
   const digests = new WeakMap<Buffer, string>();
   return (bytes) => {
@@ -153,10 +153,10 @@ export const bySha256: Digest = (node) => {
   return sha256Of(node);
 };
 
-/** CRC-32, of bytes or as it is listed. */
+/** CRC-32, of bytes or as listed. */
 export const byCrc32: Digest = (node) => ("crc32" in node ? String(node.crc32) : crc32Of(node));
 
-/** One line for each thing, in order: equal when nobody can see a difference. */
+/** One line for each item, in order: equal when users can see no difference. */
 export function linesOf({ nodes, trash, grants }: FolderContents, digest: Digest = bySha256): string {
   const lines = [...nodes].map(([path, node]) =>
     node === null ? `${path}/` : `${path} ${node.length} ${digest(node)}`,

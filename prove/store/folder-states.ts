@@ -1,23 +1,23 @@
-// What each folder may hold after a crash: what was acknowledged last, or what was being done to it.
+// States that each folder may have after a crash: the one acknowledged last, or that of the change under way.
 
 interface Allowed {
   readonly acknowledged: string;
   readonly begun: string | undefined;
 }
 
-/** The states of a store's folders, kept where no crash of the store can reach them. */
+/** The states of a store's folders, kept outside of the crashing process. */
 export class FolderStates {
   readonly #folders = new Map<string, Allowed>();
   #steps = 0;
   /** Changes acknowledged so far. */
   acknowledged = 0;
 
-  /** What a folder holds from the beginning. */
+  /** Records a folder's first state. */
   know(folder: string, lines: string): void {
     this.#folders.set(folder, { acknowledged: lines, begun: undefined });
   }
 
-  /** What may be found now; another one after each step. */
+  /** Identifies the allowed states; another one after each step. */
   get key(): string {
     return String(this.#steps);
   }
@@ -35,7 +35,7 @@ export class FolderStates {
     this.acknowledged++;
   }
 
-  /** What of the found folders is neither. A folder of which nothing is known may hold anything. */
+  /** Returns the found folders that are in neither state. A folder without a record may hold anything. */
   compare(found: ReadonlyMap<string, string>): string[] {
     const problems: string[] = [];
     for (const [folder, { acknowledged, begun }] of this.#folders) {
@@ -46,7 +46,7 @@ export class FolderStates {
     return problems;
   }
 
-  /** The same; from now on what was found is what must be there. */
+  /** The same; from now on the found state is the expected one. */
   settle(found: ReadonlyMap<string, string>): string[] {
     const problems = this.compare(found);
     this.#folders.clear();

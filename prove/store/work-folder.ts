@@ -1,4 +1,4 @@
-// One folder of a store and what it must hold: every kind of change on it, with what comes out of it told before it is begun.
+// One folder of a store with its expected content, and every kind of change on it with its result.
 import { systemClock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
@@ -7,19 +7,19 @@ import type { Storage } from "#storage/contract/storage.ts";
 import { inodeAt, OWNER } from "#storage/local/store.fixture.ts";
 import { type FolderContents, type Node, type TrashedNodes, totalOf } from "./folder-contents.ts";
 
-/** The owner, whom no share or move of others can shut out. */
+/** The owner, whom no share or move of others can exclude. */
 const BY: ChangeContext = { owner: OWNER, by: OWNER, accessVersion: undefined };
 const PIECE_BYTES = 50_000;
 
 /** One change of the folder. */
 export interface FolderChange {
-  /** What the folder holds once it is done; until then it holds what it held. */
+  /** The folder's content once it is done; until then it stays as it was. */
   readonly after: FolderContents;
-  /** Does it. */
+  /** Makes the change. */
   run(): Promise<void>;
 }
 
-/** Changes of a folder; each is given what it needs, and undefined comes back where it makes no sense now. */
+/** Changes of a folder; undefined where a change makes no sense now. */
 export class WorkFolder {
   readonly name: string;
   readonly #storage: () => Storage;
@@ -31,7 +31,7 @@ export class WorkFolder {
     this.#contents = contents;
   }
 
-  /** What was acknowledged. */
+  /** The acknowledged content. */
   get contents(): FolderContents {
     return this.#contents;
   }
@@ -65,7 +65,7 @@ export class WorkFolder {
     );
   }
 
-  /** Puts a file there, or another content into the one that is there. */
+  /** Puts a file there, or other content into the existing one. */
   upload(path: string, bytes: Buffer): FolderChange | undefined {
     if (this.#contents.nodes.get(path) === null || !this.#hasParent(path)) return undefined;
     return this.#change(
@@ -111,7 +111,7 @@ export class WorkFolder {
     );
   }
 
-  /** Sends a file and then thinks better of it. */
+  /** Sends a file and cancels it. */
   abort(bytes: Buffer): FolderChange {
     return this.#change(
       () => undefined,
@@ -153,7 +153,7 @@ export class WorkFolder {
     );
   }
 
-  /** Moves a file or a folder; what is there goes away, if it is a file. */
+  /** Moves a file or a folder; a file at the target is replaced. */
   rename(from: string, to: string): FolderChange | undefined {
     const node = this.#contents.nodes.get(from);
     const target = this.#contents.nodes.get(to);
@@ -217,7 +217,7 @@ export class WorkFolder {
     );
   }
 
-  /** Puts what was trashed last back to where it was. */
+  /** Restores the item that was trashed last. */
   restore(): FolderChange | undefined {
     const item = this.#contents.trash.at(-1);
     if (item?.nodes === undefined || this.has(item.path) || !this.#hasParent(item.path)) return undefined;
@@ -257,7 +257,10 @@ export class WorkFolder {
     );
   }
 
-  /** Ends the grants below it as well; refused, and so not tried, while a folder above is shared with the same user (spec 5.4, D13). */
+  /**
+   * Ends the grants below it as well; refused, and so not tried, while a folder above is shared with the same
+   * user (spec 5.4, D13).
+   */
   unshare(path: string, username: string): FolderChange | undefined {
     if (!this.#contents.grants.has(`${path} ${username}`)) return undefined;
     const above = path.split("/").map((_, depth, names) => names.slice(0, depth).join("/"));
@@ -324,7 +327,7 @@ function take(nodes: Map<string, Node>, top: string): Map<string, Node> {
   return taken;
 }
 
-/** Grants hang at what they were given for; `to` undefined: it has gone where nobody reaches it. */
+/** Grants follow the entry that they were given for; `to` undefined: the entry is out of reach. */
 function moveGrants(grants: Set<string>, from: string, to: string | undefined): void {
   const held = Array.from(grants);
   for (const grant of held) if (to !== undefined && grant.startsWith(`${to} `)) grants.delete(grant);

@@ -1,4 +1,4 @@
-// What kills would leave at every point of one run: its process is held still at each, and its files are copied.
+// The states that kills would leave at every point of one run: the process is stopped, and its files copied.
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { layOut, outlineOfCopy } from "#prove/calls/lay-out.ts";
@@ -9,7 +9,9 @@ import type { FollowedCall } from "#prove/calls/traced-process.ts";
 import { type Allowed, problemsOf } from "#prove/calls/verify-store.ts";
 import { type CrashState, type Kill, killsOf, wordsOf, wordsOfKill } from "./points.ts";
 
-/** One state and all points of a run at which a kill leaves it: the same files, and the same was told. */
+/**
+ * One state and all points of a run at which a kill leaves it: the same files, and the same acknowledgements.
+ */
 export interface FrozenState extends CrashState {
   readonly points: readonly FrozenPoint[];
   /** See `outlineOf`. */
@@ -29,7 +31,10 @@ export function statesOfOperation(scene: Scene, copies: string): FrozenState[] {
   return statesOf({ calls, copies, is, allowedAfter: (told) => scene.allowed(lines.slice(0, first + told)) });
 }
 
-/** Recovers a state once more, and answers the states of that run; `folder` is not there yet and may go when they are done with. */
+/**
+ * Recovers a state once more, and returns the states of that run; `folder` must be missing and may be removed
+ * with them.
+ */
 export async function statesOfRecovery(
   state: CrashState,
   { folder, compileCache }: { readonly folder: string; readonly compileCache: string },
@@ -79,7 +84,7 @@ function statesOf(run: {
   return states;
 }
 
-/** Everything that is wrong with a state; it is opened in a directory that is not there yet, and is not there afterwards. */
+/** Returns everything wrong with a state, opened in a new directory that is removed at the end. */
 export async function problemsOfState(state: FrozenState, directory: string): Promise<string[]> {
   await state.layOut(directory);
   const problems = await problemsOf(directory, state.allowed);
@@ -87,7 +92,7 @@ export async function problemsOfState(state: FrozenState, directory: string): Pr
   return problems.map((problem) => `${state.is}: ${problem}`);
 }
 
-/** Recovers states one after the other in one process, and says for each which calls that made, in words. */
+/** Recovers states one after the other in one process, and returns each recovery's calls, in words. */
 export async function recoveriesOf(
   states: readonly CrashState[],
   { folder, compileCache }: { readonly folder: string; readonly compileCache: string },

@@ -1,7 +1,7 @@
-// Bugs in the order of writes, which kills at exact calls must bring to light.
+// Planted bugs in the order of writes, which kills at exact calls must show.
 import type { PlantedBug } from "#prove/rig.ts";
 
-/** Each leaves a moment in which a kill shows half of a change, or loses one that was told. */
+/** Each has a moment in which a kill leaves half of a change, or loses an acknowledged one. */
 export const syscallBugs: readonly PlantedBug[] = [
   {
     name: "told-before-commit",

@@ -1,4 +1,4 @@
-// One kill at an exact call of an operation or of a recovery, and what is found afterwards.
+// Makes one kill at an exact call of an operation or of a recovery, and checks the result.
 import { rm } from "node:fs/promises";
 import { outlineOf } from "#prove/calls/lay-out.ts";
 import type { Scene } from "#prove/calls/scene.ts";
@@ -9,21 +9,21 @@ import { type Allowed, problemsOf } from "#prove/calls/verify-store.ts";
 /** Where a process is killed. */
 export type Kill = NonNullable<TracePlan["kill"]>;
 
-/** What a kill came to. */
+/** Result of a kill. */
 export interface Outcome {
   /** The call in which the process was killed; undefined when it had ended before. */
   readonly killedIn: FollowedCall | undefined;
-  /** What lay there before anybody opened it; see `outlineOf`. */
+  /** The files before the next opening; see `outlineOf`. */
   readonly outline: string;
   readonly problems: readonly string[];
 }
 
-/** A data directory as a kill leaves it, and what may be found in it. */
+/** A data directory as a kill leaves it, and its allowed contents. */
 export interface CrashState {
   /** Makes such a directory. */
   readonly layOut: (directory: string) => Promise<void>;
   readonly allowed: readonly Allowed[];
-  /** Which operation ended where, for messages. */
+  /** The operation and the point of the kill, for messages. */
   readonly is: string;
 }
 
@@ -50,7 +50,7 @@ export async function killOperation(scene: Scene, kill: Kill, compileCache: stri
   return finish(run, kill, { directory, allowed: scene.allowed(run.lines), is: operations.join(", ") });
 }
 
-/** Kills the recovery of a state at a call, in a directory that is not there yet. */
+/** Kills the recovery of a state at a call, in a new directory. */
 export async function killRecovery(
   state: CrashState,
   kill: Kill,

@@ -1,18 +1,25 @@
-// Every kind of change, ended at each of its system calls, on entry and on exit, and then every kind of recovery the same way (F2).
+// Ends every kind of change at each of its system calls, on entry and on exit, and then every kind of
+// recovery (F2).
 //
-// How it works: a process opens a store, is followed by a tracer, and makes one kind of change. The tracer counts the calls of all its
-// threads on files of the store, and what it tells the world, in the order in which they happen. A kill leaves what the kernel holds of
-// the files at that moment and nothing else, so one run gives the states of all its points: before and after each of these calls the
-// tracer holds every thread still, copies the files, and notes what was told by then. Nobody is killed there. So that this is no mere
-// belief, one point in eight (each drawn point in the short form, and against planted bugs) is made a second time by a real SIGKILL of a
-// process of its own, sent right before the call or right after it, and is looked at the same way; the run says how often the files that
-// it left had the names and sizes of the copy. What is left must pass the deep check as it is; opened, it must hold the change as a whole
-// if that was told, and as a whole or not at all if it was not; and when it has come to rest no leftover may lie about. A state in which
-// kills at several points leave the store, byte for byte, is looked at once. Each state is recovered, too; of an operation's recoveries
-// that make the same kinds of calls the longest is ended at all its points like a change, unless one that makes them in the same order was.
-// What it cannot see: a missing flush, since the kernel keeps what a dead process wrote (the rigs of power cuts and crash states do); calls
-// on other threads that happen to come in another order than in this run; for points that are copied, a call of another thread that a kill
-// would cut off in its middle.
+// A process opens a store, is traced, and makes one kind of change. The tracer counts the calls of all its
+// threads on files of the store, and its writes to standard output, in their order. A kill leaves what the
+// kernel holds of the files at that moment and nothing else, so one run gives the states of all its points.
+// Before and after each of these calls the tracer stops every thread, copies the files, and notes the
+// acknowledgements given by then. No process is killed for that.
+//
+// To confirm this, one point in eight is made a second time by a real SIGKILL of another process, right
+// before or after the call, and examined alike. In the short form and against planted bugs that is each drawn
+// point. The run reports how often the killed process's files had the names and sizes of the copy.
+//
+// The files must pass the deep check as they are. Opened, the store must hold an acknowledged change as a
+// whole, and another one as a whole or not at all. After its background work no leftover may lie about. A
+// state that kills at several points leave, byte for byte, is examined once. Each state is recovered, too. Of
+// an operation's recoveries with the same kinds of calls the longest is ended at all its points like a
+// change, unless one with the same order was.
+//
+// It cannot see a missing flush, since the kernel keeps what a dead process wrote (the rigs of power cuts and
+// crash states do). Nor can it see calls on other threads in another order than this run's. At copied points
+// it cannot see a call of another thread that a kill would cut off in its middle.
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { OPERATIONS, type Operation } from "#prove/calls/operations.ts";
@@ -32,7 +39,10 @@ import { type Kill, killOperation, killRecovery, killsOf, type Outcome, wordsOf 
 /** Two cores; a third while one waits. */
 const LANES = 3;
 const SHORT_LANES = 2;
-/** From this goal on all points are made, of which there are more: how many depends on how threads share their writes. */
+/**
+ * From this goal on all points are made, of which there are more: how many depends on how threads share their
+ * writes.
+ */
 const ALL_POINTS = 2_500;
 /** One point in so many is made by a real kill, too. */
 const REAL_KILL_EVERY = 8;
@@ -98,7 +108,10 @@ class Attack {
     if (left > 0) this.#campaign.leaveOut("operations not finished", left);
   }
 
-  /** Every point of an operation and of the recoveries after it that no other operation has had; answers whether there was time for it. */
+  /**
+   * Makes every point of an operation and of its recoveries that no other operation has had; returns whether
+   * there was time for it.
+   */
   async #allOf(name: string): Promise<boolean> {
     const stage = await this.#stage(name);
     const { states, folder } = stage;
@@ -110,7 +123,10 @@ class Attack {
     return !this.#campaign.isOver();
   }
 
-  /** Recovers all states; of the recoveries that make the same kinds of calls one of the longest stands for all, if none like it was before. */
+  /**
+   * Recovers all states; of the recoveries that make the same kinds of calls one of the longest stands for
+   * all, if none like it was before.
+   */
   async #differentRecoveries(states: readonly FrozenState[]): Promise<FrozenState[]> {
     const longest = new Map<string, { calls: readonly string[]; state: FrozenState }>();
     for (let at = 0; at < states.length && !this.#campaign.isOver(); at += RECOVERIES) {
@@ -143,7 +159,10 @@ class Attack {
     await rm(folder, { recursive: true, force: true });
   }
 
-  /** Random points of random operations and of recoveries after them, each made both ways; ends with what it finds first. */
+  /**
+   * Makes random points of random operations and of recoveries after them, each in both ways; ends at the
+   * first violation.
+   */
   async some(): Promise<void> {
     const { random } = this.#campaign;
     const operations = random.shuffled(narrowedOperations());
@@ -153,7 +172,7 @@ class Attack {
       while (this.#campaign.shouldGoOn() && !isFound) {
         const stage = await this.#stage(operations[next++ % operations.length]?.name ?? "");
         const all = random.shuffled(pointsOf(stage.states));
-        // Of a single operation no state is left to chance: those that have not been looked at come first.
+        // Of a single operation no state is left to chance: those not examined yet come first.
         const points = this.#isNarrowed ? oneOfEachFirst(all) : all.slice(0, POINTS_PER_OPERATION);
         for (const { kill, state } of points) {
           if (!this.#campaign.shouldGoOn() || isFound) break;
@@ -185,7 +204,10 @@ class Attack {
     return { scene, states: statesOfOperation(scene, copies), folder };
   }
 
-  /** Looks at states, and counts their points when they are told to be of some kind; answers whether something was found. */
+  /**
+   * Examines states, and counts their points if they are of the named kind; returns whether there was a
+   * violation.
+   */
   async #look(states: readonly FrozenState[], kind?: string): Promise<boolean> {
     let isFound = false;
     for (const state of states) {
@@ -213,7 +235,7 @@ class Attack {
     return this.#count(outcome, states, kill);
   }
 
-  /** Counts a real kill, and whether it left what was copied at the same point of the run that was held still. */
+  /** Counts a real kill, and whether its files equal the copy at the same point of the traced run. */
   async #count(outcome: Outcome, states: readonly FrozenState[], kill: Kill): Promise<boolean> {
     const { killedIn, outline, problems } = outcome;
     this.#report(problems);
@@ -271,7 +293,7 @@ function oneOfEachFirst<Point extends { readonly state: FrozenState }>(points: r
 const pointsOf = (states: readonly FrozenState[]) =>
   states.flatMap((state) => state.points.map((point) => ({ ...point, state })));
 
-/** Threads that this process starts find what others have compiled; a rig runs in a process of its own. */
+/** Lets threads of this process use the compiled sources of others; a rig runs in a process of its own. */
 function keepCompiled(campaign: Campaign, folder: string): void {
   process.env[COMPILE_CACHE] ??= folder;
   campaign.atEnd(() => {

@@ -20,11 +20,19 @@ export interface Clock {
   every(intervalMs: number, callback: () => void): () => void;
 }
 
+// Not performance.now(): its first use loads a module, which every short command would pay for.
+let steadyMs = (): number => process.uptime() * 1000;
+
+/** Has the steady clock read a source that costs a fifth and goes on from the same time; for servers. */
+export function readClockOften(): void {
+  const aheadMs = process.uptime() * 1000 - performance.now();
+  steadyMs = () => performance.now() + aheadMs;
+}
+
 /** The machine's own clocks. */
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
-  // Not performance.now(): its first use loads a module, which every short command would pay for.
-  steadyMs: () => process.uptime() * 1000,
+  steadyMs: () => steadyMs(),
   bootMs: () => uptime() * 1000,
   after(delayMs, callback) {
     const timer = setTimeout(callback, delayMs);

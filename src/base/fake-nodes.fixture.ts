@@ -110,7 +110,7 @@ export function send(response: ServerResponse, status: number, body: string | Bu
 }
 
 /** A document in the layout of real nodes: single fields, then maps of users, if there are `users` (T8). */
-export function documentText(wish: {
+export function documentText(options: {
   readonly fields?: Readonly<Record<string, unknown>>;
   readonly users?: readonly FakeUser[] | undefined;
   /** Number of recorded security events; undefined for a node that does not count them. */
@@ -118,16 +118,16 @@ export function documentText(wish: {
   /** Users that the node lists as near their quota; undefined for a node that does not list any. */
   readonly near?: readonly FakeUser[];
 }): string {
-  const head = stringify64({ ...HEALTHY, ...wish.fields });
-  if (wish.users === undefined) return head;
-  const counted = wish.eventsTotal === undefined ? "" : `,"security_events_total":${wish.eventsTotal}`;
-  const entries = (valueOf: (user: FakeUser) => unknown, users = wish.users): string =>
+  const head = stringify64({ ...HEALTHY, ...options.fields });
+  if (options.users === undefined) return head;
+  const counted = options.eventsTotal === undefined ? "" : `,"security_events_total":${options.eventsTotal}`;
+  const entries = (valueOf: (user: FakeUser) => unknown, users = options.users): string =>
     stringify64(Object.fromEntries(users?.map((user) => [user.name, valueOf(user)]) ?? []));
   const near =
-    wish.near === undefined
+    options.near === undefined
       ? ""
-      : `,"near_quota_storage":${entries((user) => user.usedBytes ?? 0, wish.near)}` +
-        `,"near_quota_limit":${entries((user) => user.quotaBytes ?? 17_179_869_184, wish.near)}`;
+      : `,"near_quota_storage":${entries((user) => user.usedBytes ?? 0, options.near)}` +
+        `,"near_quota_limit":${entries((user) => user.quotaBytes ?? 17_179_869_184, options.near)}`;
   return (
     `${head.slice(0, -1)}${counted},"damaged_files":[]${near}` +
     `,"per_user_storage":${entries((user) => user.usedBytes ?? 0)}` +

@@ -1,4 +1,4 @@
-// Token buckets by key: each refills at a steady rate up to its burst, and each use takes from it (D17).
+// Token buckets by key, for rates of work: each refills steadily up to its burst, and uses take from it (D17).
 import { LRUCache } from "lru-cache";
 import { atMost } from "./at-most.ts";
 import type { Clock } from "./clock.ts";

@@ -82,6 +82,10 @@ async function runEntry(entry: CommandEntry, words: readonly string[]): Promise<
     const { keepBuffersYoung } = await import("#base/heap-settings.ts");
     keepBuffersYoung();
   }
+  if (entry.server === true) {
+    const { readClockOften } = await import("#base/clock.ts");
+    readClockOften();
+  }
   const program = new Command("grove")
     .exitOverride()
     .showSuggestionAfterError(true)

@@ -13,7 +13,7 @@ import { shellWord } from "#base/shell-word.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { choosePorts } from "./demo-ports.ts";
 import { adminPasswordHash, readOrMakeState, writeState } from "./demo-state.ts";
-import { HeldPorts } from "./held-ports.ts";
+import { PortReservation } from "./port-reservation.ts";
 import { ProviderMemory } from "./provider-memory.ts";
 import { chooseReserve, DEMO_ROOM_BYTES } from "./reserve-choice.ts";
 import { reserveWarning, shortPath, summaryLines } from "./up-screen.ts";
@@ -58,7 +58,7 @@ test(
   "ports that another cluster holds are passed over while nobody listens on them, until it lets go",
   TIMEOUT,
   async (t) => {
-    const [one, other] = [new HeldPorts(), new HeldPorts()];
+    const [one, other] = [new PortReservation(), new PortReservation()];
     t.after(() => {
       one.letGo();
       other.letGo();
@@ -73,7 +73,7 @@ test(
     ]);
     assert.equal(new Set(all.flat()).size, 8);
     one.letGo();
-    assert.deepEqual(await new HeldPorts().choose(1, first), first);
+    assert.deepEqual(await new PortReservation().choose(1, first), first);
   },
 );
 

@@ -13,8 +13,8 @@ import { ensureNodeCertificate } from "#security/authority/node-certificate-file
 import { DEFAULT_REDIRECT_URI } from "#security/identity/settings.ts";
 import { type ClusterDocument, ClusterFile } from "./cluster-file.ts";
 import { readOrMakeState, writeState } from "./demo-state.ts";
-import { HeldPorts } from "./held-ports.ts";
 import { waitForLastRun } from "./last-run.ts";
+import { PortReservation } from "./port-reservation.ts";
 import {
   consoleUrl,
   DEMO_CLIENT_ID,
@@ -58,7 +58,7 @@ export class DevCluster {
   readonly #options: DevClusterOptions;
   readonly #unlock: () => void;
   readonly #file: ClusterFile;
-  readonly #ports = new HeldPorts();
+  readonly #ports = new PortReservation();
   readonly #failed = Promise.withResolvers<void>();
   #processes: SupervisedProcess[] = [];
   #plan: DemoPlan | undefined;
@@ -191,7 +191,7 @@ export class DevCluster {
 }
 
 /** Decides and writes everything that the first process needs. */
-async function preparePlan(options: DevClusterOptions, held: HeldPorts): Promise<DemoPlan> {
+async function preparePlan(options: DevClusterOptions, held: PortReservation): Promise<DemoPlan> {
   const { folder, mock, screen, entry, env } = options;
   const { bavail, bsize } = await statfs(folder, { bigint: true });
   const freeBytes = bavail * bsize;

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { run } from "#os/exit-signals.ts";
+import { listenWithRetries } from "#os/listen-retry.ts";
 import { createLogger } from "#os/logger.ts";
-import { listenPatiently } from "#os/patient-listen.ts";
 import { createDemoProvider } from "./demo-provider.ts";
 import { readProviderSettings } from "./provider-settings.ts";
 
@@ -24,7 +24,7 @@ export async function main(): Promise<void> {
         server.listen(settings.port, "127.0.0.1");
         await once(server, "listening");
       };
-      await listenPatiently(
+      await listenWithRetries(
         { host: "127.0.0.1", port: settings.port },
         { listen, otherwise: "start again: 'grove up' then takes another" },
       );

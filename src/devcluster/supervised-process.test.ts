@@ -17,7 +17,7 @@ import {
 const TIMEOUT = { timeout: 20_000 };
 const TIMES = { ...SUPERVISION_TIMES, restartFirstMs: 10, restartMaxMs: 40, startMs: 10_000, stopMs: 300 };
 
-interface Kept {
+interface Supervised {
   readonly process: SupervisedProcess;
   readonly events: string[];
   readonly folder: string;
@@ -29,7 +29,7 @@ const endsWhenTold = (code: number): string =>
 const tellToEnd = ({ pid }: SupervisedProcess): boolean => globalThis.process.kill(pid ?? 0, "SIGHUP");
 
 /** Starts a script under supervision: `ready()` marks it as serving, `starts` is the number of its start. */
-async function keep(t: TestContext, script: string): Promise<Kept> {
+async function keep(t: TestContext, script: string): Promise<Supervised> {
   const folder = scratchFolder("supervised-");
   const ready = join(folder, "ready");
   const program = `

@@ -1,7 +1,7 @@
 // Texts and fields of a log line: secrets scrubbed out, the rest cut to length (C-13).
 import { toJson64 } from "#base/json64.ts";
 import type { LogFields } from "#base/log.ts";
-import { isSecretField, scrub } from "./scrub.ts";
+import { isSecretField, redactSecrets } from "./redact.ts";
 
 /** Characters of one text field in a log line. */
 export const LOG_TEXT_MAX_LENGTH = 8_192;
@@ -24,6 +24,6 @@ export function cleanFields(fields: LogFields): Record<string, unknown> {
 
 /** A text of a line: scrubbed first, then cut to LOG_TEXT_MAX_LENGTH, since half a token looks like none. */
 export function cleanText(text: string): string {
-  const clean = scrub(text.slice(0, 4 * LOG_TEXT_MAX_LENGTH));
+  const clean = redactSecrets(text.slice(0, 4 * LOG_TEXT_MAX_LENGTH));
   return clean.length <= LOG_TEXT_MAX_LENGTH ? clean : `${clean.slice(0, LOG_TEXT_MAX_LENGTH)}…`;
 }

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { LOG_TEXT_MAX_LENGTH } from "./log-text.ts";
 import { createLogger, switchLevelOnSignal } from "./logger.ts";
-import { scrub } from "./scrub.ts";
+import { redactSecrets } from "./redact.ts";
 
 let folder = "";
 before(async () => {
@@ -156,6 +156,6 @@ test("what is no secret stays readable", () => {
     "exit code=1",
     "listening on https://node1.cluster.local:50051",
   ]) {
-    assert.equal(scrub(text), text);
+    assert.equal(redactSecrets(text), text);
   }
 });

@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { networkOf } from "#base/network.ts";
 import type { HostPort } from "#base/node-id.ts";
 import { createServer } from "./http.ts";
-import { listenPatiently } from "./patient-listen.ts";
+import { listenWithRetries } from "./listen-retry.ts";
 
 /** Connections of the metrics listener at once. */
 const METRICS_CONNECTIONS_MAX = 64;
@@ -107,7 +107,7 @@ function listen(server: Server, address: HostPort): Promise<void> {
         resolve();
       });
     });
-  return listenPatiently(address, {
+  return listenWithRetries(address, {
     listen: once,
     purpose: " for metrics",
     otherwise: "choose another gRPC port, which is this one plus 41000",

@@ -19,33 +19,33 @@ const open = () => QuotaStore.open({ dataFolder: folder });
 const reread = async () => JSON.parse(await readFile(file(), "utf8")) as { quotas: Record<string, unknown> };
 
 test("a user without an entry has 16 GiB, and it says so (spec 2.1)", async () => {
-  const book = await open();
-  assert.deepEqual(book.quotaOf("a@b.c"), { bytes: 17_179_869_184n, source: "default" });
+  const store = await open();
+  assert.deepEqual(store.quotaOf("a@b.c"), { bytes: 17_179_869_184n, source: "default" });
   assert.equal(DEFAULT_QUOTA_BYTES, 17_179_869_184n);
   assert.deepEqual(await readdir(folder), []);
 });
 
 test("a quota is in quota_config.json when set resolves, and in force after a restart (spec 2.1, D6)", async () => {
-  const book = await open();
-  await book.set("a@b.c", { quotaBytes: 5n });
+  const store = await open();
+  await store.set("a@b.c", { quotaBytes: 5n });
   assert.deepEqual((await reread()).quotas, { "a@b.c": 5 });
   assert.deepEqual((await open()).quotaOf("a@b.c"), { bytes: 5n, source: "explicit" });
 });
 
 test("zero removes the entry, and a stored zero is an absent one (spec 2.1, T23)", async () => {
   await writeFile(file(), '{"quotas":{"zero@b.c":0,"one@b.c":1}}');
-  const book = await open();
-  assert.equal(book.quotaOf("zero@b.c").source, "default");
-  await book.set("one@b.c", { quotaBytes: 0n });
+  const store = await open();
+  assert.equal(store.quotaOf("zero@b.c").source, "default");
+  await store.set("one@b.c", { quotaBytes: 0n });
   assert.deepEqual((await reread()).quotas, {});
-  assert.equal(book.quotaBytes("one@b.c"), DEFAULT_QUOTA_BYTES);
+  assert.equal(store.quotaBytes("one@b.c"), DEFAULT_QUOTA_BYTES);
 });
 
 test("all 64 bits survive the file: numbers up to 2^53 - 1, strings above (T17)", async () => {
   const values = [1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n, U64_MAX];
-  const book = await open();
+  const store = await open();
   for (const value of values) {
-    await book.set("a@b.c", { quotaBytes: value });
+    await store.set("a@b.c", { quotaBytes: value });
     assert.equal((await open()).quotaBytes("a@b.c"), value);
   }
   assert.deepEqual((await reread()).quotas, { "a@b.c": "18446744073709551615" });
@@ -56,9 +56,9 @@ test("all 64 bits survive the file: numbers up to 2^53 - 1, strings above (T17)"
 });
 
 test("a quota outside 64 bits is refused and nothing is written", async () => {
-  const book = await open();
+  const store = await open();
   for (const value of [-1n, U64_MAX + 1n]) {
-    await assert.rejects(book.set("a@b.c", { quotaBytes: value }), (error) =>
+    await assert.rejects(store.set("a@b.c", { quotaBytes: value }), (error) =>
       isGroveError(error, "BAD_ARGUMENT"),
     );
   }
@@ -66,9 +66,9 @@ test("a quota outside 64 bits is refused and nothing is written", async () => {
 });
 
 test("sets at the same time all arrive, one after another", async () => {
-  const book = await open();
+  const store = await open();
   await Promise.all(
-    Array.from({ length: 40 }, (_, i) => book.set(`u${i}@b.c`, { quotaBytes: BigInt(i + 1) })),
+    Array.from({ length: 40 }, (_, i) => store.set(`u${i}@b.c`, { quotaBytes: BigInt(i + 1) })),
   );
   const again = await open();
   for (let i = 0; i < 40; i++) assert.equal(again.quotaBytes(`u${i}@b.c`), BigInt(i + 1));
@@ -76,12 +76,12 @@ test("sets at the same time all arrive, one after another", async () => {
 
 test("one set too many waiting is refused, and those before it still arrive", async () => {
   const held = Promise.withResolvers<void>();
-  const book = await QuotaStore.open({ dataFolder: folder, replaceFile: () => held.promise });
-  const waiting = Array.from({ length: QUOTA_SETS_WAITING }, () => book.set("a@b.c", { quotaBytes: 7n }));
-  await assert.rejects(book.set("a@b.c", { quotaBytes: 8n }), (error) => isGroveError(error, "OVERLOADED"));
+  const store = await QuotaStore.open({ dataFolder: folder, replaceFile: () => held.promise });
+  const waiting = Array.from({ length: QUOTA_SETS_WAITING }, () => store.set("a@b.c", { quotaBytes: 7n }));
+  await assert.rejects(store.set("a@b.c", { quotaBytes: 8n }), (error) => isGroveError(error, "OVERLOADED"));
   held.resolve();
   await Promise.all(waiting);
-  assert.equal(book.quotaBytes("a@b.c"), 7n);
+  assert.equal(store.quotaBytes("a@b.c"), 7n);
 });
 
 const DAMAGED = [
@@ -112,9 +112,9 @@ const DAMAGED = [
 ];
 
 test("a damaged file gives way to the generation before it, and is kept aside (A-10)", async () => {
-  const book = await open();
-  await book.set("a@b.c", { quotaBytes: 5n });
-  await book.set("a@b.c", { quotaBytes: 6n });
+  const store = await open();
+  await store.set("a@b.c", { quotaBytes: 5n });
+  await store.set("a@b.c", { quotaBytes: 6n });
   for (const text of DAMAGED) {
     await writeFile(file(), text);
     const reasons: string[] = [];
@@ -129,7 +129,7 @@ test("a damaged file gives way to the generation before it, and is kept aside (A
   }
 });
 
-test("without a good generation the book refuses to open instead of giving everybody the default (A-10)", async () => {
+test("without a good generation the store refuses to open instead of giving everybody the default (A-10)", async () => {
   for (const text of DAMAGED) {
     await writeFile(file(), text);
     await assert.rejects(
@@ -142,9 +142,9 @@ test("without a good generation the book refuses to open instead of giving every
 });
 
 test("a file cut off at any byte never opens as other quotas than one of the two generations (A-10)", async () => {
-  const book = await open();
-  await book.set("a@b.c", { quotaBytes: 5n });
-  await book.set("a@b.c", { quotaBytes: 123_456_789n });
+  const store = await open();
+  await store.set("a@b.c", { quotaBytes: 5n });
+  await store.set("a@b.c", { quotaBytes: 123_456_789n });
   const whole = await readFile(file(), "utf8");
   for (let length = 0; length < whole.length; length++) {
     await writeFile(file(), whole.slice(0, length));
@@ -154,13 +154,13 @@ test("a file cut off at any byte never opens as other quotas than one of the two
 });
 
 test("an inode limit is set beside the quota, and either stays as it is when only the other is set", async () => {
-  const book = await QuotaStore.open({ dataFolder: folder, defaultInodeLimit: 50 });
-  assert.deepEqual(book.inodeLimitOf("a@b.c"), { inodes: 50, source: "default" });
-  assert.equal(book.inodeLimit("a@b.c"), 50);
-  await book.set("a@b.c", { quotaBytes: 5n, inodeLimit: 7 });
-  assert.deepEqual(book.inodeLimitOf("a@b.c"), { inodes: 7, source: "explicit" });
-  await book.set("a@b.c", { quotaBytes: 6n });
-  await book.set("b@b.c", { inodeLimit: 2 ** 32 - 1 });
+  const store = await QuotaStore.open({ dataFolder: folder, defaultInodeLimit: 50 });
+  assert.deepEqual(store.inodeLimitOf("a@b.c"), { inodes: 50, source: "default" });
+  assert.equal(store.inodeLimit("a@b.c"), 50);
+  await store.set("a@b.c", { quotaBytes: 5n, inodeLimit: 7 });
+  assert.deepEqual(store.inodeLimitOf("a@b.c"), { inodes: 7, source: "explicit" });
+  await store.set("a@b.c", { quotaBytes: 6n });
+  await store.set("b@b.c", { inodeLimit: 2 ** 32 - 1 });
   const again = await open();
   assert.deepEqual([again.quotaBytes("a@b.c"), again.inodeLimit("a@b.c")], [6n, 7]);
   assert.deepEqual(again.quotaOf("b@b.c"), { bytes: DEFAULT_QUOTA_BYTES, source: "default" });
@@ -171,21 +171,21 @@ test("an inode limit is set beside the quota, and either stays as it is when onl
 });
 
 test("an inode limit outside 32 bits is refused and nothing is written", async () => {
-  const book = await open();
+  const store = await open();
   for (const inodeLimit of [-1, 2 ** 32, 1.5, Number.NaN]) {
-    await assert.rejects(book.set("a@b.c", { inodeLimit }), (error) => isGroveError(error, "BAD_ARGUMENT"));
+    await assert.rejects(store.set("a@b.c", { inodeLimit }), (error) => isGroveError(error, "BAD_ARGUMENT"));
   }
   assert.deepEqual(await readdir(folder), []);
 });
 
 test("the file has the older schema as long as that holds everything, so that an older Grove opens it (D18)", async () => {
   const schema = async () => (JSON.parse(await readFile(file(), "utf8")) as { schema: number }).schema;
-  const book = await open();
-  await book.set("a@b.c", { quotaBytes: 5n });
+  const store = await open();
+  await store.set("a@b.c", { quotaBytes: 5n });
   assert.equal(await schema(), 1);
-  await book.set("a@b.c", { inodeLimit: 7 });
+  await store.set("a@b.c", { inodeLimit: 7 });
   assert.equal(await schema(), 2);
-  await book.set("a@b.c", { inodeLimit: 0 });
+  await store.set("a@b.c", { inodeLimit: 0 });
   assert.equal(await schema(), 1);
   assert.equal((await open()).quotaBytes("a@b.c"), 5n);
 });
@@ -199,10 +199,10 @@ test("a newer schema is refused and left alone (D18)", async () => {
 
 test("a user called __proto__ is a user like any other (A-10)", async () => {
   await writeFile(file(), '{"quotas":{"__proto__":5,"constructor":6}}');
-  const book = await open();
-  assert.equal(book.quotaBytes("__proto__"), 5n);
-  assert.equal(book.quotaBytes("tostring"), DEFAULT_QUOTA_BYTES);
-  await book.set("constructor", { quotaBytes: 7n });
+  const store = await open();
+  assert.equal(store.quotaBytes("__proto__"), 5n);
+  assert.equal(store.quotaBytes("tostring"), DEFAULT_QUOTA_BYTES);
+  await store.set("constructor", { quotaBytes: 7n });
   const again = await open();
   assert.equal(again.quotaBytes("__proto__"), 5n);
   assert.equal(again.quotaBytes("constructor"), 7n);
@@ -210,23 +210,23 @@ test("a user called __proto__ is a user like any other (A-10)", async () => {
 
 test("a full disk refuses the set, leaves the old quota in force, and the next set may succeed (A-07)", async () => {
   let isFull = true;
-  const book = await QuotaStore.open({
+  const store = await QuotaStore.open({
     dataFolder: folder,
     replaceFile: () =>
       isFull ? Promise.reject(Object.assign(new Error("no space"), { code: "ENOSPC" })) : Promise.resolve(),
   });
-  await assert.rejects(book.set("a@b.c", { quotaBytes: 5n }), (error) =>
+  await assert.rejects(store.set("a@b.c", { quotaBytes: 5n }), (error) =>
     isGroveError(error, "STORAGE_FAILED"),
   );
-  assert.equal(book.quotaBytes("a@b.c"), DEFAULT_QUOTA_BYTES);
+  assert.equal(store.quotaBytes("a@b.c"), DEFAULT_QUOTA_BYTES);
   isFull = false;
-  await book.set("a@b.c", { quotaBytes: 5n });
-  assert.equal(book.quotaBytes("a@b.c"), 5n);
+  await store.set("a@b.c", { quotaBytes: 5n });
+  assert.equal(store.quotaBytes("a@b.c"), 5n);
 });
 
 test("after a failed flush no set is tried again, and the old quotas stay in force (A-06)", async () => {
   let tries = 0;
-  const book = await QuotaStore.open({
+  const store = await QuotaStore.open({
     dataFolder: folder,
     replaceFile: () => {
       tries++;
@@ -234,12 +234,12 @@ test("after a failed flush no set is tried again, and the old quotas stay in for
     },
   });
   for (let i = 0; i < 3; i++) {
-    await assert.rejects(book.set("a@b.c", { quotaBytes: 5n }), (error) =>
+    await assert.rejects(store.set("a@b.c", { quotaBytes: 5n }), (error) =>
       isGroveError(error, "STORAGE_FAILED"),
     );
   }
   assert.equal(tries, 1);
-  assert.equal(book.quotaBytes("a@b.c"), DEFAULT_QUOTA_BYTES);
+  assert.equal(store.quotaBytes("a@b.c"), DEFAULT_QUOTA_BYTES);
 });
 
 test("whatever is set in whatever order is what a restart reads (spec 2.1)", async () => {
@@ -247,10 +247,10 @@ test("whatever is set in whatever order is what a restart reads (spec 2.1)", asy
   const bytes = fc.oneof(fc.constant(0n), fc.bigInt({ min: 1n, max: U64_MAX }));
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(name, bytes), { maxLength: 6 }), async (sets) => {
-      const book = await open();
-      const model = new Map(book.entries());
+      const store = await open();
+      const model = new Map(store.entries());
       for (const [username, quota] of sets) {
-        await book.set(username, { quotaBytes: quota });
+        await store.set(username, { quotaBytes: quota });
         if (quota === 0n) model.delete(username);
         else model.set(username, quota);
       }
@@ -263,8 +263,8 @@ test("whatever is set in whatever order is what a restart reads (spec 2.1)", asy
 test("a missing file gives way to the generation before it, and says so (A-10)", async () => {
   await writeFile(`${file()}.previous`, '{"quotas":{"a@b.c":9}}');
   const reasons: string[] = [];
-  const book = await QuotaStore.open({ dataFolder: folder, onRecovered: (reason) => reasons.push(reason) });
-  assert.equal(book.quotaBytes("a@b.c"), 9n);
+  const store = await QuotaStore.open({ dataFolder: folder, onRecovered: (reason) => reasons.push(reason) });
+  assert.equal(store.quotaBytes("a@b.c"), 9n);
   assert.deepEqual(reasons, ["the file is missing"]);
   assert.deepEqual((await reread()).quotas, { "a@b.c": 9 });
   assert.ok(!(await readdir(folder)).some((name) => name.endsWith(".corrupt")));

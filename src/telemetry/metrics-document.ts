@@ -1,6 +1,7 @@
 // The document of GET /metrics: types, construction and JSON form (spec 2.7, decisions D12, T8, T17).
-import { WAITS, type Wait } from "#base/call-waits.ts";
+
 import { type Json64, toJson64 } from "#base/json64.ts";
+import { WAITS, type Wait } from "#base/wait-times.ts";
 import { NEAR_MAPS, USER_MAPS, type UserMaps } from "./user-maps.ts";
 
 /** Latencies of one kind of operation in milliseconds, over the last 1024 of them. */

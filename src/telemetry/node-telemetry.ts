@@ -1,6 +1,7 @@
 // Counters of one node since its start: bytes, operations, failures and latencies (spec 2.7, 4.6.4).
-import type { Wait } from "#base/call-waits.ts";
+
 import type { Clock } from "#base/clock.ts";
+import type { Wait } from "#base/wait-times.ts";
 import { LatencyWindow } from "./latency-window.ts";
 import {
   buildMetrics,

@@ -1,5 +1,5 @@
 // The /metrics document in Prometheus' forms: conventional names, base units, grouped by family (D12).
-import { WAITS } from "#base/call-waits.ts";
+import { WAITS } from "#base/wait-times.ts";
 import type { NodeMetrics } from "./metrics-document.ts";
 import {
   familyHeader,

@@ -24,7 +24,7 @@ export interface SecurityEvent {
   readonly count: number;
 }
 
-interface KeptEvent {
+interface NumberedEvent {
   event: SecurityEvent;
   /** The place of its origin, as rate limits count places: a single machine has a whole /64 of addresses. */
   readonly network: string;
@@ -35,7 +35,7 @@ interface KeptEvent {
 export class SecurityEvents {
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #kept: KeptEvent[] = [];
+  readonly #kept: NumberedEvent[] = [];
   #total = 0;
 
   constructor(deps: { clock: Clock; random: Random }) {

@@ -53,14 +53,18 @@ export async function enrol(
   store: string,
   id: string,
   server: SshServer,
-  wish: { readonly services?: object; readonly flags?: readonly string[]; readonly repository?: string } = {},
+  options: {
+    readonly services?: object;
+    readonly flags?: readonly string[];
+    readonly repository?: string;
+  } = {},
 ): Promise<void> {
   const { user, host, port, hostKey, home } = server;
   const words = ["node", "add", id, `${user}@${host}:${port}`, "-meta", store, "-host_key", hostKey];
   const file = join(server.programs, "..", "services.json");
-  if (wish.services !== undefined) await writeFile(file, JSON.stringify(wish.services));
-  const services = wish.services === undefined ? [] : ["-services", file];
-  await groveOk([...words, "-repository", wish.repository ?? home, ...services, ...(wish.flags ?? [])]);
+  if (options.services !== undefined) await writeFile(file, JSON.stringify(options.services));
+  const services = options.services === undefined ? [] : ["-services", file];
+  await groveOk([...words, "-repository", options.repository ?? home, ...services, ...(options.flags ?? [])]);
 }
 
 /** A console with an operator's session. */
@@ -87,14 +91,14 @@ export class ActionConsole {
   }
 
   /** Starts `grove admin` and signs in. */
-  static async start(t: Owner, wish: ConsoleRequest): Promise<ActionConsole> {
-    const address = wish.address ?? (await freePlace()).address;
-    const words = ["admin", "-data", wish.data, "-listen", address, "-meta", wish.store];
-    const more = ["-ssh_key", wish.keyFile, "-allow_nodes", "127.0.0.0/8", ...(wish.flags ?? [])];
-    const program = startOnDisk(wish, [...words, ...more]);
+  static async start(t: Owner, options: ConsoleRequest): Promise<ActionConsole> {
+    const address = options.address ?? (await freePlace()).address;
+    const words = ["admin", "-data", options.data, "-listen", address, "-meta", options.store];
+    const more = ["-ssh_key", options.keyFile, "-allow_nodes", "127.0.0.0/8", ...(options.flags ?? [])];
+    const program = startOnDisk(options, [...words, ...more]);
     t.after(() => stopProgram(program, "SIGKILL"));
     await program.says(/the console is on/);
-    const started = new ActionConsole(address, program, `/proc/${program.child.pid}/root${wish.data}`);
+    const started = new ActionConsole(address, program, `/proc/${program.child.pid}/root${options.data}`);
     await started.signIn();
     return started;
   }

@@ -12,7 +12,7 @@ export interface ActionSite {
   readonly metaserver: string;
   readonly servers: SshServers;
   /** The start of a console there. */
-  readonly wish: ConsoleRequest;
+  readonly consoleRequest: ConsoleRequest;
 }
 
 /** Starts a MetaServer with the nodes' store, and prepares for sshds; `endings` ends all of it. */
@@ -26,6 +26,6 @@ export async function openActionSite(endings: Endings): Promise<ActionSite> {
   endings.after(() => stopProgram(coordinator, "SIGKILL"));
   await coordinator.says(/"event":"serving"/);
   const store = `sqlite:${join(meta, "metadata.db")}`;
-  const wish = { data: join(folder, "admin"), store, keyFile: servers.keyFile };
-  return { folder, metaserver: address, servers, wish };
+  const consoleRequest = { data: join(folder, "admin"), store, keyFile: servers.keyFile };
+  return { folder, metaserver: address, servers, consoleRequest };
 }

@@ -16,7 +16,7 @@ const PAYLOADS = Number(process.env["GROVE_HOSTILE_PAYLOADS"] ?? "500");
 const AT_ONCE = 20;
 
 let n1: SshServer;
-let desk: ActionConsole;
+let admin: ActionConsole;
 let folder: string;
 
 before(async () => {
@@ -26,9 +26,9 @@ before(async () => {
   n1 = await site.servers.start();
   // Any program that runs as root leaves the marker.
   n1.addProgram("sudo", `touch '${join(folder, "marker")}'`);
-  await enrol(site.wish.store, "n1", n1);
-  desk = await ActionConsole.start(endings, {
-    ...site.wish,
+  await enrol(site.consoleRequest.store, "n1", n1);
+  admin = await ActionConsole.start(endings, {
+    ...site.consoleRequest,
     flags: ["-rate_operator", "100000", "-rate_visitor", "100000"],
   });
 });
@@ -118,14 +118,14 @@ const PLACES: readonly ((text: string) => Promise<Answer>)[] = [
     (key: string) => ({ ...base, action: "pull", branch: "--", idempotency_key: key }),
     (mode: string) => ({ ...base, action: "pull", branch: "--", strategy: { mode } }),
     (name: string) => ({ ...base, action: "pull", branch: "--", [name]: name }),
-  ].map((request) => (text: string) => desk.ask("/api/actions/execute", request(text))),
-  (text) => desk.ask(`/api/logs/tail?node=${encoded(text)}&service=fileserver`),
-  (text) => desk.ask(`/api/logs/tail?node=n1&service=${encoded(text)}`),
-  (text) => desk.ask(`/api/logs/tail?node=n1&service=fileserver&lines=${encoded(text)}x`),
-  (text) => desk.ask(`/api/actions/${encoded(text)}`),
-  (text) => desk.ask(`/api/actions/${encoded(text)}/output?node=${encoded(text)}`),
-  (text) => desk.ask(`/api/actions/${encoded(text)}/cancel`, {}),
-  (text) => desk.ask("/api/actions/execute", text),
+  ].map((request) => (text: string) => admin.ask("/api/actions/execute", request(text))),
+  (text) => admin.ask(`/api/logs/tail?node=${encoded(text)}&service=fileserver`),
+  (text) => admin.ask(`/api/logs/tail?node=n1&service=${encoded(text)}`),
+  (text) => admin.ask(`/api/logs/tail?node=n1&service=fileserver&lines=${encoded(text)}x`),
+  (text) => admin.ask(`/api/actions/${encoded(text)}`),
+  (text) => admin.ask(`/api/actions/${encoded(text)}/output?node=${encoded(text)}`),
+  (text) => admin.ask(`/api/actions/${encoded(text)}/cancel`, {}),
+  (text) => admin.ask("/api/actions/execute", text),
 ];
 
 const encoded = (text: string): string => encodeURIComponent(text.toWellFormed());
@@ -156,7 +156,7 @@ test(`${PAYLOADS} hostile texts, each in one of ${PLACES.length} places: a refus
   );
   // The few that are proper names were carried out as such.
   for (const text of taken) assert.match(text, /^[A-Za-z0-9][A-Za-z0-9._/-]*$/, JSON.stringify(text));
-  const records = await desk.history();
+  const records = await admin.history();
   for (const { action, targets } of records) {
     assert.ok(["pull", "build"].includes(action), action);
     for (const { argv } of targets) assert.match(argv.at(-1) ?? "", /^[A-Za-z0-9][A-Za-z0-9._/-]*$/);
@@ -173,7 +173,7 @@ test(`${PAYLOADS / 5} hostile subscriptions to output and logs get an error mess
   for (let at = 0; at < texts.length; at += 8) {
     const some = texts.slice(at, at + 8);
     const heard: LiveMessage[] = [];
-    const socket = desk.follow({ action_id: "none" }, (message) => heard.push(message));
+    const socket = admin.follow({ action_id: "none" }, (message) => heard.push(message));
     await until("the first answer", () => (heard.some(({ type }) => type === "error") ? true : undefined));
     for (const text of some) {
       socket.send(JSON.stringify({ type: "subscribe", node: "n1", service: text }));

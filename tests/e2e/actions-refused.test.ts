@@ -17,19 +17,19 @@ let servers: SshServers;
 let n1: SshServer;
 let n2: SshServer;
 let store: string;
-let desk: ActionConsole;
+let admin: ActionConsole;
 
 before(async () => {
   if (skip !== false) return;
   const site = await openActionSite(endings);
   ({ servers } = site);
-  ({ store } = site.wish);
+  ({ store } = site.consoleRequest);
   n1 = await servers.start();
   n2 = await servers.start();
   await enrol(store, "n1", n1);
   await enrol(store, "n2", n2);
-  desk = await ActionConsole.start(endings, {
-    ...site.wish,
+  admin = await ActionConsole.start(endings, {
+    ...site.consoleRequest,
     diskBytes: DISK_BYTES,
   });
 });
@@ -43,11 +43,11 @@ test("a changed host key: nothing is sent, both fingerprints are shown, an alert
   skip,
 }, async () => {
   const pinned = n1.hostKey;
-  await desk.execute(custom(["n1"], "true"));
+  await admin.execute(custom(["n1"], "true"));
   await n1.stop({ cut: true });
   n1.changeHostKey();
   await n1.start();
-  const record = await desk.execute(touch("sent"));
+  const record = await admin.execute(touch("sent"));
   const [target] = record.targets;
   assert.deepEqual(
     [record.state, target?.state, target?.reason, record.exit_code],
@@ -56,11 +56,11 @@ test("a changed host key: nothing is sent, both fingerprints are shown, an alert
   const shown = fingerprint(target?.message ?? "");
   assert.equal(new Set(shown).size, 2, target?.message ?? "");
   assert.equal(existsSync(join(n1.home, "sent")), false);
-  const tail = await desk.ask("/api/logs/tail?node=n1&service=fileserver");
+  const tail = await admin.ask("/api/logs/tail?node=n1&service=fileserver");
   assert.equal(tail.status, 503, tail.text);
   assert.equal(fingerprint(tail.text).length, 2, tail.text);
   const alert = await until("the alert", async () => {
-    const { json } = await desk.ask("/api/alerts?type=host_key_changed");
+    const { json } = await admin.ask("/api/alerts?type=host_key_changed");
     return (json as { alerts: { severity: string; node_id: string; message: string }[] }).alerts[0];
   });
   assert.deepEqual([alert.severity, alert.node_id], ["critical", "n1"]);
@@ -77,26 +77,26 @@ test("a changed host key: nothing is sent, both fingerprints are shown, an alert
   ]);
   assert.match(again.stderr, /-replace/);
   await enrol(store, "n1", n1, { flags: ["-replace"] });
-  assert.equal((await desk.execute(touch("sent"))).state, "succeeded");
+  assert.equal((await admin.execute(touch("sent"))).state, "succeeded");
 });
 
 test("a key file that others may read is refused in words, and mended by chmod while the console runs (E-07)", {
   skip,
 }, async () => {
   chmodSync(servers.keyFile, 0o644);
-  const record = await desk.execute(touch("loose"));
+  const record = await admin.execute(touch("loose"));
   chmodSync(servers.keyFile, 0o600);
   assert.deepEqual([record.targets[0]?.state, record.targets[0]?.reason], ["unreachable", "KEY_FILE_UNSAFE"]);
   assert.match(record.targets[0]?.message ?? "", /chmod 600/);
   assert.equal(existsSync(join(n1.home, "loose")), false);
-  assert.equal((await desk.execute(custom(["n1"], "true"))).state, "succeeded");
+  assert.equal((await admin.execute(custom(["n1"], "true"))).state, "succeeded");
 });
 
 test("a node that is not there is unreachable, with ssh's own reason, and the others have their turn (E-05)", {
   skip,
 }, async () => {
   await n2.stop({ cut: true });
-  const record = await desk.execute(custom(["n1", "n2"], "echo here"));
+  const record = await admin.execute(custom(["n1", "n2"], "echo here"));
   await n2.start();
   assert.deepEqual(
     [record.state, ...record.targets.map(({ state }) => state)],
@@ -109,15 +109,15 @@ test("a node that is not there is unreachable, with ssh's own reason, and the ot
 test("with a full disk no action begins, and the refusal says why; with room again they do (E-06)", {
   skip,
 }, async () => {
-  const free = desk.fillDisk();
-  const refused = await desk.refused(touch("unrecorded"));
+  const free = admin.fillDisk();
+  const refused = await admin.refused(touch("unrecorded"));
   assert.deepEqual([refused.status, refused.code], [503, "ACTIONS_UNAVAILABLE"]);
   assert.match(refused.detail ?? "", /cannot be written; nothing was run/);
-  assert.equal((await desk.refused(touch("unrecorded"), "/api/actions/run")).status, 503);
+  assert.equal((await admin.refused(touch("unrecorded"), "/api/actions/run")).status, 503);
   free();
   assert.equal(existsSync(join(n1.home, "unrecorded")), false);
   const record = await until("an action", async () => {
-    const { status, json } = await desk.ask("/api/actions/execute", custom(["n1"], "true"));
+    const { status, json } = await admin.ask("/api/actions/execute", custom(["n1"], "true"));
     return status === 200 ? (json as ActionRecord) : undefined;
   });
   assert.equal(record.state, "succeeded");
@@ -126,22 +126,22 @@ test("with a full disk no action begins, and the refusal says why; with room aga
 test("a disk that fills while an action runs does not end it: its record is true, and is written once there is room (E-06)", {
   skip,
 }, async () => {
-  const id = await desk.begin(
+  const id = await admin.begin(
     custom(["n1"], "echo begun; while ! [ -e go ]; do sleep 0.1; done; rm go; seq 1 200000; echo over"),
   );
-  await until("its output", async () => ((await desk.output(id)).includes("begun") ? true : undefined));
-  const free = desk.fillDisk();
+  await until("its output", async () => ((await admin.output(id)).includes("begun") ? true : undefined));
+  const free = admin.fillDisk();
   writeFileSync(join(n1.home, "go"), "");
-  const record = await desk.ended(id);
+  const record = await admin.ended(id);
   assert.deepEqual([record.state, record.exit_code], ["succeeded", 0]);
   assert.match(record.stdout, /over\n$/);
   assert.equal(record.targets[0]?.truncated, true);
-  assert.equal((await desk.refused(touch("unrecorded"))).status, 503);
+  assert.equal((await admin.refused(touch("unrecorded"))).status, 503);
   free();
   await until("the record on the disk", () => {
-    const text = readFileSync(join(desk.data, "command_history.json"), "utf8");
+    const text = readFileSync(join(admin.data, "command_history.json"), "utf8");
     const kept = (JSON.parse(text) as { records: ActionRecord[] }).records.find((each) => each.id === id);
     return kept?.state === "succeeded" ? true : undefined;
   });
-  assert.equal((await desk.execute(custom(["n2"], "true"))).state, "succeeded");
+  assert.equal((await admin.execute(custom(["n2"], "true"))).state, "succeeded");
 });

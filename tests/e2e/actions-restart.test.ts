@@ -26,21 +26,21 @@ const endings = new Endings();
 let n1: SshServer;
 let n2: SshServer;
 let n3: SshServer;
-let wish: ConsoleRequest;
+let consoleRequest: ConsoleRequest;
 
 before(async () => {
   if (skip !== false) return;
-  const { servers, wish: site } = await openActionSite(endings);
+  const { servers, consoleRequest: site } = await openActionSite(endings);
   const { store, keyFile } = site;
   n1 = await servers.start();
   n2 = await servers.start();
   n3 = await servers.start({ bootId: "own-first" });
   const { address } = await freePlace();
-  wish = { ...site, address };
+  consoleRequest = { ...site, address };
   await enrol(store, "n1", n1);
   await enrol(store, "n2", n2);
   // The console's own host: it is restarted by the words that started it.
-  const words = [GROVE, "admin", "-data", wish.data, "-listen", address, "-meta", store];
+  const words = [GROVE, "admin", "-data", consoleRequest.data, "-listen", address, "-meta", store];
   const argv = [...words, "-ssh_key", keyFile, "-allow_nodes", "127.0.0.0/8"];
   const fileserver = { argv: ["sleep", `2000.${process.pid}`], pid_file: "fileserver.pid" };
   const admin = { argv, pid_file: "admin.pid", log_file: "admin.log" };
@@ -75,7 +75,7 @@ const settled = (service: ActionConsole, id: string): Promise<ActionRecord> =>
 test("of two batches that overlap one runs and one gets 409 at once, which names who holds what; the free node stays free (spec 4.7)", {
   skip,
 }, async (t) => {
-  const service = await ActionConsole.start(t, wish);
+  const service = await ActionConsole.start(t, consoleRequest);
   const id = await service.begin(custom(["n2"], SLEEP, { timeout_seconds: 600 }));
   const refused = await service.refused(custom(["n1", "n2"], "touch never"));
   assert.deepEqual([refused.status, refused.code], [409, "NODES_LOCKED"]);
@@ -105,7 +105,7 @@ test("of two batches that overlap one runs and one gets 409 at once, which names
 test("after kill -9 in the middle of a rolling batch nothing of it runs, its record says so, and its nodes are free (D7, E-04)", {
   skip,
 }, async (t) => {
-  const killed = await ActionConsole.start(t, wish);
+  const killed = await ActionConsole.start(t, consoleRequest);
   const id = await killed.begin(
     custom(["n1", "n2", "n3"], `echo said; ${SLEEP} & ${SLEEP}`, {
       strategy: { mode: "rolling", max_parallel: 2 },
@@ -120,7 +120,7 @@ test("after kill -9 in the middle of a rolling batch nothing of it runs, its rec
   await until("all of it", () => (countRunning(SLEEP) === 4 ? true : undefined));
   await killed.stop("SIGKILL");
   assert.equal(countRunning(SLEEP), 4, "what runs on nodes does not end with the console");
-  const service = await ActionConsole.start(t, wish);
+  const service = await ActionConsole.start(t, consoleRequest);
   const early = await service.record(id);
   assert.equal(early.state, "orphaned");
   const record = await settled(service, id);
@@ -132,7 +132,7 @@ test("after kill -9 in the middle of a rolling batch nothing of it runs, its rec
   );
   assert.equal((await service.execute(custom(["n1", "n2", "n3"], "true"))).state, "succeeded");
   await service.stop();
-  const file = JSON.parse(readFileSync(join(wish.data, "command_history.json"), "utf8")) as {
+  const file = JSON.parse(readFileSync(join(consoleRequest.data, "command_history.json"), "utf8")) as {
     records: ActionRecord[];
   };
   assert.deepEqual(
@@ -142,7 +142,7 @@ test("after kill -9 in the middle of a rolling batch nothing of it runs, its rec
 });
 
 test("what a killed console left is still locked while the next one ends it (E-04)", { skip }, async (t) => {
-  const killed = await ActionConsole.start(t, wish);
+  const killed = await ActionConsole.start(t, consoleRequest);
   const line = `sleep 8.${process.pid}`;
   const stubborn = `(trap "" TERM; ${line})`;
   const ids = [
@@ -151,7 +151,7 @@ test("what a killed console left is still locked while the next one ends it (E-0
   ];
   await until("both", () => (countRunning(line) === 2 ? true : undefined));
   await killed.stop("SIGKILL");
-  const service = await ActionConsole.start(t, wish);
+  const service = await ActionConsole.start(t, consoleRequest);
   for (const [at, node] of ["n1", "n2"].entries()) {
     const refused = await service.refused(custom([node], "touch never"));
     assert.deepEqual([refused.status, refused.locked?.map(({ action_id }) => action_id)], [409, [ids[at]]]);
@@ -166,14 +166,14 @@ test("what a killed console left is still locked while the next one ends it (E-0
 test("a console that is asked to stop ends what it runs, and says so in the records (D7)", {
   skip,
 }, async (t) => {
-  const service = await ActionConsole.start(t, wish);
+  const service = await ActionConsole.start(t, consoleRequest);
   const id = await service.begin(custom(["n1"], SLEEP, { timeout_seconds: 600 }));
   // One action waits for the end of another.
   const waiting = service.execute(custom(["n2"], SLEEP, { timeout_seconds: 600 })).catch(() => undefined);
   await until("both", () => (countRunning(SLEEP) === 2 ? true : undefined));
   const ended = await service.stop();
   assert.deepEqual([ended?.code, isRunning(SLEEP)], [0, false]);
-  const next = await ActionConsole.start(t, wish);
+  const next = await ActionConsole.start(t, consoleRequest);
   const record = await next.record(id);
   assert.deepEqual([record.state, ...states(record)], ["cancelled", "n1 cancelled"]);
   assert.deepEqual([(await next.history())[0]?.state, (await waiting)?.state], ["cancelled", "cancelled"]);
@@ -183,17 +183,17 @@ test("a console that is asked to stop ends what it runs, and says so in the reco
 test("a second console on the same folder is refused, and leaves the first and its actions alone", {
   skip,
 }, async (t) => {
-  const service = await ActionConsole.start(t, wish);
+  const service = await ActionConsole.start(t, consoleRequest);
   const id = await service.begin(custom(["n1"], SLEEP, { timeout_seconds: 600 }));
   await running(SLEEP);
   const { code, stderr } = await grove([
     "admin",
     "-data",
-    wish.data,
+    consoleRequest.data,
     "-listen",
     (await freePlace()).address,
     "-meta",
-    wish.store,
+    consoleRequest.store,
   ]);
   assert.notEqual(code, 0);
   assert.match(stderr, /in use by another console/);
@@ -207,12 +207,12 @@ test("a second console on the same folder is refused, and leaves the first and i
 test("the console restarts itself: the record is handed over, and the next console says that it succeeded (T14)", {
   skip,
 }, async (t) => {
-  const first = await ActionConsole.start(t, wish);
+  const first = await ActionConsole.start(t, consoleRequest);
   await first.stop();
   // From here on it is a daemon of the node, started as the action starts it.
   const outside = await ActionConsole.start(t, {
-    ...wish,
-    data: `${wish.data}-outside`,
+    ...consoleRequest,
+    data: `${consoleRequest.data}-outside`,
     address: (await freePlace()).address,
   });
   assert.equal(
@@ -233,7 +233,7 @@ test("the console restarts itself: the record is handed over, and the next conso
   });
   const before = pid();
   const service = await until("the console", () =>
-    ActionConsole.at(wish.address ?? "").catch(() => undefined),
+    ActionConsole.at(consoleRequest.address ?? "").catch(() => undefined),
   );
   const id = await service.begin({
     action: "restart",
@@ -243,7 +243,7 @@ test("the console restarts itself: the record is handed over, and the next conso
   });
   await until("another process", () => (pid() === before || isRunning(before) ? undefined : true));
   const after = await until("the next console", () =>
-    ActionConsole.at(wish.address ?? "").catch(() => undefined),
+    ActionConsole.at(consoleRequest.address ?? "").catch(() => undefined),
   );
   const record = await until("its end", async () => {
     const found = await after.record(id);
@@ -260,7 +260,7 @@ test("the console's own host reboots: the record is handed over, and a new boot 
   skip,
 }, async (t) => {
   n3.addProgram("sudo", '[ "$*" = "-n reboot" ] && : >"$HOME/reboot"; exec sleep 5');
-  const killed = await ActionConsole.start(t, wish);
+  const killed = await ActionConsole.start(t, consoleRequest);
   const id = await killed.begin({ action: "reboot", nodes: ["n1", "n3"] });
   await until("the reboot", () => (existsSync(join(n3.home, "reboot")) ? true : undefined));
   assert.deepEqual([(await killed.record(id)).state], ["handed_over"]);
@@ -268,7 +268,7 @@ test("the console's own host reboots: the record is handed over, and a new boot 
   await n3.stop({ cut: true });
   n3.changeBootId("own-second");
   await n3.start();
-  const service = await ActionConsole.start(t, wish);
+  const service = await ActionConsole.start(t, consoleRequest);
   const record = await service.ended(id);
   const own = record.targets.find(({ node_id }) => node_id === "n3");
   assert.deepEqual(

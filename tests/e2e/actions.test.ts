@@ -24,7 +24,7 @@ let console: ActionConsole;
 
 before(async () => {
   if (skip !== false) return;
-  const { folder, metaserver, servers, wish } = await openActionSite(endings);
+  const { folder, metaserver, servers, consoleRequest } = await openActionSite(endings);
   origin = makeOrigin(folder);
   coordinator = metaserver;
   const each = async <T>(make: (id: Id) => Promise<T>): Promise<Record<Id, T>> => {
@@ -46,10 +46,10 @@ before(async () => {
       pid_file: "fs.pid",
       log_file: "fs.log",
     };
-    await enrol(wish.store, id, nodes[id], { repository: "sources", services: { fileserver } });
+    await enrol(consoleRequest.store, id, nodes[id], { repository: "sources", services: { fileserver } });
     endings.after(async () => kill(home));
   }
-  console = await ActionConsole.start(endings, wish);
+  console = await ActionConsole.start(endings, consoleRequest);
 });
 
 after(() => endings.end());

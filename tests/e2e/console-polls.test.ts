@@ -40,7 +40,7 @@ test("a FileServer's own document is read without a complaint, and its users are
   t.after(() => watch.close());
   await watch.start();
   for (let polls = 0; polls < 2; polls++) {
-    const polled = new Promise<PollOutcome>((resolve) => watch.book.onPoll(resolve));
+    const polled = new Promise<PollOutcome>((resolve) => watch.clusterState.onPoll(resolve));
     clock.advance(polls === 0 ? 200 : POLL_INTERVAL_MS);
     const { reading, node: state } = await polled;
     assert.equal(state.pollError, undefined);

@@ -58,7 +58,7 @@ function action(fake: FakeConsole): {
 }
 
 const isAsked = (fake: FakeConsole, afterSeq: number): boolean =>
-  fake.subscribed.some((wish) => (wish as { after_seq?: number }).after_seq === afterSeq);
+  fake.subscribed.some((requested) => (requested as { after_seq?: number }).after_seq === afterSeq);
 
 test("output comes over the socket without being asked for, only what is in sight is drawn, it is searched, and a cut connection goes on where it was", {
   skip,

@@ -17,11 +17,11 @@ const endings = new Endings();
 
 let nodes: readonly SshServer[];
 let origin: string;
-let wish: ConsoleRequest;
+let consoleRequest: ConsoleRequest;
 
 before(async () => {
   if (skip !== false) return;
-  const { folder, servers, wish: site } = await openActionSite(endings);
+  const { folder, servers, consoleRequest: site } = await openActionSite(endings);
   origin = join(folder, "origin");
   mkdirSync(origin);
   git(origin, "init", "-q", "-b", "main");
@@ -33,7 +33,7 @@ before(async () => {
     const services = { metaserver: service };
     await enrol(site.store, `n${at + 1}`, node, { repository: "grove", services });
   }
-  wish = { ...site, address: (await freePlace()).address };
+  consoleRequest = { ...site, address: (await freePlace()).address };
 });
 
 after(async () => {
@@ -61,15 +61,15 @@ function commit(makefile: string): string {
 
 const commits = (): string[] => nodes.map(({ home }) => git(join(home, "grove"), "rev-parse", "HEAD"));
 
-async function ended(desk: ActionConsole, id: string): Promise<RolloutRecord> {
+async function ended(admin: ActionConsole, id: string): Promise<RolloutRecord> {
   return await until(`the end of ${id}`, async () => {
-    const record = (await desk.ask(`/api/rollouts/${id}`)).json as RolloutRecord;
+    const record = (await admin.ask(`/api/rollouts/${id}`)).json as RolloutRecord;
     return record.state === "running" ? undefined : record;
   });
 }
 
-async function begin(desk: ActionConsole): Promise<RolloutRecord> {
-  const { status, json, text } = await desk.ask("/api/rollouts", {
+async function begin(admin: ActionConsole): Promise<RolloutRecord> {
+  const { status, json, text } = await admin.ask("/api/rollouts", {
     nodes: "all",
     branch: "main",
     restart_mode: "binary",
@@ -83,7 +83,7 @@ async function begin(desk: ActionConsole): Promise<RolloutRecord> {
 test("a rollout outlives no console: killed in the middle, it is interrupted for the next, which brings its nodes back", {
   skip,
 }, async (t) => {
-  const killed = await ActionConsole.start(t, wish);
+  const killed = await ActionConsole.start(t, consoleRequest);
   const good = commit("build:\n\ttrue\n# good\n");
   const first = await ended(killed, (await begin(killed)).id);
   assert.deepEqual([first.state, first.reason, commits()], ["succeeded", undefined, [good, good]]);
@@ -92,7 +92,7 @@ test("a rollout outlives no console: killed in the middle, it is interrupted for
   const { id } = await begin(killed);
   await until("the build", () => (countRunning(SLOW) > 0 ? true : undefined));
   await killed.stop("SIGKILL");
-  const next = await ActionConsole.start(t, wish);
+  const next = await ActionConsole.start(t, consoleRequest);
   const record = await ended(next, id);
   assert.deepEqual(
     [record.state, record.can_go_back, ...record.nodes.map(({ state, step }) => `${state} ${step}`)],

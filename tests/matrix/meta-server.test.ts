@@ -214,7 +214,7 @@ async function startSecured(t: TestContext): Promise<Secured> {
   const own = await authority.issueNodeCertificate({ id: "metaserver", addresses: ["127.0.0.1"] });
   const tls = { cert: own.certificatePem, key: own.keyPem, ca: authority.certificatePem };
   const certificates = {
-    keeper: undefined,
+    renewer: undefined,
     authority,
     revocations: undefined,
     served: () => tls,

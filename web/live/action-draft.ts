@@ -3,7 +3,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
-import { run, tryOut, type Wish } from "./actions.ts";
+import { type RequestedAction, run, tryOut } from "./actions.ts";
 
 /** The composer's fields; each kind of action uses some of them. */
 export interface Draft {
@@ -70,15 +70,15 @@ export function useComposer(): Composer {
   // Repeated sends of one draft run once.
   const [key, setKey] = useState(newKey);
   const [, navigate] = useLocation();
-  const wish: Wish = {
+  const request: RequestedAction = {
     action: draft.action,
     nodes: draft.nodes,
     ...draft.fields,
     ...strategyOf(draft),
   };
-  const trial = useMutation({ mutationFn: () => tryOut(wish) });
+  const trial = useMutation({ mutationFn: () => tryOut(request) });
   const start = useMutation({
-    mutationFn: () => run(wish, key),
+    mutationFn: () => run(request, key),
     onSuccess: (id) => navigate(`/actions/${encodeURIComponent(id)}`),
   });
   return {

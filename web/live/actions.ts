@@ -15,7 +15,7 @@ import { queryClient } from "./query-client.ts";
 export type OutputEntry = z.infer<typeof outputEntry>;
 
 /** The composer's request; the console validates it. */
-export interface Wish {
+export interface RequestedAction {
   readonly action: string;
   readonly nodes: readonly string[] | "all";
   readonly [field: string]: unknown;
@@ -74,18 +74,21 @@ export function useAction(id: string): {
 }
 
 /** The exact commands per node, without running them. Throws ApiProblem. */
-export function tryOut(wish: Wish): Promise<ActionRecord> {
-  return call<ActionRecord>("/api/actions/execute", { method: "POST", body: { ...wish, dry_run: true } });
+export function tryOut(requested: RequestedAction): Promise<ActionRecord> {
+  return call<ActionRecord>("/api/actions/execute", {
+    method: "POST",
+    body: { ...requested, dry_run: true },
+  });
 }
 
 /**
  * Starts an action and returns its id. With the key a second click, or a retry, means the same action. Throws
  * ApiProblem.
  */
-export async function run(wish: Wish, key: string): Promise<string> {
+export async function run(requested: RequestedAction, key: string): Promise<string> {
   const { id } = await call<z.infer<typeof actionQueued>>("/api/actions/run", {
     method: "POST",
-    body: { ...wish, idempotency_key: key },
+    body: { ...requested, idempotency_key: key },
   });
   await queryClient.invalidateQueries({ queryKey: HISTORY_KEY });
   return id;

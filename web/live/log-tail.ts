@@ -28,13 +28,13 @@ interface Followed {
 const NOTHING: Followed = { key: "", lines: [], ended: undefined };
 
 /** GET /api/logs/tail for a node and a service; new lines come over the socket. */
-export function useLogTail(wish: {
+export function useLogTail(requested: {
   readonly node: string;
   readonly service: string;
   readonly lines: number;
   readonly isFollowing: boolean;
 }): ShownLog {
-  const { node, service, lines, isFollowing } = wish;
+  const { node, service, lines, isFollowing } = requested;
   const key = JSON.stringify([node, service, isFollowing]);
   const [state, setState] = useState<Followed>({ ...NOTHING, key });
   // Lines of another log are dropped.

@@ -31,21 +31,21 @@ function shown(node: LiveNode, maintenance: NodeMaintenance | undefined): LiveNo
 
 /** Begins a node's maintenance, changes its end, or ends it (undefined). */
 export function useMaintenance(nodeId: string): {
-  readonly ask: (wish: MaintenanceRequest | undefined) => void;
+  readonly ask: (request: MaintenanceRequest | undefined) => void;
   readonly isBusy: boolean;
   readonly error: Error | null;
 } {
   const path = `/api/maintenance/${encodeURIComponent(nodeId)}`;
   const asking = useMutation({
-    mutationFn: (wish: MaintenanceRequest | undefined) =>
-      wish === undefined
+    mutationFn: (request: MaintenanceRequest | undefined) =>
+      request === undefined
         ? call<NodeMaintenance>(path, { method: "DELETE" })
         : call<NodeMaintenance>(path, {
             method: "PUT",
-            body: { ...askedEnd(wish.endsAt), comment: wish.comment },
+            body: { ...askedEnd(request.endsAt), comment: request.comment },
           }),
     // The console's view of the cluster may lag.
-    onSuccess: (answer, wish) => show(nodeId, wish === undefined ? undefined : answer),
+    onSuccess: (answer, request) => show(nodeId, request === undefined ? undefined : answer),
   });
-  return { ask: (wish) => asking.mutate(wish), isBusy: asking.isPending, error: asking.error };
+  return { ask: (request) => asking.mutate(request), isBusy: asking.isPending, error: asking.error };
 }

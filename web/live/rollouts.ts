@@ -61,13 +61,13 @@ function keep(record: RolloutRecord): void {
 }
 
 /** The plan per node, without running it. Throws ApiProblem. */
-export function planRollout(wish: RequestedRollout): Promise<RolloutRecord> {
-  return call<RolloutRecord>("/api/rollouts", { method: "POST", body: { ...wish, dry_run: true } });
+export function planRollout(requested: RequestedRollout): Promise<RolloutRecord> {
+  return call<RolloutRecord>("/api/rollouts", { method: "POST", body: { ...requested, dry_run: true } });
 }
 
 /** Starts one. With the key a second click means the same rollout. Throws ApiProblem. */
-export function startRollout(wish: RequestedRollout, key: string): Promise<RolloutRecord> {
-  return begun("/api/rollouts", { ...wish, idempotency_key: key });
+export function startRollout(requested: RequestedRollout, key: string): Promise<RolloutRecord> {
+  return begun("/api/rollouts", { ...requested, idempotency_key: key });
 }
 
 /** The plan of going back. Throws ApiProblem. */

@@ -26,7 +26,7 @@ const LAST_RETRY_MS = 15_000;
 const NO_SESSION = 4401;
 
 /** Begins to follow; the returned function ends it. */
-export function followTopic(wish: TopicRequest): () => void {
+export function followTopic(requested: TopicRequest): () => void {
   let socket: WebSocket | undefined;
   let retryMs = FIRST_RETRY_MS;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -38,10 +38,10 @@ export function followTopic(wish: TopicRequest): () => void {
     opened.addEventListener("message", (event) => {
       if (isOver || typeof event.data !== "string") return;
       const message = JSON.parse(event.data) as TopicMessage;
-      if (message.type !== "hello") return wish.onMessage(message);
+      if (message.type !== "hello") return requested.onMessage(message);
       retryMs = FIRST_RETRY_MS;
-      opened.send(JSON.stringify(wish.request()));
-      wish.onOpen?.();
+      opened.send(JSON.stringify(requested.request()));
+      requested.onOpen?.();
     });
     let wasOpen = false;
     opened.addEventListener("open", () => {
@@ -51,7 +51,7 @@ export function followTopic(wish: TopicRequest): () => void {
       if (isOver || code === NO_SESSION) return;
       // A refused upgrade has no reason in browsers: the check finds out whether the session has ended.
       if (!wasOpen) void checkSession();
-      wish.onLost?.();
+      requested.onLost?.();
       timer = setTimeout(open, retryMs);
       retryMs = Math.min(LAST_RETRY_MS, retryMs * 2);
     });

@@ -7,7 +7,7 @@ import { useAddressSearch } from "../live/address-search.ts";
 import { useAlertList } from "../live/alerts.ts";
 import { useCluster, useNowMs } from "../live/cluster.ts";
 import { columnOf, linesOf, type PlannedLine, useHistory } from "../live/history.ts";
-import { useSpan } from "../live/kept-history.ts";
+import { useSpan } from "../live/long-history.ts";
 import { useIsOperator } from "../live/session.ts";
 import { useSilencing } from "../live/silencing.ts";
 import { ActionRecords } from "../parts/action-records.tsx";
@@ -16,8 +16,8 @@ import { Chart } from "../parts/chart.tsx";
 import type { ChartLimit } from "../parts/chart-limits.ts";
 import { ZoomGroup } from "../parts/chart-zoom.tsx";
 import { HowToEnrol } from "../parts/enrolment.tsx";
-import { KeptCharts } from "../parts/kept-charts.tsx";
 import { LogView } from "../parts/log-view.tsx";
+import { LongHistoryCharts } from "../parts/long-history-charts.tsx";
 import { MaintenanceButton } from "../parts/maintenance-button.tsx";
 import { NodeUsers } from "../parts/node-users.tsx";
 import { Nothing, Unread } from "../parts/page-state.tsx";
@@ -191,7 +191,7 @@ function Charts({ node }: { readonly node: LiveNode }): ReactNode {
   return (
     <>
       <SpanPicker />
-      {isHour ? <HourCharts node={node} /> : <KeptCharts id={node.id} plans={PLANS} />}
+      {isHour ? <HourCharts node={node} /> : <LongHistoryCharts id={node.id} plans={PLANS} />}
     </>
   );
 }

@@ -6,11 +6,11 @@ import { Link, useSearchParams } from "wouter";
 import type { PerformanceReply } from "#wire/webapi/performance.ts";
 import { call } from "../live/api.ts";
 import { columnOf, useHistory } from "../live/history.ts";
-import { useSpan } from "../live/kept-history.ts";
+import { useSpan } from "../live/long-history.ts";
 import { Chart } from "../parts/chart.tsx";
 import { ZoomGroup } from "../parts/chart-zoom.tsx";
 import { FactList } from "../parts/fact-list.tsx";
-import { KeptCharts, type KeptPlan } from "../parts/kept-charts.tsx";
+import { type ChartPlan, LongHistoryCharts } from "../parts/long-history-charts.tsx";
 import { NoNodes, Nothing, Unread } from "../parts/page-state.tsx";
 import { SpanPicker } from "../parts/span-picker.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
@@ -73,7 +73,7 @@ export function Page(): ReactNode {
   );
 }
 
-const KEPT_PLANS: readonly KeptPlan[] = [
+const LONG_HISTORY_PLANS: readonly ChartPlan[] = [
   {
     title: "Throughput of all nodes",
     unit: "MB/s",
@@ -106,7 +106,11 @@ function Figures({ data }: { readonly data: PerformanceReply }): ReactNode {
         ]}
       />
       <SpanPicker />
-      {useSpan().name === "hour" ? <ClusterCharts /> : <KeptCharts id="cluster" plans={KEPT_PLANS} />}
+      {useSpan().name === "hour" ? (
+        <ClusterCharts />
+      ) : (
+        <LongHistoryCharts id="cluster" plans={LONG_HISTORY_PLANS} />
+      )}
       <h2>Nodes</h2>
       <Button component="a" href="/api/performance/export" download variant="default" size="xs" mb="sm">
         Download the last hour as CSV

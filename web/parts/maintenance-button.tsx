@@ -29,7 +29,7 @@ export function MaintenanceButton({ node }: { readonly node: LiveNode }): ReactN
         title={`Maintenance of ${node.name}`}
         closeButtonProps={{ "aria-label": "Close" }}
       >
-        <Wish
+        <MaintenanceForm
           label={isIn ? "Change maintenance" : "Begin maintenance"}
           comment={node.maintenance?.comment ?? ""}
           onChoose={(endsAt, comment) => {
@@ -42,7 +42,7 @@ export function MaintenanceButton({ node }: { readonly node: LiveNode }): ReactN
   );
 }
 
-function Wish({
+function MaintenanceForm({
   label,
   comment: before,
   onChoose,

@@ -20,16 +20,16 @@ const FIRST: RequestedRollout = { nodes: "all", branch: "main", target_service: 
 
 /** The composer; opens the rollout's page after its start. */
 export function RolloutComposer(): ReactNode {
-  const [wish, setRequest] = useState(FIRST);
+  const [request, setRequest] = useState(FIRST);
   const [key, setKey] = useState(newKey);
   const [, navigate] = useLocation();
-  const plan = useMutation({ mutationFn: () => planRollout(wish) });
+  const plan = useMutation({ mutationFn: () => planRollout(request) });
   const start = useMutation({
-    mutationFn: () => startRollout(wish, key),
+    mutationFn: () => startRollout(request, key),
     onSuccess: ({ id }) => navigate(`/actions/rollouts/${encodeURIComponent(id)}`),
   });
   const change = (next: Partial<RequestedRollout>): void => {
-    setRequest({ ...wish, ...next });
+    setRequest({ ...request, ...next });
     setKey(newKey());
     plan.reset();
     start.reset();
@@ -43,9 +43,9 @@ export function RolloutComposer(): ReactNode {
   return (
     <div className="two-columns">
       <form onSubmit={submit} className="stack">
-        <What wish={wish} change={change} />
-        <Where wish={wish} change={change} />
-        <Gates wish={wish} change={change} />
+        <What request={request} change={change} />
+        <Where request={request} change={change} />
+        <Gates request={request} change={change} />
         <div className="button-row">
           <Button
             type="submit"
@@ -79,17 +79,17 @@ export function RolloutComposer(): ReactNode {
 }
 
 interface PartProps {
-  readonly wish: RequestedRollout;
+  readonly request: RequestedRollout;
   readonly change: (next: Partial<RequestedRollout>) => void;
 }
 
-function What({ wish, change }: PartProps): ReactNode {
+function What({ request, change }: PartProps): ReactNode {
   return (
     <>
       <TextInput
         label="Branch"
         required
-        value={wish.branch}
+        value={request.branch}
         onChange={(event) => change({ branch: event.currentTarget.value })}
       />
       <Select
@@ -100,16 +100,16 @@ function What({ wish, change }: PartProps): ReactNode {
           { value: "metaserver", label: "the MetaServer" },
           { value: "all", label: "every service but this console" },
         ]}
-        value={wish.target_service}
+        value={request.target_service}
         onChange={(value) => change({ target_service: value ?? "fileserver" })}
       />
     </>
   );
 }
 
-function Where({ wish, change }: PartProps): ReactNode {
+function Where({ request, change }: PartProps): ReactNode {
   const nodes = useNodeChoices() ?? [];
-  const chosen = wish.nodes === "all" ? [] : wish.nodes;
+  const chosen = request.nodes === "all" ? [] : request.nodes;
   const candidates = chosen.length === 0 ? nodes : nodes.filter(({ value }) => chosen.includes(value));
   return (
     <>
@@ -130,22 +130,22 @@ function Where({ wish, change }: PartProps): ReactNode {
         searchable
         limit={100}
         data={candidates}
-        value={wish.canary ?? null}
+        value={request.canary ?? null}
         onChange={(value) => change({ canary: value ?? undefined })}
       />
       <NumberInput
         label="Then this many at a time"
         min={1}
         max={ACTION_NODES_MAX}
-        value={wish.step_size ?? 1}
+        value={request.step_size ?? 1}
         onChange={(value) => change({ step_size: typeof value === "number" ? value : 1 })}
       />
     </>
   );
 }
 
-function Gates({ wish, change }: PartProps): ReactNode {
-  const { gates = {} } = wish;
+function Gates({ request, change }: PartProps): ReactNode {
+  const { gates = {} } = request;
   const set = (name: keyof NonNullable<RequestedRollout["gates"]>, value: number | string): void =>
     change({ gates: { ...gates, ...(typeof value === "number" ? { [name]: value } : {}) } });
   return (

@@ -44,7 +44,7 @@ export function SilenceMenu({
         title={`Silence ${of}`}
         closeButtonProps={{ "aria-label": "Close" }}
       >
-        <Wish
+        <SilenceForm
           onChoose={(endsAt) => {
             setPicking(false);
             onChoose(endsAt);
@@ -55,7 +55,7 @@ export function SilenceMenu({
   );
 }
 
-function Wish({ onChoose }: { readonly onChoose: (end: string) => void }): ReactNode {
+function SilenceForm({ onChoose }: { readonly onChoose: (end: string) => void }): ReactNode {
   const [text, setText] = useState("tomorrow 09:00");
   const isSound = typeof understood(text, useNowMs()) === "number";
   const submit = (event: SubmitEvent): void => {

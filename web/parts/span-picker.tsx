@@ -2,7 +2,7 @@
 import { Select, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import { useAddressSearch } from "../live/address-search.ts";
-import { SPANS, useSpan } from "../live/kept-history.ts";
+import { SPANS, useSpan } from "../live/long-history.ts";
 
 const DAY_SECONDS = 86_400;
 

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AlertRecord } from "#wire/webapi/alert.ts";
 import { furtherAlerts, gravestFirst, nothingOpen } from "./alert.ts";
-import { keptText } from "./kept.ts";
 import type { LiveNode } from "./live-node.ts";
 import { readable } from "./log-line.ts";
+import { longHistoryText } from "./long-history.ts";
 import { nextSteps } from "./next-step.ts";
 import { byNeed, isUnusualReserve, reasonOf, reserveText } from "./node-state.ts";
 import { bytesText, countText, percentText, plainNumber, rateText, UNKNOWN } from "./number.ts";
@@ -212,17 +212,20 @@ test("a chart's sentence names the last and the highest value, and says when the
 
 test("figures of a time gone by say how exact they are and since when they are kept, and where there are none they say so", () => {
   const reply = { from: 1_000_000, to: 1_086_400, interval_seconds: 180, kept_from: 900_000 };
-  assert.equal(keptText(reply, false), "One point is 3 min: means, percentiles at their highest.");
+  assert.equal(longHistoryText(reply, false), "One point is 3 min: means, percentiles at their highest.");
   assert.match(
-    keptText({ ...reply, kept_from: 1_040_000 }, false),
+    longHistoryText({ ...reply, kept_from: 1_040_000 }, false),
     /\. Nothing is kept of the time before .*1970/,
   );
   assert.match(
-    keptText({ ...reply, kept_from: 2_000_000 }, true),
+    longHistoryText({ ...reply, kept_from: 2_000_000 }, true),
     /^Nothing is kept of this time: figures go back to /,
   );
-  assert.match(keptText(reply, true), /no node was heard, or the console did not run\.$/);
-  assert.match(keptText({ ...reply, kept_from: null }, true), /^Nothing is kept beyond the last hour yet/);
+  assert.match(longHistoryText(reply, true), /no node was heard, or the console did not run\.$/);
+  assert.match(
+    longHistoryText({ ...reply, kept_from: null }, true),
+    /^Nothing is kept beyond the last hour yet/,
+  );
   assert.match(highestOf("p95", [1, 2, 3], [4, 9, null], "ms"), /^p95 up to 9 ms, .*1970/);
   assert.equal(highestOf("p95", [1], [null], "ms"), "p95: no figures in this time");
 });

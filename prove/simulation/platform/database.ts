@@ -1,4 +1,5 @@
-// Stands for node:sqlite, which it leaves as it is, with each process's connections known: a process that dies leaves the file as it was at that moment.
+// Stands for node:sqlite, unchanged but for a list of each process's connections: a process that dies leaves
+// the file as it was at that moment.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync as RealDatabase } from "node:sqlite";
 import { type SimulatedProcess, simulation } from "#prove/simulation/scheduler.ts";
@@ -12,7 +13,7 @@ const UNLIMITED_PAGES = 1_073_741_823;
 class Connections {
   readonly open = new Map<DatabaseSync, string>();
 
-  /** Closing the last connection would bring the log in and remove it, which no killed process does. */
+  /** Closing the last connection would checkpoint the WAL and remove it, which no killed process does. */
   abandon(): void {
     const kept = new Map<string, Buffer>();
     for (const path of this.open.values())
@@ -59,7 +60,7 @@ export class DatabaseSync extends RealDatabase {
   }
 }
 
-/** The databases of a process find no more room, or find it again. */
+/** Takes the room from a process's databases, or gives it back. */
 export function setDatabasesFull(process: SimulatedProcess, isFull: boolean): void {
   for (const database of connectionsOf(process).open.keys()) {
     if (!database.isOpen) continue;

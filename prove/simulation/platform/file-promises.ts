@@ -1,11 +1,11 @@
-// Stands for node:fs/promises, on the synchronous calls, so that everything happens in this thread and in one order.
+// Stands for node:fs/promises, on the synchronous calls: all happens in this thread and in one order.
 import * as real from "node:fs";
 import { simulation } from "#prove/simulation/scheduler.ts";
 import { closeNow, isGhost, openNow, requireRoom } from "./files.ts";
 
 export { constants } from "node:fs/promises";
 
-/** Makes the call at once and settles at the end of this turn; what a dead process waits for never comes. */
+/** Makes the call at once and settles at the end of this turn; promises of a dead process never settle. */
 function later<T>(call: () => T): Promise<T> {
   if (isGhost()) return new Promise(() => undefined);
   let settle: (resolve: (value: T) => void, reject: (error: unknown) => void) => void;

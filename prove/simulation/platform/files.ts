@@ -1,4 +1,5 @@
-// Stands for node:fs, whose callbacks come back in simulated time: the call itself is made at once, on real files, unless the disk is full or the process dead.
+// Stands for node:fs, with callbacks in simulated time: calls are made at once on real files, unless the disk
+// is full or the process dead.
 import * as real from "node:fs";
 import { promisify } from "node:util";
 import { type SimulatedProcess, simulation } from "#prove/simulation/scheduler.ts";
@@ -7,7 +8,7 @@ export * from "node:fs";
 
 type Callback<T extends unknown[]> = (error: NodeJS.ErrnoException | null, ...values: T) => void;
 
-/** What is kept back for removals on a full disk has a name of its own; its 16 MiB of zeros are not worth writing in every run. */
+/** The ballast for removals on a full disk; its 16 MiB of zeros are not worth writing in every run. */
 const BALLAST = /\/ballast$/;
 
 function noSpace(call: string): NodeJS.ErrnoException {
@@ -21,7 +22,7 @@ export function isDiskFull(): boolean {
   return process !== undefined && scheduler.host(process.host).isDiskFull;
 }
 
-/** True for what a process does after its death: nothing of it reaches the machine. */
+/** True for calls of a dead process: they have no effect. */
 export function isGhost(): boolean {
   return simulation().current?.isAlive === false;
 }
@@ -31,7 +32,7 @@ export function requireRoom(call: string): void {
   if (isDiskFull()) throw noSpace(call);
 }
 
-/** Runs a synchronous call and calls back at the end of this turn; a dead process never hears. */
+/** Runs a synchronous call and calls back at the end of this turn; a dead process gets no callback. */
 function later<T extends unknown[]>(call: () => NoInfer<T>, callback: Callback<T>): void {
   if (isGhost()) return;
   let outcome: T | undefined;
@@ -85,7 +86,7 @@ function closed(descriptor: number): void {
   if (process !== undefined) descriptors.get(process)?.delete(descriptor);
 }
 
-/** Opens, for whoever uses descriptors. */
+/** Opens a file for all that use descriptors. */
 export function openNow(path: string, flags: string | number = "r", mode = 0o666): number {
   const makes = typeof flags === "string" ? /[wa]/.test(flags) : (flags & real.constants.O_CREAT) !== 0;
   if (makes) requireRoom("open");

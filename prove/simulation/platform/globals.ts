@@ -1,4 +1,4 @@
-// Puts simulated time and chance in the place of the globals that the product's modules reach without being handed them.
+// Replaces the globals for time and chance that the product's modules use without being handed them.
 import { type Scheduler, simulation } from "#prove/simulation/scheduler.ts";
 
 class SimulatedTimer {
@@ -41,7 +41,7 @@ const cancel = (timer: unknown): void => {
   if (timer instanceof SimulatedTimer) timer.cancel();
 };
 
-/** From here on the process lives in simulated time. What Node itself runs keeps the real one. */
+/** From here on the process lives in simulated time. Node's own code keeps the real one. */
 export function installGlobals(): void {
   const replaced = {
     setTimeout: (callback: (...args: unknown[]) => void, delayMs = 0, ...args: unknown[]) =>

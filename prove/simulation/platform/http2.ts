@@ -1,4 +1,4 @@
-// Stands for node:http2, without HTTP/2: sessions and streams hand over header lists and buffers in order. Framing, flow control and TLS are left out.
+// Stands for node:http2: sessions and streams hand over header lists and buffers, without framing and TLS.
 import { EventEmitter } from "node:events";
 import { constants } from "node:http2";
 import { type Connection, type End, network } from "#prove/simulation/network.ts";
@@ -38,7 +38,7 @@ const asObject = (raw: readonly string[]): Record<string, string> => {
   return object;
 };
 
-/** One call's half on one side. */
+/** One side of a call. */
 class Stream extends EventEmitter {
   readonly id: number;
   readonly session: Session;
@@ -60,7 +60,7 @@ class Stream extends EventEmitter {
     this.id = id;
   }
 
-  // What node:stream takes for a stream.
+  // Methods by which node:stream recognises a stream.
   pipe(): never {
     throw new Error("nobody pipes here");
   }
@@ -131,7 +131,7 @@ class Stream extends EventEmitter {
     return this;
   }
 
-  /** What has come, told in order and not while paused. */
+  /** Delivers events in order, and none while paused. */
   #inOrder(tell: () => void): void {
     if (this.#isPaused || this.#waiting.length > 0) this.#waiting.push(tell);
     else tell();
@@ -185,7 +185,7 @@ class Stream extends EventEmitter {
   }
 }
 
-/** One end of a connection that speaks. */
+/** One end of a connection. */
 class Session extends EventEmitter {
   readonly streams = new Map<number, Stream>();
   closed = false;
@@ -265,7 +265,7 @@ class Session extends EventEmitter {
     if (!this.closed || this.destroyed || this.streams.size > 0) return;
     simulation().immediate(() => {
       if (this.destroyed) return;
-      // Behind everything that was sent, which still arrives.
+      // After everything that was sent, which still arrives.
       this.send({ is: "fin" });
       this.#end(constants.NGHTTP2_NO_ERROR);
       this.over();
@@ -352,7 +352,7 @@ class ServerSession extends Session {
     this.socket.lost();
   }
 
-  /** Some calls of the control plane come a second time, late: what a node sent before it gave up on a way that was slow. */
+  /** Repeats some calls of the control plane late, as after a slow link. */
   #haunt(batch: readonly Frame[]): void {
     const { random, ghostChance } = network();
     if (ghostChance === 0) return;
@@ -393,7 +393,7 @@ export function createServer(): Server {
   return new Server();
 }
 
-/** TLS is outside of what is simulated. */
+/** TLS is outside of the simulation. */
 export function createSecureServer(): never {
   throw new Error("there is no TLS in the simulation");
 }

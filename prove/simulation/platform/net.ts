@@ -14,7 +14,7 @@ export class Socket extends EventEmitter implements End {
   readonly localPort: number;
   bytesRead = 0;
   destroyed = false;
-  /** Hears what comes in. */
+  /** Receives batches. */
   onBatch: ((batch: readonly unknown[]) => void) | undefined;
 
   constructor(connection: Connection) {

@@ -1,8 +1,8 @@
-// A listener for /metrics and /health that nobody reaches: HTTP is outside of what is simulated.
+// A listener for /metrics and /health without clients: HTTP is outside of the simulation.
 import type { HostPort } from "#base/node-id.ts";
 import type { StatusServer } from "#os/status-server.ts";
 
-/** Listens to nobody. */
+/** Does nothing. */
 export function serveStatus(_deps: unknown, address: HostPort): Promise<StatusServer> {
   return Promise.resolve({ address, close: () => Promise.resolve() });
 }

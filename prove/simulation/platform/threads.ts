@@ -1,10 +1,11 @@
-// Worker threads without threads: a worker is a fresh copy of its module in this thread, and messages are handed over between turns.
+// Worker threads without threads: a worker is a fresh copy of its module in this thread, and messages are
+// handed over between turns.
 import { EventEmitter } from "node:events";
 import { type SimulatedProcess, simulation } from "#prove/simulation/scheduler.ts";
 
 export { isMainThread } from "node:worker_threads";
 
-/** What structuredClone makes of a message, at a fraction of its cost for those that are only objects and arrays. */
+/** Does the same as structuredClone, at a fraction of its cost for messages of only objects and arrays. */
 function copyOf(value: unknown): unknown {
   if (typeof value === "function" || typeof value === "symbol") return structuredClone(value);
   if (typeof value !== "object" || value === null) return value;
@@ -30,7 +31,7 @@ export class MessagePort extends EventEmitter {
   }
 
   #deliver(): void {
-    // Whoever looks by itself may have taken it already.
+    // A caller of receiveMessageOnPort may have taken it already.
     if (this.#isClosed || this.listenerCount("message") === 0 || this.waiting.length === 0) return;
     this.emit("message", this.waiting.shift());
   }
@@ -45,7 +46,7 @@ export class MessagePort extends EventEmitter {
   unref(): void {}
 }
 
-/** Two ends that belong together. */
+/** Two ports that belong together. */
 export class MessageChannel {
   readonly port1 = new MessagePort();
   readonly port2 = new MessagePort();
@@ -56,12 +57,12 @@ export class MessageChannel {
   }
 }
 
-/** What has come and nobody has been told of. */
+/** Takes a message that has come and was not delivered. */
 export function receiveMessageOnPort(port: MessagePort): { message: unknown } | undefined {
   return port.waiting.length === 0 ? undefined : { message: port.waiting.shift() };
 }
 
-/** What a worker's own copy of this module shows it. */
+/** What a worker's own copy of this module is given. */
 export interface Started {
   readonly workerData: unknown;
   readonly parentPort: MessagePort;

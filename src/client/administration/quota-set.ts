@@ -25,7 +25,7 @@ export interface SetFlags extends AdminPasswordFlags, ClientFlags {
 }
 
 /** The limits that `grove quota set` asks for; one that is not named is undefined. */
-interface Wish {
+interface QuotaArguments {
   readonly username: string;
   readonly quotaBytes: bigint | undefined;
   readonly inodeLimit: bigint | undefined;
@@ -38,24 +38,24 @@ export async function setQuota(
   size: string | undefined,
   flags: SetFlags,
 ): Promise<void> {
-  const wish = { username: canonicalUsername(user), quotaBytes: sizeOf(size), inodeLimit: flags.inodes };
-  if (wish.quotaBytes === undefined && wish.inodeLimit === undefined) {
+  const request = { username: canonicalUsername(user), quotaBytes: sizeOf(size), inodeLimit: flags.inodes };
+  if (request.quotaBytes === undefined && request.inodeLimit === undefined) {
     throw new ClientError("USAGE", "there is nothing to set", {
       todo: "Name a size, or how many files and folders with --inodes.",
     });
   }
   const cluster = await context.cluster();
-  const root = await rootNear(cluster, wish.username);
+  const root = await rootNear(cluster, request.username);
   const reply = isByPassword(flags)
-    ? await setByPassword(context, root, wish)
-    : await setByName(cluster, root, wish);
+    ? await setByPassword(context, root, request)
+    : await setByName(cluster, root, request);
   requireSuccess(reply);
-  if (wish.inodeLimit !== undefined && reply.inodeLimit === 0n) {
+  if (request.inodeLimit !== undefined && reply.inodeLimit === 0n) {
     throw new ClientError("USAGE", "the server knows no inode limits, so that none was set", {
       todo: "Bring it up to date first.",
     });
   }
-  await tellSet(context, wish, reply);
+  await tellSet(context, request, reply);
 }
 
 function sizeOf(text: string | undefined): bigint | undefined {
@@ -69,7 +69,7 @@ function sizeOf(text: string | undefined): bigint | undefined {
 
 async function tellSet(
   context: ClientContext,
-  { username, quotaBytes, inodeLimit }: Wish,
+  { username, quotaBytes, inodeLimit }: QuotaArguments,
   reply: SetQuotaResponse,
 ): Promise<void> {
   if (context.isJson) {
@@ -95,10 +95,10 @@ async function tellSet(
  * Sets as the caller. An unnamed quota is read first: the message always has one, for servers of every
  * version (spec 2.2).
  */
-function setByName(cluster: Cluster, root: string, wish: Wish): Promise<SetQuotaResponse> {
-  const { username, inodeLimit } = wish;
+function setByName(cluster: Cluster, root: string, request: QuotaArguments): Promise<SetQuotaResponse> {
+  const { username, inodeLimit } = request;
   return cluster.run(root, SHORT, async ({ files, unary }) => {
-    const quotaBytes = wish.quotaBytes ?? presentQuota(await files.getQuota({ root: username }, unary));
+    const quotaBytes = request.quotaBytes ?? presentQuota(await files.getQuota({ root: username }, unary));
     return files.setQuota(requestOf({ username, inodeLimit, quotaBytes }), unary);
   });
 }
@@ -107,7 +107,7 @@ function presentQuota({ source, quotaBytes }: GetQuotaResponse): bigint {
   return source === "default" ? 0n : quotaBytes;
 }
 
-function requestOf({ username, quotaBytes, inodeLimit }: Wish & { readonly quotaBytes: bigint }): {
+function requestOf({ username, quotaBytes, inodeLimit }: QuotaArguments & { readonly quotaBytes: bigint }): {
   username: string;
   quotaBytes: bigint;
   inodeLimit?: bigint;
@@ -148,7 +148,7 @@ export async function rootNear(cluster: Cluster, username: string): Promise<stri
 async function setByPassword(
   context: ClientContext,
   root: string,
-  { username, quotaBytes, inodeLimit }: Wish,
+  { username, quotaBytes, inodeLimit }: QuotaArguments,
 ): Promise<SetQuotaResponse> {
   if (quotaBytes === undefined) {
     throw new ClientError("USAGE", "with the password alone nobody sees what quota is set now", {

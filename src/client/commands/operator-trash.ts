@@ -42,7 +42,7 @@ export function operatorOptions(): Option[] {
 }
 
 /** Calls to the server with that user's trash. */
-interface Desk {
+interface OperatedTrash {
   readonly owner: string;
   readonly operator: { readonly reason: string };
   run<T>(call: (server: Server) => Promise<T>, isRepeatable: boolean): Promise<T>;
@@ -50,7 +50,7 @@ interface Desk {
 
 /** Lists another user's trash. Without `--reason` it shows no paths. */
 export async function listOf(context: ClientContext, of: string, flags: OperatorFlags): Promise<void> {
-  const service = await deskOf(context, of, flags);
+  const service = await operatedTrashOf(context, of, flags);
   const { owner, operator } = service;
   const read = (pageToken: string) =>
     service.run(
@@ -86,7 +86,7 @@ export async function restoreOf(
       todo: "Add --reason TEXT; the user is shown it.",
     });
   }
-  const service = await deskOf(context, flags.of, flags);
+  const service = await operatedTrashOf(context, flags.of, flags);
   const { owner, operator } = service;
   const trashId = isTrashId(typed) ? typed : await newestAt(service, typed);
   const request = {
@@ -101,7 +101,7 @@ export async function restoreOf(
   else context.note(`${owner}:${attr.path} is back. ${owner} is shown that you did it, and why.`);
 }
 
-async function newestAt(service: Desk, typed: string): Promise<string> {
+async function newestAt(service: OperatedTrash, typed: string): Promise<string> {
   const { owner, operator } = service;
   const originalPath = joinPath(splitPath(typed.startsWith("/") ? typed : `/${typed}`));
   const request = { root: owner, operator, pageSize: 1, originalPath };
@@ -112,7 +112,11 @@ async function newestAt(service: Desk, typed: string): Promise<string> {
   throw new HintedRefusal(missing, `'grove trash ls --of ${owner} --reason TEXT' shows what there is.`);
 }
 
-async function deskOf(context: ClientContext, of: string, flags: OperatorFlags): Promise<Desk> {
+async function operatedTrashOf(
+  context: ClientContext,
+  of: string,
+  flags: OperatorFlags,
+): Promise<OperatedTrash> {
   const reason = (flags.reason ?? "").trim();
   if (reason.length > OPERATOR_REASON_MAX_LENGTH) {
     throw new ClientError("USAGE", `a reason has at most ${OPERATOR_REASON_MAX_LENGTH} characters`);

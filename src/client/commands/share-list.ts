@@ -14,11 +14,11 @@ import { timeText } from "./attr-text.ts";
  */
 export async function listShares(
   context: ClientContext,
-  wish: { readonly path: string; readonly users: readonly string[] },
+  request: { readonly path: string; readonly users: readonly string[] },
 ): Promise<void> {
-  const users = new Set(wish.users.map((user) => usernameOf(user, "share --list")));
+  const users = new Set(request.users.map((user) => usernameOf(user, "share --list")));
   const isMeant = (user: string): boolean => users.size === 0 || users.has(user);
-  const place = await context.resolve(wish.path);
+  const place = await context.resolve(request.path);
   const cluster = await context.cluster();
   const read = (pageToken: string): Promise<ListSharesResponse> =>
     cluster.runAt(place, SHORT, (server) =>

@@ -1,6 +1,6 @@
 // Prompts on a terminal: plain questions, and secrets without echo.
 import { createInterface } from "node:readline/promises";
-import { readUnseenLine } from "#os/unseen-line.ts";
+import { readHiddenLine } from "#os/hidden-input.ts";
 import { ClientError } from "./client-error.ts";
 import { PASTE_MAX_LENGTH } from "./limits.ts";
 import { isTty, type Terminal } from "./terminal.ts";
@@ -51,7 +51,7 @@ export async function askSecret(terminal: Terminal, question: string, signal: Ab
   if (!isTty(terminal.input)) return readFirstLine(terminal.input, signal);
   terminal.error.write(question);
   try {
-    const line = await readUnseenLine(terminal.input, PASTE_MAX_LENGTH, signal);
+    const line = await readHiddenLine(terminal.input, PASTE_MAX_LENGTH, signal);
     if (line === undefined) throw new ClientError("CANCELLED", "interrupted");
     return line;
   } finally {

@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import type { ClientFlags } from "#client/connection/client-flags.ts";
 import { BY_CHECKSUM, BY_TIME, type Sameness } from "./sameness.ts";
-import type { TypedFlags } from "./transfer-words.ts";
+import type { TypedFlags } from "./transfer-messages.ts";
 
 /** The flags of both verbs. */
 export interface TransferFlags extends ClientFlags {

@@ -7,8 +7,8 @@ import { ProgressDisplay, ProgressMeter } from "#client/terminal/progress.ts";
 import { repeatedFlags, type TransferFlags, wantedSameness } from "./comparison-flags.ts";
 import { checkCanAsk } from "./surplus.ts";
 import { TransferJournal, type TransferRecord, type TransferRun, TransferRuns } from "./transfer-journal.ts";
+import { arrivedText, commandLine, interrupted, resumeText } from "./transfer-messages.ts";
 import { TransferReport } from "./transfer-report.ts";
-import { arrivedText, commandLine, goOnText, interrupted } from "./transfer-words.ts";
 
 /** Words of one direction. */
 export interface TransferWords {
@@ -160,7 +160,7 @@ export class TransferFrame {
       { where, verb: this.#direction.moved },
     );
     if (this.context.signal.aborted) return interrupted(arrived, command);
-    if (this.meter.totalFiles > 0) this.context.note(`${arrived}. ${goOnText(command)}`);
+    if (this.meter.totalFiles > 0) this.context.note(`${arrived}. ${resumeText(command)}`);
     return error;
   }
 

@@ -8,7 +8,7 @@ import { readGenerations, readStateFile } from "#os/state-file.ts";
 import { ALERT_TYPES, alertRecord, SEVERITIES } from "#wire/webapi/alert.ts";
 import type { Alert } from "./alert.ts";
 import { recordOf } from "./alert-record.ts";
-import type { BookState } from "./alert-state-machine.ts";
+import type { AlertMachineState } from "./alert-state-machine.ts";
 
 /** Name of the file in the console's data folder (spec 2.6). */
 export const ALERTS_FILE = "admin_alerts.json";
@@ -38,13 +38,13 @@ const alertsFile = z.strictObject({
 });
 
 /** The content of the file. */
-export interface AlertsKept {
-  readonly state: BookState;
+export interface StoredAlerts {
+  readonly state: AlertMachineState;
   readonly securityMarks: Map<string, string>;
 }
 
 /** The result of reading the file at the start. */
-export interface AlertsFound extends AlertsKept {
+export interface LoadedAlerts extends StoredAlerts {
   /** New path of a damaged file; undefined without damage. */
   readonly setAsideAs: string | undefined;
   /** True when the previous generation replaced it. */
@@ -64,8 +64,8 @@ export class AlertsFile {
    * Reads the file. Sets a damaged one aside as `.corrupt-<unix seconds>` and uses the previous generation if
    * it is whole. Throws BAD_ARGUMENT for a newer version's file, the system's error when it cannot be read.
    */
-  async read(deps: SetAsideDeps): Promise<AlertsFound> {
-    const { content, current } = await readGenerations(this.#path, readKept);
+  async read(deps: SetAsideDeps): Promise<LoadedAlerts> {
+    const { content, current } = await readGenerations(this.#path, readStored);
     const setAsideAs = current === "broken" ? await setAside(this.#path, deps) : undefined;
     const isPrevious = content !== undefined && current !== "sound";
     return {
@@ -76,7 +76,7 @@ export class AlertsFile {
   }
 
   /** Replaces the file; resolves when it is on stable storage. */
-  async write({ state, securityMarks }: AlertsKept): Promise<void> {
+  async write({ state, securityMarks }: StoredAlerts): Promise<void> {
     const texts = new Map<string, { readonly revision: number; readonly text: string }>();
     const rows: string[] = [];
     for (const alert of state.alerts) {
@@ -96,7 +96,7 @@ export class AlertsFile {
   }
 }
 
-async function readKept(path: string): Promise<AlertsKept | "missing" | "broken"> {
+async function readStored(path: string): Promise<StoredAlerts | "missing" | "broken"> {
   const kept = await readStateFile(path, alertsFile, parse64);
   if (typeof kept === "string") return kept;
   const { alerts, muted, security_marks: marks } = kept;

@@ -19,7 +19,7 @@ for (let i = 0; i < 2_000; i++) {
   const node = `n${i % 7}`;
   const about = { key: `storage_warning:${node}`, type: "storage_warning", nodeId: node } as const;
   const grade = gradeOf(i % 3 === 0 ? 70 : 90, { warning: 80, critical: 95 });
-  const saved = store.take(store.book.apply([{ ...about, ...grade }], momentOf(systemClock)));
+  const saved = store.take(store.machine.apply([{ ...about, ...grade }], momentOf(systemClock)));
   if (i % 2 === 0) await saved;
 }
 await store.close();

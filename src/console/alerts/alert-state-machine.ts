@@ -28,7 +28,7 @@ export interface Resolution {
 }
 
 /** The state that survives a restart. */
-export interface BookState {
+export interface AlertMachineState {
   readonly alerts: readonly Alert[];
   readonly muted: readonly MutedKey[];
 }
@@ -57,7 +57,7 @@ export class AlertStateMachine {
   /** Steady time of the last event by key; entries without an open alert are removed by the next expire. */
   readonly #lastSteadyMs = new Map<string, number>();
 
-  constructor(state: BookState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 0 }) {
+  constructor(state: AlertMachineState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 0 }) {
     this.#resolved = new ResolvedAlerts((alert) => this.#forget(alert));
     for (const muted of state.muted) this.#muted.set(muted.key, muted);
     for (const alert of state.alerts) {
@@ -86,7 +86,7 @@ export class AlertStateMachine {
   }
 
   /** The state from which the machine is made again. */
-  state(): BookState {
+  state(): AlertMachineState {
     return { alerts: [...this.#byId.values()], muted: [...this.#muted.values()] };
   }
 

@@ -26,7 +26,7 @@ const storage = (percent: number, node = "n1"): Condition => ({
   ...gradeOf(percent, { warning: 80, critical: 95 }),
 });
 const put = (store: AlertStore, ...conditions: Condition[]): Promise<void> =>
-  store.take(store.book.apply(conditions, momentOf(clock)));
+  store.take(store.machine.apply(conditions, momentOf(clock)));
 const keys = (store: AlertStore): string[] => [...store.shown()].map(({ key }) => key);
 
 async function inFile(folder: string): Promise<{ alerts: unknown[]; schema: number }> {
@@ -71,15 +71,15 @@ test("after a restart the same alerts are there, with their numbers, counts and 
   store.securityMarks.set("n1", "01K5YDWV000000000000000000");
   await put(store, storage(81.5), storage(97, "n2"));
   const ids = [...store.shown()].map(({ id }) => id);
-  const { events } = store.book.resolve([ids[0] ?? ""], momentOf(clock));
+  const { events } = store.machine.resolve([ids[0] ?? ""], momentOf(clock));
   await store.take(events);
-  await store.take(store.book.acknowledge(ids[1] ?? "", "0123abcd", momentOf(clock)));
+  await store.take(store.machine.acknowledge(ids[1] ?? "", "0123abcd", momentOf(clock)));
   const before = [...store.shown()];
   const again = await open(folder);
   assert.deepEqual([...again.shown()], before);
   assert.deepEqual([...again.securityMarks], [["n1", "01K5YDWV000000000000000000"]]);
   assert.deepEqual(
-    again.book.apply([storage(82), storage(98, "n2")], momentOf(clock)),
+    again.machine.apply([storage(82), storage(98, "n2")], momentOf(clock)),
     [],
     "muted, and open",
   );
@@ -96,12 +96,12 @@ test("whom an alert is about is known after a restart, and what was resolved of 
   };
   const certificate: Condition = { key: "cert_expiring", type: "cert_expiring", level: "warning", value: 5 };
   await put(store, quota, certificate);
-  const id = store.book.openAlert(certificate.key)?.id ?? "";
-  await store.take(store.book.resolve([id], momentOf(clock)).events);
+  const id = store.machine.openAlert(certificate.key)?.id ?? "";
+  await store.take(store.machine.resolve([id], momentOf(clock)).events);
   const again = await open(folder);
-  assert.equal(again.book.openAlert(quota.key)?.username, "bob");
-  assert.deepEqual([...again.book.mutedKeys()], [...store.book.mutedKeys()]);
-  assert.deepEqual(again.book.apply([quota, certificate], momentOf(clock)), []);
+  assert.equal(again.machine.openAlert(quota.key)?.username, "bob");
+  assert.deepEqual([...again.machine.mutedKeys()], [...store.machine.mutedKeys()]);
+  assert.deepEqual(again.machine.apply([quota, certificate], momentOf(clock)), []);
 });
 
 test("a file torn at any place is set aside, and the generation before it is taken", async () => {
@@ -172,7 +172,7 @@ test("alerts that flap write the file ten times, then once a second, and are sti
   let told = 0;
   store.onEvent(() => told++);
   const flap = (percent: number): Promise<void> =>
-    store.take(store.book.apply([storage(percent)], momentOf(ticking)));
+    store.take(store.machine.apply([storage(percent)], momentOf(ticking)));
   const isDone = async (saved: Promise<void>): Promise<boolean> =>
     Promise.race([saved.then(() => true), new Promise<false>((resolve) => setTimeout(resolve, 100, false))]);
   for (let i = 0; i < 5; i++) {
@@ -204,7 +204,7 @@ test("a node that counts attempts beyond all numbers costs no alert at the next 
     count: Number.MAX_SAFE_INTEGER,
   } as const;
   await put(store, storage(81));
-  for (let i = 0; i < 2; i++) await store.take(store.book.happened(attempts, momentOf(clock)));
+  for (let i = 0; i < 2; i++) await store.take(store.machine.happened(attempts, momentOf(clock)));
   await store.close();
   const again = await open(folder);
   assert.equal(again.found.setAsideAs, undefined);
@@ -223,7 +223,7 @@ test("killed at any moment, the store has lost no alert that it told of", async 
       },
     );
     await readSome(child, told, 40 + round * 7);
-    const kept = new Set([...(await open(folder)).book.alerts()].map(({ id }) => id));
+    const kept = new Set([...(await open(folder)).machine.alerts()].map(({ id }) => id));
     assert.deepEqual(
       [...told].filter((id) => !kept.has(id)),
       [],

@@ -2,7 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Alert } from "./alert.ts";
-import { AlertsFile, type AlertsFound } from "./alert-file.ts";
+import { AlertsFile, type LoadedAlerts } from "./alert-file.ts";
 import { type AlertEvent, AlertStateMachine } from "./alert-state-machine.ts";
 import type { Moment } from "./condition.ts";
 
@@ -24,11 +24,11 @@ export type AlertListener = (event: AlertEvent) => void;
 
 /** Keeps the alerts. */
 export class AlertStore {
-  readonly book: AlertStateMachine;
+  readonly machine: AlertStateMachine;
   /** Newest security event of each node for which alerts were raised; saved with the next change. */
   readonly securityMarks: Map<string, string>;
   /** How a damaged file was handled at the start. */
-  readonly found: Pick<AlertsFound, "setAsideAs" | "isPrevious">;
+  readonly found: Pick<LoadedAlerts, "setAsideAs" | "isPrevious">;
   readonly #file: AlertsFile;
   readonly #log: Logger;
   readonly #listeners = new Set<AlertListener>();
@@ -43,14 +43,14 @@ export class AlertStore {
   #hurry: () => void = () => undefined;
   #isClosing = false;
 
-  private constructor(file: AlertsFile, found: AlertsFound, options: AlertStoreOptions) {
+  private constructor(file: AlertsFile, found: LoadedAlerts, options: AlertStoreOptions) {
     this.#file = file;
     this.#log = options.log;
     this.#clock = options.clock;
     this.found = found;
     this.securityMarks = found.securityMarks;
-    this.book = new AlertStateMachine(found.state, momentOf(options.clock));
-    this.#shown = newestFirst(this.book.alerts());
+    this.machine = new AlertStateMachine(found.state, momentOf(options.clock));
+    this.#shown = newestFirst(this.machine.alerts());
   }
 
   /** Opens the file of a folder, or creates one. Throws CORRUPT for one that a newer version wrote. */
@@ -84,7 +84,7 @@ export class AlertStore {
   /** The visible alerts, newest first, with current numbers for open ones. */
   *shown(): IterableIterator<Alert> {
     for (const alert of this.#shown) {
-      const now = this.book.find(alert.id);
+      const now = this.machine.find(alert.id);
       // Unsaved changes are not shown; only numbers may be newer.
       yield now?.revision === alert.revision ? now : alert;
     }
@@ -119,7 +119,7 @@ export class AlertStore {
       await this.#turn();
       const events = this.#pending;
       this.#pending = [];
-      const state = this.book.state();
+      const state = this.machine.state();
       try {
         await this.#file.write({ state, securityMarks: this.securityMarks });
         this.#failure = undefined;

@@ -41,7 +41,7 @@ test("what is about users is still known as that after a restart", async () => {
     { ...about, key: "bad_metrics:n1" },
     { ...about, key: "bad_metrics:n1:users", isOfUsers: true } as const,
   ];
-  await store.take(store.book.apply(conditions, momentOf(clock)));
+  await store.take(store.machine.apply(conditions, momentOf(clock)));
   await store.close();
   const visible = [...(await open()).shown()].filter(isPublic).map(({ key }) => key);
   assert.deepEqual(visible, ["bad_metrics:n1"]);

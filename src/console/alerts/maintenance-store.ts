@@ -3,7 +3,11 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
-import { type KeptMaintenance, keptMaintenance, type MaintenanceRequest } from "#wire/webapi/maintenance.ts";
+import {
+  type MaintenanceRequest,
+  type StoredMaintenance,
+  storedMaintenance,
+} from "#wire/webapi/maintenance.ts";
 import { JsonStateFile } from "./json-state-file.ts";
 import { timesOf } from "./silence-times.ts";
 
@@ -18,13 +22,13 @@ export interface MaintenanceStoreDeps {
 }
 
 const FILE_SHAPE = z.object({
-  maintenance: z.array(keptMaintenance),
+  maintenance: z.array(storedMaintenance),
   /** Nodes whose maintenance ended early and whose end is not yet written to the metadata store. */
   untold: z.array(z.string()).default([]),
 });
 
-interface Kept {
-  readonly entries: ReadonlyMap<string, KeptMaintenance>;
+interface MaintenanceContent {
+  readonly entries: ReadonlyMap<string, StoredMaintenance>;
   readonly untold: ReadonlySet<string>;
 }
 
@@ -34,7 +38,7 @@ export class MaintenanceStore {
   readonly setAsideAs: string | undefined;
   readonly #clock: Clock;
   readonly #file: JsonStateFile<z.infer<typeof FILE_SHAPE>>;
-  #entries: ReadonlyMap<string, KeptMaintenance>;
+  #entries: ReadonlyMap<string, StoredMaintenance>;
   #untold: ReadonlySet<string>;
   /** Changes run one after another. */
   #lastChange: Promise<unknown> = Promise.resolve();
@@ -42,7 +46,7 @@ export class MaintenanceStore {
   private constructor(
     clock: Clock,
     file: JsonStateFile<z.infer<typeof FILE_SHAPE>>,
-    { entries, untold }: Kept,
+    { entries, untold }: MaintenanceContent,
     setAsideAs: string | undefined,
   ) {
     this.setAsideAs = setAsideAs;
@@ -61,13 +65,13 @@ export class MaintenanceStore {
   }
 
   /** The node's maintenance; undefined without one. */
-  of(nodeId: string): KeptMaintenance | undefined {
+  of(nodeId: string): StoredMaintenance | undefined {
     const kept = this.#entries.get(nodeId);
     return kept === undefined || this.#isOver(kept) ? undefined : kept;
   }
 
   /** All nodes in maintenance, by id. */
-  list(): KeptMaintenance[] {
+  list(): StoredMaintenance[] {
     return [...this.#entries.values()]
       .filter((kept) => !this.#isOver(kept))
       .toSorted((a, b) => (a.node_id < b.node_id ? -1 : 1));
@@ -77,11 +81,11 @@ export class MaintenanceStore {
    * Puts a node into maintenance, or changes its end; resolves when that is on stable storage and in force.
    * Throws BAD_ARGUMENT with metadata `pointer` for an end in the past or after more than a year.
    */
-  begin(nodeId: string, request: MaintenanceRequest, createdBy: string): Promise<KeptMaintenance> {
+  begin(nodeId: string, request: MaintenanceRequest, createdBy: string): Promise<StoredMaintenance> {
     return this.#change(() => {
       const now = this.#nowSeconds();
       const { endsAt } = timesOf(request, now);
-      const kept: KeptMaintenance = {
+      const kept: StoredMaintenance = {
         node_id: nodeId,
         starts_at: this.of(nodeId)?.starts_at ?? now,
         ends_at: endsAt,
@@ -94,7 +98,7 @@ export class MaintenanceStore {
   }
 
   /** Ends a node's maintenance; resolves with it on stable storage, or undefined when there was none. */
-  end(nodeId: string): Promise<KeptMaintenance | undefined> {
+  end(nodeId: string): Promise<StoredMaintenance | undefined> {
     return this.#change(() => {
       const kept = this.of(nodeId);
       if (kept === undefined) return { kept: undefined, answer: undefined };
@@ -122,7 +126,10 @@ export class MaintenanceStore {
   }
 
   #change<R>(
-    change: () => { kept: (Kept & { entries: Map<string, KeptMaintenance> }) | undefined; answer: R },
+    change: () => {
+      kept: (MaintenanceContent & { entries: Map<string, StoredMaintenance> }) | undefined;
+      answer: R;
+    },
   ): Promise<R> {
     const mine = this.#lastChange.then(async () => {
       const { kept, answer } = change();
@@ -139,7 +146,7 @@ export class MaintenanceStore {
     return mine;
   }
 
-  #isOver({ ends_at: endsAt }: KeptMaintenance): boolean {
+  #isOver({ ends_at: endsAt }: StoredMaintenance): boolean {
     return this.#nowSeconds() >= endsAt;
   }
 

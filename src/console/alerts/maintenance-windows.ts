@@ -20,7 +20,7 @@ export interface MaintenanceWindow {
 }
 
 /** A window in a file, so that a restart of the console by its own action stays muted too (T14). */
-export const keptWindow = z.object({
+export const storedWindow = z.object({
   id: z.string(),
   nodeIds: z.array(z.string()),
   untilWallMs: z.number(),
@@ -29,7 +29,7 @@ export const keptWindow = z.object({
 });
 
 /** A window in a file. */
-export type KeptWindow = z.infer<typeof keptWindow>;
+export type StoredWindow = z.infer<typeof storedWindow>;
 
 /** The types that maintenance mutes. */
 const MUTED: ReadonlySet<AlertType> = new Set<AlertType>(["service_restart", "node_offline", "error_spike"]);
@@ -98,7 +98,7 @@ export class MaintenanceWindows {
   }
 
   /** All windows with muted nodes, for a file. */
-  kept(): KeptWindow[] {
+  kept(): StoredWindow[] {
     this.#sweep();
     return [...this.#windows.values()].map(({ id, nodes, untilWallMs, reason, isClosed }) => ({
       id,
@@ -110,11 +110,11 @@ export class MaintenanceWindows {
   }
 
   /** Restores the windows of an earlier run. */
-  restore(windows: readonly KeptWindow[]): void {
+  restore(windows: readonly StoredWindow[]): void {
     for (const window of windows) this.#add(window);
   }
 
-  #add(window: KeptWindow | (MaintenanceWindow & { id: string; isClosed: boolean })): void {
+  #add(window: StoredWindow | (MaintenanceWindow & { id: string; isClosed: boolean })): void {
     const first = this.#windows.keys().next();
     if (this.#windows.size >= MAINTENANCE_WINDOWS_MAX && first.done !== true)
       this.#windows.delete(first.value);

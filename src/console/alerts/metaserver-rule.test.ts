@@ -5,13 +5,13 @@ import type { Alert } from "./alert.ts";
 import { publicRecordOf, recordOf } from "./alert-record.ts";
 import { type MetaServerReading, metaServerConditions } from "./metaserver-rule.ts";
 
-const reading = (address: string, wish: Partial<MetaServerReading> = {}): MetaServerReading => ({
+const reading = (address: string, overrides: Partial<MetaServerReading> = {}): MetaServerReading => ({
   address,
   isLate: false,
   isOffline: false,
   lastSeenWallMs: 1_790_000_000_999,
   reason: undefined,
-  ...wish,
+  ...overrides,
 });
 const late = { isLate: true, reason: "no full answer within 3 s" } as const;
 const offline = { ...late, isOffline: true } as const;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Condition } from "./condition.ts";
 import { diskCondition, ServiceRun } from "./notification-service.fixture.ts";
-import { keptService } from "./tracked-alert.ts";
+import { storedNotifications } from "./tracked-alert.ts";
 
 /** A run after its start-up hold, with every disk at 50 %. */
 function started(options: ConstructorParameters<typeof ServiceRun>[0] = {}): ServiceRun {
@@ -15,14 +15,14 @@ function started(options: ConstructorParameters<typeof ServiceRun>[0] = {}): Ser
 test("a restart forgets nothing that was told, and tells nothing twice (D11)", () => {
   const before = started();
   before.run(200, () => [diskCondition("n1", 90), diskCondition("n2", 97)]);
-  before.desk.acked("storage_warning:n1");
-  const kept = keptService.parse(JSON.parse(JSON.stringify(before.desk.kept(before.now))));
+  before.service.acked("storage_warning:n1");
+  const kept = storedNotifications.parse(JSON.parse(JSON.stringify(before.service.kept(before.now))));
   const after = new ServiceRun();
-  after.desk.restore(kept, { wallMs: before.now.wallMs, steadyMs: after.now.steadyMs });
+  after.service.restore(kept, { wallMs: before.now.wallMs, steadyMs: after.now.steadyMs });
   after.run(3_600, () => [diskCondition("n1", 90), diskCondition("n2", 97)]);
   assert.deepEqual(after.told(), []);
   assert.deepEqual(
-    after.desk.alerts(after.now).map(({ tracked }) => tracked.isAcked),
+    after.service.alerts(after.now).map(({ tracked }) => tracked.isAcked),
     [true, false],
   );
   after.run(4 * 3_600, () => [diskCondition("n1", 90), diskCondition("n2", 97)]);
@@ -47,10 +47,10 @@ test("a key that flaps says so to people, and goes on being held after a restart
     ["raised", "over", "raised", "over", "raised", "over", "flapping"],
   );
   run.run(20, () => [diskCondition("n1", 90)]);
-  const mutes = (of: ServiceRun): unknown[] => of.desk.alerts(of.now).map(({ mutedBy }) => mutedBy);
+  const mutes = (of: ServiceRun): unknown[] => of.service.alerts(of.now).map(({ mutedBy }) => mutedBy);
   assert.deepEqual(mutes(run), ["flapping"]);
   const again = new ServiceRun({ groupMs: 0 });
-  again.desk.restore(keptService.parse(run.desk.kept(run.now)), again.now);
+  again.service.restore(storedNotifications.parse(run.service.kept(run.now)), again.now);
   again.run(1_795, () => [diskCondition("n1", 90)]);
   assert.deepEqual([mutes(again), again.told()], [["flapping"], []]);
   again.run(100, () => [diskCondition("n1", 10)]);
@@ -63,7 +63,7 @@ test("a user's quota that was told before a restart, and of which nothing is hea
     { key: "quota_exceeded:a@b.c", type: "quota_exceeded", level: "warning", value: 96, username: "a@b.c" },
   ]);
   const after = new ServiceRun();
-  after.desk.restore(keptService.parse(before.desk.kept(before.now)), after.now);
+  after.service.restore(storedNotifications.parse(before.service.kept(before.now)), after.now);
   after.run(599, () => [diskCondition("n1", 50)]);
   assert.deepEqual(after.told(), []);
   after.run(60, () => [diskCondition("n1", 50)]);
@@ -73,9 +73,9 @@ test("a user's quota that was told before a restart, and of which nothing is hea
 test("a group that is heard of for the first time is kept over a restart only once it was told", () => {
   const run = started();
   run.run(20, () => [diskCondition("n1", 90)]);
-  assert.deepEqual(run.desk.kept(run.now), { alerts: [], groups: [] });
+  assert.deepEqual(run.service.kept(run.now), { alerts: [], groups: [] });
   run.run(20, () => [diskCondition("n1", 90)]);
-  const { alerts, groups } = run.desk.kept(run.now);
+  const { alerts, groups } = run.service.kept(run.now);
   assert.deepEqual([alerts.length, groups.length], [1, 1]);
 });
 
@@ -83,7 +83,7 @@ test("groups are the same in whatever order their labels are given, also after a
   const before = started({ groupBy: ["node_id", "alertname"] });
   before.run(60, () => [diskCondition("n1", 90)]);
   const after = new ServiceRun({ groupBy: ["alertname", "node_id"], repeatMs: 600_000 });
-  after.desk.restore(keptService.parse(before.desk.kept(before.now)), {
+  after.service.restore(storedNotifications.parse(before.service.kept(before.now)), {
     ...after.now,
     wallMs: before.now.wallMs,
   });

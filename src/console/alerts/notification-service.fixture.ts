@@ -15,12 +15,12 @@ const STARTED: Moment = { wallMs: 1_790_000_000_000, steadyMs: 5_000 };
 
 /** Moves the clock of a service; a function supplies the conditions of each round. */
 export class ServiceRun {
-  readonly desk: NotificationService;
+  readonly service: NotificationService;
   readonly notices: TimedNotification[] = [];
   second = 0;
 
   constructor(options: Partial<NotificationServiceOptions> = {}) {
-    this.desk = new NotificationService({
+    this.service = new NotificationService({
       groupBy: ["alertname"],
       groupMs: 30_000,
       repeatMs: 4 * 3_600_000,
@@ -44,9 +44,9 @@ export class ServiceRun {
   ): void {
     for (const end = this.second + seconds; this.second < end; this.second++) {
       if (this.second % (POLL_INTERVAL_MS / 1_000) === 0) {
-        this.desk.observe(found(this.second), happened(this.second), this.now);
+        this.service.observe(found(this.second), happened(this.second), this.now);
       }
-      for (const notice of this.desk.tick(this.now)) this.notices.push({ second: this.second, notice });
+      for (const notice of this.service.tick(this.now)) this.notices.push({ second: this.second, notice });
     }
   }
 

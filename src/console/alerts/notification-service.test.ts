@@ -60,7 +60,7 @@ test("nothing is told in the first 30 s, and what stands then is told after them
   const run = new ServiceRun({ groupMs: 0 });
   run.run(29, () => [diskCondition("n1", 99)]);
   assert.deepEqual(run.told(), []);
-  assert.equal(run.desk.alerts(run.now).length, 0);
+  assert.equal(run.service.alerts(run.now).length, 0);
   run.run(10, () => [diskCondition("n1", 99)]);
   assert.deepEqual(run.told(), ["30 raised storage_warning:n1 critical"]);
 });
@@ -86,9 +86,9 @@ test("what lasts is told again every 4 hours, but not once an operator has ackno
   const run = started();
   const full = (): Condition[] => [diskCondition("n1", 90), diskCondition("n2", 90)];
   run.run(4 * 3_600 + 100, full);
-  assert.equal(run.desk.acked("storage_warning:n1"), true);
-  assert.equal(run.desk.acked("storage_warning:n1"), false);
-  assert.equal(run.desk.acked("storage_warning:n9"), false);
+  assert.equal(run.service.acked("storage_warning:n1"), true);
+  assert.equal(run.service.acked("storage_warning:n1"), false);
+  assert.equal(run.service.acked("storage_warning:n9"), false);
   run.run(4 * 3_600, full);
   assert.deepEqual(run.told(), [
     "95 raised storage_warning:n1 warning",
@@ -122,7 +122,7 @@ test("a node that is down mutes the rest of its alerts, and of no other node (D1
     "120 raised node_offline:n1 critical",
   ]);
   assert.deepEqual(
-    run.desk.alerts(run.now).map(({ tracked, mutedBy }) => [tracked.key, mutedBy]),
+    run.service.alerts(run.now).map(({ tracked, mutedBy }) => [tracked.key, mutedBy]),
     [
       ["node_offline:n1", undefined],
       ["storage_warning:n1", "node_offline"],
@@ -283,7 +283,7 @@ test("what happened and is no more than a note is not told", () => {
     () => [],
     () => [{ ...note, level: "info" }],
   );
-  assert.deepEqual([run.told(), run.desk.alerts(run.now)], [[], []]);
+  assert.deepEqual([run.told(), run.service.alerts(run.now)], [[], []]);
   run.run(
     100,
     () => [],
@@ -295,9 +295,9 @@ test("what happened and is no more than a note is not told", () => {
 test("before an alert is told nobody can have seen it, and it stands as not seen (D11)", () => {
   const run = started();
   run.run(10, () => [diskCondition("n1", 90)]);
-  assert.equal(run.desk.acked("storage_warning:n1"), false);
+  assert.equal(run.service.acked("storage_warning:n1"), false);
   assert.deepEqual(
-    run.desk.alerts(run.now).map(({ tracked, toldAtMs }) => [tracked.isAcked, toldAtMs]),
+    run.service.alerts(run.now).map(({ tracked, toldAtMs }) => [tracked.isAcked, toldAtMs]),
     [[false, undefined]],
   );
 });
@@ -305,7 +305,7 @@ test("before an alert is told nobody can have seen it, and it stands as not seen
 test("nobody is told again of a group whose alerts all were seen, until one of them ends (D11)", () => {
   const run = started();
   run.run(60, () => [diskCondition("n1", 90)]);
-  run.desk.acked("storage_warning:n1");
+  run.service.acked("storage_warning:n1");
   run.run(9 * 3_600, () => [diskCondition("n1", 90)]);
   run.run(200, () => [diskCondition("n1", 10)]);
   assert.deepEqual(
@@ -318,8 +318,8 @@ test("whoever is unknown, or not bad, cannot be gone; another alert's end brings
   const run = started();
   const down = (): Condition[] => [nodeCondition("node_offline", "n1", "critical"), diskCondition("n1", 99)];
   run.run(100, down);
-  run.desk.forget("storage_warning:n9", run.now);
-  run.desk.forget("storage_warning:n1", run.now);
+  run.service.forget("storage_warning:n9", run.now);
+  run.service.forget("storage_warning:n1", run.now);
   run.run(60, down);
   assert.deepEqual(
     run.told().map((line) => line.split(" ").slice(1, 3).join(" ")),
@@ -330,7 +330,7 @@ test("whoever is unknown, or not bad, cannot be gone; another alert's end brings
 test("a key whose subject is gone is over", () => {
   const run = started();
   run.run(100, () => [nodeCondition("node_offline", "n1", "critical")]);
-  run.desk.forget("node_offline:n1", run.now);
+  run.service.forget("node_offline:n1", run.now);
   run.run(60, () => [diskCondition("n1", 99)]);
   assert.deepEqual(
     run.told().map((line) => line.split(" ").slice(1, 3).join(" ")),
@@ -339,7 +339,7 @@ test("a key whose subject is gone is over", () => {
 });
 
 test("memory is bounded: calm keys are forgotten, and more bad ones than fit are counted", () => {
-  const desk = new NotificationService({
+  const service = new NotificationService({
     groupBy: ["alertname"],
     groupMs: 0,
     repeatMs: 1e9,
@@ -355,14 +355,14 @@ test("memory is bounded: calm keys are forgotten, and more bad ones than fit are
       level,
       username: `${n}`,
     }));
-  desk.observe(users(NOTIFICATION_KEYS_MAX + 5, "warning"), [], at);
-  assert.equal(desk.unwatched, 5);
-  assert.equal(desk.alerts(at).length, NOTIFICATION_KEYS_MAX);
-  desk.tick(at);
-  desk.observe(users(NOTIFICATION_KEYS_MAX, "clear"), [], { ...at, steadyMs: 65_000 });
-  desk.observe([], [], { ...at, steadyMs: 665_000 });
-  desk.tick({ ...at, steadyMs: 665_000 });
-  desk.tick({ ...at, steadyMs: 665_000 + 31 * 60_000 });
-  desk.observe(users(NOTIFICATION_KEYS_MAX, "warning"), [], { ...at, steadyMs: 2_600_000 });
-  assert.equal(desk.unwatched, 0);
+  service.observe(users(NOTIFICATION_KEYS_MAX + 5, "warning"), [], at);
+  assert.equal(service.unwatched, 5);
+  assert.equal(service.alerts(at).length, NOTIFICATION_KEYS_MAX);
+  service.tick(at);
+  service.observe(users(NOTIFICATION_KEYS_MAX, "clear"), [], { ...at, steadyMs: 65_000 });
+  service.observe([], [], { ...at, steadyMs: 665_000 });
+  service.tick({ ...at, steadyMs: 665_000 });
+  service.tick({ ...at, steadyMs: 665_000 + 31 * 60_000 });
+  service.observe(users(NOTIFICATION_KEYS_MAX, "warning"), [], { ...at, steadyMs: 2_600_000 });
+  assert.equal(service.unwatched, 0);
 });

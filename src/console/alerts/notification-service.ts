@@ -18,11 +18,11 @@ import {
 import type { SilenceLabels } from "./silence-store.ts";
 import {
   defined,
-  type KeptAlert,
-  type KeptService,
   newcomer,
   noticesOf,
   notificationAlertOf,
+  type StoredNotificationAlert,
+  type StoredNotifications,
   type Subject,
   subjectOf,
   type TrackedAlert,
@@ -166,8 +166,8 @@ export class NotificationService {
   }
 
   /** The state that survives a restart: what was sent, and when. */
-  kept(at: Moment): KeptService {
-    const alerts = [...this.#tracked.values()].flatMap((tracked): KeptAlert[] => {
+  kept(at: Moment): StoredNotifications {
+    const alerts = [...this.#tracked.values()].flatMap((tracked): StoredNotificationAlert[] => {
       const { key, type, isHappening, subject, told, startsAtMs, isAcked } = tracked;
       return told === undefined ? [] : [{ key, type, isHappening, ...subject, told, startsAtMs, isAcked }];
     });
@@ -178,7 +178,7 @@ export class NotificationService {
   }
 
   /** Restores what an earlier run sent: alerts stay open until readings clear them. */
-  restore(kept: KeptService, at: Moment): void {
+  restore(kept: StoredNotifications, at: Moment): void {
     for (const { key, type, isHappening, told, startsAtMs, isAcked, ...subject } of kept.alerts) {
       const flaps = told.isFlapping ? { raisesMs: [], unstableMs: at.steadyMs } : STEADY;
       // Its only clear reading may have come before the restart; if it still is bad, the next poll raises it

@@ -9,7 +9,7 @@ import type { Condition, Moment, Occurrence } from "./condition.ts";
 import { JsonStateFile } from "./json-state-file.ts";
 import { createMailSender } from "./mail-sender.ts";
 import { MAINTENANCE_FILE, MaintenanceStore } from "./maintenance-store.ts";
-import { keptWindow, type MaintenanceWindow, MaintenanceWindows } from "./maintenance-windows.ts";
+import { type MaintenanceWindow, MaintenanceWindows, storedWindow } from "./maintenance-windows.ts";
 import type { Notice } from "./notification.ts";
 import { type FinishedNotification, NotificationDelivery } from "./notification-delivery.ts";
 import { NotificationQueue, type QueuedNotification } from "./notification-queue.ts";
@@ -17,7 +17,7 @@ import { messagesFor } from "./notification-routing.ts";
 import { NotificationService } from "./notification-service.ts";
 import type { NotificationSettings, ReceiverSettings } from "./notification-settings.ts";
 import { SILENCES_FILE, SilenceStore } from "./silence-store.ts";
-import { keptService } from "./tracked-alert.ts";
+import { storedNotifications } from "./tracked-alert.ts";
 import { createWebhookSender } from "./webhook-sender.ts";
 
 /** Past messages that GET /api/notices lists. */
@@ -41,8 +41,8 @@ const TICK_MS = 1_000;
 
 const COUNTS = z.object({ delivered: z.int(), refused: z.int(), expired: z.int(), dropped: z.int() });
 const STATE_SHAPE = z.object({
-  desk: keptService,
-  windows: z.array(keptWindow),
+  desk: storedNotifications,
+  windows: z.array(storedWindow),
   /** Number of this state's newest message. Newer ones in the queue were not delivered and are made again. */
   lastSeq: z.int(),
   counts: COUNTS,
@@ -61,7 +61,7 @@ export class Notifier {
   readonly #file: JsonStateFile<State>;
   readonly #queue: NotificationQueue;
   readonly #windows: MaintenanceWindows;
-  readonly #desk: NotificationService;
+  readonly #service: NotificationService;
   readonly #deliveries: readonly NotificationDelivery[];
   readonly #counts: z.infer<typeof COUNTS>;
   readonly #stopTicks: () => void;
@@ -96,7 +96,7 @@ export class Notifier {
     this.#counts = { ...(parts.content?.counts ?? { delivered: 0, refused: 0, expired: 0, dropped: 0 }) };
     this.#windows = new MaintenanceWindows(clock, deps.random);
     this.#windows.restore(parts.content?.windows ?? []);
-    this.#desk = new NotificationService({
+    this.#service = new NotificationService({
       groupBy: settings?.groupBy ?? [],
       groupMs: settings?.groupMs ?? 0,
       repeatMs: settings?.repeatMs ?? 0,
@@ -106,7 +106,7 @@ export class Notifier {
         this.#windows.mutes(type, nodeId) ||
         (nodeId !== undefined && this.maintenance.of(nodeId) !== undefined),
     });
-    if (parts.content !== undefined) this.#desk.restore(parts.content.desk, this.#now());
+    if (parts.content !== undefined) this.#service.restore(parts.content.desk, this.#now());
     this.#deliveries = (settings?.receivers ?? []).map(
       (receiver) =>
         new NotificationDelivery({
@@ -150,7 +150,7 @@ export class Notifier {
     }
     const occurrences = this.#occurrences;
     this.#occurrences = [];
-    if (this.#deps.settings !== undefined) this.#desk.observe(conditions, occurrences, at);
+    if (this.#deps.settings !== undefined) this.#service.observe(conditions, occurrences, at);
   }
 
   /** Takes the events since the last evaluation; called before observe. */
@@ -160,12 +160,12 @@ export class Notifier {
 
   /** Records that an operator acknowledged or resolved this alert, which ends its repeats. */
   acked(key: string): void {
-    if (this.#desk.acked(key)) this.#isDirty = true;
+    if (this.#service.acked(key)) this.#isDirty = true;
   }
 
   /** Ends the alert of a key whose subject is gone, such as a removed node. */
   forget(key: string): void {
-    this.#desk.forget(key, this.#now());
+    this.#service.forget(key, this.#now());
   }
 
   /** Mutes what an action on these nodes causes; returns the window's id. */
@@ -194,7 +194,7 @@ export class Notifier {
     return {
       enabled: this.#deps.settings !== undefined,
       receivers: this.#deliveries.map((delivery) => delivery.view()),
-      alerts: this.#desk.alerts(this.#now()).map(({ tracked, level, toldAtMs, mutedBy }) => ({
+      alerts: this.#service.alerts(this.#now()).map(({ tracked, level, toldAtMs, mutedBy }) => ({
         key: tracked.key,
         type: tracked.type,
         severity: level,
@@ -207,7 +207,7 @@ export class Notifier {
       })),
       waiting: this.#queue.waiting().map((queued) => messageOf(queued, "waiting", tries(queued.seq))),
       done: this.#done.toReversed(),
-      counts: { ...this.#counts, unwatched: this.#desk.unwatched },
+      counts: { ...this.#counts, unwatched: this.#service.unwatched },
       maintenance: [
         ...this.maintenance.list().map(({ node_id: id, ends_at: until, comment }) => ({
           id: `node:${id}`,
@@ -234,7 +234,7 @@ export class Notifier {
   }
 
   #tick(): void {
-    const notices = this.#deps.settings === undefined ? [] : this.#desk.tick(this.#now());
+    const notices = this.#deps.settings === undefined ? [] : this.#service.tick(this.#now());
     if (notices.length > 0 || this.#isDirty) this.#keep(notices);
   }
 
@@ -256,7 +256,7 @@ export class Notifier {
 
   #state(): State {
     return {
-      desk: this.#desk.kept(this.#now()),
+      desk: this.#service.kept(this.#now()),
       windows: this.#windows.kept(),
       lastSeq: this.#queue.lastSeq,
       counts: { ...this.#counts },

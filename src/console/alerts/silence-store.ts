@@ -7,11 +7,11 @@ import { errorText, type Logger } from "#base/log.ts";
 import { type Random, systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import {
-  type KeptSilence,
-  keptSilence,
   type Silence,
   type SilenceMatcher,
   type SilenceRequest,
+  type StoredSilence,
+  storedSilence,
 } from "#wire/webapi/notification.ts";
 import { JsonStateFile } from "./json-state-file.ts";
 import { compilePattern } from "./safe-pattern.ts";
@@ -37,11 +37,11 @@ export interface SilenceStoreDeps {
 }
 
 interface Entry {
-  readonly kept: KeptSilence;
+  readonly kept: StoredSilence;
   readonly matches: (labels: SilenceLabels) => boolean;
 }
 
-const FILE_SHAPE = z.object({ silences: z.array(keptSilence) });
+const FILE_SHAPE = z.object({ silences: z.array(storedSilence) });
 
 /**
  * All silences. They begin and end by the wall clock; changes are on stable storage before they take effect.
@@ -113,7 +113,7 @@ export class SilenceStore {
     return this.#change(() => {
       const now = this.#nowSeconds();
       const { startsAt, endsAt } = timesOf(request, now);
-      const kept: KeptSilence = {
+      const kept: StoredSilence = {
         id: ulid(this.#deps.clock, this.#deps.random ?? systemRandom),
         matchers: request.matchers,
         starts_at: startsAt,
@@ -184,12 +184,12 @@ export class SilenceStore {
   }
 }
 
-function stateOf(kept: KeptSilence, nowSeconds: number): Silence["state"] {
+function stateOf(kept: StoredSilence, nowSeconds: number): Silence["state"] {
   if (nowSeconds >= kept.ends_at) return "expired";
   return nowSeconds >= kept.starts_at ? "active" : "pending";
 }
 
-function entryOf(kept: KeptSilence): Entry {
+function entryOf(kept: StoredSilence): Entry {
   const matchers = kept.matchers.map(({ name, value, is_regex }, at) => {
     if (!is_regex) return (labels: SilenceLabels) => (labels[name] ?? "") === value;
     const pattern = compilePattern(value);

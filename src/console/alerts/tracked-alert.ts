@@ -14,7 +14,7 @@ const LEVEL = z.enum(["warning", "critical"]);
 const told = z.object({ level: LEVEL, worst: LEVEL, atWallMs: z.number(), isFlapping: z.boolean() });
 
 /** What was sent about an open alert. */
-export type Told = z.infer<typeof told>;
+export type SentState = z.infer<typeof told>;
 
 /** The subject of an alert, from its last bad reading. */
 export type Subject = {
@@ -36,12 +36,12 @@ export interface TrackedAlert {
   flaps: Flaps;
   startsAtMs: number;
   endsAtMs: number;
-  told: Told | undefined;
+  told: SentState | undefined;
   isAcked: boolean;
 }
 
 /** The state that survives a restart, in a file: what was sent, and when each group was last sent. */
-export const keptService = z.object({
+export const storedNotifications = z.object({
   alerts: z.array(
     z.object({
       key: z.string(),
@@ -62,10 +62,10 @@ export const keptService = z.object({
 });
 
 /** The state that survives a restart. */
-export type KeptService = z.infer<typeof keptService>;
+export type StoredNotifications = z.infer<typeof storedNotifications>;
 
 /** One alert of that state. */
-export type KeptAlert = KeptService["alerts"][number];
+export type StoredNotificationAlert = StoredNotifications["alerts"][number];
 
 /** The state of a new key. */
 export function newcomer({ key, type }: Condition | Occurrence, isHappening: boolean): TrackedAlert {

@@ -30,15 +30,15 @@ after(async () => {
   await servers?.stop();
 });
 
-interface Desk extends ConsoleUnderTest {
+interface TestConsole extends ConsoleUnderTest {
   /** A request as an operator; a body makes it a POST. */
   act(path: string, body?: object): Promise<Answer>;
   readonly token: string;
 }
 
 /** A console whose nodes n1 and n2 are the sshds. */
-async function startService(t: TestContext, wish: Partial<ConsoleOptions> = {}): Promise<Desk> {
-  const console = await startTestConsole(t, { ssh: { keyFile: servers.keyFile }, ...wish });
+async function startService(t: TestContext, more: Partial<ConsoleOptions> = {}): Promise<TestConsole> {
+  const console = await startTestConsole(t, { ssh: { keyFile: servers.keyFile }, ...more });
   const store = await openNodeStore(`sqlite:${join(console.dataFolder, "metadata.db")}`, {
     clock: systemClock,
   });
@@ -80,9 +80,12 @@ const recordOf = (answer: Answer): ActionRecord => {
 test("execute answers 200 with the record, also when the command fails there; it is in the history and on disk (spec 4.1, T13)", {
   skip,
 }, async (t) => {
-  const desk = await startService(t);
+  const admin = await startService(t);
   const record = recordOf(
-    await desk.act("/api/actions/execute", custom("echo out; echo err >&2; exit 3", { nodes: ["n2", "n1"] })),
+    await admin.act(
+      "/api/actions/execute",
+      custom("echo out; echo err >&2; exit 3", { nodes: ["n2", "n1"] }),
+    ),
   );
   assert.equal(record.state, "failed");
   assert.equal(record.exit_code, 3);
@@ -94,13 +97,13 @@ test("execute answers 200 with the record, also when the command fails there; it
     ],
   );
   assert.equal(record.stdout, "== n1 ==\nout\n\n== n2 ==\nout\n");
-  const kept = (await desk.act(`/api/actions/${record.id}`)).json as ActionRecord;
+  const kept = (await admin.act(`/api/actions/${record.id}`)).json as ActionRecord;
   assert.deepEqual(kept, record);
-  const file = JSON.parse(readFileSync(join(desk.dataFolder, "command_history.json"), "utf8")) as {
+  const file = JSON.parse(readFileSync(join(admin.dataFolder, "command_history.json"), "utf8")) as {
     records: ActionRecord[];
   };
   assert.deepEqual(file.records, [record]);
-  const output = (await desk.act(`/api/actions/${record.id}/output?node=n1`)).json as {
+  const output = (await admin.act(`/api/actions/${record.id}/output?node=n1`)).json as {
     entries: { data: string; stream: string }[];
     complete: boolean;
   };
@@ -109,7 +112,7 @@ test("execute answers 200 with the record, also when the command fails there; it
     ["stderr: err\n", "stdout: out\n"],
   );
   assert.equal(output.complete, true);
-  const folder = join(desk.dataFolder, "audit");
+  const folder = join(admin.dataFolder, "audit");
   const audit = readdirSync(folder)
     .map((name) => readFileSync(join(folder, name), "utf8"))
     .join("");
@@ -119,28 +122,28 @@ test("execute answers 200 with the record, also when the command fails there; it
 test("visitors may not; unknown nodes, wrong requests, -no_custom and a missing key are refused before anything runs", {
   skip,
 }, async (t) => {
-  const desk = await startService(t);
+  const admin = await startService(t);
   const mark = join(nodes[0]?.home ?? "", "mark");
   assert.equal(
-    (await desk.ask("/api/actions/execute", { method: "POST", body: custom(`touch ${mark}`) })).status,
+    (await admin.ask("/api/actions/execute", { method: "POST", body: custom(`touch ${mark}`) })).status,
     401,
   );
   assert.equal(
-    (await desk.act("/api/actions/execute", custom(`touch ${mark}`, { nodes: ["n1", "n9"] }))).problem?.code,
+    (await admin.act("/api/actions/execute", custom(`touch ${mark}`, { nodes: ["n1", "n9"] }))).problem?.code,
     "NO_SUCH_NODE",
   );
   assert.equal(
-    (await desk.act("/api/actions/execute", { action: "pull", nodes: ["n1"], branch: "--x" })).problem?.code,
+    (await admin.act("/api/actions/execute", { action: "pull", nodes: ["n1"], branch: "--x" })).problem?.code,
     "ACTION_INVALID",
   );
   assert.equal(
-    (await desk.act("/api/actions/execute", { action: "restart", nodes: ["n1"], target_service: "admin" }))
+    (await admin.act("/api/actions/execute", { action: "restart", nodes: ["n1"], target_service: "admin" }))
       .problem?.code,
     "ACTION_INVALID",
   );
-  assert.equal((await desk.act("/api/actions/01JD0000000000000000000000")).status, 404);
+  assert.equal((await admin.act("/api/actions/01JD0000000000000000000000")).status, 404);
   const without = await startService(t, {
-    ssh: { keyFile: join(desk.dataFolder, "none"), allowsCustom: false },
+    ssh: { keyFile: join(admin.dataFolder, "none"), allowsCustom: false },
   });
   const refused = await without.act("/api/actions/execute", { action: "build", nodes: ["n1"] });
   assert.equal(refused.problem?.code, "ACTIONS_UNAVAILABLE");
@@ -156,9 +159,9 @@ test("visitors may not; unknown nodes, wrong requests, -no_custom and a missing 
 test("a dry run shows the words of every node and runs nothing; a key repeated is the same action", {
   skip,
 }, async (t) => {
-  const desk = await startService(t);
+  const admin = await startService(t);
   const dry = recordOf(
-    await desk.act("/api/actions/execute", { action: "pull", nodes: "all", branch: "main", dry_run: true }),
+    await admin.act("/api/actions/execute", { action: "pull", nodes: "all", branch: "main", dry_run: true }),
   );
   assert.deepEqual(
     dry.targets.map(({ node_id, state, argv }) => [node_id, state, argv.join(" ")]),
@@ -166,16 +169,16 @@ test("a dry run shows the words of every node and runs nothing; a key repeated i
   );
   const body = custom("echo x >>count; cat count", { idempotency_key: "once" });
   const [one, two] = await Promise.all([
-    desk.act("/api/actions/execute", body),
-    desk.act("/api/actions/execute", body),
+    admin.act("/api/actions/execute", body),
+    admin.act("/api/actions/execute", body),
   ]);
-  const three = await desk.act("/api/actions/execute", body);
+  const three = await admin.act("/api/actions/execute", body);
   assert.deepEqual(
     [recordOf(one).stdout, recordOf(two).id, recordOf(three).id],
     ["x\n", recordOf(one).id, recordOf(one).id],
   );
   assert.equal(
-    (await desk.act("/api/actions/execute", custom("other", { idempotency_key: "once" }))).problem?.code,
+    (await admin.act("/api/actions/execute", custom("other", { idempotency_key: "once" }))).problem?.code,
     "ACTION_INVALID",
   );
 });
@@ -183,29 +186,29 @@ test("a dry run shows the words of every node and runs nothing; a key repeated i
 test("a batch that overlaps another gets 409 at once, with who holds what; cancel ends the remote processes; then the nodes are free", {
   skip,
 }, async (t) => {
-  const desk = await startService(t);
+  const admin = await startService(t);
   const marker = `1000.${process.pid}`;
-  const run = await desk.act(
+  const run = await admin.act(
     "/api/actions/run",
     custom(`sleep ${marker} & sleep ${marker}; true`, { nodes: ["n1", "n2"], timeout_seconds: 600 }),
   );
   assert.equal(run.status, 202);
   const { id } = run.json as { id: string };
-  const busy = await desk.act("/api/actions/execute", custom("echo never", { nodes: ["n2"] }));
+  const busy = await admin.act("/api/actions/execute", custom("echo never", { nodes: ["n2"] }));
   assert.equal(busy.status, 409);
   assert.deepEqual(
     busy.problem?.locked?.map((lock) => [lock.node_id, lock.action_id]),
     [["n2", id]],
   );
   await until(async () =>
-    recordOf(await desk.act(`/api/actions/${id}`)).targets.every(({ state }) => state === "running") &&
+    recordOf(await admin.act(`/api/actions/${id}`)).targets.every(({ state }) => state === "running") &&
     running(marker)
       ? true
       : undefined,
   );
-  assert.equal((await desk.act(`/api/actions/${id}/cancel`, {})).status, 202);
+  assert.equal((await admin.act(`/api/actions/${id}/cancel`, {})).status, 202);
   const ended = await until(async () => {
-    const record = recordOf(await desk.act(`/api/actions/${id}`));
+    const record = recordOf(await admin.act(`/api/actions/${id}`));
     return record.finished_at === undefined ? undefined : record;
   });
   assert.deepEqual(
@@ -213,15 +216,15 @@ test("a batch that overlaps another gets 409 at once, with who holds what; cance
     ["cancelled", "cancelled", "cancelled"],
   );
   assert.equal(running(marker), false);
-  assert.equal(recordOf(await desk.act("/api/actions/execute", custom("true"))).state, "succeeded");
+  assert.equal(recordOf(await admin.act("/api/actions/execute", custom("true"))).state, "succeeded");
   const statesOf = async (query: string): Promise<string[]> =>
-    ((await desk.act(`/api/actions/history${query}`)).json as { records: ActionRecord[] }).records.map(
+    ((await admin.act(`/api/actions/history${query}`)).json as { records: ActionRecord[] }).records.map(
       ({ state }) => state,
     );
   const begun = ["cancelled", "rejected", "succeeded"];
   for (const query of ["", "?order=chronological"]) assert.deepEqual(await statesOf(query), begun);
   assert.deepEqual(await statesOf("?order=newest"), begun.toReversed());
-  assert.equal((await desk.act("/api/actions/history?order=up")).status, 422);
+  assert.equal((await admin.act("/api/actions/history?order=up")).status, 422);
 });
 
 /** Whether a process with this argument runs on this machine. */
@@ -242,21 +245,21 @@ function pids(): string[] {
 test("a socket that drops again and again has every byte once, in order, with the pages of output (D8)", {
   skip,
 }, async (t) => {
-  const desk = await startService(t);
+  const admin = await startService(t);
   const lines = 60_000;
-  const run = await desk.act("/api/actions/run", custom(`seq 1 ${lines}; sleep 0.5; seq 1 ${lines}`));
+  const run = await admin.act("/api/actions/run", custom(`seq 1 ${lines}; sleep 0.5; seq 1 ${lines}`));
   const { id } = run.json as { id: string };
   let [text, last, drops] = ["", 0, 0];
   const end = { isReached: false };
   const page = async (): Promise<void> => {
-    const { entries } = (await desk.act(`/api/actions/${id}/output?after_seq=${last}&limit=3`)).json as {
+    const { entries } = (await admin.act(`/api/actions/${id}/output?after_seq=${last}&limit=3`)).json as {
       entries: { seq: number; data: string }[];
     };
     for (const { seq, data } of entries) [last, text] = [seq, text + data];
   };
   while (!end.isReached) {
-    const socket = new WebSocket(`${desk.console.url.replace("http", "ws")}/ws/actions`, {
-      headers: { authorization: `Bearer ${desk.token}` },
+    const socket = new WebSocket(`${admin.console.url.replace("http", "ws")}/ws/actions`, {
+      headers: { authorization: `Bearer ${admin.token}` },
     });
     let isMissing = false;
     socket.on("open", () =>
@@ -293,9 +296,9 @@ test("a socket that drops again and again has every byte once, in order, with th
 test("a history that cannot be written, and a key that others may read, are refusals with a sentence (E-06, E-07)", {
   skip,
 }, async (t) => {
-  const desk = await startService(t);
+  const admin = await startService(t);
   chmodSync(servers.keyFile, 0o644);
-  const unsafe = recordOf(await desk.act("/api/actions/execute", custom("true")));
+  const unsafe = recordOf(await admin.act("/api/actions/execute", custom("true")));
   chmodSync(servers.keyFile, 0o600);
   assert.deepEqual([unsafe.targets[0]?.state, unsafe.targets[0]?.reason], ["unreachable", "KEY_FILE_UNSAFE"]);
   assert.match(unsafe.targets[0]?.message ?? "", /chmod 600/);
@@ -304,23 +307,23 @@ test("a history that cannot be written, and a key that others may read, are refu
 test("the last lines of a log come from a file or the journal, as JSON and as text; lines are clamped (spec 4.1, D10)", {
   skip,
 }, async (t) => {
-  const desk = await startService(t);
+  const admin = await startService(t);
   const log = join(nodes[0]?.home ?? "", "service.log");
   writeFileSync(log, Array.from({ length: 2_000 }, (_, at) => `line ${at + 1}\n`).join(""));
-  const tail = (await desk.act("/api/logs/tail?node=n1&service=fileserver&lines=999999")).json as LogTail;
+  const tail = (await admin.act("/api/logs/tail?node=n1&service=fileserver&lines=999999")).json as LogTail;
   assert.deepEqual(
     [tail.source, tail.unit, tail.lines.length, tail.lines.at(-1)?.message],
     ["file", "svc-fileserver", 1_000, "line 2000"],
   );
-  const text = await desk.ask("/api/logs/tail?node=n1&service=fileserver&lines=-3", {
-    headers: { accept: "text/plain", authorization: `Bearer ${desk.token}` },
+  const text = await admin.ask("/api/logs/tail?node=n1&service=fileserver&lines=-3", {
+    headers: { accept: "text/plain", authorization: `Bearer ${admin.token}` },
   });
   assert.equal(text.text, Array.from({ length: 10 }, (_, at) => `line ${at + 1_991}\n`).join(""));
   nodes[1]?.addProgram(
     "sudo",
     `echo '{"__REALTIME_TIMESTAMP":"1790000000500000","PRIORITY":"4","MESSAGE":"'"$*"'"}'; echo '{"MESSAGE":[104,105]}'`,
   );
-  const journal = (await desk.act("/api/logs/tail?node=n2&service=metaserver")).json as LogTail;
+  const journal = (await admin.act("/api/logs/tail?node=n2&service=metaserver")).json as LogTail;
   assert.deepEqual(journal.lines, [
     {
       ts: 1_790_000_000.5,
@@ -329,18 +332,18 @@ test("the last lines of a log come from a file or the journal, as JSON and as te
     },
     { ts: null, priority: null, message: "hi" },
   ]);
-  assert.equal((await desk.act("/api/logs/tail?node=n9&service=metaserver")).status, 404);
-  assert.equal((await desk.act("/api/logs/tail?node=n1&service=sshd")).status, 422);
+  assert.equal((await admin.act("/api/logs/tail?node=n9&service=metaserver")).status, 404);
+  assert.equal((await admin.act("/api/logs/tail?node=n1&service=sshd")).status, 422);
 });
 
 test("a log falls back to the file where there is no journal; without either the answer says what would help (spec 4.1)", {
   skip,
 }, async (t) => {
-  const desk = await startService(t);
+  const admin = await startService(t);
   const log = join(nodes[1]?.home ?? "", "service.log");
   writeFileSync(log, "from the file\n");
   const read = async (service: string): Promise<Answer> =>
-    desk.act(`/api/logs/tail?node=n2&service=${service}`);
+    admin.act(`/api/logs/tail?node=n2&service=${service}`);
   nodes[1]?.addProgram("sudo", `echo '{"MESSAGE":"from the journal"}'`);
   const journal = (await read("fileserver")).json as LogTail;
   assert.deepEqual([journal.source, journal.text], ["journal", "from the journal\n"]);
@@ -358,12 +361,12 @@ test("a log falls back to the file where there is no journal; without either the
 test("a log is followed live, by one program for all who do, which ends with the last of them (D8, D10)", {
   skip,
 }, async (t) => {
-  const desk = await startService(t);
+  const admin = await startService(t);
   const log = join(nodes[0]?.home ?? "", "service.log");
   writeFileSync(log, "old\n");
   const heard: string[] = [];
-  const socket = new WebSocket(`${desk.console.url.replace("http", "ws")}/ws/actions`, {
-    headers: { authorization: `Bearer ${desk.token}` },
+  const socket = new WebSocket(`${admin.console.url.replace("http", "ws")}/ws/actions`, {
+    headers: { authorization: `Bearer ${admin.token}` },
   });
   socket.on("open", () =>
     socket.send(JSON.stringify({ type: "subscribe", node: "n1", service: "fileserver" })),

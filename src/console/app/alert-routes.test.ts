@@ -19,11 +19,11 @@ interface Listing {
   readonly total: number;
 }
 
-async function startRoutes(desk: AlertService): Promise<AppUnderTest & { readonly acts: string[] }> {
+async function startRoutes(service: AlertService): Promise<AppUnderTest & { readonly acts: string[] }> {
   const acts: string[] = [];
   const app = await startApp((plugged) =>
     alertRoutes(plugged, {
-      desk,
+      alerts: service,
       audit: ({ act, actor, subject }) => acts.push(`${act} ${actor} ${subject}`),
       flushAudit: async () => undefined,
     }),
@@ -33,8 +33,8 @@ async function startRoutes(desk: AlertService): Promise<AppUnderTest & { readonl
 }
 
 test("GET /api/alerts: filters, pages, and what a wrong one answers (D11)", async () => {
-  const { round, desk, clock } = await startService(ends, ["n1", "n2"]);
-  const { ask, askAsOperator } = await startRoutes(desk);
+  const { round, service, clock } = await startService(ends, ["n1", "n2"]);
+  const { ask, askAsOperator } = await startRoutes(service);
   await round({ n1: { diskUsagePercent: 90 }, n2: { cpuTempCelsius: 90 } });
   clock.advance(60_000);
   await round({ n1: { diskUsagePercent: 10, quotaDriftBytes: 5n }, n2: { cpuTempCelsius: 90 } });
@@ -95,11 +95,11 @@ test("GET /api/alerts: filters, pages, and what a wrong one answers (D11)", asyn
 });
 
 test("POST resolve, resolve-all and ack: operators alone, what is unknown, what is resolved already (D11)", async () => {
-  const { round, desk } = await startService(ends, ["n1", "n2"], { isDefaultPassword: () => true });
-  const { ask, askAsOperator, acts, session } = await startRoutes(desk);
+  const { round, service } = await startService(ends, ["n1", "n2"], { isDefaultPassword: () => true });
+  const { ask, askAsOperator, acts, session } = await startRoutes(service);
   await round({ n1: { diskUsagePercent: 90 }, n2: { diskUsagePercent: 97, cpuTempCelsius: 66 } });
   const idOf = (key: string): string =>
-    desk.list("operator", {}, {}).alerts.find((alert) => alert.key === key)?.id ?? assert.fail(key);
+    service.list("operator", {}, {}).alerts.find((alert) => alert.key === key)?.id ?? assert.fail(key);
   const id = idOf("storage_warning:n1");
   for (const path of ["resolve", "resolve-all", "ack"]) {
     assert.equal((await ask(`/api/alerts/${path}`, { body: { id } })).status, 401);
@@ -133,7 +133,7 @@ test("POST resolve, resolve-all and ack: operators alone, what is unknown, what 
     resolved: 1,
   });
   assert.deepEqual((await post("resolve-all")).json, { resolved: 1 });
-  assert.deepEqual(desk.summary("operator"), { critical: 1, warning: 0, info: 0, total: 1 });
+  assert.deepEqual(service.summary("operator"), { critical: 1, warning: 0, info: 0, total: 1 });
   assert.deepEqual(acts, [
     `alert.ack ${session.id} storage_warning:n1`,
     `alert.resolve ${session.id} storage_warning:n1`,
@@ -162,10 +162,10 @@ test("POST resolve, resolve-all and ack: operators alone, what is unknown, what 
 test("answers to visitors are the same bytes whatever users, quotas and attempts there are (W-09)", async () => {
   const answers = await Promise.all(
     [false, true].map(async (isBusy) => {
-      const { round, desk } = await startService(ends, ["n1", "n2"]);
-      const { ask } = await startRoutes(desk);
+      const { round, service } = await startService(ends, ["n1", "n2"]);
+      const { ask } = await startRoutes(service);
       const events: AlertEvent[] = [];
-      desk.onEvent((event) => events.push(event));
+      service.onEvent((event) => events.push(event));
       const busy = (i: number): Partial<NodeReading> => ({
         usersAssignedCount: 40 + i,
         activeUsers: i,
@@ -189,7 +189,7 @@ test("answers to visitors are the same bytes whatever users, quotas and attempts
         };
         const users = isBusy ? busy(i) : calm;
         await round({ n1: { ...shared, ...users }, n2: i % 9 > 1 ? null : { ...users } });
-        if (isBusy && i % 4 === 0) desk.loginFailed("203.0.113.9");
+        if (isBusy && i % 4 === 0) service.loginFailed("203.0.113.9");
       }
       const texts: string[] = [];
       for (const path of [

@@ -5,7 +5,7 @@ import type { AuditAct } from "#base/audit-act.ts";
 import { silentLogger } from "#base/log.ts";
 import type { Occurrence } from "#console/alerts/condition.ts";
 import { nodeReading, testCluster } from "#console/cluster/cluster-state.fixture.ts";
-import { NoAnswer } from "#console/cluster/no-answer.ts";
+import { PollError } from "#console/cluster/poll-error.ts";
 import { auditRoutes } from "#console/routes/audit-routes.ts";
 import { AUDIT_GATHER_INTERVAL_MS, AuditGathering } from "#console/services/audit-gathering.ts";
 import type { FoundRestore } from "#console/services/restored-node.ts";
@@ -77,8 +77,8 @@ export interface GatheringUnderTest extends AppUnderTest {
   readonly restored: FoundRestore[];
   readonly asked: string[];
   /** By node: an answer in place of its log. */
-  readonly lies: Map<string, string | NoAnswer>;
-  readonly book: ReturnType<typeof testCluster>["book"];
+  readonly lies: Map<string, string | PollError>;
+  readonly clusterState: ReturnType<typeof testCluster>["clusterState"];
   /** Polls every node and waits until the lines are on disk. */
   round(): Promise<void>;
   list(query?: string): Promise<{ entries: AuditEntry[]; next_cursor: string | null }>;
@@ -109,7 +109,7 @@ async function startGatheringIn(
   ends: (() => Promise<unknown>)[],
   ...ids: readonly string[]
 ): Promise<GatheringUnderTest> {
-  const { book, clock } = testCluster(...ids);
+  const { clusterState, clock } = testCluster(...ids);
   const own = await AuditLog.open({ dataFolder, clock, log: silentLogger });
   const copies = await AuditCopies.open({ dataFolder, clock, log: silentLogger });
   const logs = new Map(ids.map((id) => [id, new FakeLog()]));
@@ -117,17 +117,17 @@ async function startGatheringIn(
   const restored: FoundRestore[] = [];
   const asked: string[] = [];
   /** By node: an answer in place of its log. */
-  const lies = new Map<string, string | NoAnswer>();
+  const lies = new Map<string, string | PollError>();
   const gathering = new AuditGathering({
     copies,
     own,
-    cluster: book,
+    cluster: clusterState,
     addresses: { target: (id) => ({ ip: id, port: 1, host: id }) },
     http: {
       async get({ host }, { path }) {
         asked.push(`${host} ${path}`);
         const lie = lies.get(host);
-        if (lie instanceof NoAnswer) throw lie;
+        if (lie instanceof PollError) throw lie;
         const log = logs.get(host) ?? new FakeLog();
         return Buffer.from(lie ?? log.answer(Number(/after=(\d+)/.exec(path)?.[1])));
       },
@@ -140,7 +140,7 @@ async function startGatheringIn(
   });
   const app = await startApp((plugged) => auditRoutes(plugged, { copies, gathering }));
   ends.push(async () => {
-    book.close();
+    clusterState.close();
     gathering.close();
     await app.close();
     await copies.close();
@@ -158,11 +158,11 @@ async function startGatheringIn(
     asked,
     lies,
     clock,
-    book,
+    clusterState,
     /** Polls every node and waits until the lines are on disk. */
     async round() {
       clock.advance(AUDIT_GATHER_INTERVAL_MS);
-      for (const id of ids) book.answered(id, nodeReading());
+      for (const id of ids) clusterState.answered(id, nodeReading());
       for (let i = 0; i < 200; i++) await new Promise(setImmediate);
       await copies.flush();
     },

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { silentLogger } from "#base/log.ts";
-import { NoAnswer } from "#console/cluster/no-answer.ts";
+import { PollError } from "#console/cluster/poll-error.ts";
 import { AUDIT_GENERATIONS_MAX, AuditGathering, readAnswer } from "#console/services/audit-gathering.ts";
 import { AuditCopies } from "#security/audit/audit-copies.ts";
 import { verifyCopies } from "#security/audit/verify-copies.ts";
@@ -143,7 +143,7 @@ test("garbage, refusals and logs that break again and again cost nothing but tha
     '{"entries":[',
     '{"entries":[],"next_after":0,"head_seq":-1,"complete":true}',
     '{"entries":[1,\n2],"next_after":0,"head_seq":2}',
-    new NoAnswer("the answer has status 401"),
+    new PollError("the answer has status 401"),
   ]) {
     lies.set("fs-a", lie);
     await round();
@@ -181,16 +181,16 @@ test("what is gathered survives a restart of the console, and nothing is gathere
 });
 
 test("lines of the console's own that are on no disk any more keep nobody waiting", async () => {
-  const { book, copies, clock } = await startGathering(ends);
+  const { clusterState, copies, clock } = await startGathering(ends);
   const gathering = new AuditGathering({
     copies,
     own: {
       flush: () => Promise.resolve(),
       read: (after) => Promise.resolve({ lines: [], nextAfter: after, headSeq: 5 }),
     },
-    cluster: book,
+    cluster: clusterState,
     addresses: { target: (id) => ({ ip: id, port: 1, host: id }) },
-    http: { get: () => Promise.reject(new NoAnswer("nobody")) },
+    http: { get: () => Promise.reject(new PollError("nobody")) },
     audit: () => undefined,
     onBroken: () => undefined,
     onRestored: () => undefined,

@@ -19,7 +19,7 @@ import { type AppUnderTest, startApp } from "./app.fixture.ts";
 
 interface Cluster {
   readonly clock: ManualClock;
-  readonly book: ClusterStateStore;
+  readonly clusterState: ClusterStateStore;
   readonly views: ClusterViews;
 }
 
@@ -30,17 +30,17 @@ after(async () => {
 
 function cluster(...ids: readonly string[]): Cluster {
   const clock = new ManualClock();
-  const book = new ClusterStateStore({ clock });
+  const clusterState = new ClusterStateStore({ clock });
   const directory = { listRoots: () => Promise.resolve([]) };
   const users = new UserList({
     clock,
-    cluster: book,
+    cluster: clusterState,
     homes: new HomeNodes({ clock, log: silentLogger, directory }),
     decided: { locked: new Set(), version: 0, refresh: () => Promise.resolve() },
     fullInDays: () => undefined,
   });
   const views = new ClusterViews({
-    cluster: book,
+    cluster: clusterState,
     figuresOf: (id) => ({
       rates: { writeMbps: id.length, readMbps: 2.5, writeIops: 3, readIops: 4, errorRatePct: null },
       diskFullInDays: 12.5,
@@ -52,10 +52,10 @@ function cluster(...ids: readonly string[]): Cluster {
   closers.push(() => {
     views.close();
     users.close();
-    book.close();
+    clusterState.close();
   });
-  book.list(ids.map((id) => listedNode(id)));
-  return { clock, book, views };
+  clusterState.list(ids.map((id) => listedNode(id)));
+  return { clock, clusterState, views };
 }
 
 async function served({ views }: Pick<Cluster, "views">): Promise<AppUnderTest> {
@@ -95,7 +95,10 @@ const USERS: Partial<NodeReading> = {
 
 test("a visitor gets nodes, figures and sums; users is empty and total_users 0 (spec 5.8.4, D4)", async () => {
   const state = cluster("n1", "n2");
-  state.book.answered("n1", nodeReading({ ...USERS, diskUsagePercent: 96, diskTotalBytes: 2n ** 60n }));
+  state.clusterState.answered(
+    "n1",
+    nodeReading({ ...USERS, diskUsagePercent: 96, diskTotalBytes: 2n ** 60n }),
+  );
   const app = await served(state);
   for (const path of ["/api/cluster", "/api/cluster/summary"]) {
     const { status, json, text, headers } = await app.ask(path);
@@ -148,8 +151,8 @@ test("a visitor gets nodes, figures and sums; users is empty and total_users 0 (
 
 test("an operator gets the same with addresses, maps of users and all users, 64 bits exactly (D4, T17)", async () => {
   const state = cluster("n1", "n2");
-  state.book.answered("n1", nodeReading(USERS));
-  state.book.failed("n2", "the connection was refused");
+  state.clusterState.answered("n1", nodeReading(USERS));
+  state.clusterState.failed("n2", "the connection was refused");
   const app = await served(state);
   const reply = operatorCluster.parse((await app.askAsOperator("/api/cluster")).json);
   assert.equal(reply.redacted, false);
@@ -178,7 +181,7 @@ test("an operator gets the same with addresses, maps of users and all users, 64 
 
 test("users that are withheld are told as such to operators, and to nobody else (T8)", async () => {
   const state = cluster("n1");
-  state.book.answered("n1", nodeReading({ usersWithheld: true }));
+  state.clusterState.answered("n1", nodeReading({ usersWithheld: true }));
   const app = await served(state);
   assert.match(
     (await app.askAsOperator("/api/cluster")).text,
@@ -188,14 +191,14 @@ test("users that are withheld are told as such to operators, and to nobody else 
 });
 
 test("the bytes stay the same until something has changed, and then show it", async () => {
-  const { book, views, clock } = cluster("n1");
+  const { clusterState, views, clock } = cluster("n1");
   const first = views.public();
   assert.equal(views.public().body, first.body);
   const operator = await views.operator();
   assert.equal((await views.operator()).body, operator.body);
   clock.advance(500);
   assert.equal(views.public().body, first.body);
-  book.answered("n1", nodeReading({ cpuTempCelsius: 86 }));
+  clusterState.answered("n1", nodeReading({ cpuTempCelsius: 86 }));
   clock.advance(200);
   assert.notEqual(views.public().etag, first.etag);
   assert.match(views.public().body.toString(), /"status":"critical"/);
@@ -204,10 +207,10 @@ test("the bytes stay the same until something has changed, and then show it", as
 
 test("rates that come with a poll are shown with it, although they are known only after its listeners had it", () => {
   const clock = new ManualClock();
-  const book = new ClusterStateStore({ clock });
+  const clusterState = new ClusterStateStore({ clock });
   let writeMbps: number | null = null;
   const views = new ClusterViews({
-    cluster: book,
+    cluster: clusterState,
     figuresOf: () => ({
       rates: { writeMbps, readMbps: null, writeIops: null, readIops: null, errorRatePct: null },
       diskFullInDays: undefined,
@@ -216,13 +219,13 @@ test("rates that come with a poll are shown with it, although they are known onl
     users: { json: () => Promise.resolve({ pieces: [], total: 0 }) },
     clock,
   });
-  closers.push(() => book.close());
-  book.onPoll(() => {
+  closers.push(() => clusterState.close());
+  clusterState.onPoll(() => {
     writeMbps = 11;
   });
-  book.list([listedNode("n1")]);
+  clusterState.list([listedNode("n1")]);
   views.public();
-  book.answered("n1", nodeReading());
+  clusterState.answered("n1", nodeReading());
   clock.advance(200);
   assert.match(views.public().body.toString(), /"write_mbps":11/);
 });
@@ -246,8 +249,8 @@ test("whoever shows the tag of an answer gets 304 without a body, and the whole 
 });
 
 test("the snapshot of the stream says what the answer says (D8)", () => {
-  const { book, views } = cluster("n1", "n2");
-  book.answered("n2", nodeReading(USERS));
+  const { clusterState, views } = cluster("n1", "n2");
+  clusterState.answered("n2", nodeReading(USERS));
   for (const audience of AUDIENCES) {
     const data = liveData["metrics.snapshot"].parse(JSON.parse(views.snapshot(audience).toString()));
     assert.deepEqual(
@@ -260,11 +263,11 @@ test("the snapshot of the stream says what the answer says (D8)", () => {
 });
 
 test("a node that was forgotten is in no view any more", () => {
-  const { book, views, clock } = cluster("n1", "n2");
+  const { clusterState, views, clock } = cluster("n1", "n2");
   views.public();
-  book.list([listedNode("n2")]);
+  clusterState.list([listedNode("n2")]);
   clock.advance(24 * 3_600_000 + 1);
-  book.list([listedNode("n2")]);
+  clusterState.list([listedNode("n2")]);
   clock.advance(200);
   assert.ok(!views.public().body.toString().includes('"id":"n1"'));
 });
@@ -316,9 +319,9 @@ type Polls = typeof polls extends fc.Arbitrary<infer T> ? T : never;
 
 function pollBoth(both: readonly Cluster[], steps: Polls): void {
   for (const { node, fails, machine: shared, users } of steps) {
-    for (const [index, { book, clock }] of both.entries()) {
-      if (fails) book.failed(node, index === 0 ? "timed out" : "answered garbage");
-      else book.answered(node, nodeReading({ ...shared, ...users[index] }));
+    for (const [index, { clusterState, clock }] of both.entries()) {
+      if (fails) clusterState.failed(node, index === 0 ? "timed out" : "answered garbage");
+      else clusterState.answered(node, nodeReading({ ...shared, ...users[index] }));
       clock.advance(1_000);
     }
   }

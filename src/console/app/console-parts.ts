@@ -76,9 +76,9 @@ export async function openParts(
   const locks = new NodeLocks(clock);
   const watch = openWatch(options, { notifier, maintenance, locks });
   ends.defer(() => watch.close());
-  ends.defer(maintenance.onChange((nodeId) => watch.book.noted(nodeId)));
+  ends.defer(maintenance.onChange((nodeId) => watch.clusterState.noted(nodeId)));
   const homes = new HomeNodes({ clock, log, directory });
-  ends.defer(feedHistory(watch.book, history, homes));
+  ends.defer(feedHistory(watch.clusterState, history, homes));
   addPollFigures(metrics, watch);
   addHistoryFigures(metrics, history);
   const metaServers = new MetaServerWatch({ addresses: options.metaServers ?? [], clock, log });
@@ -90,7 +90,7 @@ export async function openParts(
   const live = openLive(options, gate, { history, watch, alerts, users: people.users });
   ends.defer(live.end);
   addSocketFigures(metrics, live.hub);
-  const desk = await ActionService.open({
+  const actionService = await ActionService.open({
     options,
     audit,
     alerts,
@@ -100,7 +100,7 @@ export async function openParts(
     locks,
     hub: live.hub,
   });
-  ends.defer(() => desk.close());
+  ends.defer(() => actionService.close());
   // Polls start after all listeners. A store that does not answer yet does not delay sign-ins.
   void watch.start();
   return {
@@ -115,7 +115,7 @@ export async function openParts(
     maintenance,
     ...people,
     views: live.views,
-    actions: desk,
+    actions: actionService,
     hub: live.hub,
   };
 }
@@ -136,7 +136,7 @@ function openMaintenance(
   { notifier, audit }: Pick<ConsoleParts, "notifier" | "audit">,
 ): MaintenanceService {
   return new MaintenanceService({
-    book: notifier.maintenance,
+    maintenanceStore: notifier.maintenance,
     pausePlacement,
     audit: (act) => audit.append(act),
     flushAudit: () => audit.flush(),
@@ -180,14 +180,14 @@ async function openAlerts(
     folder: dataFolder,
     clock,
     log,
-    cluster: watch.book,
+    cluster: watch.clusterState,
     history,
     homeOf: (username) => homes.ofUser(username),
     metaServers: () => metaServers.readings(),
     isDefaultPassword: () => gate.password.isDefault,
   });
   ends.defer(() => alerts.close());
-  ends.defer(feedNotifications({ notifier, desk: alerts, cluster: watch.book }));
+  ends.defer(feedNotifications({ notifier, service: alerts, cluster: watch.clusterState }));
   ends.defer(watchMetaServers({ directory, alerts, clock, log }));
   for (const damaged of history.damaged) alerts.wasReset(damaged);
   for (const { file, setAsideAs } of notifier.damaged) alerts.wasReset(file, setAsideAs);
@@ -201,12 +201,12 @@ async function openGathering(
 ): Promise<Pick<ConsoleParts, "auditCopies" | "gathering">> {
   const auditCopies = await AuditCopies.open({ dataFolder, clock, log });
   ends.defer(() => auditCopies.close());
-  const restored = new RestoredNodes(watch.book, store);
+  const restored = new RestoredNodes(watch.clusterState, store);
   ends.defer(() => restored.close());
   const gathering = new AuditGathering({
     copies: auditCopies,
     own: audit,
-    cluster: watch.book,
+    cluster: watch.clusterState,
     addresses: watch.addresses,
     http: watch.http,
     audit: (act) => audit.append(act),
@@ -227,7 +227,7 @@ function openUsers(
   const decided = new DecidedUsers({ clock, log, directory });
   const users = new UserList({
     clock,
-    cluster: watch.book,
+    cluster: watch.clusterState,
     homes,
     decided,
     fullInDays: (username) => history.forecastUserFullDays(username),
@@ -235,7 +235,7 @@ function openUsers(
   const quotas = new QuotaService({
     clock,
     log,
-    cluster: watch.book,
+    cluster: watch.clusterState,
     directory,
     users,
     setQuotaOnNode: quotaDialer(nodeAuthority),
@@ -245,7 +245,7 @@ function openUsers(
   const userStates = new UserStateService({
     clock,
     log,
-    cluster: watch.book,
+    cluster: watch.clusterState,
     decided,
     setOnNode: userStateDialer(nodeAuthority),
     onNode: userStateReader(nodeAuthority),
@@ -254,7 +254,7 @@ function openUsers(
   });
   const userTrash = new TrashService({
     log,
-    cluster: watch.book,
+    cluster: watch.clusterState,
     directory,
     users,
     onNode: trashDialer(nodeAuthority),
@@ -270,7 +270,7 @@ function openLive(
   { history, watch, alerts, users }: Pick<ConsoleParts, "history" | "watch" | "alerts" | "users">,
 ): { views: ClusterViews; hub: Hub; end: () => void } {
   const views = new ClusterViews({
-    cluster: watch.book,
+    cluster: watch.clusterState,
     figuresOf: (id) => ({
       rates: history.rates(id),
       diskFullInDays: history.forecastDiskFullDays(id),
@@ -287,14 +287,14 @@ function openLive(
   });
   const ends = [
     () => views.close(),
-    watch.book.onRound(() => hub.broadcastSnapshot()),
+    watch.clusterState.onRound(() => hub.broadcastSnapshot()),
     alerts.onEvent((event) => hub.alertEvent(event)),
     sessions.onEnd((session) => hub.endSession(session)),
   ];
   return { views, hub, end: () => ends.forEach((end) => end()) };
 }
 
-function addPollFigures(metrics: ConsoleMetrics, { book, poller }: ClusterWatch): void {
+function addPollFigures(metrics: ConsoleMetrics, { clusterState, poller }: ClusterWatch): void {
   const counter = (name: string, help: string, read: () => number): void =>
     metrics.add({ name, type: "counter", help, read });
   counter("polls_answered", "Polls of nodes that were answered.", () => poller.counts.answered);
@@ -304,7 +304,7 @@ function addPollFigures(metrics: ConsoleMetrics, { book, poller }: ClusterWatch)
     name: "nodes",
     type: "gauge",
     help: "Nodes that are known.",
-    read: () => book.nodes().length,
+    read: () => clusterState.nodes().length,
   });
 }
 

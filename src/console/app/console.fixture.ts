@@ -35,10 +35,10 @@ export interface ConsoleUnderTest {
 /** Starts a console with one fake node, `n1`, with Alice's root; resolves after its first poll. */
 export async function startTestConsole(
   t: TestContext,
-  wish: Partial<ConsoleOptions> = {},
+  overrides: Partial<ConsoleOptions> = {},
 ): Promise<ConsoleUnderTest> {
   const { options, node, moveTime, ends } = await testConsoleOptions(t);
-  const console = await startConsole({ ...options, ...wish });
+  const console = await startConsole({ ...options, ...overrides });
   ends.push(() => console.stop());
   const ask = (path: string, what?: Ask): Promise<Answer> => askHttp(`${console.url}${path}`, what);
   while ((await ask("/ready")).status !== 200) await sleep(20);

@@ -8,7 +8,7 @@ import { TrustedProxies } from "#console/http/client-address.ts";
 import { ConsoleMetrics } from "#console/http/console-metrics.ts";
 import type { App } from "#console/http/route.ts";
 import { idpSignInRoutes } from "#console/operators/idp-sign-in-routes.ts";
-import { endSessionsOffList } from "#console/operators/operators-off-list.ts";
+import { endSessionsOfRemovedOperators } from "#console/operators/removed-operators.ts";
 import { signInRoutes } from "#console/operators/sign-in-routes.ts";
 import { actionRoutes } from "#console/routes/action-routes.ts";
 import { alertRoutes } from "#console/routes/alert-routes.ts";
@@ -26,7 +26,7 @@ import { trashRoutes } from "#console/routes/trash-routes.ts";
 import { userRoutes } from "#console/routes/user-routes.ts";
 import { userStateRoutes } from "#console/routes/user-state-routes.ts";
 import type { ConsoleOptions } from "#console/services/console-options.ts";
-import { listenPatiently } from "#os/patient-listen.ts";
+import { listenWithRetries } from "#os/listen-retry.ts";
 import type { SettingsReply } from "#wire/webapi/settings.ts";
 import { makeApp } from "./app.ts";
 import { type ConsoleParts, openParts } from "./console-parts.ts";
@@ -116,7 +116,7 @@ export async function buildConsole(
   const { people, clock, log } = options;
   if (people !== undefined) {
     const audit = (act: AuditAct): void => parts.audit.append(act);
-    ends.defer(endSessionsOffList({ people, sessions: gate.sessions, clock, log, audit }));
+    ends.defer(endSessionsOfRemovedOperators({ people, sessions: gate.sessions, clock, log, audit }));
   }
   await pageRoutes(app, builtPages());
   return { app, gate, parts };
@@ -165,22 +165,22 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   const { people, clock, random } = options;
   if (people !== undefined) idpSignInRoutes(app, { ...signIn, people, clock, random });
   const auditing = { audit: (act: AuditAct): void => audit.append(act), flushAudit: () => audit.flush() };
-  alertRoutes(app, { desk: alerts, ...auditing });
+  alertRoutes(app, { alerts, ...auditing });
   auditRoutes(app, { copies: auditCopies, gathering });
   notificationRoutes(app, { notifier, ...auditing });
-  maintenanceRoutes(app, { desk: parts.maintenance, cluster: watch.book });
+  maintenanceRoutes(app, { service: parts.maintenance, cluster: watch.clusterState });
   clusterRoutes(app, { views });
-  historyRoutes(app, { cluster: watch.book, history, clock: options.clock });
+  historyRoutes(app, { cluster: watch.clusterState, history, clock: options.clock });
   liveRoutes(app, { hub, redeemTicket: (ticket) => gate.tickets.redeem(ticket) });
   userRoutes(app, { users, quotas });
-  userStateRoutes(app, { desk: parts.userStates });
-  trashRoutes(app, { desk: parts.userTrash });
+  userStateRoutes(app, { service: parts.userStates });
+  trashRoutes(app, { service: parts.userTrash });
   statusRoutes(app, {
     metrics,
     settings: () => settingsOf(options, parts),
     metricsToken: options.metricsToken,
     unready: [
-      () => (watch.book.isStarting() ? { text: "not all nodes have been asked yet" } : undefined),
+      () => (watch.clusterState.isStarting() ? { text: "not all nodes have been asked yet" } : undefined),
       () => failed("the audit log cannot be written", audit.failure),
       () => failed("the history cannot be saved", history.saveFailure),
       () => failed("alerts cannot be written", alerts.failure),
@@ -216,7 +216,7 @@ function failed(text: string, detail: string | undefined): Obstacle | undefined 
 }
 
 async function listen(app: App, place: HostPort): Promise<HostPort> {
-  await listenPatiently(place, {
+  await listenWithRetries(place, {
     listen: () => app.listen({ host: place.host, port: place.port }),
     otherwise: "choose another with -listen",
   });

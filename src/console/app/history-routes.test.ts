@@ -21,17 +21,17 @@ import { type AppUnderTest, startApp } from "./app.fixture.ts";
 
 let folder: string;
 let console: AppUnderTest;
-let book: ClusterStateStore;
+let clusterState: ClusterStateStore;
 let history: History;
 
 beforeEach(async () => {
   folder = scratchFolder("grove-history-routes-");
   console = await startApp(
     async (app, { clock }) => {
-      book = new ClusterStateStore({ clock });
+      clusterState = new ClusterStateStore({ clock });
       history = await History.open({ folder, clock, log: silentLogger });
-      feedHistory(book, history, { current: new Map(), refresh: () => Promise.resolve() });
-      historyRoutes(app, { cluster: book, history, clock });
+      feedHistory(clusterState, history, { current: new Map(), refresh: () => Promise.resolve() });
+      historyRoutes(app, { cluster: clusterState, history, clock });
     },
     { proxies: new TrustedProxies(["127.0.0.1"]) },
   );
@@ -39,17 +39,17 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await console.close();
-  book.close();
+  clusterState.close();
   await history.close();
 });
 
 /** Polls all nodes once; those without a reading do not answer. */
 function poll(readings: Readonly<Record<string, Partial<NodeReading> | undefined>>): void {
   console.clock.advance(5_000);
-  book.list(Object.keys(readings).map((id) => listedNode(id, { name: `name of ${id}` })));
+  clusterState.list(Object.keys(readings).map((id) => listedNode(id, { name: `name of ${id}` })));
   for (const [id, reading] of Object.entries(readings)) {
-    if (reading === undefined) book.failed(id, "no answer");
-    else book.answered(id, nodeReading(reading), []);
+    if (reading === undefined) clusterState.failed(id, "no answer");
+    else clusterState.answered(id, nodeReading(reading), []);
   }
 }
 

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
 import { CALLBACK_PATH, openOperatorPeople, type PeopleRule } from "#console/operators/operator-people.ts";
-import { OPERATOR_LIST_CHECK_INTERVAL_MS } from "#console/operators/operators-off-list.ts";
+import { OPERATOR_LIST_CHECK_INTERVAL_MS } from "#console/operators/removed-operators.ts";
 import { auditFiles } from "#security/audit/audit-files.ts";
 import { pkceChallenge } from "#security/identity/pkce.ts";
 import {

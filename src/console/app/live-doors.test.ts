@@ -7,8 +7,8 @@ import { TrustedProxies } from "#console/http/client-address.ts";
 import type { HubDeps } from "#console/live/hub.ts";
 import { type LiveUnderTest, startLive } from "./live.fixture.ts";
 
-async function start(t: TestContext, wish: Partial<HubDeps> = {}): Promise<LiveUnderTest> {
-  const live = await startLive(wish);
+async function start(t: TestContext, overrides: Partial<HubDeps> = {}): Promise<LiveUnderTest> {
+  const live = await startLive(overrides);
   t.after(() => live.close());
   return live;
 }

@@ -11,8 +11,8 @@ import type { AlertRecord } from "#wire/webapi/alert.ts";
 import { problem } from "#wire/webapi/problem.ts";
 import { type LiveUnderTest, startLive } from "./live.fixture.ts";
 
-async function start(t: TestContext, wish: Partial<HubDeps> = {}): Promise<LiveUnderTest> {
-  const live = await startLive(wish);
+async function start(t: TestContext, overrides: Partial<HubDeps> = {}): Promise<LiveUnderTest> {
+  const live = await startLive(overrides);
   t.after(() => live.close());
   return live;
 }

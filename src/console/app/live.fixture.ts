@@ -51,7 +51,7 @@ export interface LiveUnderTest extends AppUnderTest {
 
 /** Starts one. */
 export async function startLive(
-  wish: Partial<HubDeps> = {},
+  overrides: Partial<HubDeps> = {},
   options: Partial<AppDeps> = {},
 ): Promise<LiveUnderTest> {
   const cluster = { visitor: { nodes: [], cluster: {} }, operator: { nodes: [], cluster: {} } };
@@ -67,7 +67,7 @@ export async function startLive(
         serialised.count++;
         return Buffer.from(stringify64(cluster[audience]));
       },
-      ...wish,
+      ...overrides,
     });
     const redeemTicket = (ticket: string): OperatorSession | undefined => {
       const session = tickets.get(ticket);

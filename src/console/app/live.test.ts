@@ -12,7 +12,7 @@ before(async () => {
 });
 after(() => live.close());
 
-const alert = (id: string, wish: Partial<AlertRecord> = {}): AlertRecord => ({
+const alert = (id: string, overrides: Partial<AlertRecord> = {}): AlertRecord => ({
   id,
   timestamp: 1_790_000_000,
   severity: "warning",
@@ -22,7 +22,7 @@ const alert = (id: string, wish: Partial<AlertRecord> = {}): AlertRecord => ({
   resolved: false,
   key: "storage_warning:fs-1",
   raised_count: 1,
-  ...wish,
+  ...overrides,
 });
 
 test("a visitor on /ws/cluster gets hello, then a snapshot, in the envelope of D8", async () => {

@@ -43,7 +43,7 @@ after(async () => {
 });
 
 const now = (): number => Math.trunc(under.clock.wallMs() / 1_000);
-const wish = (more: object = {}): object => ({
+const silenceRequest = (more: object = {}): object => ({
   matchers: [{ name: "node_id", value: "n1" }],
   ends_at: now() + 3_600,
   comment: "a new disk",
@@ -65,7 +65,7 @@ test("visitors get 401 from every route, before anything of the request is looke
 });
 
 test("a silence is made, listed and ended, each act with a line for the audit log (D24)", async () => {
-  const made = await under.askAsOperator("/api/silences", { body: wish() });
+  const made = await under.askAsOperator("/api/silences", { body: silenceRequest() });
   assert.equal(made.status, 201);
   const added = silence.parse(made.json);
   assert.equal(added.state, "active");
@@ -93,19 +93,22 @@ test("a silence is made, listed and ended, each act with a line for the audit lo
 test("a silence that cannot be is a 422 that names the place, and nothing is made of it", async () => {
   const before = notifier.silences.list().length;
   for (const [body, place] of [
-    [wish({ ends_at: now() - 1 }), "/ends_at"],
-    [wish({ ends_at: 1.5 }), "/ends_at"],
-    [wish({ ends_at: "tomorrow" }), "/ends_at"],
-    [wish({ ends_at: 2 ** 60 }), "/ends_at"],
-    [wish({ ends_at: -1 }), "/ends_at"],
-    [wish({ starts_at: 1e30 }), "/starts_at"],
-    [wish({ matchers: [] }), "/matchers"],
-    [wish({ matchers: [{ name: "password", value: "x" }] }), "/matchers/0/name"],
-    [wish({ matchers: [{ name: "type", value: "(a+)+(?=b)", is_regex: true }] }), "/matchers/0/value"],
-    [wish({ matchers: [{ name: "type", value: "x".repeat(257) }] }), "/matchers/0/value"],
-    [wish({ matchers: [{ name: "type", value: ".*", is_regex: true }] }), "/matchers"],
-    [wish({ comment: "x".repeat(1_025) }), "/comment"],
-    [wish({ state: "active" }), ""],
+    [silenceRequest({ ends_at: now() - 1 }), "/ends_at"],
+    [silenceRequest({ ends_at: 1.5 }), "/ends_at"],
+    [silenceRequest({ ends_at: "tomorrow" }), "/ends_at"],
+    [silenceRequest({ ends_at: 2 ** 60 }), "/ends_at"],
+    [silenceRequest({ ends_at: -1 }), "/ends_at"],
+    [silenceRequest({ starts_at: 1e30 }), "/starts_at"],
+    [silenceRequest({ matchers: [] }), "/matchers"],
+    [silenceRequest({ matchers: [{ name: "password", value: "x" }] }), "/matchers/0/name"],
+    [
+      silenceRequest({ matchers: [{ name: "type", value: "(a+)+(?=b)", is_regex: true }] }),
+      "/matchers/0/value",
+    ],
+    [silenceRequest({ matchers: [{ name: "type", value: "x".repeat(257) }] }), "/matchers/0/value"],
+    [silenceRequest({ matchers: [{ name: "type", value: ".*", is_regex: true }] }), "/matchers"],
+    [silenceRequest({ comment: "x".repeat(1_025) }), "/comment"],
+    [silenceRequest({ state: "active" }), ""],
     [[], ""],
     ["null", ""],
   ] as const) {

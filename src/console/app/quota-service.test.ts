@@ -38,7 +38,7 @@ let answer: SetQuota;
 let node: GrpcServer;
 let address: string;
 let app: AppUnderTest;
-let book: ClusterStateStore;
+let clusterState: ClusterStateStore;
 let findRoot: Directory["findRoot"];
 let flush: () => Promise<void>;
 
@@ -54,16 +54,16 @@ before(async () => {
   });
   address = `127.0.0.1:${(await node.listen({ host: "127.0.0.1", port: 0 })).port}`;
   app = await startApp((plugged, { clock }) => {
-    book = new ClusterStateStore({ clock });
-    book.list([listedNode("a", { address }), listedNode("far", { address: "192.0.2.1:50051" })]);
+    clusterState = new ClusterStateStore({ clock });
+    clusterState.list([listedNode("a", { address }), listedNode("far", { address: "192.0.2.1:50051" })]);
     const directory = { findRoot: (owner: string) => findRoot(owner), listRoots: () => Promise.resolve([]) };
     const homes = new HomeNodes({ clock, directory, log: silentLogger });
     const decided = { locked: new Set<string>(), version: 0, refresh: () => Promise.resolve() };
-    const users = new UserList({ clock, cluster: book, homes, decided, fullInDays: () => undefined });
+    const users = new UserList({ clock, cluster: clusterState, homes, decided, fullInDays: () => undefined });
     const quotas = new QuotaService({
       clock,
       log: silentLogger,
-      cluster: book,
+      cluster: clusterState,
       directory,
       users,
       setQuotaOnNode: quotaDialer(undefined),
@@ -75,7 +75,7 @@ before(async () => {
   });
 });
 after(async () => {
-  book.close();
+  clusterState.close();
   await app.close();
   await node.close();
 });
@@ -98,9 +98,9 @@ function reports(users: Record<string, readonly [bigint, bigint]>): void {
     perUserQuota: new Map(entries.map(([name, [, quota]]) => [name, quota])),
   });
   // Two polls, far enough apart that earlier values have expired.
-  book.answered("a", reading);
+  clusterState.answered("a", reading);
   app?.clock.advance(3 * POLL_INTERVAL_MS);
-  book.answered("a", reading);
+  clusterState.answered("a", reading);
   app?.clock.advance(POLL_INTERVAL_MS);
 }
 
@@ -152,7 +152,7 @@ test("an inode limit goes to the node where one is named, shows in the list at o
     ],
   ]);
   const perUserStorage = new Map([["bob@x", 50n]]);
-  book.answered(
+  clusterState.answered(
     "a",
     nodeReading({ perUserStorage, perUserQuota: new Map([["bob@x", 100n]]), perUserDetail }),
   );
@@ -295,15 +295,15 @@ test("a home node that is offline, unknown or away is NODE_OFFLINE, and nothing 
   await new Promise((resolve) => closed.once("listening", resolve));
   const { port } = closed.address() as { port: number };
   await new Promise((resolve) => closed.close(resolve));
-  book.list([listedNode("a", { address: `127.0.0.1:${port}` }), listedNode("far")]);
+  clusterState.list([listedNode("a", { address: `127.0.0.1:${port}` }), listedNode("far")]);
   findRoot = (owner) => Promise.resolve({ owner, rootId: "R", fsId: "a", address: "", live: true });
   const away = await put({ quota_bytes: 1 });
   assert.deepEqual(problemOf(away), [503, "NODE_OFFLINE"]);
   assert.match(away.problem?.detail ?? "", /nothing is queued/);
-  book.list([listedNode("a", { address }), listedNode("far")]);
-  book.failed("a", "silent");
+  clusterState.list([listedNode("a", { address }), listedNode("far")]);
+  clusterState.failed("a", "silent");
   app.clock.advance(31_000);
-  assert.equal(book.node("a")?.status, "offline");
+  assert.equal(clusterState.node("a")?.status, "offline");
   assert.deepEqual(problemOf(await put({ quota_bytes: 1 })), [503, "NODE_OFFLINE"]);
   assert.equal(asked.length, 0);
 });
@@ -317,7 +317,7 @@ test("a node that never answers is NODE_TIMEOUT, and the audit line says that no
 });
 
 test("the password goes to other machines only over TLS (T9)", async () => {
-  book.answered("far", nodeReading());
+  clusterState.answered("far", nodeReading());
   findRoot = (owner) => Promise.resolve({ owner, rootId: "R", fsId: "far", address: "", live: true });
   const refused = await put({ quota_bytes: 1 });
   assert.deepEqual([...problemOf(refused), refused.problem?.reason], [502, "NODE_ERROR", "TLS_REQUIRED"]);

@@ -9,24 +9,24 @@ import { z } from "zod";
 import { type LogFields, silentLogger } from "#base/log.ts";
 import { COOKIE_NAME } from "#console/http/credentials.ts";
 import {
-  KEPT_URL_MAX_LENGTH,
-  KEPT_URLS_MAX,
-  type KeptAnswer,
-  sendKept,
+  CACHED_URL_MAX_LENGTH,
+  CACHED_URLS_MAX,
+  type ReadyResponse,
+  sendReady,
 } from "#console/http/response-cache.ts";
 import { type App, sendJson } from "#console/http/route.ts";
 import { type Answer, type AppUnderTest, type Ask, startApp } from "./app.fixture.ts";
 import type { AppDeps } from "./app.ts";
 
 /** Handlers of the two routes of this file. */
-interface Desk {
+interface CachingServer {
   readonly server: AppUnderTest;
   /** Requests that reached the handler. */
   handled: number;
-  find: (kind: string, q: string) => KeptAnswer | undefined;
+  find: (kind: string, q: string) => ReadyResponse | undefined;
 }
 
-function greeting(kind: string, q: string): KeptAnswer {
+function greeting(kind: string, q: string): ReadyResponse {
   return { body: Buffer.from(JSON.stringify({ kind, q })), ...(q === "tagged" ? { etag: '"t"' } : {}) };
 }
 
@@ -34,7 +34,7 @@ async function startService(
   t: TestContext,
   options: Partial<AppDeps> = {},
   plug: (app: App) => unknown = () => undefined,
-): Promise<Desk> {
+): Promise<CachingServer> {
   const service = { handled: 0, find: greeting };
   const server = await startApp(
     (app) => {
@@ -47,7 +47,7 @@ async function startService(
         app.get(url, { config: { auth }, schema }, (request, reply) => {
           service.handled++;
           const { q } = request.query;
-          if (!sendKept(request, reply, ({ kind }) => service.find(kind, q)))
+          if (!sendReady(request, reply, ({ kind }) => service.find(kind, q)))
             sendJson(reply, Buffer.from('{"made":true}'));
         });
       }
@@ -87,7 +87,7 @@ test("an answer that lies ready has the bytes and the whole head of one that cam
 });
 
 /** The header lines of an answer, and its body. */
-async function headLines(service: Desk, path: string): Promise<string[]> {
+async function headLines(service: CachingServer, path: string): Promise<string[]> {
   const socket = connect((service.server.app.server.address() as AddressInfo).port, "127.0.0.1");
   socket.write(`GET ${path} HTTP/1.1\r\nHost: console\r\nConnection: close\r\n\r\n`);
   let text = "";
@@ -138,7 +138,7 @@ test("whatever a request carries, it is judged alike on both ways (spec 4.2, 5.8
 });
 
 function put(
-  { server }: Desk,
+  { server }: CachingServer,
   ask: {
     readonly path: string;
     readonly method: string;
@@ -232,15 +232,15 @@ test("addresses of up to 1,024 characters are kept, and 1,000 of them: the one t
     assert.equal((await service.server.ask(path, { agent })).status, 200);
     return service.handled - before;
   };
-  const long = "/api/kept?q=".padEnd(KEPT_URL_MAX_LENGTH, "x");
+  const long = "/api/kept?q=".padEnd(CACHED_URL_MAX_LENGTH, "x");
   for (const [path, times] of [
     [long, [1, 0]],
     [`${long}x`, [1, 1]],
   ] as const) {
     assert.deepEqual([await handledOf(path), await handledOf(path)], times);
   }
-  for (let at = 0; at < KEPT_URLS_MAX; at++) await handledOf(`/api/kept?q=${at}`);
-  assert.equal(await handledOf(`/api/kept?q=${KEPT_URLS_MAX - 1}`), 0);
+  for (let at = 0; at < CACHED_URLS_MAX; at++) await handledOf(`/api/kept?q=${at}`);
+  assert.equal(await handledOf(`/api/kept?q=${CACHED_URLS_MAX - 1}`), 0);
   assert.equal(await handledOf("/api/kept?q=0"), 0);
   assert.equal(await handledOf(long), 1, "this one had to go");
   assert.equal(await handledOf("/api/kept?q=1"), 1, "and this one for it");

@@ -1,7 +1,7 @@
 // Tests a restored node's log that goes back to an earlier line: a report of the losses, and no break (D24).
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { NoAnswer } from "#console/cluster/no-answer.ts";
+import { PollError } from "#console/cluster/poll-error.ts";
 import { AUDIT_SUSPECT_MS } from "#console/services/restored-node.ts";
 import { verifyCopies } from "#security/audit/verify-copies.ts";
 import { until } from "#testing/until.ts";
@@ -152,7 +152,7 @@ test("the same where a restore is the reason, which the console before has gathe
 test("one that lies in wait is accused too when its node answers no more", async () => {
   const { before } = await goneBack(false);
   const next = await startAfterKill(before, ends, "fs-a");
-  next.lies.set("fs-a", new NoAnswer("it is away"));
+  next.lies.set("fs-a", new PollError("it is away"));
   await next.round();
   assert.deepEqual(next.raised, []);
   next.clock.advance(AUDIT_SUSPECT_MS);

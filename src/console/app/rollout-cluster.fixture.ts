@@ -63,7 +63,7 @@ export interface RolloutCluster {
   /** Reverts local changes of a node's working copy. */
   restore(node: RolloutTestNode): void;
   /** Starts a console with these nodes; resolves when all were polled. */
-  startConsole(t: TestContext, wish?: Partial<ConsoleOptions>): Promise<RolloutService>;
+  startConsole(t: TestContext, overrides?: Partial<ConsoleOptions>): Promise<RolloutService>;
   stop(): Promise<void>;
 }
 
@@ -116,7 +116,8 @@ export async function startRolloutCluster(): Promise<RolloutCluster> {
     commit,
     commitOf: ({ repository }) => git(repository, "rev-parse", "HEAD"),
     restore: ({ repository }) => void git(repository, "checkout", "-q", "."),
-    startConsole: (t, wish) => startService(t, { nodes, ports, keyFile: servers.keyFile }, wish ?? {}),
+    startConsole: (t, overrides) =>
+      startService(t, { nodes, ports, keyFile: servers.keyFile }, overrides ?? {}),
     async stop() {
       for (const { pidFile } of nodes) {
         try {
@@ -137,7 +138,7 @@ async function startService(
     readonly ports: ReadonlyMap<string, number>;
     readonly keyFile: string;
   },
-  wish: Partial<ConsoleOptions>,
+  overrides: Partial<ConsoleOptions>,
 ): Promise<RolloutService> {
   const others = cluster.nodes.map(({ id }) => ({
     id,
@@ -145,7 +146,7 @@ async function startService(
   }));
   const { options: bare, ends } = await testConsoleOptions(t, others);
   ends.push(() => bare.directory.close());
-  const options = { ...bare, ssh: { keyFile: cluster.keyFile }, ...wish };
+  const options = { ...bare, ssh: { keyFile: cluster.keyFile }, ...overrides };
   await enrol(ends, options.dataFolder, cluster);
   const ask = (path: string, more: object = {}): Promise<Answer> =>
     askHttp(`${now.console.url}${path}`, more);

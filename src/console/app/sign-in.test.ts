@@ -166,8 +166,8 @@ async function httpsPairs(): Promise<{
   const folder = scratchFolder("https-");
   const authority = await loadOrCreateAuthority(join(folder, "ca"), { clock: systemClock });
   const of = async (id: string): Promise<{ cert: string; key: string }> => {
-    const wish = { id, names: ["localhost"], addresses: ["127.0.0.1"] };
-    const files = await ensureNodeCertificate(authority, join(folder, id), wish, systemClock);
+    const requested = { id, names: ["localhost"], addresses: ["127.0.0.1"] };
+    const files = await ensureNodeCertificate(authority, join(folder, id), requested, systemClock);
     return {
       cert: await readFile(files.certificatePath, "utf8"),
       key: await readFile(files.keyPath, "utf8"),

@@ -33,7 +33,7 @@ const acts: AuditAct[] = [];
 let asked: Record<string, unknown>[] = [];
 let refuses: StatusError | undefined;
 let node: GrpcServer;
-let book: ClusterStateStore;
+let clusterState: ClusterStateStore;
 let app: AppUnderTest;
 
 before(async () => {
@@ -53,15 +53,15 @@ before(async () => {
   });
   const { port } = await node.listen({ host: "127.0.0.1", port: 0 });
   app = await startApp((plugged, { clock }) => {
-    book = new ClusterStateStore({ clock });
-    book.list([
+    clusterState = new ClusterStateStore({ clock });
+    clusterState.list([
       listedNode("a", { address: `127.0.0.1:${port}` }),
       listedNode("far", { address: "192.0.2.1:50051" }),
     ]);
     const places: Readonly<Record<string, string>> = { "dave@x": "a", "eve@x": "far" };
-    const desk = new TrashService({
+    const service = new TrashService({
       log: silentLogger,
-      cluster: book,
+      cluster: clusterState,
       directory: {
         findRoot: (owner) => {
           const fsId = places[owner];
@@ -74,11 +74,11 @@ before(async () => {
       audit: (act) => acts.push(act),
       flushAudit: () => Promise.resolve(),
     });
-    trashRoutes(plugged, { desk });
+    trashRoutes(plugged, { service });
   });
 });
 after(async () => {
-  book.close();
+  clusterState.close();
   await app.close();
   await node.close();
 });
@@ -131,14 +131,14 @@ test("names come from the home node for a reason, with the operator's password, 
 });
 
 test("one item goes back to where it was, and the log names it", async () => {
-  const wish = { reason: "asked by phone", trash_id: ITEM.trashId };
-  const { json } = await post({ ...wish, on_conflict: "rename" }, "dave@x", "trash/restore");
+  const request = { reason: "asked by phone", trash_id: ITEM.trashId };
+  const { json } = await post({ ...request, on_conflict: "rename" }, "dave@x", "trash/restore");
   assert.deepEqual(userTrashRestored.strict().parse(json), {
     username: "dave@x",
     node_id: "a",
     path: "/plan.txt",
   });
-  await post(wish, "dave@x", "trash/restore");
+  await post(request, "dave@x", "trash/restore");
   assert.deepEqual(
     asked.map(({ trashId, targetPath, onConflict }) => [trashId, targetPath, onConflict]),
     [
@@ -148,7 +148,10 @@ test("one item goes back to where it was, and the log names it", async () => {
   );
   const [act] = acts;
   const { path, trash_id: id, reason } = act?.detail ?? {};
-  assert.deepEqual([act?.act, path, id, reason], ["trash.restore", "/plan.txt", ITEM.trashId, wish.reason]);
+  assert.deepEqual(
+    [act?.act, path, id, reason],
+    ["trash.restore", "/plan.txt", ITEM.trashId, request.reason],
+  );
 });
 
 test("without a reason, and with what is none, no node hears of it; visitors are refused", async () => {

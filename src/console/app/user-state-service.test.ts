@@ -24,7 +24,7 @@ let told: { state: UserState; hash: string | undefined }[] = [];
 let known: UserState | undefined;
 let stored: () => Promise<UserState[]>;
 let node: GrpcServer;
-let book: ClusterStateStore;
+let clusterState: ClusterStateStore;
 let app: AppUnderTest;
 
 before(async () => {
@@ -47,26 +47,26 @@ before(async () => {
   });
   const { port } = await node.listen({ host: "127.0.0.1", port: 0 });
   app = await startApp((plugged, { clock }) => {
-    book = new ClusterStateStore({ clock });
-    book.list([
+    clusterState = new ClusterStateStore({ clock });
+    clusterState.list([
       listedNode("a", { address: `127.0.0.1:${port}` }),
       listedNode("far", { address: "192.0.2.1:50051" }),
     ]);
-    const desk = new UserStateService({
+    const service = new UserStateService({
       clock,
       log: silentLogger,
-      cluster: book,
+      cluster: clusterState,
       decided: new DecidedUsers({ clock, log: silentLogger, directory: { userStates: () => stored() } }),
       setOnNode: userStateDialer(undefined),
       onNode: userStateReader(undefined),
       audit: (act) => acts.push(act),
       flushAudit: () => Promise.resolve(),
     });
-    userStateRoutes(plugged, { desk });
+    userStateRoutes(plugged, { service });
   });
 });
 after(async () => {
-  book.close();
+  clusterState.close();
   await app.close();
   await node.close();
 });

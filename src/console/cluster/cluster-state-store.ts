@@ -53,9 +53,9 @@ interface Entry {
 
 const VANISHED = "the metadata store does not list this node any more";
 
-type Turns<News> = Readonly<Record<ListenerTurn, Set<(news: News) => void>>>;
+type ListenersByTurn<News> = Readonly<Record<ListenerTurn, Set<(news: News) => void>>>;
 
-function tell<News>({ first, second }: Turns<News>, news: News): void {
+function tell<News>({ first, second }: ListenersByTurn<News>, news: News): void {
   for (const listener of first) listener(news);
   for (const listener of second) listener(news);
 }
@@ -67,8 +67,8 @@ export class ClusterStateStore implements ClusterState {
   readonly #awake: AwakeClock;
   readonly #notesOn: (nodeId: string) => NodeNotes;
   readonly #entries = new Map<string, Entry>();
-  readonly #pollListeners: Turns<PollOutcome> = { first: new Set(), second: new Set() };
-  readonly #roundListeners: Turns<number> = { first: new Set(), second: new Set() };
+  readonly #pollListeners: ListenersByTurn<PollOutcome> = { first: new Set(), second: new Set() };
+  readonly #roundListeners: ListenersByTurn<number> = { first: new Set(), second: new Set() };
   readonly #changeListeners = new Set<(nodeId: string) => void>();
   readonly #cancels: readonly (() => void)[];
   readonly #startedMs: number;

@@ -6,31 +6,31 @@ import { ClusterStateStore, type ListedNode } from "./cluster-state-store.ts";
 const GIB = 2n ** 30n;
 
 /** A reading of a healthy node without users. */
-export function nodeReading(wish: Partial<NodeReading> = {}): NodeReading {
-  return { ...HEALTHY, ...wish };
+export function nodeReading(overrides: Partial<NodeReading> = {}): NodeReading {
+  return { ...HEALTHY, ...overrides };
 }
 
 /** A node as the metadata store lists it, named after its id. */
-export function listedNode(id: string, wish: Partial<ListedNode> = {}): ListedNode {
+export function listedNode(id: string, overrides: Partial<ListedNode> = {}): ListedNode {
   return {
     id,
     name: id,
     address: "192.0.2.1:50051",
     metricsUrl: "http://192.0.2.1:9051",
     softwareVersion: "0.1.0",
-    ...wish,
+    ...overrides,
   };
 }
 
 /** A store with these nodes on a manual clock. Nothing polls: the test calls `answered` and `failed`. */
 export function testCluster(...ids: readonly string[]): {
-  readonly book: ClusterStateStore;
+  readonly clusterState: ClusterStateStore;
   readonly clock: ManualClock;
 } {
   const clock = new ManualClock();
-  const book = new ClusterStateStore({ clock });
-  book.list(ids.map((id) => listedNode(id)));
-  return { book, clock };
+  const clusterState = new ClusterStateStore({ clock });
+  clusterState.list(ids.map((id) => listedNode(id)));
+  return { clusterState, clock };
 }
 
 const HEALTHY: NodeReading = {

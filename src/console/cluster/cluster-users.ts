@@ -1,7 +1,7 @@
 // The `users` of GET /api/cluster for operators: the list of users as JSON, made in slices (decision D4).
 import { quotaPercent } from "#base/quota-share.ts";
 import { json64Text } from "./node-view-cache.ts";
-import { inTurns } from "./turns.ts";
+import { inTimeSlices } from "./time-slices.ts";
 import { USERS_SLICE_MS, type UserList } from "./user-list.ts";
 import type { MergedUser } from "./user-row.ts";
 
@@ -28,7 +28,7 @@ export class ClusterUsers {
   async json(): Promise<UsersJson> {
     const { users, merge } = await this.#list.everybody();
     if (this.#written?.merge !== merge)
-      this.#written = { merge, json: inTurns(write(users), USERS_SLICE_MS) };
+      this.#written = { merge, json: inTimeSlices(write(users), USERS_SLICE_MS) };
     return this.#written.json;
   }
 }

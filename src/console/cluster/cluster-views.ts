@@ -31,7 +31,7 @@ export interface View {
   readonly etag: string;
 }
 
-interface KeptView extends View {
+interface CachedView extends View {
   readonly revision: number;
   readonly madeMs: number;
   /** The users' part that the view holds; undefined in the public view. */
@@ -53,8 +53,8 @@ export class ClusterViews {
   #isWriting = false;
   /** Steady time of each audience's last request. */
   readonly #askedMs = { visitor: Number.NEGATIVE_INFINITY, operator: Number.NEGATIVE_INFINITY };
-  #public: KeptView | undefined;
-  #operator: KeptView | undefined;
+  #public: CachedView | undefined;
+  #operator: CachedView | undefined;
   #operatorViews = 0;
   readonly #startedMs: number;
 
@@ -116,7 +116,7 @@ export class ClusterViews {
   }
 
   /** True for an unchanged view and for a recent one, because nodes change many times a second. */
-  #isFresh(view: KeptView, nowMs: number): boolean {
+  #isFresh(view: CachedView, nowMs: number): boolean {
     return view.revision === this.#revision || nowMs - view.madeMs < CLUSTER_VIEW_KEPT_MS;
   }
 

@@ -27,7 +27,7 @@ export interface ClusterWatchDeps {
 
 /** A watched cluster. */
 export interface ClusterWatch {
-  readonly book: ClusterStateStore;
+  readonly clusterState: ClusterStateStore;
   readonly poller: Poller;
   readonly addresses: NodeAddresses;
   /** HTTP client for other requests to nodes, under the same rules as polls. */
@@ -49,7 +49,7 @@ const HEALTH_MAX_BYTES = 65_536;
 export function watchCluster(deps: ClusterWatchDeps): ClusterWatch {
   const { clock, log } = deps;
   const networks = new NodeNetworks(deps.allowNodes);
-  const book = new ClusterStateStore({
+  const clusterState = new ClusterStateStore({
     clock,
     ...(deps.notesOn === undefined ? {} : { notesOn: deps.notesOn }),
   });
@@ -59,19 +59,19 @@ export function watchCluster(deps: ClusterWatchDeps): ClusterWatch {
     clock,
     log,
     onList(nodes, givenUp) {
-      book.list(nodes, givenUp);
+      clusterState.list(nodes, givenUp);
       poller.setNodes(nodes.map((node) => node.id));
     },
   });
   const http = new NodeHttp({ clock, pool: new AnswerPool(), token: deps.metricsToken });
-  const poller = new Poller({ book, addresses, http, clock, log });
+  const poller = new Poller({ clusterState, addresses, http, clock, log });
   return {
-    book,
+    clusterState,
     poller,
     addresses,
     http,
     async isHealthy(nodeId) {
-      if (book.node(nodeId) === undefined) return !book.isStarting();
+      if (clusterState.node(nodeId) === undefined) return !clusterState.isStarting();
       try {
         await http.get(addresses.target(nodeId), {
           path: "/health",
@@ -88,7 +88,7 @@ export function watchCluster(deps: ClusterWatchDeps): ClusterWatch {
       addresses.close();
       poller.close();
       http.close();
-      book.close();
+      clusterState.close();
     },
   };
 }

@@ -26,7 +26,7 @@ const lock = (username: string, disabled: boolean, version: number): UserState =
 
 /** A list of three users, and the store's answers about decisions. */
 function startList() {
-  const { book, clock } = testCluster("a");
+  const { clusterState, clock } = testCluster("a");
   const told = { states: (): Promise<UserState[]> => Promise.resolve([]) };
   const decided = new DecidedUsers({
     clock,
@@ -35,8 +35,8 @@ function startList() {
   });
   const directory = { listRoots: () => Promise.resolve([]) };
   const homes = new HomeNodes({ clock, log: silentLogger, directory });
-  const users = new UserList({ clock, cluster: book, homes, decided, fullInDays: () => undefined });
-  book.answered(
+  const users = new UserList({ clock, cluster: clusterState, homes, decided, fullInDays: () => undefined });
+  clusterState.answered(
     "a",
     nodeReading({ perUserStorage: new Map(["dave@x", "eve@x", "zoe@x"].map((name) => [name, 1n])) }),
   );

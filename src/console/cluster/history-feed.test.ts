@@ -6,11 +6,11 @@ import { nodeReading, testCluster } from "./cluster-state.fixture.ts";
 import { feedHistory } from "./history-feed.ts";
 
 test("the forecast of a user is fed by the home node alone, and by anybody while the home is not known (M-05)", () => {
-  const { book } = testCluster("n1", "n2");
+  const { clusterState } = testCluster("n1", "n2");
   const homes = new Map([["ann@example.com", "n1"]]);
   const heard: string[] = [];
   const end = feedHistory(
-    book,
+    clusterState,
     {
       record: () => undefined,
       recordGap: () => undefined,
@@ -25,19 +25,19 @@ test("the forecast of a user is fed by the home node alone, and by anybody while
     ["bob@example.com", 5n],
   ]);
   for (const id of ["n1", "n2"]) {
-    book.answered(id, nodeReading({ perUserStorage: both, perUserQuota: both }));
+    clusterState.answered(id, nodeReading({ perUserStorage: both, perUserQuota: both }));
   }
   assert.deepEqual(heard, ["ann@example.com by n1", "bob@example.com by n1", "bob@example.com by n2"]);
   end();
-  book.close();
+  clusterState.close();
 });
 
 test("the history has a poll before those who listened already ask it", () => {
-  const { book } = testCluster("n1");
+  const { clusterState } = testCluster("n1");
   const heard: string[] = [];
-  book.onPoll(() => heard.push("asked"));
+  clusterState.onPoll(() => heard.push("asked"));
   feedHistory(
-    book,
+    clusterState,
     {
       record: () => heard.push("sample"),
       recordGap: () => heard.push("gap"),
@@ -45,8 +45,8 @@ test("the history has a poll before those who listened already ask it", () => {
     },
     { current: new Map(), refresh: () => Promise.resolve() },
   );
-  book.answered("n1", nodeReading());
-  book.failed("n1", "reset");
+  clusterState.answered("n1", nodeReading());
+  clusterState.failed("n1", "reset");
   assert.deepEqual(heard, ["sample", "asked", "gap", "asked"]);
-  book.close();
+  clusterState.close();
 });

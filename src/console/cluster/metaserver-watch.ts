@@ -8,9 +8,9 @@ import { metricsPortOf } from "#base/metrics-port.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
 import type { MetaServerReading } from "#console/alerts/metaserver-rule.ts";
 import { AnswerPool } from "./answer-pool.ts";
-import { NoAnswer } from "./no-answer.ts";
 import { NodeHttp } from "./node-http.ts";
 import { isOfflineAfter } from "./node-offline.ts";
+import { PollError } from "./poll-error.ts";
 import { POLL_TIMEOUT_MS } from "./poller.ts";
 
 /** What watching needs. */
@@ -107,7 +107,7 @@ export class MetaServerWatch {
     } catch (error) {
       if (this.#isClosed) return;
       const before = each.reason;
-      each.reason = error instanceof NoAnswer ? error.message : errorText(error);
+      each.reason = error instanceof PollError ? error.message : errorText(error);
       if (before === undefined || before === UNASKED) this.#log("metaserver_silent", each);
     } finally {
       each.isUnderWay = false;

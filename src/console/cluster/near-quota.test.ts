@@ -6,7 +6,7 @@ import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
 import { NodeDocument, UserAllowance } from "./node-document.ts";
 
 const fresh = (): NodeDocument => new NodeDocument("n1", new UserAllowance());
-const textOf = (wish: Parameters<typeof documentText>[0]): Buffer => Buffer.from(documentText(wish));
+const textOf = (options: Parameters<typeof documentText>[0]): Buffer => Buffer.from(documentText(options));
 
 test("users near their quota are read whichever users are listed, and whatever room those have (spec 2.7, M-05)", async () => {
   const full = { name: "last@people.example", usedBytes: 99, quotaBytes: 100 };

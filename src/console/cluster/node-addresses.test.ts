@@ -22,7 +22,7 @@ test("addresses that are no node's are refused before anything is sent, with the
   };
   const cluster = await watched(Object.entries(places).map(([id, address]) => ({ id, address })));
   await round(cluster);
-  for (const { id, pollError, stale } of cluster.book.nodes()) {
+  for (const { id, pollError, stale } of cluster.clusterState.nodes()) {
     assert.equal(stale, true);
     assert.match(
       pollError ?? "",
@@ -41,7 +41,7 @@ test("without -allow_nodes the machine's own loopback is refused, and so is a na
   });
   await round(cluster);
   await round(cluster);
-  for (const { pollError } of cluster.book.nodes())
+  for (const { pollError } of cluster.clusterState.nodes())
     assert.match(pollError ?? "", /-allow_nodes 127\.0\.0\.0\/8/);
   assert.deepEqual(node.requests, []);
 });
@@ -49,14 +49,14 @@ test("without -allow_nodes the machine's own loopback is refused, and so is a na
 test("a node outside of -allow_nodes is never asked, unknown for 30 s, and says which flag would let it be asked (spec 3.2, M-04)", async () => {
   const cluster = await watched([{ id: "n1", address: "10.9.8.7:50051" }], { allowNodes: ["10.1.0.0/16"] });
   await round(cluster);
-  const { status, pollError } = cluster.book.node("n1") ?? {};
+  const { status, pollError } = cluster.clusterState.node("n1") ?? {};
   assert.equal(status, "unknown");
   assert.match(
     pollError ?? "",
     /10\.9\.8\.7 is in no block that -allow_nodes names; naming 10\.9\.8\.7 there/,
   );
   await round(cluster, { ms: 31_000 });
-  assert.equal(cluster.book.node("n1")?.status, "offline");
+  assert.equal(cluster.clusterState.node("n1")?.status, "offline");
 });
 
 test("nodes that are added are polled, those that vanish are not (spec 4.4: read again every 10 s)", async () => {
@@ -68,8 +68,8 @@ test("nodes that are added are polled, those that vanish are not (spec 4.4: read
   const requests = one.requests.length;
   await round(cluster);
   await round(cluster);
-  assert.equal(cluster.book.node("n2")?.stale, false);
-  assert.match(cluster.book.node("n1")?.pollError ?? "", /does not list/);
+  assert.equal(cluster.clusterState.node("n2")?.stale, false);
+  assert.match(cluster.clusterState.node("n1")?.pollError ?? "", /does not list/);
   assert.equal(one.requests.length, requests);
 });
 
@@ -79,7 +79,7 @@ test("a store that does not answer leaves the nodes as they are (D19)", async ()
   await round(cluster);
   cluster.directory.nodes = () => Promise.reject(new Error("down"));
   await round(cluster, { ms: 20_000 });
-  assert.equal(cluster.book.node("n1")?.stale, false);
+  assert.equal(cluster.clusterState.node("n1")?.stale, false);
   assert.equal(cluster.poller.counts.answered, 5);
 });
 
@@ -101,7 +101,7 @@ test("the polls of many nodes lie evenly apart in the five seconds (M-08: no bur
   });
   atEnd(() => watch.close());
   await watch.start();
-  watch.book.onPoll(() => begins.push(clock.steadyMs() - startedMs));
+  watch.clusterState.onPoll(() => begins.push(clock.steadyMs() - startedMs));
   for (let passedMs = 0; passedMs < 5_200; passedMs += 50) {
     clock.advance(50);
     await Promise.resolve();

@@ -7,9 +7,9 @@ import { metricsPortOf } from "#base/metrics-port.ts";
 import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
 import type { Directory, NodeRecord } from "#metaserver/directory/directory.ts";
 import type { ListedNode } from "./cluster-state-store.ts";
-import { NoAnswer } from "./no-answer.ts";
 import type { NodeTarget } from "./node-http.ts";
 import type { NodeNames } from "./node-names.ts";
+import { PollError } from "./poll-error.ts";
 
 /** What reading the addresses needs. */
 export interface NodeAddressesDeps {
@@ -68,11 +68,11 @@ export class NodeAddresses {
     }
   }
 
-  /** The address for polls of a node's metrics. Throws NoAnswer for a missing or forbidden one (M-04). */
+  /** The address for polls of a node's metrics. Throws PollError for a missing or forbidden one (M-04). */
   target(nodeId: string): NodeTarget {
     const place = this.#places.get(nodeId);
-    if (place === undefined) throw new NoAnswer("the metadata store does not list this node");
-    if (typeof place === "string") throw new NoAnswer(place);
+    if (place === undefined) throw new PollError("the metadata store does not list this node");
+    if (typeof place === "string") throw new PollError(place);
     return { ip: this.#deps.names.addressOf(place.host), port: place.port, host: place.host };
   }
 

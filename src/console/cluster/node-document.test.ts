@@ -5,8 +5,8 @@ import fc from "fast-check";
 import { documentText, type FakeUser, fakeUsers } from "#base/fake-nodes.fixture.ts";
 import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
 import type { NodeReading } from "./cluster-state.ts";
-import { NoAnswer } from "./no-answer.ts";
 import { CONSOLE_USERS_PER_NODE_FREE, NodeDocument, UserAllowance } from "./node-document.ts";
+import { PollError } from "./poll-error.ts";
 import { POLL_PIECE_BYTES } from "./user-part.ts";
 
 const U64_MAX = 2n ** 64n - 1n;
@@ -180,7 +180,7 @@ const GARBAGE: Readonly<Record<string, string | Buffer>> = {
 
 for (const [name, body] of Object.entries(GARBAGE)) {
   test(`${name} is no answer (D24)`, async () => {
-    await assert.rejects(read(body), (error) => error instanceof NoAnswer || error instanceof SyntaxError);
+    await assert.rejects(read(body), (error) => error instanceof PollError || error instanceof SyntaxError);
   });
 }
 
@@ -233,14 +233,14 @@ test("a large document that is broken anywhere is no answer", async () => {
   const places = Array.from({ length: 12 }, (_, index) => Math.floor((whole.length / 12) * index));
   for (const place of places) {
     const broken = `${whole.slice(0, place)}\u0001${whole.slice(place)}`;
-    await assert.rejects(read(broken), (error) => error instanceof NoAnswer || error instanceof SyntaxError);
+    await assert.rejects(read(broken), (error) => error instanceof PollError || error instanceof SyntaxError);
   }
 });
 
 test(`${METRICS_USERS_LISTED_MAX} users are read; one more, or a million, are no answer`, async () => {
   const most = await read(documentText({ users: fakeUsers(METRICS_USERS_LISTED_MAX) }));
   assert.equal(most.perUserStorage.size, METRICS_USERS_LISTED_MAX);
-  await assert.rejects(read(documentText({ users: fakeUsers(METRICS_USERS_LISTED_MAX + 1) })), NoAnswer);
+  await assert.rejects(read(documentText({ users: fakeUsers(METRICS_USERS_LISTED_MAX + 1) })), PollError);
 });
 
 test("what one map entry may hold is bounded, however large the document", async () => {
@@ -248,7 +248,7 @@ test("what one map entry may hold is bounded, however large the document", async
     '"per_user_quota":{',
     `"per_user_quota":{"a@example.com":"${"9".repeat(2_000_000)}"`,
   );
-  await assert.rejects(read(huge), NoAnswer);
+  await assert.rejects(read(huge), PollError);
 });
 
 test("users beyond what the console keeps are not taken, and give their room back (M-05)", async () => {
@@ -337,7 +337,7 @@ test("random bytes in an honest document never do worse than cost the answer or 
               (reading.diskUsagePercent >= 0 && reading.diskUsagePercent <= 100),
           );
         } catch (error) {
-          assert.ok(error instanceof NoAnswer || error instanceof SyntaxError, String(error));
+          assert.ok(error instanceof PollError || error instanceof SyntaxError, String(error));
         }
       },
     ),

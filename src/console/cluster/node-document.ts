@@ -3,7 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { parse64 } from "#base/json64.ts";
 import { CONSOLE_USERS_MAX, type NodeReading } from "./cluster-state.ts";
 import { readSingleFields, type SingleFields } from "./document-fields.ts";
-import { NoAnswer } from "./no-answer.ts";
+import { PollError } from "./poll-error.ts";
 import {
   NEAR_MAP_NAMES,
   type ReadMap,
@@ -88,11 +88,11 @@ export class NodeDocument {
     this.#turn = turn;
   }
 
-  /** Reads a document. Rejects with NoAnswer for invalid JSON, no valid metric, or too many users. */
+  /** Reads a document. Rejects with PollError for invalid JSON, no valid metric, or too many users. */
   async read(body: Buffer): Promise<NodeReading> {
-    if (!isUtf8(body)) throw new NoAnswer("the document is not valid UTF-8");
+    if (!isUtf8(body)) throw new PollError("the document is not valid UTF-8");
     const { fields, maps } = (await this.#readByParts(body)) ?? this.#readWhole(body);
-    if (!fields.isMetrics) throw new NoAnswer("the document holds no metrics");
+    if (!fields.isMetrics) throw new PollError("the document holds no metrics");
     return this.#reading(fields, maps);
   }
 
@@ -130,7 +130,7 @@ export class NodeDocument {
   }
 
   #readWhole(body: Buffer): Content {
-    if (body.length > PARSED_AT_ONCE_MAX_BYTES) throw new NoAnswer("the document cannot be read in pieces");
+    if (body.length > PARSED_AT_ONCE_MAX_BYTES) throw new PollError("the document cannot be read in pieces");
     const document = parseObject(body.toString("utf8"));
     const maps: Partial<Maps> = {};
     for (const name of USER_MAP_NAMES) this.#takeParsed(name, document, maps);

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { formatHostPort } from "#base/node-id.ts";
 import type { AnswerPool, HeldAnswer } from "./answer-pool.ts";
 import { CONSOLE_NODES_MAX } from "./cluster-state.ts";
-import { NoAnswer } from "./no-answer.ts";
+import { PollError } from "./poll-error.ts";
 
 /** Bytes of the head of a node's answer. */
 const NODE_ANSWER_HEAD_MAX_BYTES = 16_384;
@@ -63,7 +63,7 @@ export class NodeHttp {
   }
 
   /**
-   * The body of a 200 in JSON. Rejects with NoAnswer for other statuses, redirects, other or compressed
+   * The body of a 200 in JSON. Rejects with PollError for other statuses, redirects, other or compressed
    * content, and too many bytes. Also rejects at the end of the time, however many bytes have come.
    */
   async get(target: NodeTarget, ask: NodeRequest): Promise<Buffer> {
@@ -97,12 +97,12 @@ export class NodeHttp {
           ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         },
       });
-      const held = pool.hold(() => end(new NoAnswer("the answer was the largest of too many large ones")));
+      const held = pool.hold(() => end(new PollError("the answer was the largest of too many large ones")));
       const cancelTimer = clock.after(Math.max(0, endMs - clock.steadyMs()), () =>
-        end(new NoAnswer(`no full answer within ${ask.timeoutMs / 1_000} s`)),
+        end(new PollError(`no full answer within ${ask.timeoutMs / 1_000} s`)),
       );
       let isEnded = false;
-      const end = (outcome: Buffer | NoAnswer): void => {
+      const end = (outcome: Buffer | PollError): void => {
         if (isEnded) return;
         isEnded = true;
         cancelTimer();
@@ -113,12 +113,12 @@ export class NodeHttp {
       };
       request.on("error", (error) => end(connectionError(error, request)));
       request.on("close", () => {
-        if (!isEnded) end(new NoAnswer("the connection was closed"));
+        if (!isEnded) end(new PollError("the connection was closed"));
       });
       let announcements = 0;
       request.on("information", () => {
         announcements++;
-        if (announcements > ANNOUNCEMENTS_MAX) end(new NoAnswer("the node announces answers without end"));
+        if (announcements > ANNOUNCEMENTS_MAX) end(new PollError("the node announces answers without end"));
       });
       request.on("response", (response) => readBody(response, ask.maxBytes, held, end));
       request.end();
@@ -127,13 +127,13 @@ export class NodeHttp {
 }
 
 /** A kept connection turned out to be closed before any answer. */
-class StaleConnection extends NoAnswer {}
+class StaleConnection extends PollError {}
 
-function connectionError(error: NodeJS.ErrnoException, request: ClientRequest): NoAnswer {
+function connectionError(error: NodeJS.ErrnoException, request: ClientRequest): PollError {
   const isReset = error.code === "ECONNRESET" || error.code === "EPIPE";
   if (request.reusedSocket && isReset) return new StaleConnection("the connection was closed");
   // The code alone, because a parser's message quotes what the node sent.
-  return new NoAnswer(
+  return new PollError(
     CONNECTION_ERRORS[error.code ?? ""] ?? `the connection failed (${error.code ?? "unknown"})`,
   );
 }
@@ -151,26 +151,26 @@ function readBody(
   response: IncomingMessage,
   maxBytes: number,
   held: HeldAnswer,
-  end: (outcome: Buffer | NoAnswer) => void,
+  end: (outcome: Buffer | PollError) => void,
 ): void {
   const problem = headProblem(response, maxBytes);
-  if (problem !== undefined) return end(new NoAnswer(problem));
+  if (problem !== undefined) return end(new PollError(problem));
   const pieces: Buffer[] = [];
   let length = 0;
   response.on("data", (piece: Buffer) => {
     length += piece.length;
-    if (length > maxBytes) return end(new NoAnswer(`the answer has more than ${maxBytes} bytes`));
+    if (length > maxBytes) return end(new PollError(`the answer has more than ${maxBytes} bytes`));
     if (pieces.length > PIECES_FREE + length / PIECE_BYTES_MEAN)
-      return end(new NoAnswer("the answer is in crumbs"));
+      return end(new PollError("the answer is in crumbs"));
     // The pool refuses a piece only after it has aborted the answer.
     if (held.grow(piece.length + PIECE_COST_BYTES)) pieces.push(keepable(piece));
   });
   response.on("end", () => {
     if (response.complete)
       end(pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces));
-    else end(new NoAnswer("the answer broke off"));
+    else end(new PollError("the answer broke off"));
   });
-  response.on("error", () => end(new NoAnswer("the answer broke off")));
+  response.on("error", () => end(new PollError("the answer broke off")));
 }
 
 /** Copies a small piece of a larger buffer, so that it does not keep the whole in memory. */

@@ -38,7 +38,7 @@ async function turn(): Promise<void> {
 test("an address stands for itself and is checked", () => {
   const { names, asked } = resolver();
   assert.equal(names.addressOf("10.0.0.1"), "10.0.0.1");
-  assert.throws(() => names.addressOf("169.254.169.254"), { name: "NoAnswer", message: /metadata service/ });
+  assert.throws(() => names.addressOf("169.254.169.254"), { name: "PollError", message: /metadata service/ });
   assert.deepEqual(asked, []);
 });
 

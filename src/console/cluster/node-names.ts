@@ -3,8 +3,8 @@ import { lookup as systemLookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
 import { CONSOLE_NODES_MAX } from "./cluster-state.ts";
-import { NoAnswer } from "./no-answer.ts";
 import type { NodeNetworks } from "./node-networks.ts";
+import { PollError } from "./poll-error.ts";
 
 /** Time for which a looked-up address is used before the next look-up. */
 export const NODE_NAME_LIFETIME_MS = 30_000;
@@ -47,17 +47,17 @@ export class NodeNames {
 
   /**
    * The known address of a host. A name that is new or was looked up 30 s ago is looked up in the background.
-   * Throws NoAnswer while the name has no permitted address.
+   * Throws PollError while the name has no permitted address.
    */
   addressOf(host: string): string {
     if (isIP(host) !== 0) {
       const problem = this.#problemOfAddress(host);
-      if (problem !== undefined) throw new NoAnswer(problem);
+      if (problem !== undefined) throw new PollError(problem);
       return host;
     }
     const name = this.#nameOf(host);
     if (name.ip !== undefined) return name.ip;
-    throw new NoAnswer(name.problem ?? "its name is being looked up");
+    throw new PollError(name.problem ?? "its name is being looked up");
   }
 
   /** Forgets all names but these. */

@@ -14,15 +14,15 @@ after(closeAll);
 test("each node is polled once every 5 s, with its users and its status (spec 4.4, 8)", async () => {
   const nodes = [await fake("n1"), await fake("n2")];
   const cluster = await watched(nodes);
-  assert.equal(cluster.book.isStarting(), true);
+  assert.equal(cluster.clusterState.isStarting(), true);
   for (let count = 1; count <= 3; count++) {
     await round(cluster);
     for (const node of nodes) {
       assert.equal(node.requests.filter((request) => request === "GET /metrics").length, count);
     }
   }
-  assert.equal(cluster.book.isStarting(), false);
-  const [one] = cluster.book.nodes();
+  assert.equal(cluster.clusterState.isStarting(), false);
+  const [one] = cluster.clusterState.nodes();
   assert.equal(one?.status, "online");
   assert.equal(one?.stale, false);
   assert.equal(one?.lastGood?.perUserStorage.get("user2@people.example"), 2_000_006n);
@@ -91,11 +91,11 @@ for (const [name, behaviour] of Object.entries(LIARS)) {
     liar.behaviour = behaviour;
     const cluster = await watched([liar, honest]);
     await round(cluster);
-    const state = cluster.book.node("liar");
+    const state = cluster.clusterState.node("liar");
     assert.equal(state?.stale, true);
     assert.equal(state?.lastGood, undefined);
     assert.match(state?.pollError ?? "", /^[a-z][\w ,.:'()-]+$/, "the reason is ours, not the node's");
-    assert.equal(cluster.book.node("honest")?.stale, false);
+    assert.equal(cluster.clusterState.node("honest")?.stale, false);
     assert.equal(liar.requests.filter((request) => request !== "GET /metrics").length, 0);
     cluster.close();
   });
@@ -119,14 +119,17 @@ for (const [name, behaviour] of Object.entries(SLOW)) {
     const [slow, honest] = [await fake("slow"), await fake("honest")];
     const cluster = await watched([slow, honest]);
     await round(cluster);
-    assert.equal(cluster.book.node("slow")?.status, "online");
+    assert.equal(cluster.clusterState.node("slow")?.status, "online");
     slow.behaviour = behaviour;
     await round(cluster, { hanging: "slow" });
-    assert.deepEqual([cluster.book.node("slow")?.stale, cluster.book.node("slow")?.status], [true, "online"]);
+    assert.deepEqual(
+      [cluster.clusterState.node("slow")?.stale, cluster.clusterState.node("slow")?.status],
+      [true, "online"],
+    );
     await round(cluster, { hanging: "slow", ms: NODE_OFFLINE_AFTER_MS });
-    assert.equal(cluster.book.node("slow")?.status, "offline");
-    assert.match(cluster.book.node("slow")?.pollError ?? "", /within 3 s/);
-    assert.equal(cluster.book.node("honest")?.status, "online");
+    assert.equal(cluster.clusterState.node("slow")?.status, "offline");
+    assert.match(cluster.clusterState.node("slow")?.pollError ?? "", /within 3 s/);
+    assert.equal(cluster.clusterState.node("honest")?.status, "online");
     cluster.close();
   });
 }
@@ -167,7 +170,7 @@ test("1 GB costs no more than the bound: the connection is closed there (M-05)",
   };
   const cluster = await watched([liar]);
   await round(cluster);
-  assert.match(cluster.book.node("liar")?.pollError ?? "", /more than \d+ bytes/);
+  assert.match(cluster.clusterState.node("liar")?.pollError ?? "", /more than \d+ bytes/);
   assert.ok(sent < 2 * POLL_ANSWER_MAX_BYTES, `${sent} bytes were taken`);
 });
 
@@ -183,14 +186,14 @@ test("a kept connection that the node has closed meanwhile costs no poll", async
   };
   await round(cluster);
   assert.equal(tries, 2);
-  assert.equal(cluster.book.node("n1")?.stale, false);
+  assert.equal(cluster.clusterState.node("n1")?.stale, false);
   node.behaviour = (request) => {
     tries++;
     request.socket.destroy();
   };
   await round(cluster);
   assert.equal(tries, 4, "once more on a new connection, and then no more");
-  assert.equal(cluster.book.node("n1")?.stale, true);
+  assert.equal(cluster.clusterState.node("n1")?.stale, true);
 });
 
 test("where a token guards the users they are known with it, and withheld without it (T8)", async () => {
@@ -199,12 +202,12 @@ test("where a token guards the users they are known with it, and withheld withou
   node.events = [event("01J9ZAAAAAAAAAAAAAAAAAAAAA", 1)];
   const withToken = await watched([node], { metricsToken: "a-token" });
   await round(withToken);
-  assert.equal(withToken.book.node("n1")?.lastGood?.perUserStorage.size, 3);
+  assert.equal(withToken.clusterState.node("n1")?.lastGood?.perUserStorage.size, 3);
   assert.equal(withToken.outcomes[0]?.securityEvents.length, 1);
   const without = await watched([node]);
   await round(without);
-  assert.equal(without.book.node("n1")?.stale, false);
-  assert.equal(without.book.node("n1")?.lastGood?.usersWithheld, true);
+  assert.equal(without.clusterState.node("n1")?.stale, false);
+  assert.equal(without.clusterState.node("n1")?.lastGood?.usersWithheld, true);
   assert.equal(without.outcomes[0]?.securityEvents.length, 0);
 });
 
@@ -226,7 +229,7 @@ test("security events come with the poll: each once, and again when it counts up
   ]);
   node.events = Array.from({ length: 101 }, (_, index) => event(`id-${index}`, 1));
   assert.deepEqual(await news(), [], "a list that is too long is none, and the poll is good all the same");
-  assert.equal(cluster.book.node("n1")?.stale, false);
+  assert.equal(cluster.clusterState.node("n1")?.stale, false);
 });
 
 test("a node that counts its security events is asked for them when there are new ones, after a restart, and until it has answered (D22)", async () => {
@@ -269,7 +272,7 @@ test("a node that hangs with its security events is graded all the same, within 
   await until(() => node.requests.length === requests + 2);
   cluster.clock.advance(1_500);
   await until(() => cluster.poller.underWay().length === 0);
-  assert.equal(cluster.book.node("n1")?.status, "degraded");
+  assert.equal(cluster.clusterState.node("n1")?.status, "degraded");
   assert.equal(cluster.poller.counts.missed, 0);
 });
 

@@ -6,10 +6,10 @@ import { errorText, type Logger } from "#base/log.ts";
 import { systemFraction } from "#base/random.ts";
 import type { NodeReading, SecurityEvent } from "./cluster-state.ts";
 import type { ClusterStateStore } from "./cluster-state-store.ts";
-import { NoAnswer } from "./no-answer.ts";
 import type { NodeAddresses } from "./node-addresses.ts";
 import { NodeDocument, UserAllowance } from "./node-document.ts";
 import type { NodeHttp, NodeTarget } from "./node-http.ts";
+import { PollError } from "./poll-error.ts";
 import { SecurityEventFeed } from "./security-event-feed.ts";
 
 /** Largest delay of a poll after its due time (decision D24: jittered). */
@@ -27,7 +27,7 @@ const POLL_EVENTS_MAX_BYTES = 131_072;
 
 /** What polls need. */
 export interface PollerDeps {
-  readonly book: ClusterStateStore;
+  readonly clusterState: ClusterStateStore;
   readonly addresses: Pick<NodeAddresses, "target">;
   readonly http: Pick<NodeHttp, "get">;
   readonly clock: Clock;
@@ -69,8 +69,8 @@ export class Poller {
 
   constructor(deps: PollerDeps) {
     this.#deps = deps;
-    this.#endChanges = deps.book.onChange((id) => {
-      if (deps.book.node(id) === undefined) this.#allowance.release(id);
+    this.#endChanges = deps.clusterState.onChange((id) => {
+      if (deps.clusterState.node(id) === undefined) this.#allowance.release(id);
     });
   }
 
@@ -136,7 +136,7 @@ export class Poller {
   }
 
   async #poll(node: PolledNode): Promise<void> {
-    const { book, log } = this.#deps;
+    const { clusterState, log } = this.#deps;
     node.isUnderWay = true;
     try {
       const target = this.#deps.addresses.target(node.id);
@@ -148,12 +148,12 @@ export class Poller {
       const reading = await node.document.read(body);
       const events = await this.#events(node, target, reading);
       this.#counts.answered++;
-      if (this.#isPolled(node)) book.answered(node.id, reading, events);
+      if (this.#isPolled(node)) clusterState.answered(node.id, reading, events);
     } catch (error) {
       this.#counts.failed++;
-      const isKnown = error instanceof NoAnswer || error instanceof SyntaxError;
+      const isKnown = error instanceof PollError || error instanceof SyntaxError;
       if (!isKnown) log.error("poll_failed", { node: node.id, error: errorText(error) });
-      if (this.#isPolled(node)) book.failed(node.id, reasonOf(error));
+      if (this.#isPolled(node)) clusterState.failed(node.id, reasonOf(error));
     } finally {
       node.isUnderWay = false;
     }
@@ -190,7 +190,7 @@ export class Poller {
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof NoAnswer) return error.message;
+  if (error instanceof PollError) return error.message;
   // The parser's own message would quote the document.
   return error instanceof SyntaxError ? "the answer is no JSON object" : "the answer could not be read";
 }

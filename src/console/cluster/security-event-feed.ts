@@ -5,7 +5,7 @@ import { SECURITY_EVENTS_KEPT } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { SECURITY_EVENT_TYPES } from "#base/security-event.ts";
 import type { SecurityEvent } from "./cluster-state.ts";
-import { NoAnswer } from "./no-answer.ts";
+import { PollError } from "./poll-error.ts";
 
 const EVENT_ID = /^[0-9A-Za-z-]{1,64}$/;
 
@@ -16,12 +16,12 @@ export class SecurityEventFeed {
 
   /**
    * The events that are new or have a higher count, oldest first. Invalid entries are skipped. Throws
-   * NoAnswer or SyntaxError when the body is no list of at most 100 events.
+   * PollError or SyntaxError when the body is no list of at most 100 events.
    */
   take(body: Buffer): readonly SecurityEvent[] {
     const list = (parse64(body.toString("utf8")) as { events?: unknown } | null)?.events;
     if (!Array.isArray(list) || list.length > SECURITY_EVENTS_KEPT) {
-      throw new NoAnswer("the node's list of security events is none");
+      throw new PollError("the node's list of security events is none");
     }
     const shown = new Map<string, number>();
     const news: SecurityEvent[] = [];

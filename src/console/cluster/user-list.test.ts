@@ -38,7 +38,7 @@ function readingOf(said: Said): NodeReading {
 }
 
 function startList(nodes: readonly string[], roots: RootPlace[] = []) {
-  const { book, clock } = testCluster(...nodes);
+  const { clusterState, clock } = testCluster(...nodes);
   const store = { roots, reads: 0, error: undefined as Error | undefined };
   const directory = {
     listRoots: (after?: string) => {
@@ -53,7 +53,7 @@ function startList(nodes: readonly string[], roots: RootPlace[] = []) {
   const forecasts = new Map<string, number>();
   const users = new UserList({
     clock,
-    cluster: book,
+    cluster: clusterState,
     homes,
     decided,
     fullInDays: (name) => forecasts.get(name),
@@ -68,11 +68,11 @@ function startList(nodes: readonly string[], roots: RootPlace[] = []) {
   const row = async (name: string): Promise<UserRow | undefined> =>
     (await page({ q: name })).users.find(({ username }) => username === name);
   const round = () => clock.advance(POLL_INTERVAL_MS);
-  return { book, clock, store, users, page, names, row, round, forecasts };
+  return { clusterState, clock, store, users, page, names, row, round, forecasts };
 }
 
 test("a user's row says what the home node reports, exact to 2^64 - 1 (D5, T17)", async () => {
-  const { book, row, forecasts } = startList(["a"]);
+  const { clusterState, row, forecasts } = startList(["a"]);
   const detail = {
     liveBytes: 2n ** 53n + 1n,
     trashBytes: 2n ** 62n,
@@ -85,7 +85,7 @@ test("a user's row says what the home node reports, exact to 2^64 - 1 (D5, T17)"
     quotaExplicit: true,
   };
   const used = 2n ** 53n + 1n + 2n ** 62n + 5n;
-  book.answered("a", readingOf({ "bob@example.com": { used, quota: U64_MAX, detail } }));
+  clusterState.answered("a", readingOf({ "bob@example.com": { used, quota: U64_MAX, detail } }));
   forecasts.set("bob@example.com", 12.5);
   assert.deepEqual(await row("bob@example.com"), {
     username: "bob@example.com",
@@ -110,8 +110,8 @@ test("a user's row says what the home node reports, exact to 2^64 - 1 (D5, T17)"
 });
 
 test("no quota and a quota of zero are the default of 16 GiB; an explicit one of 16 GiB stays explicit (spec 2.1, T23)", async () => {
-  const { book, row } = startList(["a"]);
-  book.answered(
+  const { clusterState, row } = startList(["a"]);
+  clusterState.answered(
     "a",
     readingOf({
       "none@x": { used: 1n },
@@ -132,7 +132,7 @@ test("no quota and a quota of zero are the default of 16 GiB; an explicit one of
 });
 
 test("levels are yellow above 80 % and red above 95 %, and a percentage never rounds up (spec 3.1)", async () => {
-  const { book, row } = startList(["a"]);
+  const { clusterState, row } = startList(["a"]);
   const quota = 2n ** 60n;
   const said: Record<string, { used: bigint; quota: bigint }> = {
     "a80@x": { used: 80n, quota: 100n },
@@ -143,7 +143,7 @@ test("levels are yellow above 80 % and red above 95 %, and a percentage never ro
     "f100@x": { used: quota, quota },
     "over@x": { used: 300n, quota: 100n },
   };
-  book.answered("a", readingOf(said));
+  clusterState.answered("a", readingOf(said));
   for (const [name, level, percent] of [
     ["a80@x", "ok", 80],
     ["b80@x", "yellow", 80],
@@ -159,7 +159,7 @@ test("levels are yellow above 80 % and red above 95 %, and a percentage never ro
 });
 
 test("a user whose home node has not reported is pending with the default quota, and keeps the last figures when it falls silent (spec 5.9)", async () => {
-  const { book, row, round } = startList(["a"], [{ owner: "new@x", fsId: "a" }]);
+  const { clusterState, row, round } = startList(["a"], [{ owner: "new@x", fsId: "a" }]);
   const pending = await row("new@x");
   assert.deepEqual(
     [
@@ -172,17 +172,17 @@ test("a user whose home node has not reported is pending with the default quota,
     ["pending", 17_179_869_184, 0, "a", null],
   );
   // A node's first report shows at once, without waiting for a round.
-  book.answered("a", readingOf({ "new@x": { used: 9n, quota: 10n } }));
+  clusterState.answered("a", readingOf({ "new@x": { used: 9n, quota: 10n } }));
   assert.deepEqual([(await row("new@x"))?.quota_source, (await row("new@x"))?.used_bytes], ["explicit", 9]);
-  book.failed("a", "silent");
+  clusterState.failed("a", "silent");
   round();
   assert.deepEqual([(await row("new@x"))?.quota_source, (await row("new@x"))?.used_bytes], ["explicit", 9]);
 });
 
 test("a node cannot speak for another node's users; where the store knows nothing, the first node's word counts (M-05)", async () => {
-  const { book, page } = startList(["a", "b"], [{ owner: "bob@x", fsId: "b" }]);
-  book.answered("a", readingOf({ "bob@x": { used: 99n, quota: 100n }, "eve@x": { used: 1n } }));
-  book.answered("b", readingOf({ "eve@x": { used: 2n } }));
+  const { clusterState, page } = startList(["a", "b"], [{ owner: "bob@x", fsId: "b" }]);
+  clusterState.answered("a", readingOf({ "bob@x": { used: 99n, quota: 100n }, "eve@x": { used: 1n } }));
+  clusterState.answered("b", readingOf({ "eve@x": { used: 2n } }));
   const { users, total_users } = await page();
   assert.equal(total_users, 2);
   assert.deepEqual(
@@ -200,7 +200,7 @@ test("a node cannot speak for another node's users; where the store knows nothin
 });
 
 test("pages follow one another without gap or repetition in both orders, over users that come and go between them (D5)", async () => {
-  const { book, page, names, round } = startList(["a", "b"]);
+  const { clusterState, page, names, round } = startList(["a", "b"]);
   const said = (from: number, to: number): Said =>
     Object.fromEntries(
       Array.from({ length: to - from }, (_, index) => {
@@ -208,8 +208,8 @@ test("pages follow one another without gap or repetition in both orders, over us
         return [`u${String(number).padStart(3, "0")}@x`, { used: BigInt((number * 37) % 50), quota: 100n }];
       }),
     );
-  book.answered("a", readingOf(said(0, 60)));
-  book.answered("b", readingOf(said(60, 100)));
+  clusterState.answered("a", readingOf(said(0, 60)));
+  clusterState.answered("b", readingOf(said(60, 100)));
   for (const sort of ["name", "usage"]) {
     const all = await names({ sort, limit: 500 });
     assert.equal(all.length, 100);
@@ -233,7 +233,7 @@ test("pages follow one another without gap or repetition in both orders, over us
     shares.toSorted((x, y) => y - x),
   );
   const first = await page({ limit: 50 });
-  book.answered("a", readingOf(said(30, 60)));
+  clusterState.answered("a", readingOf(said(30, 60)));
   round();
   const rest = await names({ limit: 500, cursor: first.next_cursor });
   assert.deepEqual(
@@ -244,8 +244,11 @@ test("pages follow one another without gap or repetition in both orders, over us
 });
 
 test("q finds a part of a name in any case, and the total counts what it finds", async () => {
-  const { book, page } = startList(["a"]);
-  book.answered("a", readingOf({ "bob@x": { used: 1n }, "bobby@x": { used: 2n }, "alice@x": { used: 3n } }));
+  const { clusterState, page } = startList(["a"]);
+  clusterState.answered(
+    "a",
+    readingOf({ "bob@x": { used: 1n }, "bobby@x": { used: 2n }, "alice@x": { used: 3n } }),
+  );
   const found = await page({ q: "BOB", limit: 1 });
   assert.deepEqual([found.users[0]?.username, found.total_users], ["bob@x", 2]);
   const next = await page({ q: "bob", limit: 1, cursor: found.next_cursor });
@@ -254,9 +257,15 @@ test("q finds a part of a name in any case, and the total counts what it finds",
 });
 
 test("node leaves the users of one node, in pages of their own and together with q; of a node that nobody knows there are none", async () => {
-  const { book, page, names, users, round } = startList(["a", "b"], [{ owner: "new@x", fsId: "b" }]);
-  book.answered("a", readingOf({ "bob@x": { used: 1n, quota: 10n }, "alice@x": { used: 3n, quota: 10n } }));
-  book.answered("b", readingOf({ "bobby@x": { used: 9n, quota: 10n }, "eve@x": { used: 2n, quota: 10n } }));
+  const { clusterState, page, names, users, round } = startList(["a", "b"], [{ owner: "new@x", fsId: "b" }]);
+  clusterState.answered(
+    "a",
+    readingOf({ "bob@x": { used: 1n, quota: 10n }, "alice@x": { used: 3n, quota: 10n } }),
+  );
+  clusterState.answered(
+    "b",
+    readingOf({ "bobby@x": { used: 9n, quota: 10n }, "eve@x": { used: 2n, quota: 10n } }),
+  );
   assert.deepEqual(await names({ node: "a" }), ["alice@x", "bob@x"]);
   assert.deepEqual(await names({ node: "b", sort: "usage" }), ["bobby@x", "eve@x", "new@x"]);
   const first = await page({ node: "b", sort: "usage", limit: 1 });
@@ -275,8 +284,8 @@ test("node leaves the users of one node, in pages of their own and together with
     await users.page(usersQuery.parse({ node: "b" })),
   );
   // A user who moved is only in the list of the new node.
-  book.answered("a", readingOf({ "alice@x": { used: 3n, quota: 10n } }));
-  book.answered("b", readingOf({ "bob@x": { used: 1n, quota: 10n } }));
+  clusterState.answered("a", readingOf({ "alice@x": { used: 3n, quota: 10n } }));
+  clusterState.answered("b", readingOf({ "bob@x": { used: 1n, quota: 10n } }));
   round();
   assert.deepEqual(
     [await names({ node: "a" }), await names({ node: "b" })],
@@ -285,21 +294,21 @@ test("node leaves the users of one node, in pages of their own and together with
 });
 
 test("a quota that was set shows at once and stays until a poll that began later tells otherwise", async () => {
-  const { book, clock, users, row, round } = startList(["a"]);
+  const { clusterState, clock, users, row, round } = startList(["a"]);
   const old = readingOf({ "bob@x": { used: 50n, quota: 100n } });
-  book.answered("a", old);
+  clusterState.answered("a", old);
   assert.equal((await row("bob@x"))?.quota_limit, 100);
   users.quotaWasSet("bob@x", { nodeId: "a", quotaBytes: U64_MAX, source: "explicit" });
   assert.equal((await row("bob@x"))?.quota_limit, "18446744073709551615");
   // A poll that was in progress during the change still reports the old quota.
   clock.advance(1_000);
-  book.answered("a", old);
+  clusterState.answered("a", old);
   round();
   assert.equal((await row("bob@x"))?.quota_limit, "18446744073709551615");
   // While the node is silent, no newer report replaces the change.
   for (let i = 0; i < 5; i++) round();
   assert.equal((await row("bob@x"))?.quota_limit, "18446744073709551615");
-  book.answered("a", readingOf({ "bob@x": { used: 50n, quota: 200n } }));
+  clusterState.answered("a", readingOf({ "bob@x": { used: 50n, quota: 200n } }));
   round();
   assert.equal((await row("bob@x"))?.quota_limit, 200);
 });
@@ -323,12 +332,12 @@ test("the store is asked at most every ten seconds, and one that fails leaves th
 });
 
 test("a page is the same bytes until something has changed, and a user who is gone is gone after the next round", async () => {
-  const { book, users, names, round } = startList(["a"]);
+  const { clusterState, users, names, round } = startList(["a"]);
   const query = usersQuery.parse({});
-  book.answered("a", readingOf({ "bob@x": { used: 1n }, "eve@x": { used: 1n } }));
+  clusterState.answered("a", readingOf({ "bob@x": { used: 1n }, "eve@x": { used: 1n } }));
   const page = await users.page(query);
   assert.equal(await users.page(query), page);
-  book.answered("a", readingOf({ "eve@x": { used: 1n } }));
+  clusterState.answered("a", readingOf({ "eve@x": { used: 1n } }));
   round();
   assert.deepEqual(await names(), ["eve@x"]);
 });

@@ -14,7 +14,7 @@ import {
 import type { DecidedUsers } from "./decided-users.ts";
 import type { HomeNodes } from "./home-nodes.ts";
 import { SortedOrder } from "./sorted-order.ts";
-import { inTurns } from "./turns.ts";
+import { inTimeSlices } from "./time-slices.ts";
 import { compareNames, compareUsage, cursorBehind, parseCursor, type UsersQuery } from "./user-query.ts";
 import { type MergedUser, quotaInEffect, userRowOf } from "./user-row.ts";
 
@@ -156,7 +156,7 @@ export class UserList {
     await Promise.all([homes.refresh(), decided.refresh()]);
     if (homes.current !== before) this.#isStale = true;
     while (this.#isStale || this.#merging !== undefined) {
-      this.#merging ??= inTurns(this.#merge(), USERS_SLICE_MS).finally(() => {
+      this.#merging ??= inTimeSlices(this.#merge(), USERS_SLICE_MS).finally(() => {
         this.#merging = undefined;
       });
       await this.#merging;

@@ -6,7 +6,7 @@ import { canonicalUsername } from "#base/names.ts";
 import type { UserDetail } from "./cluster-state.ts";
 import { count, flag, smallCount } from "./document-fields.ts";
 import { countAt, detailAt, rereadUsers, type ValueScan } from "./known-users.ts";
-import { NoAnswer } from "./no-answer.ts";
+import { PollError } from "./poll-error.ts";
 import { UserValues } from "./user-values.ts";
 
 /** Bytes of a node's document that are read at once, so that the event loop runs between pieces. */
@@ -98,7 +98,7 @@ export class UserPart<N extends UserMapName> {
 
   /**
    * Reads the bytes of the map, which begin with `,"per_user_quota":{…}`, and the fields after it. Names in
-   * `listed` are valid already and are shared with it. Throws SyntaxError for invalid JSON, and NoAnswer for
+   * `listed` are valid already and are shared with it. Throws SyntaxError for invalid JSON, and PollError for
    * a large map that cannot be read in pieces.
    */
   async take(
@@ -191,7 +191,7 @@ class Gathering<N extends UserMapName> {
       if (known !== before) this.#hasChanged = true;
       this.#users.set(username, known);
     }
-    if (this.#users.size > METRICS_USERS_LISTED_MAX) throw new NoAnswer("the document lists too many users");
+    if (this.#users.size > METRICS_USERS_LISTED_MAX) throw new PollError("the document lists too many users");
   }
 
   #readAgain(value: unknown, before: UserMapValues[N] | undefined): UserMapValues[N] | undefined {
@@ -318,7 +318,7 @@ async function readInPieces<N extends UserMapName>(
     gathered.addAll(parse(text, parsePlain), () => parse(text, parse64));
     if (isLast) {
       const rest = bytes.toString("utf8", end + 1);
-      if (rest.length > POLL_PIECE_BYTES) throw new NoAnswer("the document cannot be read in pieces");
+      if (rest.length > POLL_PIECE_BYTES) throw new PollError("the document cannot be read in pieces");
       // After a map comes nothing, or a comma and further fields.
       return rest === "" ? {} : parse(`{"":0${rest}}`, parsePlain);
     }
@@ -347,5 +347,5 @@ function endOfPiece(bytes: Buffer, start: number): { end: number; isLast: boolea
       if (depth === 0) return { end: at, isLast: true };
     } else if (byte === COMMA && depth === 1 && at >= enough) return { end: at, isLast: false };
   }
-  throw new NoAnswer("the document cannot be read in pieces");
+  throw new PollError("the document cannot be read in pieces");
 }

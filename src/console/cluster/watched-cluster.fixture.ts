@@ -26,7 +26,7 @@ export function atEnd(close: () => Promise<void> | void): void {
 /** A cluster of fake nodes, and the clock of their polls. */
 export async function watched(
   nodes: readonly Pick<FakeNode, "id" | "address">[],
-  wish: { metricsToken?: string; allowNodes?: readonly string[]; lookup?: Lookup } = {},
+  options: { metricsToken?: string; allowNodes?: readonly string[]; lookup?: Lookup } = {},
 ): Promise<
   ClusterWatch & {
     clock: ManualClock;
@@ -40,16 +40,16 @@ export async function watched(
   const directory = { nodes: () => Promise.resolve(records) };
   const watch = watchCluster({
     directory,
-    metricsToken: wish.metricsToken,
-    allowNodes: wish.allowNodes ?? ["127.0.0.0/8"],
-    ...(wish.lookup === undefined ? {} : { lookup: wish.lookup }),
+    metricsToken: options.metricsToken,
+    allowNodes: options.allowNodes ?? ["127.0.0.0/8"],
+    ...(options.lookup === undefined ? {} : { lookup: options.lookup }),
     clock,
     log: silentLogger,
   });
   closers.push(() => watch.close());
   await watch.start();
   const outcomes: PollOutcome[] = [];
-  watch.book.onPoll((outcome) => outcomes.push(outcome));
+  watch.clusterState.onPoll((outcome) => outcomes.push(outcome));
   return { ...watch, clock, records, outcomes, directory };
 }
 
@@ -83,11 +83,11 @@ type Watched = Awaited<ReturnType<typeof watched>>;
 /** Lets an interval pass in small steps; after each, all polls but hanging ones have time to end. */
 export async function round(
   cluster: Pick<Watched, "clock" | "poller">,
-  wish: { hanging?: string; ms?: number } = {},
+  options: { hanging?: string; ms?: number } = {},
 ): Promise<void> {
-  for (let passedMs = 0; passedMs < (wish.ms ?? POLL_INTERVAL_MS); passedMs += STEP_MS) {
+  for (let passedMs = 0; passedMs < (options.ms ?? POLL_INTERVAL_MS); passedMs += STEP_MS) {
     cluster.clock.advance(STEP_MS);
-    await until(() => cluster.poller.underWay().every((id) => id === wish.hanging));
+    await until(() => cluster.poller.underWay().every((id) => id === options.hanging));
   }
 }
 

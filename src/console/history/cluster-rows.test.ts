@@ -63,8 +63,8 @@ describe("rows of the cluster", () => {
       diskBytes: fc.option(fc.integer({ min: 1, max: 5 }), { nil: undefined }),
     });
     await fc.assert(
-      fc.asyncProperty(fc.array(oneNode, { maxLength: 4 }), async (wishes) => {
-        const nodes = wishes.map(({ rows, diskBytes }) => node(rows, diskBytes));
+      fc.asyncProperty(fc.array(oneNode, { maxLength: 4 }), async (drawn) => {
+        const nodes = drawn.map(({ rows, diskBytes }) => node(rows, diskBytes));
         const cluster = new ClusterRows(() => nodes);
         await cluster.prepare(SLOT, SLOT + 3);
         nodes.push(node([[1, 2, 3], undefined, [4, 5, 6]], 2));

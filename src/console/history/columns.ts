@@ -13,7 +13,7 @@ interface RingColumn {
   /** Decimals that are kept, so that files stay short and every value reads back as written. */
   readonly decimals: number;
   readonly acrossNodes: AcrossNodes;
-  readonly acrossTime: AcrossTime;
+  readonly aggregatedRows: AcrossTime;
 }
 
 /**
@@ -22,23 +22,23 @@ interface RingColumn {
  * temperatures the hottest.
  */
 export const RING_COLUMNS: readonly RingColumn[] = [
-  { name: "write_mbps", decimals: 3, acrossNodes: "sum", acrossTime: "mean" },
-  { name: "read_mbps", decimals: 3, acrossNodes: "sum", acrossTime: "mean" },
-  { name: "write_iops", decimals: 2, acrossNodes: "sum", acrossTime: "mean" },
-  { name: "read_iops", decimals: 2, acrossNodes: "sum", acrossTime: "mean" },
-  { name: "error_rate_pct", decimals: 2, acrossNodes: "mean_by_ops", acrossTime: "mean_by_ops" },
-  { name: "disk_usage_percent", decimals: 2, acrossNodes: "mean_by_disk", acrossTime: "mean" },
-  { name: "cpu_temp_celsius", decimals: 1, acrossNodes: "max", acrossTime: "mean" },
-  { name: "cpu_usage_percent", decimals: 2, acrossNodes: "mean", acrossTime: "mean" },
-  { name: "mem_usage_percent", decimals: 2, acrossNodes: "mean", acrossTime: "mean" },
-  { name: "active_connections", decimals: 1, acrossNodes: "sum", acrossTime: "mean" },
-  { name: "p50_write_ms", decimals: 3, acrossNodes: "max", acrossTime: "max" },
-  { name: "p95_write_ms", decimals: 3, acrossNodes: "max", acrossTime: "max" },
-  { name: "p99_write_ms", decimals: 3, acrossNodes: "max", acrossTime: "max" },
-  { name: "p50_read_ms", decimals: 3, acrossNodes: "max", acrossTime: "max" },
-  { name: "p95_read_ms", decimals: 3, acrossNodes: "max", acrossTime: "max" },
-  { name: "p99_read_ms", decimals: 3, acrossNodes: "max", acrossTime: "max" },
-  { name: "ops", decimals: 0, acrossNodes: "sum", acrossTime: "mean" },
+  { name: "write_mbps", decimals: 3, acrossNodes: "sum", aggregatedRows: "mean" },
+  { name: "read_mbps", decimals: 3, acrossNodes: "sum", aggregatedRows: "mean" },
+  { name: "write_iops", decimals: 2, acrossNodes: "sum", aggregatedRows: "mean" },
+  { name: "read_iops", decimals: 2, acrossNodes: "sum", aggregatedRows: "mean" },
+  { name: "error_rate_pct", decimals: 2, acrossNodes: "mean_by_ops", aggregatedRows: "mean_by_ops" },
+  { name: "disk_usage_percent", decimals: 2, acrossNodes: "mean_by_disk", aggregatedRows: "mean" },
+  { name: "cpu_temp_celsius", decimals: 1, acrossNodes: "max", aggregatedRows: "mean" },
+  { name: "cpu_usage_percent", decimals: 2, acrossNodes: "mean", aggregatedRows: "mean" },
+  { name: "mem_usage_percent", decimals: 2, acrossNodes: "mean", aggregatedRows: "mean" },
+  { name: "active_connections", decimals: 1, acrossNodes: "sum", aggregatedRows: "mean" },
+  { name: "p50_write_ms", decimals: 3, acrossNodes: "max", aggregatedRows: "max" },
+  { name: "p95_write_ms", decimals: 3, acrossNodes: "max", aggregatedRows: "max" },
+  { name: "p99_write_ms", decimals: 3, acrossNodes: "max", aggregatedRows: "max" },
+  { name: "p50_read_ms", decimals: 3, acrossNodes: "max", aggregatedRows: "max" },
+  { name: "p95_read_ms", decimals: 3, acrossNodes: "max", aggregatedRows: "max" },
+  { name: "p99_read_ms", decimals: 3, acrossNodes: "max", aggregatedRows: "max" },
+  { name: "ops", decimals: 0, acrossNodes: "sum", aggregatedRows: "mean" },
 ];
 
 /** Columns that answers show: all but the last. */

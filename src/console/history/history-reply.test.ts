@@ -96,11 +96,11 @@ function expected(
   column: number,
   size: number,
 ): number | null {
-  const { acrossTime, decimals } = RING_COLUMNS[column] as (typeof RING_COLUMNS)[number];
+  const { aggregatedRows, decimals } = RING_COLUMNS[column] as (typeof RING_COLUMNS)[number];
   if (known.length === 0) return null;
   if (size === 1) return known[0]?.value ?? null;
-  if (acrossTime === "max") return Math.max(...known.map(({ value }) => value));
-  const weights = known.map(({ ops }) => (acrossTime === "mean" ? 1 : ops));
+  if (aggregatedRows === "max") return Math.max(...known.map(({ value }) => value));
+  const weights = known.map(({ ops }) => (aggregatedRows === "mean" ? 1 : ops));
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   if (total === 0) return null;
   const sum = known.reduce((all, { value }, index) => all + value * (weights[index] ?? 0), 0);

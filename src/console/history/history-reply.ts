@@ -1,7 +1,7 @@
 // Builds the answer of GET /api/history: rows of one range and step, oldest first (decision D9).
 import { POLL_INTERVAL_MS } from "#base/limits.ts";
 import { HISTORY_COLUMNS, type HistoryReply } from "#wire/webapi/performance.ts";
-import { acrossTime } from "./across-time.ts";
+import { aggregatedRows } from "./aggregated-rows.ts";
 import { RING_COLUMNS, rounded, SHOWN_COLUMNS } from "./columns.ts";
 import type { RowRange } from "./recent-hour.ts";
 
@@ -50,9 +50,11 @@ export function historyReply(
 function pointOf(range: RowRange, ts: number, start: number, end: number): (number | null)[] {
   const point: (number | null)[] = [ts];
   for (let column = 0; column < SHOWN_COLUMNS; column++) {
-    const { decimals, acrossTime: how } = RING_COLUMNS[column] as (typeof RING_COLUMNS)[number];
+    const { decimals, aggregatedRows: how } = RING_COLUMNS[column] as (typeof RING_COLUMNS)[number];
     const value =
-      start === end ? range.at(column, start) : acrossTime(range, column, { first: start, last: end }, how);
+      start === end
+        ? range.at(column, start)
+        : aggregatedRows(range, column, { first: start, last: end }, how);
     point.push(Number.isNaN(value) ? null : rounded(value, decimals));
   }
   return point;

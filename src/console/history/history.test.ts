@@ -37,8 +37,8 @@ async function open(): Promise<History> {
 }
 
 /** One poll of a node now. */
-function poll(history: History, nodeId: string, wish: Partial<NodeSample> = {}): void {
-  history.record(nodeSample({ nodeId, wallMs: clock.wallMs(), steadyMs: clock.steadyMs(), ...wish }));
+function poll(history: History, nodeId: string, overrides: Partial<NodeSample> = {}): void {
+  history.record(nodeSample({ nodeId, wallMs: clock.wallMs(), steadyMs: clock.steadyMs(), ...overrides }));
 }
 
 /** Polls nodes for a while, with counters that grow at random. */

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { POLL_INTERVAL_MS, QUARTER_ROWS_KEPT } from "#base/limits.ts";
 import type { HistoryReply } from "#wire/webapi/performance.ts";
-import { acrossTime } from "./across-time.ts";
+import { aggregatedRows } from "./aggregated-rows.ts";
 import { RING_COLUMNS, rounded } from "./columns.ts";
 import { type HistoryQuery, historyReply } from "./history-reply.ts";
-import { KeptRows } from "./kept-rows.ts";
 import type { RowRange } from "./recent-hour.ts";
+import { RingFiles } from "./ring-files.ts";
 import { isClockSet } from "./slots.ts";
 
 /** Rows of one minute of a node that are kept: 7 days, 0.8 MB. */
@@ -38,10 +38,10 @@ export interface LongRange extends RowRange {
 export class LongHistory {
   readonly #clock: Clock;
   readonly #hourOf: HourOf;
-  readonly #minutes: KeptRows;
-  readonly #quarters: KeptRows;
+  readonly #minutes: RingFiles;
+  readonly #quarters: RingFiles;
 
-  private constructor(deps: { clock: Clock; hourOf: HourOf }, minutes: KeptRows, quarters: KeptRows) {
+  private constructor(deps: { clock: Clock; hourOf: HourOf }, minutes: RingFiles, quarters: RingFiles) {
     this.#clock = deps.clock;
     this.#hourOf = deps.hourOf;
     this.#minutes = minutes;
@@ -52,8 +52,8 @@ export class LongHistory {
   static async open(folder: string, deps: { clock: Clock; hourOf: HourOf }): Promise<LongHistory> {
     const path = join(folder, LONG_HISTORY_FOLDER);
     const nowSeconds = deps.clock.wallMs() / 1_000;
-    const minutes = await KeptRows.open(path, MINUTE, Math.floor(nowSeconds / MINUTE.seconds));
-    const quarters = await KeptRows.open(path, QUARTER, Math.floor(nowSeconds / QUARTER.seconds));
+    const minutes = await RingFiles.open(path, MINUTE, Math.floor(nowSeconds / MINUTE.seconds));
+    const quarters = await RingFiles.open(path, QUARTER, Math.floor(nowSeconds / QUARTER.seconds));
     return new LongHistory(deps, minutes, quarters);
   }
 
@@ -118,7 +118,7 @@ export class LongHistory {
 }
 
 /** Rows of ended slots that are not kept yet. A slot without any value has no row. */
-function newRows(kept: KeptRows, id: string, hour: RowRange | undefined): Map<number, Float32Array> {
+function newRows(kept: RingFiles, id: string, hour: RowRange | undefined): Map<number, Float32Array> {
   const rows = new Map<number, Float32Array>();
   if (hour === undefined || hour.lastSlot < hour.firstSlot) return rows;
   const polls = kept.form.seconds / POLL_SECONDS;
@@ -128,8 +128,8 @@ function newRows(kept: KeptRows, id: string, hour: RowRange | undefined): Map<nu
   for (let slot = Math.max(newest + 1, Math.floor(hour.firstSlot / polls)); slot <= end; slot++) {
     const polled = { first: Math.max(slot * polls, hour.firstSlot), last: (slot + 1) * polls - 1 };
     let isGap = true;
-    const figures = Float32Array.from(RING_COLUMNS, ({ acrossTime: how, decimals }, column) => {
-      const figure = rounded(acrossTime(hour, column, polled, how), decimals);
+    const figures = Float32Array.from(RING_COLUMNS, ({ aggregatedRows: how, decimals }, column) => {
+      const figure = rounded(aggregatedRows(hour, column, polled, how), decimals);
       isGap &&= Number.isNaN(figure);
       return figure;
     });

@@ -7,12 +7,12 @@ import type { NodeSample } from "./node-sample.ts";
 import { nodeSample } from "./sample.fixture.ts";
 
 /** A node with a poll every 5 s; each call is one poll later. */
-function polled(): (wish: Partial<NodeSample>) => ReturnType<NodeCounters["record"]> {
+function polled(): (overrides: Partial<NodeSample>) => ReturnType<NodeCounters["record"]> {
   const counters = new NodeCounters();
   let steadyMs = 0;
-  return (wish) => {
+  return (overrides) => {
     steadyMs += 5_000;
-    return counters.record(nodeSample({ steadyMs, ...wish }));
+    return counters.record(nodeSample({ steadyMs, ...overrides }));
   };
 }
 
@@ -246,9 +246,9 @@ describe("whatever a node says (M-05)", () => {
       fc.property(fc.array(sample, { maxLength: 40 }), (samples) => {
         const counters = new NodeCounters();
         let steadyMs = 0;
-        for (const { stepMs, ...wish } of samples) {
+        for (const { stepMs, ...overrides } of samples) {
           steadyMs += stepMs;
-          const { errorRatePct, ...rates } = counters.record(nodeSample({ steadyMs, ...wish }));
+          const { errorRatePct, ...rates } = counters.record(nodeSample({ steadyMs, ...overrides }));
           for (const rate of Object.values(rates)) assert.ok(isRate(rate));
           assert.ok(errorRatePct === null || (errorRatePct >= 0 && errorRatePct <= 100));
           for (const rate of Object.values({ ...counters.windowRates(steadyMs) })) assert.ok(isRate(rate));

@@ -2,8 +2,8 @@
 import type { NodeSample } from "./node-sample.ts";
 
 /** A sample; counters stand at zero. */
-export function nodeSample(wish: Partial<NodeSample> = {}): NodeSample {
-  return { ...PLAIN, ...wish };
+export function nodeSample(overrides: Partial<NodeSample> = {}): NodeSample {
+  return { ...PLAIN, ...overrides };
 }
 
 const PLAIN: NodeSample = {

@@ -10,11 +10,11 @@ import { routeOf } from "./problem-reply.ts";
 import { JSON_TYPE, sendJson, type Viewer, viewerOf } from "./route.ts";
 
 /** URLs, query included, that the cache remembers; and the characters of one. */
-export const KEPT_URLS_MAX = 1_000;
-export const KEPT_URL_MAX_LENGTH = 1_024;
+export const CACHED_URLS_MAX = 1_000;
+export const CACHED_URL_MAX_LENGTH = 1_024;
 
 /** A response that is ready: 200 with JSON. */
-export interface KeptAnswer {
+export interface ReadyResponse {
   readonly body: Buffer;
   /** Entity tag that clients send back in If-None-Match. */
   readonly etag?: string;
@@ -24,7 +24,7 @@ export interface KeptAnswer {
  * Returns the ready response for an audience; undefined when it must be made first. Never refuses: the guard
  * has decided before.
  */
-export type FindKept = (viewer: Viewer) => KeptAnswer | undefined;
+export type FindReady = (viewer: Viewer) => ReadyResponse | undefined;
 
 /** A finished request, for logs and metrics. */
 export interface Answered {
@@ -48,7 +48,7 @@ interface KnownUrl {
   readonly rules: PathRules;
   /** Names and values alternate. */
   readonly headers: readonly string[];
-  readonly find: FindKept;
+  readonly find: FindReady;
 }
 
 declare module "fastify" {
@@ -62,7 +62,7 @@ const NO_QUERY = Object.freeze({});
 /** URLs whose responses may be ready. The first request for each is routed and has its query checked. */
 export class ResponseCache {
   readonly #deps: ResponseCacheDeps;
-  readonly #urls = new LRUCache<string, KnownUrl>(atMost(KEPT_URLS_MAX));
+  readonly #urls = new LRUCache<string, KnownUrl>(atMost(CACHED_URLS_MAX));
   #isClosed = false;
 
   constructor(deps: ResponseCacheDeps) {
@@ -95,10 +95,15 @@ export class ResponseCache {
   }
 
   /** Remembers this URL, so that later requests are answered by `find`. A URL with a token is not kept. */
-  remember(request: FastifyRequest, find: FindKept): void {
+  remember(request: FastifyRequest, find: FindReady): void {
     const url = request.raw.url ?? "";
     const { rules } = request.routeOptions.config;
-    if (this.#isClosed || rules === undefined || url.length > KEPT_URL_MAX_LENGTH || request.method !== "GET")
+    if (
+      this.#isClosed ||
+      rules === undefined ||
+      url.length > CACHED_URL_MAX_LENGTH ||
+      request.method !== "GET"
+    )
       return;
     if (this.#deps.guard.judge(request.raw, rules, NO_QUERY).hasQueryToken) return;
     const headers = Object.entries(rules.headers).flat();
@@ -113,7 +118,7 @@ export class ResponseCache {
 }
 
 /** Sends a ready response and remembers the URL; false when the handler must make the response. */
-export function sendKept(request: FastifyRequest, reply: FastifyReply, find: FindKept): boolean {
+export function sendReady(request: FastifyRequest, reply: FastifyReply, find: FindReady): boolean {
   request.server.responseCache.remember(request, find);
   const kept = find(viewerOf(request));
   if (kept === undefined) return false;
@@ -122,7 +127,11 @@ export function sendKept(request: FastifyRequest, reply: FastifyReply, find: Fin
 }
 
 /** Sends a response, or 304 to a client that already has it. */
-export function sendAnswer(request: FastifyRequest, reply: FastifyReply, { body, etag }: KeptAnswer): void {
+export function sendAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { body, etag }: ReadyResponse,
+): void {
   if (etag !== undefined) reply.header("etag", etag);
   const known = request.headers["if-none-match"];
   if (known !== undefined && etag !== undefined && hasTag(known, etag)) {
@@ -137,7 +146,7 @@ function hasTag(known: string, etag: string): boolean {
 }
 
 /** An error here is ignored: the request goes through the router, which fails alike and reports it. */
-function foundBy(find: FindKept, viewer: Viewer): KeptAnswer | undefined {
+function foundBy(find: FindReady, viewer: Viewer): ReadyResponse | undefined {
   try {
     return find(viewer);
   } catch {

@@ -28,7 +28,7 @@ function liveMessage(
   return Buffer.from(`${head}${stringify64(data)}}`);
 }
 
-interface Kept {
+interface StoredMessage {
   readonly seq: number;
   readonly message: Buffer;
 }
@@ -39,7 +39,7 @@ interface Kept {
  */
 export class LiveStream {
   readonly #clock: Clock;
-  readonly #kept: Kept[] = [];
+  readonly #kept: StoredMessage[] = [];
   #keptBytes = 0;
   #newest: number;
   #completeFrom: number;

@@ -2,7 +2,7 @@
 import { argon2Sync, randomBytes } from "node:crypto";
 import { Command } from "commander";
 import { GroveError } from "#base/errors.ts";
-import { readUnseenLine } from "#os/unseen-line.ts";
+import { readHiddenLine } from "#os/hidden-input.ts";
 import { adminPasswordHash } from "#security/identity/admin-password.ts";
 
 /** Shortest accepted password: one for a whole cluster must not be guessable from its bare SHA-256 (W-01). */
@@ -71,7 +71,7 @@ export async function readPasswords(questions: readonly string[]): Promise<strin
   const answers: string[] = [];
   for (const question of questions) {
     stderr.write(question);
-    const line = await readUnseenLine(stdin, PASSWORD_MAX_LENGTH);
+    const line = await readHiddenLine(stdin, PASSWORD_MAX_LENGTH);
     stderr.write("\n");
     if (line === undefined) throw new GroveError("BAD_ARGUMENT", "interrupted");
     answers.push(line);

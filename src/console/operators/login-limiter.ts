@@ -1,9 +1,6 @@
 // Limits wrong passwords: five per address in 15 minutes, and in a flood only first attempts (D17, W-03).
-import { LRUCache } from "lru-cache";
-import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
-import { RATE_LIMIT_ADDRESSES } from "#base/limits.ts";
-import { networkOf } from "#base/network.ts";
+import { SlidingWindow } from "#base/sliding-window.ts";
 
 /** Wrong passwords from one address within LOGIN_FAILURE_WINDOW_MS; more are refused unchecked (D17). */
 export const LOGIN_FAILURES_PER_WINDOW = 5;
@@ -36,79 +33,61 @@ export interface LoginFailures {
   readonly isFlood: boolean;
 }
 
-/** Records the moments of wrong passwords by address, on the steady clock; an IPv6 /64 is one address. */
+/** The key of all addresses together. */
+const ALL = "";
+
+/** Counts wrong passwords by address, on the steady clock; an IPv6 /64 is one address. */
 export class LoginLimiter {
   readonly #clock: Clock;
-  readonly #perAddress: number;
-  /**
-   * Moments of each address's failures within the longer window, oldest first; bounded by the shorter
-   * window's limit.
-   */
-  readonly #moments = new LRUCache<string, number[]>(atMost(RATE_LIMIT_ADDRESSES));
-  /** The newest failures of all addresses, oldest first, up to the limit. */
-  #all: number[] = [];
+  /** Failures of each address within the shorter window. */
+  readonly #recent: SlidingWindow;
+  /** Failures of each address, and of all, within the longer window: the newest ones, up to the limit. */
+  readonly #ofAddress: SlidingWindow;
+  readonly #ofAll: SlidingWindow;
 
   constructor(clock: Clock, perAddress: number = LOGIN_FAILURES_PER_WINDOW) {
+    const total = { count: LOGIN_FAILURES_TOTAL, windowMs: LOGIN_TOTAL_WINDOW_MS };
     this.#clock = clock;
-    this.#perAddress = perAddress;
+    this.#recent = new SlidingWindow(clock, { count: perAddress, windowMs: LOGIN_FAILURE_WINDOW_MS });
+    this.#ofAddress = new SlidingWindow(clock, total);
+    this.#ofAll = new SlidingWindow(clock, total);
   }
 
   /** Begins an attempt from this address; or returns the milliseconds until the address may try again. */
   begin(address: string): LoginAttempt | number {
-    const place = networkOf(address);
-    const waitMs = this.#waitMs(place);
+    const waitMs = this.#waitMs(address);
     if (waitMs > 0) return waitMs;
     const nowMs = this.#clock.steadyMs();
-    this.#moments.set(place, [...this.#momentsOf(place), nowMs]);
-    this.#all = [...this.#all, nowMs].slice(-LOGIN_FAILURES_TOTAL);
+    this.#recent.count(address);
+    this.#ofAddress.count(address);
+    this.#ofAll.count(ALL);
     return {
       succeeded: () => {
-        this.#forget(nowMs);
-        this.#moments.delete(place);
+        this.#recent.clear(address);
+        this.#ofAddress.clear(address);
+        this.#ofAll.giveBack(ALL, nowMs);
       },
       takeBack: () => {
-        this.#forget(nowMs);
-        const moments = [...this.#momentsOf(place)];
-        const index = moments.indexOf(nowMs);
-        if (index >= 0) moments.splice(index, 1);
-        this.#moments.set(place, moments);
+        this.#recent.giveBack(address, nowMs);
+        this.#ofAddress.giveBack(address, nowMs);
+        this.#ofAll.giveBack(ALL, nowMs);
       },
     };
   }
 
   /** The failures of the last hour. */
   failures(): LoginFailures {
-    this.#prune();
-    return { lastHour: this.#all.length, isFlood: this.#all.length >= LOGIN_FAILURES_TOTAL };
+    const lastHour = this.#ofAll.momentsOf(ALL).length;
+    return { lastHour, isFlood: lastHour >= LOGIN_FAILURES_TOTAL };
   }
 
-  #waitMs(place: string): number {
-    this.#prune();
-    const nowMs = this.#clock.steadyMs();
-    const moments = this.#momentsOf(place);
-    const recent = moments.filter((moment) => moment > nowMs - LOGIN_FAILURE_WINDOW_MS);
-    const oldest = recent.length >= this.#perAddress ? recent.at(-this.#perAddress) : undefined;
-    let untilMs = oldest === undefined ? nowMs : oldest + LOGIN_FAILURE_WINDOW_MS;
-    const last = moments.at(-1);
-    if (this.#all.length >= LOGIN_FAILURES_TOTAL && last !== undefined) {
-      // Until the flood ends, or this address's last failure expires.
-      untilMs = Math.max(untilMs, Math.min(this.#all[0] ?? nowMs, last) + LOGIN_TOTAL_WINDOW_MS);
-    }
-    return Math.max(0, Math.ceil(untilMs - nowMs));
-  }
-
-  #momentsOf(place: string): readonly number[] {
-    const sinceMs = this.#clock.steadyMs() - LOGIN_TOTAL_WINDOW_MS;
-    return (this.#moments.get(place) ?? []).filter((moment) => moment > sinceMs);
-  }
-
-  #prune(): void {
-    const sinceMs = this.#clock.steadyMs() - LOGIN_TOTAL_WINDOW_MS;
-    if ((this.#all[0] ?? sinceMs + 1) <= sinceMs) this.#all = this.#all.filter((moment) => moment > sinceMs);
-  }
-
-  #forget(moment: number): void {
-    const index = this.#all.indexOf(moment);
-    if (index >= 0) this.#all.splice(index, 1);
+  #waitMs(address: string): number {
+    const waitMs = this.#recent.waitMs(address);
+    const [firstOfAll] = this.#ofAll.momentsOf(ALL);
+    const last = this.#ofAddress.momentsOf(address).at(-1);
+    if (!this.failures().isFlood || firstOfAll === undefined || last === undefined) return waitMs;
+    // Until the flood ends, or this address's last failure expires.
+    const untilMs = Math.min(firstOfAll, last) + LOGIN_TOTAL_WINDOW_MS;
+    return Math.max(waitMs, Math.ceil(untilMs - this.#clock.steadyMs()));
   }
 }

@@ -20,7 +20,7 @@ import {
 import { plannedNodes } from "./action-nodes.ts";
 import { ActionRefusal } from "./action-refusal.ts";
 import { type ActionEvents, finishRecord, runJob, type TargetRunner } from "./action-run.ts";
-import { KeyedRequests } from "./keyed-requests.ts";
+import { IdempotencyKeys } from "./idempotency-keys.ts";
 import type { NodeLocks } from "./node-locks.ts";
 import { masked } from "./output-mask.ts";
 import type { OutputStore } from "./output-store.ts";
@@ -76,7 +76,7 @@ export class ActionEngine {
   readonly #saver: RecordSaver;
   readonly #jobs = new Map<string, Job>();
   readonly #queue: Job[] = [];
-  readonly #keyed: KeyedRequests<TakenAction>;
+  readonly #keyed: IdempotencyKeys<TakenAction>;
   #active = 0;
   #isClosed = false;
 
@@ -84,7 +84,7 @@ export class ActionEngine {
     this.#deps = deps;
     const { clock, log, history, secrets } = deps;
     this.#saver = new RecordSaver({ clock, log, history, onLateEnd: (id) => this.#jobs.delete(id) });
-    this.#keyed = new KeyedRequests({
+    this.#keyed = new IdempotencyKeys({
       recordOf: ({ record }) => record,
       known: (isMeant) => this.#known(isMeant),
       secrets,
@@ -220,9 +220,9 @@ export class ActionEngine {
   }
 
   /** A secret that an operator has typed reaches the node, but no record. */
-  #newRecord(id: string, wish: Pick<Job, "request" | "operator" | "nodes">): ActionRecord {
+  #newRecord(id: string, requested: Pick<Job, "request" | "operator" | "nodes">): ActionRecord {
     const { clock, nameOf, secrets } = this.#deps;
-    return masked(newRecord(id, clock, { ...wish, nameOf }), secrets());
+    return masked(newRecord(id, clock, { ...requested, nameOf }), secrets());
   }
 
   #checkPlace(request: ActionRequest): void {

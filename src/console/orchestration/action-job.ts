@@ -54,27 +54,27 @@ export interface Job {
 export function newRecord(
   id: string,
   clock: Pick<Clock, "wallMs">,
-  wish: {
+  requested: {
     readonly request: ActionRequest;
     readonly operator: ActionOperator;
     readonly nodes: readonly JobNode[];
     readonly nameOf: (nodeId: string) => string;
   },
 ): ActionRecord {
-  const { session, ip } = wish.operator;
+  const { session, ip } = requested.operator;
   return {
     id,
-    action: wish.request.action,
-    request: wish.request,
+    action: requested.request.action,
+    request: requested.request,
     operator: { session, ip },
     state: "queued",
     created_at: unixSeconds(clock),
     exit_code: null,
     stdout: "",
     stderr: "",
-    targets: wish.nodes.map(({ node, plan }) => ({
+    targets: requested.nodes.map(({ node, plan }) => ({
       node_id: node.id,
-      node_name: wish.nameOf(node.id),
+      node_name: requested.nameOf(node.id),
       argv: wordsOf(plan.steps),
       exit_code: null,
       state: "pending",
@@ -108,7 +108,7 @@ export function wholeLimitMs(nodes: readonly JobNode[], order: BatchOrder): numb
 /** A job with known nodes. */
 export function newJob(
   record: ActionRecord,
-  wish: {
+  requested: {
     readonly request: ActionRequest;
     readonly operator: ActionOperator;
     readonly nodes: readonly JobNode[];
@@ -117,9 +117,9 @@ export function newJob(
 ): Job {
   return {
     record,
-    ...wish,
-    isStep: wish.isStep ?? false,
-    order: orderOf(wish.request),
+    ...requested,
+    isStep: requested.isStep ?? false,
+    order: orderOf(requested.request),
     abort: new AbortController(),
     done: Promise.withResolvers(),
     output: undefined,

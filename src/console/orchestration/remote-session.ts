@@ -5,8 +5,8 @@ import type { Readable } from "node:stream";
 import type { Clock } from "#base/clock.ts";
 import { OutputMask } from "./output-mask.ts";
 import { REMOTE_SHELL } from "./remote-script.ts";
-import { RemoteWords } from "./remote-words.ts";
 import { SSH_COMPLAINT_MAX_BYTES, type SshConnection } from "./ssh-command.ts";
+import { StatusLines } from "./status-lines.ts";
 
 /** Time for a connection to close after an action's last line; processes that it left may hold it open. */
 export const REMOTE_LINGER_MS = 2_000;
@@ -119,7 +119,7 @@ class StreamReader {
   readonly last: Promise<SessionEnd | undefined>;
   readonly #stream: Readable;
   readonly #events: StreamEvents;
-  readonly #words: RemoteWords;
+  readonly #words: StatusLines;
   readonly #mask: OutputMask;
   readonly #read = Promise.withResolvers<SessionEnd | undefined>();
   #isBegun = false;
@@ -132,7 +132,7 @@ class StreamReader {
     this.#stream = stream;
     this.#events = events;
     this.#mask = mask;
-    this.#words = new RemoteWords(secret, {
+    this.#words = new StatusLines(secret, {
       onBytes: (bytes) => this.#onBytes(bytes),
       onWords: (words) => this.#onWords(words),
     });
@@ -228,7 +228,7 @@ export async function askNode(
 ): Promise<readonly (readonly string[])[] | undefined> {
   const child = deps.connection.spawn(REMOTE_SHELL);
   const answers: (readonly string[])[] = [];
-  const words = new RemoteWords(secret, { onBytes: () => undefined, onWords: (line) => answers.push(line) });
+  const words = new StatusLines(secret, { onBytes: () => undefined, onWords: (line) => answers.push(line) });
   const cancel = deps.clock.after(timeoutMs, () => child.kill("SIGKILL"));
   child.stdout.on("data", (bytes: Buffer) => words.push(bytes));
   child.stderr.resume();

@@ -5,7 +5,7 @@ import { ManualClock } from "#base/clock.ts";
 import { type GateRequest, type GateResult, type NodeLook, passGate } from "./rollout-gate.ts";
 
 interface Scene {
-  readonly wish?: Partial<GateRequest>;
+  readonly overrides?: Partial<GateRequest>;
   readonly gates?: Partial<GateRequest["gates"]>;
   /** The console's view of the node, by seconds after the restart; undefined: no FileServer. */
   readonly look?: (second: number) => Partial<NodeLook> | undefined;
@@ -45,7 +45,7 @@ async function gate(scene: Scene): Promise<{ result: GateResult | undefined; sec
       before: { answeredMs: 90_000, startedUnix: 1_000, errors: 500, errorsPerSecond: 0, commit: null },
       errorsPerSecondBefore: 0,
       signal: new AbortController().signal,
-      ...scene.wish,
+      ...scene.overrides,
     },
   );
   const end = { isReached: false };
@@ -81,14 +81,20 @@ test("a heartbeat must have come since the restart, from a start that is new", a
   assert.match(stale.result?.message ?? "", /no poll of it has been answered since/);
   const old = await gate({ look: () => ({ startedUnix: 1_000 }) });
   assert.match(old.result?.message ?? "", /its FileServer still runs since before/);
-  const other = await gate({ look: () => ({ startedUnix: 1_000 }), wish: { restartsFileServer: false } });
+  const other = await gate({
+    look: () => ({ startedUnix: 1_000 }),
+    overrides: { restartsFileServer: false },
+  });
   assert.equal(other.result?.message, undefined);
 });
 
 test("a node whose FileServer nobody knows is let pass only when no FileServer was restarted", async () => {
   const missing = await gate({ look: () => undefined });
   assert.match(missing.result?.message ?? "", /no FileServer of it is known here/);
-  const none = await gate({ look: () => undefined, wish: { restartsFileServer: false, before: undefined } });
+  const none = await gate({
+    look: () => undefined,
+    overrides: { restartsFileServer: false, before: undefined },
+  });
   assert.deepEqual(none.result, {});
 });
 
@@ -102,20 +108,20 @@ test("failed operations a second may be above those before by the margin, and no
   );
   assert.ok(worse.seconds < 20, "too many for the whole time end it at once");
   assert.equal(
-    (await gate({ look: failing(2), wish: { errorsPerSecondBefore: 1.8 } })).result?.message,
+    (await gate({ look: failing(2), overrides: { errorsPerSecondBefore: 1.8 } })).result?.message,
     undefined,
   );
   assert.equal(
-    (await gate({ look: failing(2), wish: { errorsPerSecondBefore: null } })).result?.message,
+    (await gate({ look: failing(2), overrides: { errorsPerSecondBefore: null } })).result?.message,
     worse.result?.message,
   );
 });
 
 test("without a restart of the FileServer its counts go on from before", async () => {
-  const wish = { restartsFileServer: false };
-  const same = await gate({ wish, look: () => ({ startedUnix: 1_000, errors: 500 }) });
+  const overrides = { restartsFileServer: false };
+  const same = await gate({ overrides, look: () => ({ startedUnix: 1_000, errors: 500 }) });
   assert.deepEqual([same.result?.message, same.result?.errorsPerSecond], [undefined, 0]);
-  const more = await gate({ wish, look: () => ({ startedUnix: 1_000, errors: 700 }) });
+  const more = await gate({ overrides, look: () => ({ startedUnix: 1_000, errors: 700 }) });
   assert.match(more.result?.message ?? "", /operations a second/);
 });
 
@@ -136,7 +142,7 @@ test("a node that starts again, falls silent, gets ill or tells nothing while it
 test("whoever ends the rollout ends the gate", async () => {
   const abort = new AbortController();
   const { result } = await gate({
-    wish: { signal: abort.signal },
+    overrides: { signal: abort.signal },
     isHealthy: (second) => {
       if (second === 3) abort.abort();
       return false;

@@ -58,31 +58,31 @@ export interface GateResult {
 /** Watches one node until its outcome is known, or the signal ends it; then undefined. Never rejects. */
 export async function passGate(
   deps: { readonly clock: Clock; readonly pulse: NodePulse },
-  wish: GateRequest,
+  request: GateRequest,
 ): Promise<GateResult | undefined> {
-  const gate = new Gate(deps.clock, deps.pulse, wish);
+  const gate = new Gate(deps.clock, deps.pulse, request);
   const sick = await gate.awaitHealth();
-  if (wish.signal.aborted) return undefined;
+  if (request.signal.aborted) return undefined;
   if (sick !== undefined) return gate.result(sick);
   const worse = await gate.observe();
-  return wish.signal.aborted ? undefined : gate.result(worse);
+  return request.signal.aborted ? undefined : gate.result(worse);
 }
 
 class Gate {
   readonly #clock: Clock;
   readonly #pulse: NodePulse;
-  readonly #wish: GateRequest;
+  readonly #request: GateRequest;
   #startedUnix: number | null = null;
 
-  constructor(clock: Clock, pulse: NodePulse, wish: GateRequest) {
+  constructor(clock: Clock, pulse: NodePulse, request: GateRequest) {
     this.#clock = clock;
     this.#pulse = pulse;
-    this.#wish = wish;
+    this.#request = request;
   }
 
   /** The reason why the node did not become healthy in time. */
   async awaitHealth(): Promise<string | undefined> {
-    const { nodeId, gates, restartedMs, signal } = this.#wish;
+    const { nodeId, gates, restartedMs, signal } = this.#request;
     const endMs = restartedMs + gates.health_seconds * 1_000;
     for (;;) {
       const why = await this.#sickness();
@@ -96,7 +96,7 @@ class Gate {
 
   /** The reason why the node is worse than before. */
   async observe(): Promise<string | undefined> {
-    const { nodeId, gates, signal, restartedMs } = this.#wish;
+    const { nodeId, gates, signal, restartedMs } = this.#request;
     const look = this.#pulse.look(nodeId);
     // A node without a FileServer has nothing to observe but its restart.
     if (look === undefined) return undefined;
@@ -120,8 +120,8 @@ class Gate {
   }
 
   result(message: string | undefined): GateResult {
-    const look = this.#pulse.look(this.#wish.nodeId);
-    const hasAnswered = look !== undefined && look.answeredMs > this.#wish.restartedMs;
+    const look = this.#pulse.look(this.#request.nodeId);
+    const hasAnswered = look !== undefined && look.answeredMs > this.#request.restartedMs;
     const rate = hasAnswered ? this.#errorsSince()?.perSecond : undefined;
     return {
       ...(message === undefined ? {} : { message }),
@@ -132,7 +132,7 @@ class Gate {
 
   /** The reason why the node is not healthy; undefined when it is. */
   async #sickness(): Promise<string | undefined> {
-    const { nodeId, restartsFileServer, restartedMs, before, signal } = this.#wish;
+    const { nodeId, restartsFileServer, restartedMs, before, signal } = this.#request;
     if (!(await this.#pulse.isHealthy(nodeId, signal).catch(() => false))) return "/health does not answer";
     const look = this.#pulse.look(nodeId);
     if (look === undefined) return restartsFileServer ? "no FileServer of it is known here" : undefined;
@@ -143,7 +143,7 @@ class Gate {
   }
 
   #worse(endMs: number): string | undefined {
-    const { nodeId, gates, errorsPerSecondBefore } = this.#wish;
+    const { nodeId, gates, errorsPerSecondBefore } = this.#request;
     const look = this.#pulse.look(nodeId);
     if (look !== undefined && look.startedUnix !== this.#startedUnix) {
       return `${nodeId} started again by itself while it was watched`;
@@ -163,7 +163,7 @@ class Gate {
   }
 
   #sinceMs(): number {
-    const { before, restartsFileServer, restartBeganMs } = this.#wish;
+    const { before, restartsFileServer, restartBeganMs } = this.#request;
     return restartsFileServer || before === undefined ? restartBeganMs : before.answeredMs;
   }
 
@@ -171,7 +171,7 @@ class Gate {
   #errorsSince():
     | { readonly count: number; readonly seconds: number; readonly perSecond: number }
     | undefined {
-    const { nodeId, before, restartsFileServer } = this.#wish;
+    const { nodeId, before, restartsFileServer } = this.#request;
     const look = this.#pulse.look(nodeId);
     if (look === undefined || look.errors === null) return undefined;
     // A restart resets the counter.

@@ -71,14 +71,14 @@ test("of all nodes those are meant that have the service; of those that were nam
 
 test("the way back is an exact reset on the nodes that were changed, and on no others", () => {
   const enrolled = [node("n1"), node("n2"), node("n3")];
-  const wish = request();
-  const kept = planForward(wish, enrolled).map((each, at) => ({
+  const requested = request();
+  const kept = planForward(requested, enrolled).map((each, at) => ({
     node_id: each.node.id,
     wave: each.wave,
     changed: at < 2,
     ...(at === 1 ? {} : { commit_before: BEFORE }),
   }));
-  const record = { request: wish, nodes: kept } as unknown as RolloutRecord;
+  const record = { request: requested, nodes: kept } as unknown as RolloutRecord;
   const back = planBack(record, enrolled);
   assert.deepEqual(order(back), ["0 n1"]);
   const [only] = back;

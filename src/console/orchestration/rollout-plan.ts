@@ -97,7 +97,7 @@ export function plannedSteps({ check, plans }: RolloutNode): RolloutEntry["steps
 /** The action of a step, for its record. */
 export function stepRequest(
   step: RolloutStep,
-  wish: RequestedRollout,
+  requested: RequestedRollout,
   { nodes, comment }: { readonly nodes: string[]; readonly comment: string },
 ): ActionRequest {
   const common = {
@@ -109,29 +109,29 @@ export function stepRequest(
   switch (step) {
     case "pull":
     case "back":
-      return { ...common, action: "pull", branch: wish.branch };
+      return { ...common, action: "pull", branch: requested.branch };
     case "build":
-      return { ...common, action: "build", make_target: wish.make_target };
+      return { ...common, action: "build", make_target: requested.make_target };
     case "restart":
       break;
   }
-  const { restart_mode, target_service } = wish;
+  const { restart_mode, target_service } = requested;
   return { ...common, action: "restart", restart_mode, target_service };
 }
 
 function planNode(
-  wish: RequestedRollout,
+  requested: RequestedRollout,
   node: SshNode,
   { wave, commit }: { readonly wave: number; readonly commit?: string },
 ): RolloutNode {
   const planned = (step: RolloutStep): ActionPlan =>
-    planFor(stepRequest(step, wish, { nodes: [node.id], comment: "" }), node);
+    planFor(stepRequest(step, requested, { nodes: [node.id], comment: "" }), node);
   const source =
     commit === undefined
       ? { step: "pull" as const, plan: planned("pull") }
       : { step: "back" as const, plan: { ...planned("back"), steps: backSteps(commit, node.repository) } };
   const services = withoutConsole(node).services;
-  const { target_service: target } = wish;
+  const { target_service: target } = requested;
   return {
     node,
     wave,
@@ -139,7 +139,7 @@ function planNode(
     plans: [
       source,
       { step: "build", plan: planned("build") },
-      { step: "restart", plan: restartPlan(wish, node) },
+      { step: "restart", plan: restartPlan(requested, node) },
     ],
     restartsFileServer: target !== "metaserver" && services.fileserver !== undefined,
     ...(commit === undefined ? {} : { commit }),
@@ -147,8 +147,8 @@ function planNode(
 }
 
 /** The console cannot watch its own restart, which needs an action of its own (T14). */
-function restartPlan(wish: RequestedRollout, node: SshNode): ActionPlan {
-  return planFor(stepRequest("restart", wish, { nodes: [node.id], comment: "" }), withoutConsole(node));
+function restartPlan(requested: RequestedRollout, node: SshNode): ActionPlan {
+  return planFor(stepRequest("restart", requested, { nodes: [node.id], comment: "" }), withoutConsole(node));
 }
 
 function withoutConsole(node: SshNode): SshNode {

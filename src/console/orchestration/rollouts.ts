@@ -10,7 +10,7 @@ import { ACTION_LIMIT_SECONDS } from "./action-arguments.ts";
 import { ACTIONS_STOP_MS } from "./action-engine.ts";
 import { type ActionOperator, NODE_LOCK_GRACE_MS, unixSeconds } from "./action-job.ts";
 import { ActionRefusal } from "./action-refusal.ts";
-import { KeyedRequests } from "./keyed-requests.ts";
+import { IdempotencyKeys } from "./idempotency-keys.ts";
 import type { NodeLocks } from "./node-locks.ts";
 import { masked } from "./output-mask.ts";
 import { ROLLOUT_CHECK_LIMIT_MS, ROLLOUT_LAST_POLL_MS } from "./rollout-gate.ts";
@@ -54,12 +54,12 @@ export class Rollouts {
     string,
     { readonly run: RolloutRun; readonly done: PromiseWithResolvers<void> }
   >();
-  readonly #keyed: KeyedRequests<RolloutRecord>;
+  readonly #keyed: IdempotencyKeys<RolloutRecord>;
   #isClosed = false;
 
   constructor(deps: RolloutsDeps) {
     this.#deps = deps;
-    this.#keyed = new KeyedRequests({
+    this.#keyed = new IdempotencyKeys({
       recordOf: (record) => record,
       known: (isMeant) => this.list().find(isMeant),
       secrets: deps.secrets,
@@ -87,7 +87,11 @@ export class Rollouts {
   }
 
   /** Brings the nodes that a rollout has changed to their commits before it. Throws ActionRefusal. */
-  async back(before: RolloutRecord, wish: BackRequest, operator: ActionOperator): Promise<RolloutRecord> {
+  async back(
+    before: RolloutRecord,
+    requested: BackRequest,
+    operator: ActionOperator,
+  ): Promise<RolloutRecord> {
     if (before.state === "running") {
       const heldBy = this.#deps.locks.held().filter(({ actionId }) => actionId === before.id);
       throw new ActionRefusal("locked", "this rollout still runs; cancel it first", { heldBy });
@@ -104,8 +108,8 @@ export class Rollouts {
       target_service,
       step_size,
       gates,
-      dry_run: wish.dry_run,
-      ...(wish.comment === undefined ? {} : { comment: wish.comment }),
+      dry_run: requested.dry_run,
+      ...(requested.comment === undefined ? {} : { comment: requested.comment }),
     };
     return await this.#take({ request, nodes, operator, back: before });
   }

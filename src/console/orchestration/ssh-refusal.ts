@@ -1,5 +1,5 @@
 // Reads from ssh's error output why a node could not be reached.
-import { scrub } from "#os/scrub.ts";
+import { redactSecrets } from "#os/redact.ts";
 import { sshFingerprint } from "#os/ssh-keyscan.ts";
 import type { SshTarget } from "./ssh-target.ts";
 
@@ -42,5 +42,5 @@ export function readComplaint(complaint: string, target: SshTarget): SshRefusal 
 export function complaintLine(complaint: string): string {
   const lines = complaint.split(/[\r\n]+/).map((line) => line.replace(/[^\x20-\x7e]/g, "?").trim());
   const last = lines.findLast((line) => line !== "") ?? "no reason was given";
-  return scrub(last).slice(0, MESSAGE_MAX_LENGTH);
+  return redactSecrets(last).slice(0, MESSAGE_MAX_LENGTH);
 }

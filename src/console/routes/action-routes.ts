@@ -30,13 +30,13 @@ const outputQuery = z.strictObject({
 });
 
 /** Registers the routes. */
-export function actionRoutes(app: App, desk: ActionService): void {
-  addStarts(app, desk);
-  addLists(app, desk);
-  addOne(app, desk);
+export function actionRoutes(app: App, service: ActionService): void {
+  addStarts(app, service);
+  addLists(app, service);
+  addOne(app, service);
 }
 
-function addStarts(app: App, desk: ActionService): void {
+function addStarts(app: App, service: ActionService): void {
   app.post(
     "/api/actions/execute",
     {
@@ -50,7 +50,7 @@ function addStarts(app: App, desk: ActionService): void {
       },
     },
     async (request) => {
-      const taken = await refusing(desk.submit(request.body, operatorFacts(request)));
+      const taken = await refusing(service.submit(request.body, operatorFacts(request)));
       return await taken.done;
     },
   );
@@ -67,13 +67,13 @@ function addStarts(app: App, desk: ActionService): void {
       },
     },
     async (request, reply) => {
-      const { record } = await refusing(desk.submit(request.body, operatorFacts(request)));
+      const { record } = await refusing(service.submit(request.body, operatorFacts(request)));
       return reply.code(202).send({ id: record.id, state: "queued" as const });
     },
   );
 }
 
-function addLists(app: App, desk: ActionService): void {
+function addLists(app: App, service: ActionService): void {
   app.get(
     "/api/actions/history",
     {
@@ -87,7 +87,7 @@ function addLists(app: App, desk: ActionService): void {
       },
     },
     (request) => {
-      const newestFirst = desk.engine.list();
+      const newestFirst = service.engine.list();
       const records = request.query.order === "newest" ? newestFirst : newestFirst.toReversed();
       return { records, total: records.length };
     },
@@ -103,7 +103,7 @@ function addLists(app: App, desk: ActionService): void {
         response: { 200: actionNodesReply },
       },
     },
-    () => desk.enrolment.list(),
+    () => service.enrolment.list(),
   );
   app.get(
     "/api/actions/presets",
@@ -116,13 +116,13 @@ function addLists(app: App, desk: ActionService): void {
         response: { 200: presetsReply },
       },
     },
-    () => [...desk.presets],
+    () => [...service.presets],
   );
 }
 
-function addOne(app: App, desk: ActionService): void {
+function addOne(app: App, service: ActionService): void {
   const found = (id: string) => {
-    const record = desk.engine.find(id);
+    const record = service.engine.find(id);
     if (record === undefined) throw new ProblemError("NO_SUCH_ACTION", "no action has this id");
     return record;
   };
@@ -158,7 +158,7 @@ function addOne(app: App, desk: ActionService): void {
       const { id } = found(request.params.id);
       // Read before the file: output written in between must not look complete.
       const isOver = !isUnfinished(found(id));
-      const page = await desk.outputs.read(id, Number(afterSeq ?? 0), {
+      const page = await service.outputs.read(id, Number(afterSeq ?? 0), {
         nodeId: node,
         limit: limit === undefined ? ACTION_OUTPUT_PAGE_ENTRIES : Number(limit),
       });
@@ -180,7 +180,7 @@ function addOne(app: App, desk: ActionService): void {
     },
     async (request, reply) => {
       const { id } = found(request.params.id);
-      await desk.engine.cancel(id, operatorFacts(request));
+      await service.engine.cancel(id, operatorFacts(request));
       return reply.code(202).send(found(id));
     },
   );

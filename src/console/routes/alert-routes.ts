@@ -16,7 +16,7 @@ import {
 
 /** Dependencies of the routes. */
 export interface AlertRoutesDeps {
-  readonly desk: AlertService;
+  readonly alerts: AlertService;
   /** Receives a line for each change (D24). */
   readonly audit: AuditSink;
   /** Resolves when the earlier audit lines are on stable storage. */
@@ -31,7 +31,7 @@ export function alertRoutes(app: App, deps: AlertRoutesDeps): void {
   addActs(app, deps);
 }
 
-function addLists(app: App, { desk }: AlertRoutesDeps): void {
+function addLists(app: App, { alerts }: AlertRoutesDeps): void {
   app.get(
     "/api/alerts",
     {
@@ -48,7 +48,7 @@ function addLists(app: App, { desk }: AlertRoutesDeps): void {
     },
     (request) => {
       const { severity, type, node_id: nodeId, unresolved, limit, before } = request.query;
-      return desk.list(
+      return alerts.list(
         viewerOf(request).kind,
         {
           severities: severity === undefined ? undefined : new Set(severity),
@@ -72,19 +72,19 @@ function addLists(app: App, { desk }: AlertRoutesDeps): void {
         response: { 200: alertSummary },
       },
     },
-    (request) => desk.summary(viewerOf(request).kind),
+    (request) => alerts.summary(viewerOf(request).kind),
   );
 }
 
 /** A change is answered once its line is in the audit log. */
-function addActs(app: App, { desk, audit, flushAudit }: AlertRoutesDeps): void {
+function addActs(app: App, { alerts, audit, flushAudit }: AlertRoutesDeps): void {
   const record = async (
     act: "alert.ack" | "alert.resolve",
     ids: readonly string[],
     request: FastifyRequest,
   ) => {
     const actor = operatorOf(request).id;
-    for (const id of ids) audit({ act, actor, subject: desk.keyOf(id), request: request.id });
+    for (const id of ids) audit({ act, actor, subject: alerts.keyOf(id), request: request.id });
     await flushAudit();
   };
 
@@ -101,7 +101,7 @@ function addActs(app: App, { desk, audit, flushAudit }: AlertRoutesDeps): void {
       },
     },
     async (request) => {
-      const { resolved, alreadyResolved, inForce } = await desk.resolve(chosen(desk, request.body));
+      const { resolved, alreadyResolved, inForce } = await alerts.resolve(chosen(alerts, request.body));
       await record("alert.resolve", resolved, request);
       return { resolved, already_resolved: alreadyResolved, in_force: inForce };
     },
@@ -121,7 +121,7 @@ function addActs(app: App, { desk, audit, flushAudit }: AlertRoutesDeps): void {
     },
     async (request) => {
       const { severity, node_id: nodeId } = request.body ?? {};
-      const ids = await desk.resolveAll({
+      const ids = await alerts.resolveAll({
         severities: severity === undefined ? undefined : new Set([severity]),
         nodeId,
       });
@@ -143,9 +143,9 @@ function addActs(app: App, { desk, audit, flushAudit }: AlertRoutesDeps): void {
       },
     },
     async (request) => {
-      const { acked, resolved } = await desk.acknowledge(chosen(desk, request.body), operatorOf(request).id);
-      await record("alert.ack", acked, request);
-      return { acked, already_resolved: resolved };
+      const done = await alerts.acknowledge(chosen(alerts, request.body), operatorOf(request).id);
+      await record("alert.ack", done.acked, request);
+      return { acked: done.acked, already_resolved: done.resolved };
     },
   );
 }
@@ -156,7 +156,7 @@ function beforeOf(before: string | undefined): { readonly beforeId?: string; rea
 }
 
 function chosen(
-  desk: AlertService,
+  alerts: AlertService,
   choice: {
     readonly id?: string | undefined;
     readonly ids?: readonly string[] | undefined;
@@ -164,7 +164,7 @@ function chosen(
   },
 ): string[] {
   const ids = [...(choice.id === undefined ? [] : [choice.id]), ...(choice.ids ?? [])];
-  const known = desk.idsOf({ ids, key: choice.key });
+  const known = alerts.idsOf({ ids, key: choice.key });
   if (known.length === 0) throw new ProblemError("NO_SUCH_ALERT", "none of these alerts is known here");
   return known;
 }

@@ -1,7 +1,7 @@
 // GET /api/cluster and /api/cluster/summary: one handler, two views (spec 4.1, 5.8.4, decision D4).
 import { z } from "zod";
 import type { ClusterViews } from "#console/cluster/cluster-views.ts";
-import { sendAnswer, sendKept } from "#console/http/response-cache.ts";
+import { sendAnswer, sendReady } from "#console/http/response-cache.ts";
 import type { App } from "#console/http/route.ts";
 import { operatorCluster, publicCluster } from "#wire/webapi/cluster.ts";
 
@@ -29,7 +29,8 @@ export function clusterRoutes(app: App, { views }: ClusterRoutesDeps): void {
       },
       (request, reply) => {
         // Operators' views have users too, which may still be loading.
-        if (sendKept(request, reply, ({ kind }) => (kind === "visitor" ? views.public() : undefined))) return;
+        if (sendReady(request, reply, ({ kind }) => (kind === "visitor" ? views.public() : undefined)))
+          return;
         void views.operator().then(
           (view) => sendAnswer(request, reply, view),
           (error: unknown) => reply.send(error as never),

@@ -6,7 +6,7 @@ import { logTail, logTailQuery } from "#wire/webapi/log-tail.ts";
 import { refusing } from "./action-routes.ts";
 
 /** Registers the route. */
-export function logRoutes(app: App, desk: ActionService): void {
+export function logRoutes(app: App, actionService: ActionService): void {
   app.get(
     "/api/logs/tail",
     {
@@ -22,7 +22,7 @@ export function logRoutes(app: App, desk: ActionService): void {
     async (request, reply) => {
       const { node, service, lines } = request.query;
       const { tail, result } = await refusing(
-        desk.tail(node, service, lines === undefined ? LOG_LINES_DEFAULT : Number(lines)),
+        actionService.tail(node, service, lines === undefined ? LOG_LINES_DEFAULT : Number(lines)),
       );
       if (result.state === "unreachable")
         throw new ProblemError("NODE_OFFLINE", result.message ?? "not reached");

@@ -8,7 +8,7 @@ import { maintenanceList, maintenanceRequest, nodeMaintenance } from "#wire/weba
 
 /** Dependencies of the routes. */
 export interface MaintenanceRoutesDeps {
-  readonly desk: MaintenanceService;
+  readonly service: MaintenanceService;
   readonly cluster: Pick<ClusterState, "node">;
 }
 
@@ -16,7 +16,7 @@ const tags = ["nodes"];
 const params = z.object({ fsID: z.string() });
 
 /** Registers the routes. */
-export function maintenanceRoutes(app: App, { desk, cluster }: MaintenanceRoutesDeps): void {
+export function maintenanceRoutes(app: App, { service, cluster }: MaintenanceRoutesDeps): void {
   app.get(
     "/api/maintenance",
     {
@@ -28,7 +28,7 @@ export function maintenanceRoutes(app: App, { desk, cluster }: MaintenanceRoutes
         response: { 200: maintenanceList },
       },
     },
-    () => ({ maintenance: desk.list() }),
+    () => ({ maintenance: service.list() }),
   );
 
   app.put(
@@ -49,7 +49,7 @@ export function maintenanceRoutes(app: App, { desk, cluster }: MaintenanceRoutes
       const { fsID } = request.params;
       if (cluster.node(fsID) === undefined) throw new ProblemError("NO_SUCH_NODE", "no node has this id");
       const actor = { id: operatorOf(request).id, requestId: request.id };
-      return desk.begin(fsID, request.body, actor).catch(refuse);
+      return service.begin(fsID, request.body, actor).catch(refuse);
     },
   );
 
@@ -67,7 +67,7 @@ export function maintenanceRoutes(app: App, { desk, cluster }: MaintenanceRoutes
     },
     async (request) => {
       const actor = { id: operatorOf(request).id, requestId: request.id };
-      const ended = await desk.end(request.params.fsID, actor);
+      const ended = await service.end(request.params.fsID, actor);
       if (ended === undefined) throw new ProblemError("NO_SUCH_NODE", "no node of this id is in maintenance");
       return ended;
     },

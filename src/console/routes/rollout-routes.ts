@@ -16,13 +16,13 @@ const TAGS = ["actions"];
 const rolloutPath = z.object({ id: z.string().max(64) });
 
 /** Registers the routes. */
-export function rolloutRoutes(app: App, desk: ActionService): void {
-  addStart(app, desk);
-  addReads(app, desk);
-  addEnds(app, desk);
+export function rolloutRoutes(app: App, service: ActionService): void {
+  addStart(app, service);
+  addReads(app, service);
+  addEnds(app, service);
 }
 
-function addStart(app: App, desk: ActionService): void {
+function addStart(app: App, service: ActionService): void {
   app.post(
     "/api/rollouts",
     {
@@ -39,13 +39,13 @@ function addStart(app: App, desk: ActionService): void {
       },
     },
     async (request, reply) => {
-      const record = await refusing(desk.startRollout(request.body, operatorFacts(request)));
+      const record = await refusing(service.startRollout(request.body, operatorFacts(request)));
       return reply.code(record.state === "planned" ? 200 : 202).send(record);
     },
   );
 }
 
-function addReads(app: App, desk: ActionService): void {
+function addReads(app: App, service: ActionService): void {
   app.get(
     "/api/rollouts",
     {
@@ -58,7 +58,7 @@ function addReads(app: App, desk: ActionService): void {
       },
     },
     () => {
-      const rollouts = desk.rollouts.list();
+      const rollouts = service.rollouts.list();
       return { rollouts, total: rollouts.length };
     },
   );
@@ -74,11 +74,11 @@ function addReads(app: App, desk: ActionService): void {
         response: { 200: rolloutRecord },
       },
     },
-    (request) => found(desk, request.params.id),
+    (request) => found(service, request.params.id),
   );
 }
 
-function addEnds(app: App, desk: ActionService): void {
+function addEnds(app: App, service: ActionService): void {
   app.post(
     "/api/rollouts/:id/cancel",
     {
@@ -93,9 +93,9 @@ function addEnds(app: App, desk: ActionService): void {
       },
     },
     async (request, reply) => {
-      const { id } = found(desk, request.params.id);
-      await desk.rollouts.cancel(id, operatorFacts(request));
-      return reply.code(202).send(found(desk, id));
+      const { id } = found(service, request.params.id);
+      await service.rollouts.cancel(id, operatorFacts(request));
+      return reply.code(202).send(found(service, id));
     },
   );
   app.post(
@@ -115,16 +115,16 @@ function addEnds(app: App, desk: ActionService): void {
       },
     },
     async (request, reply) => {
-      const before = found(desk, request.params.id);
-      const wish = request.body ?? { dry_run: false };
-      const record = await refusing(desk.goBack(before, wish, operatorFacts(request)));
+      const before = found(service, request.params.id);
+      const requested = request.body ?? { dry_run: false };
+      const record = await refusing(service.goBack(before, requested, operatorFacts(request)));
       return reply.code(record.state === "planned" ? 200 : 202).send(record);
     },
   );
 }
 
-function found(desk: ActionService, id: string): RolloutRecord {
-  const record = desk.rollouts.find(id);
+function found(service: ActionService, id: string): RolloutRecord {
+  const record = service.rollouts.find(id);
   if (record === undefined) throw new ProblemError("NO_SUCH_ROLLOUT", "no rollout has this id");
   return record;
 }

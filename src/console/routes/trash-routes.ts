@@ -28,7 +28,7 @@ const restoreBody = z
 const params = z.object({ username: z.string() });
 
 /** Registers the routes. */
-export function trashRoutes(app: App, { desk }: { readonly desk: TrashService }): void {
+export function trashRoutes(app: App, { service }: { readonly service: TrashService }): void {
   const shared = { tags: ["users"], params };
   const config = { auth: "operator" } as const;
   app.post(
@@ -43,7 +43,7 @@ export function trashRoutes(app: App, { desk }: { readonly desk: TrashService })
         response: { 200: userTrashPage },
       },
     },
-    (request) => desk.list(wishOf(request, request.params, request.body), request.body.page_token),
+    (request) => service.list(trashRequestOf(request, request.params, request.body), request.body.page_token),
   );
   app.post(
     "/api/users/:username/trash/restore",
@@ -59,13 +59,13 @@ export function trashRoutes(app: App, { desk }: { readonly desk: TrashService })
     },
     (request) => {
       const { trash_id: trashId, on_conflict: conflict } = request.body;
-      const wish = wishOf(request, request.params, request.body);
-      return desk.restore(wish, { trashId, renames: conflict === "rename" });
+      const requested = trashRequestOf(request, request.params, request.body);
+      return service.restore(requested, { trashId, renames: conflict === "rename" });
     },
   );
 }
 
-function wishOf(
+function trashRequestOf(
   request: FastifyRequest,
   { username }: { readonly username: string },
   { reason: text }: { readonly reason: string },

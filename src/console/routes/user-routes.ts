@@ -8,7 +8,7 @@ import { canonicalUsername } from "#base/names.ts";
 import type { UserList } from "#console/cluster/user-list.ts";
 import { usersQuery } from "#console/cluster/user-query.ts";
 import { factsOf } from "#console/http/guard.ts";
-import { sendKept } from "#console/http/response-cache.ts";
+import { sendReady } from "#console/http/response-cache.ts";
 import { type App, operatorOf, ProblemError, sendJson } from "#console/http/route.ts";
 import type { QuotaChanged, QuotaService } from "#console/services/quota-service.ts";
 import { quotaChanged, userList } from "#wire/webapi/user.ts";
@@ -63,7 +63,7 @@ export function userRoutes(app: App, deps: UserRoutesDeps): void {
     },
     (request, reply) => {
       const { query } = request;
-      if (sendKept(request, reply, () => deps.users.kept(query))) return;
+      if (sendReady(request, reply, () => deps.users.kept(query))) return;
       void deps.users.page(query).then(
         (body) => sendJson(reply, body),
         (error: unknown) => reply.send(error as never),

@@ -36,7 +36,7 @@ const endHandOverBody = z.object({ to: toWhom, reason }).strict();
 const params = z.object({ username: z.string() });
 
 /** Registers the routes. */
-export function userStateRoutes(app: App, { desk }: { readonly desk: UserStateService }): void {
+export function userStateRoutes(app: App, { service }: { readonly service: UserStateService }): void {
   const tags = ["users"];
   const config = { auth: "operator" } as const;
   app.get(
@@ -51,7 +51,7 @@ export function userStateRoutes(app: App, { desk }: { readonly desk: UserStateSe
         response: { 200: userStateKnown },
       },
     },
-    (request) => desk.known(usernameOf(request.params.username)),
+    (request) => service.known(usernameOf(request.params.username)),
   );
   app.put(
     "/api/users/:username/state",
@@ -68,7 +68,7 @@ export function userStateRoutes(app: App, { desk }: { readonly desk: UserStateSe
     },
     (request) => {
       const { disabled, close_shares: closesShares = false, reason: text } = request.body;
-      return desk.change({ ...asked(request, request.params), disabled, closesShares, reason: text });
+      return service.change({ ...asked(request, request.params), disabled, closesShares, reason: text });
     },
   );
   app.post(
@@ -85,12 +85,12 @@ export function userStateRoutes(app: App, { desk }: { readonly desk: UserStateSe
       },
     },
     (request) =>
-      desk.change({ ...asked(request, request.params), endsSessions: true, reason: request.body.reason }),
+      service.change({ ...asked(request, request.params), endsSessions: true, reason: request.body.reason }),
   );
-  handOverRoutes(app, desk);
+  handOverRoutes(app, service);
 }
 
-function handOverRoutes(app: App, desk: UserStateService): void {
+function handOverRoutes(app: App, service: UserStateService): void {
   const tags = ["users"];
   const config = { auth: "operator" } as const;
   app.post(
@@ -109,7 +109,7 @@ function handOverRoutes(app: App, desk: UserStateService): void {
     (request) => {
       const { to, may_delete: mayDelete = false, until, reason: text } = request.body;
       const handsOver = { to: usernameOf(to), mayDelete, untilMs: until * 1_000 };
-      return desk.change({ ...asked(request, request.params), handsOver, reason: text });
+      return service.change({ ...asked(request, request.params), handsOver, reason: text });
     },
   );
   app.post(
@@ -127,7 +127,7 @@ function handOverRoutes(app: App, desk: UserStateService): void {
     },
     (request) => {
       const { to, reason: text } = request.body;
-      return desk.change({
+      return service.change({
         ...asked(request, request.params),
         endsHandOverTo: usernameOf(to),
         reason: text,

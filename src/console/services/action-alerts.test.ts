@@ -27,34 +27,34 @@ function record(
   return { action, request: { action, dry_run: false, ...request }, targets } as unknown as ActionRecord;
 }
 
-async function open({ desk }: ServiceUnderTest): Promise<string[]> {
-  await desk.saved();
-  const { alerts } = desk.list("operator", { isUnresolved: true }, {});
+async function open({ service }: ServiceUnderTest): Promise<string[]> {
+  await service.saved();
+  const { alerts } = service.list("operator", { isUnresolved: true }, {});
   return alerts.map(({ key }) => key).toSorted();
 }
 
 test("what failed is over once the same has succeeded on that node; another action, or another node, ends nothing", async () => {
   const under = await startService(ends, ["n1", "n2"]);
-  const { desk } = under;
-  tellOfAction(record("build", { n1: "failed", n2: "failed" }, { make_target: "build" }), desk);
-  tellOfAction(record("restart", { n1: "timed_out" }, { target_service: "fileserver" }), desk);
+  const { service } = under;
+  tellOfAction(record("build", { n1: "failed", n2: "failed" }, { make_target: "build" }), service);
+  tellOfAction(record("restart", { n1: "timed_out" }, { target_service: "fileserver" }), service);
   const [buildOn1, buildOn2, restartOn1] = [
     "action_failed:n1:build:build",
     "action_failed:n2:build:build",
     "action_failed:n1:restart:fileserver",
   ];
   assert.deepEqual(await open(under), [buildOn1, restartOn1, buildOn2].toSorted());
-  tellOfAction(record("pull", { n1: "succeeded", n2: "succeeded" }), desk);
-  tellOfAction(record("build", { n1: "succeeded" }, { make_target: "clean" }), desk);
-  tellOfAction(record("restart", { n1: "succeeded" }, { target_service: "admin" }), desk);
+  tellOfAction(record("pull", { n1: "succeeded", n2: "succeeded" }), service);
+  tellOfAction(record("build", { n1: "succeeded" }, { make_target: "clean" }), service);
+  tellOfAction(record("restart", { n1: "succeeded" }, { target_service: "admin" }), service);
   tellOfAction(
     record("build", { n1: "succeeded", n2: "succeeded" }, { make_target: "build", dry_run: true }),
-    desk,
+    service,
   );
   assert.equal((await open(under)).length, 3);
-  tellOfAction(record("build", { n1: "succeeded", n2: "cancelled" }, { make_target: "build" }), desk);
+  tellOfAction(record("build", { n1: "succeeded", n2: "cancelled" }, { make_target: "build" }), service);
   assert.deepEqual(await open(under), [restartOn1, buildOn2].toSorted());
-  tellOfAction(record("restart", { n1: "succeeded" }, { target_service: "all" }), desk);
+  tellOfAction(record("restart", { n1: "succeeded" }, { target_service: "all" }), service);
   assert.deepEqual(await open(under), [buildOn2]);
   const [, ended] = under.events.filter(({ kind }) => kind === "resolved");
   assert.equal(ended?.alert.resolved_by, "auto");
@@ -62,18 +62,18 @@ test("what failed is over once the same has succeeded on that node; another acti
 
 test("a custom command is the same when it is the same text; a rollout's gate is made good by a later rollout", async () => {
   const under = await startService(ends, ["n1"]);
-  const { desk } = under;
-  tellOfAction(record("custom", { n1: "failed" }, { command: "df -h" }), desk);
-  tellOfAction(record("custom", { n1: "succeeded" }, { command: "uptime" }), desk);
+  const { service } = under;
+  tellOfAction(record("custom", { n1: "failed" }, { command: "df -h" }), service);
+  tellOfAction(record("custom", { n1: "succeeded" }, { command: "uptime" }), service);
   assert.equal((await open(under)).length, 1);
-  tellOfAction(record("custom", { n1: "succeeded" }, { command: "df -h" }), desk);
+  tellOfAction(record("custom", { n1: "succeeded" }, { command: "df -h" }), service);
   assert.deepEqual(await open(under), []);
   const rollout = (state: string): RolloutRecord =>
     ({
       nodes: [{ node_id: "n1", node_name: "n1", state, step: "gate", message: "it is not well" }],
     }) as unknown as RolloutRecord;
-  tellOfRollout(rollout("failed"), desk);
+  tellOfRollout(rollout("failed"), service);
   assert.deepEqual(await open(under), ["action_failed:n1:rollout"]);
-  tellOfRollout(rollout("succeeded"), desk);
+  tellOfRollout(rollout("succeeded"), service);
   assert.deepEqual(await open(under), []);
 });

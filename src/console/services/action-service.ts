@@ -41,7 +41,7 @@ export interface ActionServiceDeps {
   readonly audit: AuditLog;
   readonly alerts: Pick<AlertService, "happened" | "settled" | "wasReset">;
   readonly notifier: Pick<Notifier, "openMaintenance" | "closeMaintenance">;
-  readonly watch: Pick<ClusterWatch, "book" | "isHealthy">;
+  readonly watch: Pick<ClusterWatch, "clusterState" | "isHealthy">;
   readonly history: Pick<History, "errorsPerSecond">;
   /** The nodes' locks, which polls show too. */
   readonly locks: NodeLocks;
@@ -102,7 +102,7 @@ export class ActionService {
     const store = (): Promise<readonly SshNode[]> => directory.sshNodes();
     const source = new NodeSource({ folder: dataFolder, log, store, snippet: ssh.snippet });
     const nodes = (): Promise<readonly SshNode[]> => source.nodes();
-    const enrolment = new Enrolment({ nodes, cluster: watch.book, store: options.store });
+    const enrolment = new Enrolment({ nodes, cluster: watch.clusterState, store: options.store });
     const local = new LocalLogs({ clock, files: ssh.localLogs ?? [], secrets });
     const nodeOf = (id: string): Promise<SshNode> => reachableNode(id, { nodes, enrolment, keyFile });
     const logs = new LogReader({ clock, random, runner: runner.runner, local, nodeOf });
@@ -111,7 +111,7 @@ export class ActionService {
       find: (id) => engine.find(id),
       outputOf: (id) => engine.outputOf(id),
     });
-    const nameOf = (id: string): string => watch.book.node(id)?.name ?? id;
+    const nameOf = (id: string): string => watch.clusterState.node(id)?.name ?? id;
     const openMaintenance = maintenanceOf(deps.notifier);
     const engine: ActionEngine = new ActionEngine({
       clock,
@@ -138,7 +138,7 @@ export class ActionService {
     hub.addSource(new LogTopics({ clock, hub, reader: logs }));
     const shared = { engine, runner: runner.runner, locks, nodes, nameOf, secrets, openMaintenance };
     const rollouts = await openRollouts(deps, shared);
-    const desk = new ActionService({
+    const opened = new ActionService({
       engine,
       outputs,
       presets,
@@ -151,7 +151,7 @@ export class ActionService {
     engine
       .reconcile()
       .catch((error: unknown) => log.error("actions_not_reconciled", { error: errorText(error) }));
-    return desk;
+    return opened;
   }
 
   /** Accepts an action. Throws ActionRefusal, also for a missing key. */
@@ -167,9 +167,13 @@ export class ActionService {
   }
 
   /** Brings the nodes of a rollout back. Throws ActionRefusal. */
-  async goBack(before: RolloutRecord, wish: BackRequest, operator: ActionOperator): Promise<RolloutRecord> {
-    if (!wish.dry_run) await requireKey(this.#keyFile);
-    return await this.enrolment.explaining(() => this.rollouts.back(before, wish, operator));
+  async goBack(
+    before: RolloutRecord,
+    requested: BackRequest,
+    operator: ActionOperator,
+  ): Promise<RolloutRecord> {
+    if (!requested.dry_run) await requireKey(this.#keyFile);
+    return await this.enrolment.explaining(() => this.rollouts.back(before, requested, operator));
   }
 
   /** The last lines of a service's log on a node. Throws ActionRefusal. */

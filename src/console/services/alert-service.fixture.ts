@@ -9,7 +9,7 @@ import { AlertService, type AlertServiceDeps } from "./alert-service.ts";
 
 /** A service under test. */
 export interface ServiceUnderTest extends ReturnType<typeof testCluster> {
-  readonly desk: AlertService;
+  readonly service: AlertService;
   readonly events: AlertEvent[];
   readonly window: { errors: number; ops: number };
   /** Runs one poll round with these answers, null for none, and saves its outcome. */
@@ -23,40 +23,40 @@ export interface ServiceUnderTest extends ReturnType<typeof testCluster> {
 export async function startService(
   ends: (() => Promise<unknown>)[],
   nodes: readonly string[],
-  wish: Partial<AlertServiceDeps> = {},
+  overrides: Partial<AlertServiceDeps> = {},
 ): Promise<ServiceUnderTest> {
-  const folder = scratchFolder("grove-desk-");
-  const { book, clock } = testCluster(...nodes);
+  const folder = scratchFolder("grove-service-");
+  const { clusterState, clock } = testCluster(...nodes);
   const window = { errors: 0, ops: 0, failingRun: 0 };
-  const desk = await AlertService.open({
+  const service = await AlertService.open({
     folder,
     clock,
     log: silentLogger,
-    cluster: book,
+    cluster: clusterState,
     history: { errorWindow: () => window, forecastDiskFullDays: () => undefined },
     isDefaultPassword: () => false,
-    ...wish,
+    ...overrides,
   });
   const events: AlertEvent[] = [];
-  desk.onEvent((event) => events.push(event));
+  service.onEvent((event) => events.push(event));
   ends.push(async () => {
-    book.close();
-    await desk.close();
+    clusterState.close();
+    await service.close();
   });
   return {
-    book,
+    clusterState,
     clock,
-    desk,
+    service,
     events,
     window,
     async round(answers, security = []) {
       const before = events.length;
       for (const [id, answer] of Object.entries(answers)) {
-        if (answer === null) book.failed(id, "timeout");
-        else book.answered(id, nodeReading(answer), security);
+        if (answer === null) clusterState.failed(id, "timeout");
+        else clusterState.answered(id, nodeReading(answer), security);
       }
       clock.advance(5_000);
-      await desk.saved();
+      await service.saved();
       return events.slice(before).map(({ kind, alert }) => `${kind} ${alert.key} ${alert.severity}`);
     },
   };

@@ -29,7 +29,7 @@ test("a disk that fills and is emptied: each step within one poll (spec 3.1)", a
 });
 
 test("a disk that comes down to its reserve warns first and is critical while it refuses uploads, for visitors too (spec 4.6.3)", async () => {
-  const { round, desk } = await startService(ends, ["n1"]);
+  const { round, service } = await startService(ends, ["n1"]);
   const left = (bytes: bigint): Partial<NodeReading> => ({
     diskUsagePercent: 40,
     reserveBytes: 500n * GIB,
@@ -38,7 +38,7 @@ test("a disk that comes down to its reserve warns first and is critical while it
   assert.deepEqual(await round({ n1: left(100n * GIB) }), []);
   assert.deepEqual(await round({ n1: left(9n * GIB) }), ["raised storage_reserve:n1 warning"]);
   assert.deepEqual(await round({ n1: left(0n) }), ["changed storage_reserve:n1 critical"]);
-  const [seen] = desk.list("visitor", { types: new Set(["storage_reserve"]) }, {}).alerts;
+  const [seen] = service.list("visitor", { types: new Set(["storage_reserve"]) }, {}).alerts;
   assert.match(seen?.message ?? "", /^n1 refuses uploads now: its disk is down to the reserve of 500 GiB/);
   assert.deepEqual(await round({ n1: left(9n * GIB) }), ["changed storage_reserve:n1 warning"]);
   assert.deepEqual(await round({ n1: left(100n * GIB) }), [
@@ -48,18 +48,24 @@ test("a disk that comes down to its reserve warns first and is critical while it
 });
 
 test("a silent node is offline after 30 s, and its other alerts stay as they are; its way back is recorded (spec 3.3, T5)", async () => {
-  const { round, desk } = await startService(ends, ["n1"]);
+  const { round, service } = await startService(ends, ["n1"]);
   await round({ n1: { cpuTempCelsius: 70, usersAssignedCount: 3 } });
   const told: string[][] = [];
   for (let i = 0; i < 7; i++) told.push(await round({ n1: null }));
   assert.deepEqual(told.flat(), ["raised node_offline:n1 critical"]);
   assert.deepEqual(told.findIndex((events) => events.length > 0) >= 5, true, "not before 30 s");
-  assert.deepEqual(desk.summary("visitor"), { critical: 1, warning: 1, info: 0, total: 2, for_operators: 0 });
+  assert.deepEqual(service.summary("visitor"), {
+    critical: 1,
+    warning: 1,
+    info: 0,
+    total: 2,
+    for_operators: 0,
+  });
   assert.deepEqual(await round({ n1: { cpuTempCelsius: 70 } }), [
     "resolved node_offline:n1 critical",
     "recorded node_online:n1 info",
   ]);
-  const { alerts } = desk.list("operator", { types: new Set(["node_online"]) }, {});
+  const { alerts } = service.list("operator", { types: new Set(["node_online"]) }, {});
   assert.match(alerts[0]?.message ?? "", /^n1 answers again after \d+ s\.$/);
 });
 
@@ -72,7 +78,7 @@ test("a node that has never answered is offline 30 s after the start, not before
 });
 
 test("a user past 95 and 100 % of the quota: operators see it, visitors neither it nor its count (T1, spec 5.8.4)", async () => {
-  const { round, desk, events } = await startService(ends, ["n1"]);
+  const { round, service, events } = await startService(ends, ["n1"]);
   const bob = (used: bigint): Partial<NodeReading> => ({
     perUserStorage: new Map([["bob@example.com", used]]),
     perUserQuota: new Map([["bob@example.com", 1_000n]]),
@@ -80,9 +86,9 @@ test("a user past 95 and 100 % of the quota: operators see it, visitors neither 
   assert.deepEqual(await round({ n1: bob(950n) }), []);
   assert.deepEqual(await round({ n1: bob(951n) }), ["raised quota_exceeded:bob@example.com warning"]);
   assert.deepEqual(await round({ n1: bob(1_000n) }), ["changed quota_exceeded:bob@example.com critical"]);
-  assert.deepEqual(desk.summary("operator").total, 1);
+  assert.deepEqual(service.summary("operator").total, 1);
   assert.deepEqual(
-    [desk.summary("visitor"), desk.list("visitor", {}, {})],
+    [service.summary("visitor"), service.list("visitor", {}, {})],
     [
       { critical: 0, warning: 0, info: 0, total: 0, for_operators: 0 },
       { alerts: [], total: 0 },
@@ -101,9 +107,9 @@ test("a user past 95 and 100 % of the quota: operators see it, visitors neither 
 });
 
 test("restarts that nobody asked for, and none for a node in maintenance (D24)", async () => {
-  const { round, desk } = await startService(ends, ["n1", "n2"]);
+  const { round, service } = await startService(ends, ["n1", "n2"]);
   await round({ n1: { lastRestartUnix: 100 }, n2: { lastRestartUnix: 100 } });
-  desk.touched("n2");
+  service.touched("n2");
   assert.deepEqual(await round({ n1: { lastRestartUnix: 200 }, n2: { lastRestartUnix: 200 } }), [
     "raised service_restart:n1 warning",
   ]);
@@ -121,7 +127,7 @@ test("errors: 60 s of answers without one end a spike, the first answer after a 
 });
 
 test("what nodes report of attempts, and failed sign-ins to the console, are for operators alone (D22, W-03)", async () => {
-  const { round, desk } = await startService(ends, ["n1"]);
+  const { round, service } = await startService(ends, ["n1"]);
   const event: SecurityEvent = {
     id: "01K5YDWV000000000000000000",
     ts: 1_790_000_000,
@@ -133,27 +139,31 @@ test("what nodes report of attempts, and failed sign-ins to the console, are for
     count: 1,
   };
   assert.deepEqual(await round({ n1: {} }, [event]), ["raised ip_mismatch:bob@example.com warning"]);
-  for (let i = 0; i < 9; i++) desk.loginFailed("203.0.113.9");
+  for (let i = 0; i < 9; i++) service.loginFailed("203.0.113.9");
   assert.deepEqual(await round({ n1: {} }), []);
-  desk.loginFailed("203.0.113.9");
+  service.loginFailed("203.0.113.9");
   assert.deepEqual(await round({ n1: {} }), ["raised login_failures warning"]);
-  const { alerts } = desk.list("operator", {}, {});
+  const { alerts } = service.list("operator", {}, {});
   assert.match(
     alerts[0]?.message ?? "",
     /^10 attempts to sign in to the console failed, the last from 203\.0\.113\.9\.$/,
   );
   const nothing = { critical: 0, warning: 0, info: 0, total: 0, for_operators: 0 };
-  assert.deepEqual(desk.summary("visitor"), nothing, "nobody reads from a count that an attempt was noticed");
+  assert.deepEqual(
+    service.summary("visitor"),
+    nothing,
+    "nobody reads from a count that an attempt was noticed",
+  );
 });
 
 test("visitors see faults of machine and service without numbers of users, and count what says where the cluster is open (spec 5.8.4, D22)", async () => {
-  const { round, desk } = await startService(ends, ["n1"], { isDefaultPassword: () => true });
+  const { round, service } = await startService(ends, ["n1"], { isDefaultPassword: () => true });
   await round({
     n1: { authMock: true, damagedFileCount: 3, invalidFields: ["load_avg_1m", "per_user_quota"] },
   });
-  desk.wasReset("admin_metrics_snapshot.json", "admin_metrics_snapshot.json.corrupt-1");
-  await desk.saved();
-  const seen = desk
+  service.wasReset("admin_metrics_snapshot.json", "admin_metrics_snapshot.json.corrupt-1");
+  await service.saved();
+  const seen = service
     .list("visitor", {}, {})
     .alerts.toSorted((a, b) => (a.key < b.key ? -1 : 1))
     .map(({ key, value }) => [key, value]);
@@ -162,31 +172,37 @@ test("visitors see faults of machine and service without numbers of users, and c
     ["corruption:n1", undefined],
     ["snapshot_reset:admin_metrics_snapshot.json", undefined],
   ]);
-  assert.deepEqual(desk.summary("visitor"), { critical: 1, warning: 1, info: 1, total: 3, for_operators: 2 });
-  assert.deepEqual(desk.summary("operator"), { critical: 2, warning: 3, info: 1, total: 6 });
+  assert.deepEqual(service.summary("visitor"), {
+    critical: 1,
+    warning: 1,
+    info: 1,
+    total: 3,
+    for_operators: 2,
+  });
+  assert.deepEqual(service.summary("operator"), { critical: 2, warning: 3, info: 1, total: 6 });
 });
 
 test("alerts of a node that was forgotten end an hour later; while no node is known, none is missing", async () => {
-  const { round, desk, book, clock } = await startService(ends, ["n1", "n2"]);
+  const { round, service, clusterState, clock } = await startService(ends, ["n1", "n2"]);
   await round({ n1: { diskUsagePercent: 90 }, n2: {} });
-  book.list([listedNode("n2")]);
+  clusterState.list([listedNode("n2")]);
   clock.advance(VANISHED_NODE_KEPT_MS + 1);
-  book.list([listedNode("n2")]);
-  assert.equal(book.node("n1"), undefined);
+  clusterState.list([listedNode("n2")]);
+  assert.equal(clusterState.node("n1"), undefined);
   clock.advance(NODE_FORGOTTEN_MS - 5_000);
-  await desk.saved();
+  await service.saved();
   const open = () =>
-    desk.list("operator", { isUnresolved: true, nodeId: "n1" }, {}).alerts.map(({ key }) => key);
+    service.list("operator", { isUnresolved: true, nodeId: "n1" }, {}).alerts.map(({ key }) => key);
   assert.deepEqual(open().sort(), ["node_offline:n1", "storage_warning:n1"]);
   clock.advance(10_000);
-  await desk.saved();
+  await service.saved();
   assert.deepEqual(open(), []);
 });
 
 test("each round tells the notification layer every condition once, with its value, and what happened", async () => {
-  const { round, desk, book } = await startService(ends, ["n1", "n2"]);
+  const { round, service, clusterState } = await startService(ends, ["n1", "n2"]);
   const rounds: { conditions: readonly Condition[]; happened: number }[] = [];
-  desk.onConditions((conditions, happened) => rounds.push({ conditions, happened: happened.length }));
+  service.onConditions((conditions, happened) => rounds.push({ conditions, happened: happened.length }));
   await round({ n1: { diskUsagePercent: 79 }, n2: null });
   const [first] = rounds;
   const keys = first?.conditions.map(({ key }) => key) ?? [];
@@ -194,7 +210,7 @@ test("each round tells the notification layer every condition once, with its val
   const storage = first?.conditions.find(({ key }) => key === "storage_warning:n1");
   assert.deepEqual([storage?.level, storage?.value], ["clear", 79]);
   assert.equal(first?.conditions.find(({ key }) => key === "node_offline:n2")?.level, "unknown");
-  book.answered("n1", nodeReading({ lastRestartUnix: 1 }));
+  clusterState.answered("n1", nodeReading({ lastRestartUnix: 1 }));
   await round({});
   assert.equal(rounds[1]?.happened, 1);
 });

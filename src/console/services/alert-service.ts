@@ -129,8 +129,8 @@ export class AlertService {
 
   /** Ends the alerts of these keys, whose cause is gone. Resolves when that is on stable storage. */
   settled(keys: Iterable<string>): Promise<void> {
-    const { book } = this.#store;
-    return this.#store.take(book.drop(keys, momentOf(this.#deps.clock)));
+    const { machine } = this.#store;
+    return this.#store.take(machine.drop(keys, momentOf(this.#deps.clock)));
   }
 
   /** Raises an alert about a console file that was unreadable and set aside (D24). */
@@ -181,10 +181,10 @@ export class AlertService {
    * Ids of the alerts that an operator chooses: those named, and for a key its open alert, else its latest.
    */
   idsOf(choice: { readonly ids: readonly string[]; readonly key: string | undefined }): string[] {
-    const known = choice.ids.filter((id) => this.#store.book.find(id) !== undefined);
+    const known = choice.ids.filter((id) => this.#store.machine.find(id) !== undefined);
     if (choice.key === undefined) return known;
     const { key } = choice;
-    const open = this.#store.book.openAlert(key);
+    const open = this.#store.machine.openAlert(key);
     if (open !== undefined) return [...known, open.id];
     const latest = [...this.#store.shown()].find((alert) => alert.key === key && !alert.isRecovery);
     return latest === undefined ? known : [...known, latest.id];
@@ -192,13 +192,13 @@ export class AlertService {
 
   /** The key of a stored alert; empty for an unknown id. */
   keyOf(id: string): string {
-    return this.#store.book.find(id)?.key ?? "";
+    return this.#store.machine.find(id)?.key ?? "";
   }
 
   /** Resolves alerts by hand; resolves when that is on stable storage. Unknown ids are left out. */
   async resolve(ids: readonly string[]): Promise<Resolution> {
-    const { book } = this.#store;
-    const { resolution, events } = book.resolve(ids, momentOf(this.#deps.clock));
+    const { machine } = this.#store;
+    const { resolution, events } = machine.resolve(ids, momentOf(this.#deps.clock));
     for (const { alert } of events) this.#handled(alert.key);
     await this.#store.take(events);
     return resolution;
@@ -206,7 +206,7 @@ export class AlertService {
 
   /** Resolves by hand all open alerts of a filter, except those that stay in force; returns their ids. */
   async resolveAll(filter: AlertFilter): Promise<readonly string[]> {
-    const open = [...this.#store.book.openAlerts()].filter((alert) => passes(alert, filter));
+    const open = [...this.#store.machine.openAlerts()].filter((alert) => passes(alert, filter));
     const { resolved } = await this.resolve(open.map(({ id }) => id));
     return resolved;
   }
@@ -214,11 +214,11 @@ export class AlertService {
   /** Records an acknowledgement; returns the ids of open alerts, and of the others. */
   async acknowledge(ids: readonly string[], by: string): Promise<{ acked: string[]; resolved: string[] }> {
     const at = momentOf(this.#deps.clock);
-    const { book } = this.#store;
-    const isOpen = (id: string): boolean => book.find(id)?.resolved === undefined;
+    const { machine } = this.#store;
+    const isOpen = (id: string): boolean => machine.find(id)?.resolved === undefined;
     const [acked, resolved] = [ids.filter(isOpen), ids.filter((id) => !isOpen(id))];
-    for (const id of acked) this.#handled(book.find(id)?.key ?? "");
-    await this.#store.take(acked.flatMap((id) => book.acknowledge(id, by, at)));
+    for (const id of acked) this.#handled(machine.find(id)?.key ?? "");
+    await this.#store.take(acked.flatMap((id) => machine.acknowledge(id, by, at)));
     return { acked, resolved };
   }
 
@@ -258,7 +258,7 @@ export class AlertService {
       const restart = this.#restarts.observe(node, reading, at);
       if (restart !== undefined) happened.push(restart);
     }
-    const events = this.#store.book.apply(conditions, at);
+    const events = this.#store.machine.apply(conditions, at);
     void this.#store.take(events);
     if (happened.length > 0) void this.#take(happened, at);
   }
@@ -269,7 +269,7 @@ export class AlertService {
   #round(): void {
     const { cluster, clock, isDefaultPassword } = this.#deps;
     const at = momentOf(clock);
-    const { book } = this.#store;
+    const { machine } = this.#store;
     const conditions: Condition[] = cluster
       .nodes()
       .filter((node) => node.stale)
@@ -277,7 +277,11 @@ export class AlertService {
     const level = isDefaultPassword() ? "critical" : "clear";
     conditions.push({ key: alertKey("default_password"), type: "default_password", level });
     conditions.push(...this.#metaServers(at));
-    const events = [...book.apply(conditions, at), ...book.expire(at), ...book.drop(this.#orphans(at), at)];
+    const events = [
+      ...machine.apply(conditions, at),
+      ...machine.expire(at),
+      ...machine.drop(this.#orphans(at), at),
+    ];
     void this.#store.take(events);
     this.#forgetGone();
     const failures = this.#logins.take(at);
@@ -291,11 +295,11 @@ export class AlertService {
 
   #take(happened: readonly Occurrence[], at: Moment): Promise<void> {
     this.#happened.push(...happened);
-    return this.#store.take(happened.flatMap((occurrence) => this.#store.book.happened(occurrence, at)));
+    return this.#store.take(happened.flatMap((occurrence) => this.#store.machine.happened(occurrence, at)));
   }
 
   #offline(node: NodeState): Condition {
-    const lastSeen = this.#store.book.openAlert(alertKey("node_offline", node.id))?.detail?.["last_seen"];
+    const lastSeen = this.#store.machine.openAlert(alertKey("node_offline", node.id))?.detail?.["last_seen"];
     const nowUnix = Math.floor(this.#deps.clock.wallMs() / 1000);
     return offlineCondition(node, {
       isOffline: node.status === "offline",
@@ -308,10 +312,10 @@ export class AlertService {
   }
 
   #metaServers({ wallMs }: Moment): Condition[] {
-    const { book } = this.#store;
-    const standing = [...book.openAlerts(), ...book.mutedKeys()].map(({ key }) => key);
+    const { machine } = this.#store;
+    const standing = [...machine.openAlerts(), ...machine.mutedKeys()].map(({ key }) => key);
     return metaServerConditions(this.#deps.metaServers?.() ?? [], Math.floor(wallMs / 1_000), {
-      sinceUnix: (key) => book.openAlert(key)?.detail?.["last_seen"],
+      sinceUnix: (key) => machine.openAlert(key)?.detail?.["last_seen"],
       standing,
     });
   }
@@ -329,9 +333,9 @@ export class AlertService {
   #orphans({ steadyMs }: Moment): string[] {
     const { cluster } = this.#deps;
     if (cluster.isStarting() || cluster.nodes().length === 0) return [];
-    const { book } = this.#store;
+    const { machine } = this.#store;
     const keys: string[] = [];
-    for (const { key, nodeId } of [...book.openAlerts(), ...book.mutedKeys()]) {
+    for (const { key, nodeId } of [...machine.openAlerts(), ...machine.mutedKeys()]) {
       if (nodeId === undefined) continue;
       if (cluster.node(nodeId) !== undefined) {
         this.#missingSinceMs.delete(nodeId);
@@ -364,7 +368,7 @@ export class AlertService {
 /** Users whose quota alert was open, or resolved by hand, when the console stopped. */
 function nearUsers(store: AlertStore): { username: string; nodeId: string }[] {
   const prefix = alertKey("quota_exceeded", "");
-  return [...store.book.openAlerts(), ...store.book.mutedKeys()]
+  return [...store.machine.openAlerts(), ...store.machine.mutedKeys()]
     .filter(({ type, nodeId }) => type === "quota_exceeded" && nodeId !== undefined)
     .map(({ key, nodeId = "" }) => ({ username: key.slice(prefix.length), nodeId }));
 }

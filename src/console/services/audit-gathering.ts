@@ -9,9 +9,9 @@ import { alertKey } from "#console/alerts/alert-kinds.ts";
 import type { Occurrence } from "#console/alerts/condition.ts";
 import type { NodeName } from "#console/alerts/node-rules.ts";
 import type { ClusterState, NodeState } from "#console/cluster/cluster-state.ts";
-import { NoAnswer } from "#console/cluster/no-answer.ts";
 import type { NodeAddresses } from "#console/cluster/node-addresses.ts";
 import type { NodeHttp } from "#console/cluster/node-http.ts";
+import { PollError } from "#console/cluster/poll-error.ts";
 import type { AuditCopies } from "#security/audit/audit-copies.ts";
 import { hashOf, readLine } from "#security/audit/audit-line.ts";
 import type { AuditLog } from "#security/audit/audit-log.ts";
@@ -185,7 +185,7 @@ export class AuditGathering {
     this.#underWay++;
     void this.gather(node, source)
       .catch((error: unknown) => {
-        source.problem = error instanceof NoAnswer ? error.message : errorText(error);
+        source.problem = error instanceof PollError ? error.message : errorText(error);
         this.#deps.log.debug("audit_not_gathered", { node: node.id, problem: source.problem });
       })
       .finally(() => {
@@ -201,9 +201,9 @@ export class AuditGathering {
       const { generation, head } = copies.states().get(node.id) ?? { generation: 1, head: undefined };
       if (generation > AUDIT_GENERATIONS_MAX) {
         await this.#judge(node.id);
-        throw new NoAnswer(`its log broke ${generation - 1} times`);
+        throw new PollError(`its log broke ${generation - 1} times`);
       }
-      if (isUsedUp(source, clock)) throw new NoAnswer("it has told more than a day's share");
+      if (isUsedUp(source, clock)) throw new PollError("it has told more than a day's share");
       // Asks for the last known line again: a rewritten past cannot reproduce its hash.
       const after = Math.max(0, (head?.seq ?? 0) - 1);
       const body = await http.get(addresses.target(node.id), {
@@ -379,13 +379,13 @@ function isUsedUp(source: Source, clock: Clock): boolean {
 const HEAD = '{"entries":[';
 const TAIL = /^\],"next_after":\d{1,15},"head_seq":(\d{1,15}),"complete":(true|false)\}\s*$/;
 
-/** Splits an answer into its lines as they are, without reserialising them. Throws NoAnswer if invalid. */
+/** Splits an answer into its lines as they are, without reserialising them. Throws PollError if invalid. */
 export function readAnswer(body: Buffer): AuditAnswer {
   const text = body.toString("utf8");
   const end = text.lastIndexOf('],"next_after":');
   const [, headSeq, isComplete] = TAIL.exec(text.slice(end)) ?? [];
   if (!text.startsWith(HEAD) || end < HEAD.length || headSeq === undefined) {
-    throw new NoAnswer("the answer is no page of an audit log");
+    throw new PollError("the answer is no page of an audit log");
   }
   const entries = text.slice(HEAD.length, end);
   return {

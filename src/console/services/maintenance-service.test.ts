@@ -14,17 +14,17 @@ async function openService(
   folder: string,
   clock: ManualClock,
   pausePlacement: PausePlacement,
-): Promise<{ desk: MaintenanceService; book: MaintenanceStore }> {
-  const book = await MaintenanceStore.open({ dataFolder: folder, clock, log: silentLogger });
-  const desk = new MaintenanceService({
-    book,
+): Promise<{ service: MaintenanceService; maintenanceStore: MaintenanceStore }> {
+  const maintenanceStore = await MaintenanceStore.open({ dataFolder: folder, clock, log: silentLogger });
+  const service = new MaintenanceService({
+    maintenanceStore,
     pausePlacement,
     audit: () => undefined,
     flushAudit: () => Promise.resolve(),
     clock,
     log: silentLogger,
   });
-  return { desk, book };
+  return { service, maintenanceStore };
 }
 
 test("an end that the store could not be told is told by the next console", async () => {
@@ -32,10 +32,10 @@ test("an end that the store could not be told is told by the next console", asyn
   const clock = new ManualClock();
   const away = (): Promise<void> => Promise.reject(new Error("the store is away"));
   const first = await openService(folder, clock, away);
-  await first.desk.begin("n1", REQUEST, ACTOR);
-  await first.desk.end("n1", ACTOR);
-  await first.desk.close();
-  assert.deepEqual(first.book.untold(), ["n1"]);
+  await first.service.begin("n1", REQUEST, ACTOR);
+  await first.service.end("n1", ACTOR);
+  await first.service.close();
+  assert.deepEqual(first.maintenanceStore.untold(), ["n1"]);
 
   const told: unknown[] = [];
   const heard = Promise.withResolvers<void>();
@@ -47,24 +47,24 @@ test("an end that the store could not be told is told by the next console", asyn
   await heard.promise;
   assert.deepEqual(told, [["n1", undefined]]);
   // Closing the service saves the answer.
-  await second.desk.close();
-  assert.deepEqual((await openService(folder, clock, away)).book.untold(), []);
+  await second.service.close();
+  assert.deepEqual((await openService(folder, clock, away)).maintenanceStore.untold(), []);
 });
 
 test("a store that answers slowly is asked once for a node, and closing waits for that alone", async () => {
   const clock = new ManualClock();
   const asked: string[] = [];
   const answers: (() => void)[] = [];
-  const { desk } = await openService(scratchFolder("grove-maintenance-"), clock, (fsId) => {
+  const { service } = await openService(scratchFolder("grove-maintenance-"), clock, (fsId) => {
     asked.push(fsId);
     return new Promise((resolve) => answers.push(resolve));
   });
-  const begun = ["n1", "n2"].map((id) => desk.begin(id, REQUEST, ACTOR));
+  const begun = ["n1", "n2"].map((id) => service.begin(id, REQUEST, ACTOR));
   while (asked.length < 1) await new Promise((resolve) => setImmediate(resolve));
   for (let look = 0; look < 50; look++) clock.advance(PLACEMENT_PAUSE_RETRY_MS);
   answers.shift()?.();
   while (asked.length < 2) await new Promise((resolve) => setImmediate(resolve));
-  const closed = desk.close();
+  const closed = service.close();
   answers.shift()?.();
   await Promise.all([...begun, closed]);
   assert.deepEqual(asked, ["n1", "n2"]);

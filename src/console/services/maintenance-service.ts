@@ -4,7 +4,7 @@ import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { MaintenanceStore } from "#console/alerts/maintenance-store.ts";
-import type { KeptMaintenance, MaintenanceRequest, NodeMaintenance } from "#wire/webapi/maintenance.ts";
+import type { MaintenanceRequest, NodeMaintenance, StoredMaintenance } from "#wire/webapi/maintenance.ts";
 
 /** Retry interval for a maintenance that the metadata store did not take. */
 export const PLACEMENT_PAUSE_RETRY_MS = 10_000;
@@ -16,7 +16,7 @@ export type PausePlacement = (fsId: string, untilWallMs: number | undefined) => 
 
 /** Dependencies of the service. */
 export interface MaintenanceServiceDeps {
-  readonly book: MaintenanceStore;
+  readonly maintenanceStore: MaintenanceStore;
   readonly pausePlacement: PausePlacement;
   readonly audit: AuditSink;
   /** Resolves when the audit lines taken so far are on stable storage. */
@@ -69,13 +69,13 @@ export class MaintenanceService {
 
   /** The node's maintenance; undefined without one. */
   of(nodeId: string): NodeMaintenance | undefined {
-    const kept = this.#deps.book.of(nodeId);
+    const kept = this.#deps.maintenanceStore.of(nodeId);
     return kept === undefined ? undefined : this.#shown(kept);
   }
 
   /** All nodes in maintenance. */
   list(): NodeMaintenance[] {
-    return this.#deps.book.list().map((kept) => this.#shown(kept));
+    return this.#deps.maintenanceStore.list().map((kept) => this.#shown(kept));
   }
 
   /**
@@ -87,7 +87,7 @@ export class MaintenanceService {
     request: MaintenanceRequest,
     actor: MaintenanceActor,
   ): Promise<NodeMaintenance> {
-    const kept = await this.#deps.book.begin(nodeId, request, `operator:${actor.id}`);
+    const kept = await this.#deps.maintenanceStore.begin(nodeId, request, `operator:${actor.id}`);
     await this.#tell(nodeId, kept.ends_at);
     const shown = this.#shown(kept);
     await this.#record("maintenance.begin", nodeId, actor, {
@@ -100,7 +100,7 @@ export class MaintenanceService {
 
   /** Ends a node's maintenance now; resolves to undefined without one. */
   async end(nodeId: string, actor: MaintenanceActor): Promise<NodeMaintenance | undefined> {
-    const kept = await this.#deps.book.end(nodeId);
+    const kept = await this.#deps.maintenanceStore.end(nodeId);
     if (kept === undefined) return undefined;
     await this.#tell(nodeId, undefined);
     const told = this.#told.get(nodeId);
@@ -119,7 +119,7 @@ export class MaintenanceService {
     await this.#lastStep;
   }
 
-  #shown(kept: KeptMaintenance): NodeMaintenance {
+  #shown(kept: StoredMaintenance): NodeMaintenance {
     const told = this.#told.get(kept.node_id);
     const isKnown = told?.problem === undefined && told?.until === kept.ends_at;
     return {
@@ -131,16 +131,16 @@ export class MaintenanceService {
 
   /** Sends the store what it lacks, and renews old messages. */
   #look(): void {
-    const { book, clock } = this.#deps;
+    const { maintenanceStore, clock } = this.#deps;
     const nowMs = clock.steadyMs();
-    const wanted = new Map(book.list().map(({ node_id: id, ends_at: until }) => [id, until]));
+    const wanted = new Map(maintenanceStore.list().map(({ node_id: id, ends_at: until }) => [id, until]));
     for (const [nodeId, until] of wanted) {
       if (this.#waiting.has(nodeId)) continue;
       const told = this.#told.get(nodeId);
       const isFresh = told?.problem === undefined && told?.until === until;
       if (!isFresh || nowMs - told.atSteadyMs >= PLACEMENT_PAUSE_RENEW_MS) void this.#tell(nodeId, until);
     }
-    const untold = new Set(book.untold());
+    const untold = new Set(maintenanceStore.untold());
     for (const nodeId of untold) if (!this.#waiting.has(nodeId)) void this.#tell(nodeId, undefined);
     // Drops maintenances that ended by themselves.
     for (const nodeId of this.#told.keys())
@@ -166,13 +166,13 @@ export class MaintenanceService {
       let problem: string | undefined;
       try {
         await pausePlacement(nodeId, until === undefined ? undefined : until * 1_000);
-        if (until === undefined) await this.#deps.book.told(nodeId);
+        if (until === undefined) await this.#deps.maintenanceStore.told(nodeId);
       } catch (error) {
         problem = errorText(error);
         log.warn("placement_not_paused", { node: nodeId, error: problem });
       }
       // Since the message the maintenance may have ended or got another end.
-      if (this.#deps.book.of(nodeId)?.ends_at === until) {
+      if (this.#deps.maintenanceStore.of(nodeId)?.ends_at === until) {
         this.#told.set(nodeId, { until, atSteadyMs: clock.steadyMs(), problem });
       }
       const left = (this.#waiting.get(nodeId) ?? 1) - 1;

@@ -33,8 +33,8 @@ const reported = (source: string, count: number, more: object = {}): SecurityRep
 async function watched(
   reports: SecurityReport[],
 ): Promise<ServiceUnderTest & { read: () => Promise<void>; fail: { with?: Error } }> {
-  const desk = await startService(ends, ["n1"]);
-  const { clock } = desk;
+  const service = await startService(ends, ["n1"]);
+  const { clock } = service;
   const fail: { with?: Error } = {};
   const securityReports = async (): Promise<SecurityReport[]> => {
     if (fail.with !== undefined) throw fail.with;
@@ -42,18 +42,18 @@ async function watched(
   };
   const end = watchMetaServers({
     directory: { securityReports },
-    alerts: desk.desk,
+    alerts: service.service,
     clock,
     log: silentLogger,
   });
   ends.push(async () => end());
   const settle = async (): Promise<void> => {
     for (let turns = 0; turns < 5; turns++) await turn();
-    await desk.desk.saved();
+    await service.service.saved();
   };
   await settle();
   return {
-    ...desk,
+    ...service,
     fail,
     async read() {
       clock.advance(ADDRESS_REREAD_INTERVAL_MS);
@@ -64,9 +64,9 @@ async function watched(
 
 test("a mock token at a MetaServer is one critical alert, which names it and no node, and counts on", async () => {
   const reports = [reported("meta.example:50050", 3)];
-  const { desk, read, fail, clock } = await watched(reports);
-  const latest = () => desk.list("operator", { types: new Set(["mock_token"]) }, {}).alerts[0];
-  const [alert, ...others] = desk.list("operator", {}, {}).alerts;
+  const { service, read, fail, clock } = await watched(reports);
+  const latest = () => service.list("operator", { types: new Set(["mock_token"]) }, {}).alerts[0];
+  const [alert, ...others] = service.list("operator", {}, {}).alerts;
   assert.deepEqual(others, []);
   assert.deepEqual(
     [alert?.key, alert?.severity, alert?.node_id, alert?.raised_count],
@@ -89,19 +89,19 @@ test("a mock token at a MetaServer is one critical alert, which names it and no 
   clock.advance(NODE_FORGOTTEN_MS * 2);
   await read();
   assert.equal(latest()?.resolved, false, "no node is missing");
-  assert.deepEqual(desk.list("visitor", { types: new Set(["mock_token"]) }, {}).alerts, []);
-  assert.equal(desk.summary("visitor").for_operators, 0);
+  assert.deepEqual(service.list("visitor", { types: new Set(["mock_token"]) }, {}).alerts, []);
+  assert.equal(service.summary("visitor").for_operators, 0);
 });
 
 test("what one has told in no valid form keeps no other's from being read", async () => {
-  const { desk } = await watched([
+  const { service } = await watched([
     { source: "a:1", document: "{" },
     { source: "b:1", document: '{"events":7}' },
     reported("c:1", 1, { count: "many" }),
     reported("d:1", 1),
   ]);
   assert.deepEqual(
-    desk.list("operator", {}, {}).alerts.map(({ key }) => key),
+    service.list("operator", {}, {}).alerts.map(({ key }) => key),
     ["mock_token:metaserver:d:1"],
   );
 });

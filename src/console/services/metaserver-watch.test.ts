@@ -79,24 +79,26 @@ test("that the console itself stood still is no silence of a MetaServer", async 
   assert.equal(watch.readings()[0]?.isOffline, false);
 });
 
-test("the desk raises one alert for a MetaServer that is away, tells its way back, and drops one that is not watched any more", async () => {
+test("the service raises one alert for a MetaServer that is away, tells its way back, and drops one that is not watched any more", async () => {
   const now = { isLate: true, isOffline: false, lastSeenWallMs: 1_790_000_000_000, reason: "refused" };
   let addresses = ["a:50050"];
-  const { round, desk } = await startService(ends, ["n1"], {
+  const { round, service } = await startService(ends, ["n1"], {
     metaServers: () => addresses.map((address) => ({ address, ...now })),
   });
   assert.deepEqual(await round({ n1: {} }), []);
   now.isOffline = true;
   assert.deepEqual(await round({ n1: {} }), ["raised metaserver_offline:a:50050 critical"]);
   assert.deepEqual(await round({ n1: {} }), []);
-  const [seen] = desk.list("visitor", { types: new Set(["metaserver_offline"]) }, {}).alerts;
+  const [seen] = service.list("visitor", { types: new Set(["metaserver_offline"]) }, {}).alerts;
   assert.deepEqual([seen?.key, seen?.title], ["metaserver_offline", "A MetaServer is offline"]);
   Object.assign(now, { isLate: false, isOffline: false, reason: undefined });
   const over = ["resolved metaserver_offline:a:50050 critical", "recorded metaserver_offline:a:50050 info"];
   assert.deepEqual(await round({ n1: {} }), over);
   Object.assign(now, { isLate: true, isOffline: true });
   await round({ n1: {} });
-  const ids = desk.list("visitor", { types: new Set(["metaserver_offline"]) }, {}).alerts.map(({ id }) => id);
+  const ids = service
+    .list("visitor", { types: new Set(["metaserver_offline"]) }, {})
+    .alerts.map(({ id }) => id);
   assert.equal(new Set(ids).size, 3);
   addresses = [];
   assert.deepEqual(await round({ n1: {} }), over);

@@ -6,19 +6,19 @@ import type { AlertService } from "./alert-service.ts";
 /** The joined parts. */
 export interface NotificationFeedDeps {
   readonly notifier: Notifier;
-  readonly desk: AlertService;
+  readonly service: AlertService;
   readonly cluster: Pick<ClusterState, "node">;
 }
 
 /** Joins them; the returned function disconnects them. */
-export function feedNotifications({ notifier, desk, cluster }: NotificationFeedDeps): () => void {
+export function feedNotifications({ notifier, service, cluster }: NotificationFeedDeps): () => void {
   const ends = [
-    desk.onConditions((conditions, happened, at) => {
+    service.onConditions((conditions, happened, at) => {
       notifier.occurred(happened);
       notifier.observe(conditions, at);
     }),
-    desk.onHandled((key) => notifier.acked(key)),
-    desk.onEvent(({ kind, alert }) => {
+    service.onHandled((key) => notifier.acked(key)),
+    service.onEvent(({ kind, alert }) => {
       if (kind !== "resolved") return;
       // A removed node, or an action that has succeeded since, raises no condition that would end the notice.
       const isGone = alert.node_id !== undefined && cluster.node(alert.node_id) === undefined;

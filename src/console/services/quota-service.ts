@@ -82,16 +82,16 @@ export class QuotaService {
    * Changes a quota. Throws ProblemError: NO_SUCH_USER, NODE_OFFLINE for an unreachable home node (nothing is
    * queued), NODE_ERROR for its refusal, NODE_TIMEOUT for an unknown outcome.
    */
-  async change(wish: QuotaRequest): Promise<QuotaChanged> {
+  async change(requested: QuotaRequest): Promise<QuotaChanged> {
     if (this.#atOnce >= QUOTA_CHANGES_AT_ONCE) {
       throw new ProblemError("RATE_LIMITED", "too many quotas are being changed; try again", {
         retryAfterSeconds: 1,
       });
     }
     this.#atOnce++;
-    const { username } = wish;
+    const { username } = requested;
     const before = this.#last.get(username);
-    const mine = this.#afterOthers(before, wish);
+    const mine = this.#afterOthers(before, requested);
     this.#last.set(username, mine);
     try {
       return await mine;
@@ -101,31 +101,31 @@ export class QuotaService {
     }
   }
 
-  async #afterOthers(before: Promise<unknown> | undefined, wish: QuotaRequest): Promise<QuotaChanged> {
+  async #afterOthers(before: Promise<unknown> | undefined, requested: QuotaRequest): Promise<QuotaChanged> {
     await before?.catch(() => undefined);
-    const node = await homeNodeOf(this.#deps, wish.username);
-    const known = await this.#deps.users.find(wish.username);
+    const node = await homeNodeOf(this.#deps, requested.username);
+    const known = await this.#deps.users.find(requested.username);
     const previousBytes = known?.quotaBytes ?? DEFAULT_QUOTA_BYTES;
     let inodeLimit: number;
     try {
-      inodeLimit = await this.#ask(node, wish);
+      inodeLimit = await this.#ask(node, requested);
     } catch (error) {
       const { problem, outcome } = judgedCall(error, node, WANTED);
-      await this.#record(wish, node, { outcome, error: errorText(error) });
+      await this.#record(requested, node, { outcome, error: errorText(error) });
       throw problem;
     }
-    const quotaBytes = quotaInEffect(wish.quotaBytes);
-    const source = wish.quotaBytes === 0n ? "default" : "explicit";
-    const inodes = { inodeLimit, inodeLimitExplicit: wish.inodeLimit !== 0 };
-    this.#deps.users.quotaWasSet(wish.username, {
+    const quotaBytes = quotaInEffect(requested.quotaBytes);
+    const source = requested.quotaBytes === 0n ? "default" : "explicit";
+    const inodes = { inodeLimit, inodeLimitExplicit: requested.inodeLimit !== 0 };
+    this.#deps.users.quotaWasSet(requested.username, {
       nodeId: node.id,
       quotaBytes,
       source,
-      ...(wish.inodeLimit === undefined ? {} : { inodes }),
+      ...(requested.inodeLimit === undefined ? {} : { inodes }),
     });
-    await this.#record(wish, node, { outcome: "done", previous_bytes: previousBytes });
+    await this.#record(requested, node, { outcome: "done", previous_bytes: previousBytes });
     return {
-      username: wish.username,
+      username: requested.username,
       quota_limit: toJson64(quotaBytes),
       quota_source: source,
       previous_limit: toJson64(previousBytes),

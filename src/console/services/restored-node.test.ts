@@ -26,21 +26,21 @@ const maps = (users: Readonly<Record<string, readonly [bigint, bigint]>>) => ({
 });
 
 test("roots that are gone, roots and quotas that are older, are named; the same ones are not", () => {
-  const { book } = testCluster("n1");
-  const nodes = new RestoredNodes(book, STORE);
+  const { clusterState } = testCluster("n1");
+  const nodes = new RestoredNodes(clusterState, STORE);
   const before = {
     "alice@example.com": [5n, 9n],
     "bob@example.com": [7n, 9n],
     "carol@example.com": [1n, 8n],
     "dave@example.com": [2n, 9n],
   } as const;
-  book.answered("n1", nodeReading({ ...maps(before), lastRestartUnix: 1_000 }));
+  clusterState.answered("n1", nodeReading({ ...maps(before), lastRestartUnix: 1_000 }));
   const now = {
     "alice@example.com": [5n, 9n],
     "bob@example.com": [6n, 9n],
     "carol@example.com": [1n, 9n],
   } as const;
-  book.answered("n1", nodeReading({ ...maps(now), lastRestartUnix: 2_000 }));
+  clusterState.answered("n1", nodeReading({ ...maps(now), lastRestartUnix: 2_000 }));
   const told = nodes.occurrenceOf(found({ changed: new Set(["alice@example.com", "dave@example.com"]) }));
   assert.deepEqual([told.key, told.level], ["node_restored:n1", "critical"]);
   assert.deepEqual(told.detail, {
@@ -70,15 +70,15 @@ test("roots that are gone, roots and quotas that are older, are named; the same 
       "Users whose root is gone are told so when they sign in; an empty one is made once you confirm it with grove node lost-root.",
   );
   nodes.close();
-  book.close();
+  clusterState.close();
 });
 
 test("a restored node that starts again before the restore is told is held against what was there before the restore", () => {
-  const { book } = testCluster("n1");
-  const nodes = new RestoredNodes(book, STORE);
+  const { clusterState } = testCluster("n1");
+  const nodes = new RestoredNodes(clusterState, STORE);
   const restoredS = found().line.atMs / 1_000;
   const poll = (startedS: number, users: Parameters<typeof maps>[0]): void =>
-    book.answered("n1", nodeReading({ ...maps(users), lastRestartUnix: restoredS + startedS }));
+    clusterState.answered("n1", nodeReading({ ...maps(users), lastRestartUnix: restoredS + startedS }));
   const whole = { "alice@example.com": [5n, 9n], "dave@example.com": [2n, 9n] } as const;
   const older = { "alice@example.com": [5n, 9n] } as const;
   poll(-9_000, { "eve@example.com": [1n, 9n] });
@@ -95,48 +95,48 @@ test("a restored node that starts again before the restore is told is held again
   poll(9_000, older);
   assert.equal(nodes.occurrenceOf(found()).detail?.["is_partial"], 1);
   nodes.close();
-  book.close();
+  clusterState.close();
 });
 
 test("a root of as many bytes in other files and folders is older too", () => {
-  const { book } = testCluster("n1");
-  const nodes = new RestoredNodes(book, STORE);
+  const { clusterState } = testCluster("n1");
+  const nodes = new RestoredNodes(clusterState, STORE);
   const reading = (inodeCount: number, lastRestartUnix: number): NodeReading => {
     const perUserDetail = new Map([["erin@example.com", { inodeCount, fileCount: 1 } as UserDetail]]);
     return nodeReading({ ...maps({ "erin@example.com": [5n, 9n] }), perUserDetail, lastRestartUnix });
   };
-  book.answered("n1", reading(4, 1_000));
-  book.answered("n1", reading(3, 2_000));
+  clusterState.answered("n1", reading(4, 1_000));
+  clusterState.answered("n1", reading(3, 2_000));
   const told = nodes.occurrenceOf(found());
   assert.deepEqual([told.level, told.detail?.["older"]], ["warning", "erin@example.com"]);
   nodes.close();
-  book.close();
+  clusterState.close();
 });
 
 test("a console that did not see the node before says so, and names whom the lost lines name", () => {
-  const { book } = testCluster("n1");
-  const nodes = new RestoredNodes(book, STORE);
-  book.answered("n1", nodeReading({ ...maps({}), lastRestartUnix: 2_000 }));
+  const { clusterState } = testCluster("n1");
+  const nodes = new RestoredNodes(clusterState, STORE);
+  clusterState.answered("n1", nodeReading({ ...maps({}), lastRestartUnix: 2_000 }));
   const told = nodes.occurrenceOf(found({ quotas: new Set(["carol@example.com"]) }));
   assert.deepEqual(
     [told.level, told.detail?.["quotas"], told.detail?.["is_partial"]],
     ["warning", "carol@example.com", 1],
   );
   nodes.close();
-  book.close();
+  clusterState.close();
 });
 
 test("the command to give roots up has every name as one word, whatever a node calls its users", () => {
-  const { book } = testCluster("n1");
-  const nodes = new RestoredNodes(book, undefined);
+  const { clusterState } = testCluster("n1");
+  const nodes = new RestoredNodes(clusterState, undefined);
   const names = ["-meta=x@example.com", "$(reboot)@example.com", "o'neil@example.com", "zoe@example.com"];
   const users = Object.fromEntries(names.map((name) => [name, [1n, 9n] as const]));
-  book.answered("n1", nodeReading({ ...maps(users), lastRestartUnix: 1_000 }));
-  book.answered("n1", nodeReading({ ...maps({}), lastRestartUnix: 2_000 }));
+  clusterState.answered("n1", nodeReading({ ...maps(users), lastRestartUnix: 1_000 }));
+  clusterState.answered("n1", nodeReading({ ...maps({}), lastRestartUnix: 2_000 }));
   assert.equal(
     nodes.occurrenceOf(found()).detail?.["command"],
     "grove node lost-root '$(reboot)@example.com' 'o'\\''neil@example.com' zoe@example.com -meta STORE",
   );
   nodes.close();
-  book.close();
+  clusterState.close();
 });

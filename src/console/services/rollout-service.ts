@@ -21,7 +21,7 @@ export interface RolloutServiceDeps {
   readonly options: Pick<ConsoleOptions, "clock" | "log" | "random" | "dataFolder">;
   readonly audit: AuditLog;
   readonly alerts: Pick<AlertService, "happened" | "settled" | "wasReset">;
-  readonly watch: Pick<ClusterWatch, "book">;
+  readonly watch: Pick<ClusterWatch, "clusterState">;
   readonly history: Pick<History, "errorsPerSecond">;
   readonly hub: Pick<Hub, "publish" | "addSource">;
 }
@@ -41,7 +41,7 @@ export async function openRollouts(
   const { clock, log, random, dataFolder } = options;
   const { history, setAside } = await RolloutHistory.open({ folder: dataFolder, clock, log });
   for (const as of setAside) alerts.wasReset("rollouts", as);
-  const pulse = openPulse({ cluster: watch.book, history: figures, runner });
+  const pulse = openPulse({ cluster: watch.clusterState, history: figures, runner });
   const rollouts = new Rollouts({
     ...shared,
     clock,

@@ -50,32 +50,35 @@ export class TrashService {
   }
 
   /** One page, the newest first. Throws ProblemError as changes of quotas do. */
-  list(wish: TrashRequest, pageToken: string): Promise<z.infer<typeof userTrashPage>> {
+  list(requested: TrashRequest, pageToken: string): Promise<z.infer<typeof userTrashPage>> {
     const wanted = { failed: "the trash could not be read", late: "nothing was changed by it" };
-    return this.#ask("trash.look", wish, wanted, async (node, passwordHash) => {
+    return this.#ask("trash.look", requested, wanted, async (node, passwordHash) => {
       const { items, nextPageToken } = await this.#deps.onNode.show({
-        ...this.#call(node, wish, passwordHash),
+        ...this.#call(node, requested, passwordHash),
         pageSize: USER_TRASH_PAGE,
         pageToken,
       });
       const next = nextPageToken === "" ? null : nextPageToken;
-      const page = { username: wish.username, node_id: node.id, next_page_token: next };
+      const page = { username: requested.username, node_id: node.id, next_page_token: next };
       return { answer: { ...page, items: items.map(itemOf) }, detail: { items: items.length } };
     });
   }
 
   /** Restores an item without replacing anything. Throws ProblemError as changes of quotas do. */
   restore(
-    wish: TrashRequest,
+    requested: TrashRequest,
     item: { readonly trashId: string; readonly renames: boolean },
   ): Promise<z.infer<typeof userTrashRestored>> {
     const wanted = {
       failed: "the item could not be brought back",
       late: "whether it is back shows in the list, read anew",
     };
-    return this.#ask("trash.restore", wish, wanted, async (node, passwordHash) => {
-      const { path } = await this.#deps.onNode.restore({ ...this.#call(node, wish, passwordHash), ...item });
-      const answer = { username: wish.username, node_id: node.id, path };
+    return this.#ask("trash.restore", requested, wanted, async (node, passwordHash) => {
+      const { path } = await this.#deps.onNode.restore({
+        ...this.#call(node, requested, passwordHash),
+        ...item,
+      });
+      const answer = { username: requested.username, node_id: node.id, path };
       return { answer, detail: { trash_id: item.trashId, path } };
     });
   }
@@ -91,22 +94,22 @@ export class TrashService {
   /** Written before the answer, so that the log has everything that an operator has seen. */
   async #ask<T>(
     act: "trash.look" | "trash.restore",
-    wish: TrashRequest,
+    requested: TrashRequest,
     wanted: Wanted,
     work: (
       node: NodeState,
       passwordHash: string,
     ) => Promise<{ readonly answer: T; readonly detail: Readonly<Record<string, string | number>> }>,
   ): Promise<T> {
-    const passwordHash = passwordHashFor(wish.operator, "the trash of users");
-    const node = await homeNodeOf(this.#deps, wish.username);
+    const passwordHash = passwordHashFor(requested.operator, "the trash of users");
+    const node = await homeNodeOf(this.#deps, requested.username);
     try {
       const { answer, detail } = await work(node, passwordHash);
-      await this.#record(act, wish, { node: node.id, ...detail, outcome: "done" });
+      await this.#record(act, requested, { node: node.id, ...detail, outcome: "done" });
       return answer;
     } catch (error) {
       const { problem, outcome } = judgedCall(error, node, wanted);
-      await this.#record(act, wish, { node: node.id, error: problem.message, outcome });
+      await this.#record(act, requested, { node: node.id, error: problem.message, outcome });
       throw problem;
     }
   }

@@ -102,32 +102,32 @@ export class UserStateService {
    * Decides and sends. Throws BAD_ARGUMENT, ProblemError RATE_LIMITED, and NODE_ERROR when no node has taken
    * it.
    */
-  async change(wish: UserStateRequest): Promise<Changed> {
+  async change(requested: UserStateRequest): Promise<Changed> {
     if (this.#atOnce >= QUOTA_CHANGES_AT_ONCE) {
       const again = { retryAfterSeconds: 1 };
       throw new ProblemError("RATE_LIMITED", "too many users are being changed; try again", again);
     }
     this.#atOnce++;
     try {
-      return await this.#change(wish);
+      return await this.#change(requested);
     } finally {
       this.#atOnce--;
     }
   }
 
-  async #change(wish: UserStateRequest): Promise<Changed> {
-    const { username } = wish;
-    const known = await this.#deps.decided.stored(username).catch(() => this.#knownByNodes(wish));
-    let state = this.#stateOf(wish, known);
-    let outcomes = await this.#push(state, wish);
+  async #change(requested: UserStateRequest): Promise<Changed> {
+    const { username } = requested;
+    const known = await this.#deps.decided.stored(username).catch(() => this.#knownByNodes(requested));
+    let state = this.#stateOf(requested, known);
+    let outcomes = await this.#push(state, requested);
     const later = outcomes.flatMap((outcome) => outcome.later ?? []);
     if (later.length > 0) {
-      state = this.#stateOf(wish, later.reduce(laterState));
-      outcomes = await this.#push(state, wish);
+      state = this.#stateOf(requested, later.reduce(laterState));
+      outcomes = await this.#push(state, requested);
     }
     const holding = outcomes.filter(({ problem }) => problem === null);
     if (holding.length > 0) this.#deps.decided.decide(state);
-    await this.#record(wish, state, { holding: holding.length, nodes: outcomes.length });
+    await this.#record(requested, state, { holding: holding.length, nodes: outcomes.length });
     if (holding.length === 0) {
       const why = outcomes[0]?.problem ?? "no node is known";
       throw new ProblemError("NODE_ERROR", `no node has taken it: ${why}`, { reason: why });
@@ -164,20 +164,20 @@ export class UserStateService {
     return states.length === 0 ? undefined : states.reduce(laterState);
   }
 
-  #stateOf(wish: UserStateRequest, known: UserState | undefined): UserState {
+  #stateOf(requested: UserStateRequest, known: UserState | undefined): UserState {
     const nowMs = Math.trunc(this.#deps.clock.wallMs());
-    const handOvers = handOversOf(wish, known, nowMs);
+    const handOvers = handOversOf(requested, known, nowMs);
     // A handing over of the root alone is no decision about access.
-    const isEntry = wish.disabled !== undefined || wish.endsSessions === true;
+    const isEntry = requested.disabled !== undefined || requested.endsSessions === true;
     return checkedUserState({
-      username: wish.username,
-      disabled: wish.disabled ?? known?.disabled ?? false,
-      closesShares: wish.closesShares ?? known?.closesShares ?? false,
+      username: requested.username,
+      disabled: requested.disabled ?? known?.disabled ?? false,
+      closesShares: requested.closesShares ?? known?.closesShares ?? false,
       version: Math.max((known?.version ?? 0) + 1, nowMs),
-      reason: isEntry ? wish.reason : (known?.reason ?? ""),
-      setBy: isEntry ? wish.operator.id : (known?.setBy ?? wish.operator.id),
+      reason: isEntry ? requested.reason : (known?.reason ?? ""),
+      setBy: isEntry ? requested.operator.id : (known?.setBy ?? requested.operator.id),
       setAtMs: isEntry ? nowMs : (known?.setAtMs ?? nowMs),
-      tokensFromMs: wish.endsSessions === true ? nowMs : (known?.tokensFromMs ?? 0),
+      tokensFromMs: requested.endsSessions === true ? nowMs : (known?.tokensFromMs ?? 0),
       issuer: known?.issuer ?? "",
       subject: known?.subject ?? "",
       ...(handOvers.length === 0 ? {} : { handOvers }),
@@ -211,14 +211,14 @@ export class UserStateService {
 
   /** Written before the answer, so that the log has everything that an operator has seen succeed. */
   async #record(
-    wish: UserStateRequest,
+    requested: UserStateRequest,
     { disabled, version, closesShares }: UserState,
     counts: { readonly holding: number; readonly nodes: number },
   ): Promise<void> {
     const { audit, flushAudit, log } = this.#deps;
-    const { operator, username, reason, requestId, address } = wish;
-    const act = actOf(wish, disabled);
-    const { to, mayDelete, untilMs } = { to: wish.endsHandOverTo, ...wish.handsOver };
+    const { operator, username, reason, requestId, address } = requested;
+    const act = actOf(requested, disabled);
+    const { to, mayDelete, untilMs } = { to: requested.endsHandOverTo, ...requested.handsOver };
     const root =
       to === undefined
         ? { closes_shares: closesShares }
@@ -231,7 +231,7 @@ export class UserStateService {
     const who = { actor: operator.id, request: requestId };
     audit({ act, ...who, subject: username, detail });
     if (to !== undefined) {
-      const inherited = wish.handsOver === undefined ? "user.inherit_end" : "user.inherit";
+      const inherited = requested.handsOver === undefined ? "user.inherit_end" : "user.inherit";
       audit({ act: inherited, ...who, subject: to, detail: { ...detail, to: undefined, root: username } });
     }
     log.info("user_state_pushed", { session: operator.id, act, ...detail });
@@ -239,16 +239,16 @@ export class UserStateService {
   }
 }
 
-function actOf(wish: UserStateRequest, disabled: boolean): AuditActName {
-  if (wish.handsOver !== undefined) return "user.hand_over";
-  if (wish.endsHandOverTo !== undefined) return "user.hand_over_end";
-  if (wish.endsSessions === true) return "user.end_sessions";
+function actOf(requested: UserStateRequest, disabled: boolean): AuditActName {
+  if (requested.handsOver !== undefined) return "user.hand_over";
+  if (requested.endsHandOverTo !== undefined) return "user.hand_over_end";
+  if (requested.endsSessions === true) return "user.end_sessions";
   return disabled ? "user.disable" : "user.enable";
 }
 
 /** The resulting handings over, without expired ones. */
-function handOversOf(wish: UserStateRequest, known: UserState | undefined, nowMs: number): HandOver[] {
-  const { handsOver, endsHandOverTo, operator, reason } = wish;
+function handOversOf(requested: UserStateRequest, known: UserState | undefined, nowMs: number): HandOver[] {
+  const { handsOver, endsHandOverTo, operator, reason } = requested;
   const to = handsOver?.to ?? endsHandOverTo;
   const others =
     known?.handOvers?.filter((handOver) => isInForce(handOver, nowMs) && handOver.to !== to) ?? [];

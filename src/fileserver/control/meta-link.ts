@@ -13,11 +13,11 @@ import type {
   RegisterFileServerRequestSchema,
   RegisterFileServerResponse,
 } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
-import { ClusterWords, type ClusterWordsDeps } from "./cluster-words.ts";
 import { reasonOf } from "./refusal-reason.ts";
 import { type ListedRoot, registrationPages } from "./registration-pages.ts";
 import type { RestoredFrom } from "./restored-from.ts";
 import type { RootList, ShareReplicator } from "./share-replicator.ts";
+import { UserUpdates, type UserUpdatesDeps } from "./user-updates.ts";
 
 /** Free and total bytes of the data folder's filesystem. */
 export interface DiskSpace {
@@ -66,9 +66,9 @@ export interface MetaLinkDeps {
   /** The person known as a root's owner (D21); undefined when unknown. */
   readonly subjectOf: (owner: string) => (Person & { readonly version?: bigint }) | undefined;
   /** Applies an operator's rebinding of addresses (D21); left out to ask for none. */
-  readonly onRebound?: ClusterWordsDeps["onRebound"];
+  readonly onRebound?: UserUpdatesDeps["onRebound"];
   /** Administrators' decisions about users; left out, the node takes no part in their exchange. */
-  readonly userStates?: ClusterWordsDeps["userStates"];
+  readonly userStates?: UserUpdatesDeps["userStates"];
   readonly diskSpace: () => DiskSpace;
   readonly isDraining: () => boolean;
   /** Called once when another process holds this node's id: stop serving, and do not register again. */
@@ -98,7 +98,7 @@ const WAITS = `it waits until that one's lease ends, at most ${NODE_LEASE_MS / 1
 /** The link to the MetaServer. Without it the node serves the roots it has; only new users need it. */
 export class MetaLink {
   readonly #deps: MetaLinkDeps;
-  readonly #words: ClusterWords;
+  readonly #words: UserUpdates;
   #epoch: bigint | undefined;
   /** The last epoch of this node that a MetaServer has named, of any process. */
   #knownEpoch = 0n;
@@ -119,7 +119,7 @@ export class MetaLink {
     this.#deps = deps;
     const { client, node, onRebound, userStates, log } = deps;
     const fsId = node.id;
-    this.#words = new ClusterWords({ client, fsId, onRebound, userStates, timeoutMs: CALL_TIMEOUT_MS, log });
+    this.#words = new UserUpdates({ client, fsId, onRebound, userStates, timeoutMs: CALL_TIMEOUT_MS, log });
     deps.shares.onRefused = (error) => this.#noticeFence(error);
   }
 

@@ -29,7 +29,7 @@ export class NodeCertificate {
   readonly #listeners: ((material: TlsMaterial) => void)[] = [];
   readonly #clock: Clock;
   readonly #fixed: TlsMaterial | undefined;
-  #keeper: CertificateRenewer | undefined;
+  #renewer: CertificateRenewer | undefined;
 
   private constructor(clock: Clock, fixed: TlsMaterial | undefined) {
     this.#clock = clock;
@@ -40,7 +40,7 @@ export class NodeCertificate {
   static async open(source: TlsSource, deps: NodeCertificateDeps): Promise<NodeCertificate> {
     if (!("paths" in source)) return new NodeCertificate(deps.clock, source);
     const certificate = new NodeCertificate(deps.clock, undefined);
-    certificate.#keeper = await CertificateRenewer.open({
+    certificate.#renewer = await CertificateRenewer.open({
       ...deps,
       paths: source.paths,
       onChange: (material) => {
@@ -52,14 +52,14 @@ export class NodeCertificate {
 
   /** The material in use now. */
   get material(): TlsMaterial {
-    const material = this.#keeper?.material ?? this.#fixed;
+    const material = this.#renewer?.material ?? this.#fixed;
     if (material === undefined) throw new Error("a certificate is a file or a text");
     return material;
   }
 
   /** Whole days until it ends (D12). */
   get daysLeft(): number {
-    if (this.#keeper !== undefined) return this.#keeper.daysLeft;
+    if (this.#renewer !== undefined) return this.#renewer.daysLeft;
     return Math.floor((certificateEndMs(this.material.cert) - this.#clock.wallMs()) / DAY_MS);
   }
 
@@ -70,12 +70,12 @@ export class NodeCertificate {
 
   /** Reads the files again now. */
   async reload(): Promise<void> {
-    await this.#keeper?.reload();
+    await this.#renewer?.reload();
   }
 
   /** Stops following. */
   async close(): Promise<void> {
-    await this.#keeper?.close();
+    await this.#renewer?.close();
   }
 }
 

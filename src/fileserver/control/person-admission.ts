@@ -6,7 +6,7 @@ import type { Logger } from "#base/log.ts";
 import { LogSampler } from "#base/log-sampler.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import type { RootUser } from "#fileserver/operations/root-provisioner.ts";
-import { anotherPerson } from "#security/identity/another-person.ts";
+import { subjectMismatch } from "#security/identity/subject-mismatch.ts";
 import type { ReboundSubject, SubjectRegistry } from "#security/identity/subject-registry.ts";
 import type { SessionTable } from "#security/sessions/session-table.ts";
 import type { MetaLink } from "./meta-link.ts";
@@ -62,7 +62,7 @@ export class PersonAdmission {
     } catch (error) {
       if (!isGroveError(error, "TOKEN_REJECTED") || error.metadata["claim"] !== "sub") throw error;
       const { username, issuer } = identity;
-      throw anotherPerson({ username, issuer, ask: adminUsername, log, sampler: this.#sampler });
+      throw subjectMismatch({ username, issuer, ask: adminUsername, log, sampler: this.#sampler });
     }
   }
 

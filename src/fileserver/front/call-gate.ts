@@ -35,18 +35,18 @@ export function fileServerGate(deps: FileServerGateDeps): CallGate {
     deps.byPassword.has(method.name) &&
     metadata.get(PASSWORD_HASH_HEADER) !== undefined &&
     metadata.get("authorization") === undefined;
+  const unprovenOf = (head: CallHead): Standing => unproven(networkOf(head.peer.address));
   const judge = (head: CallHead): Standing => {
     deps.onCall(head);
-    const network = networkOf(head.peer.address);
-    if (head.method.service !== deps.service) return unproven(network);
+    if (head.method.service !== deps.service) return unprovenOf(head);
     state.requireServing();
-    if (isByPassword(head)) return unproven(network);
+    if (isByPassword(head)) return unprovenOf(head);
     if (!deps.exempt.has(head.method.name)) return userOf(head);
     // The operation reports an invalid session: another credential may have come with it.
     try {
-      return bearerToken(head)?.startsWith(SESSION_TOKEN) === true ? userOf(head) : unproven(network);
+      return bearerToken(head)?.startsWith(SESSION_TOKEN) === true ? userOf(head) : unprovenOf(head);
     } catch {
-      return unproven(network);
+      return unprovenOf(head);
     }
   };
   return {

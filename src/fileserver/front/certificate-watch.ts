@@ -3,13 +3,13 @@ import type { Clock } from "#base/clock.ts";
 import { IP_MISMATCH_EVENT_INTERVAL_MS } from "#base/limits.ts";
 import { networkOf } from "#base/network.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
-import { RateLimiter } from "#security/identity/rate-limiter.ts";
+import { SlidingWindow } from "#base/sliding-window.ts";
 import type { Peer } from "#wire/grpc/handler.ts";
 
 /** Reports such a certificate once in ten minutes per network; the call goes on by its session. */
 export function certificateWatch(onSecurityEvent: SecurityEventSink, clock: Clock): (peer: Peer) => void {
   const told = new WeakSet<Peer>();
-  const events = new RateLimiter(clock, { count: 1, windowMs: IP_MISMATCH_EVENT_INTERVAL_MS });
+  const events = new SlidingWindow(clock, { count: 1, windowMs: IP_MISMATCH_EVENT_INTERVAL_MS });
   return (peer) => {
     const { certificate, address } = peer;
     if (certificate === undefined || certificate.authorized || told.has(peer)) return;

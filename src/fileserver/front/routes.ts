@@ -69,8 +69,12 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
     createDirectory: async (request, context) =>
       encoded(await namespace.createDirectory(currentCaller(context), request)),
     readFile: {
-      bulky: async (request, context) =>
-        new EncodedReply(await content.readFile(currentCaller(context), request, EncodedReply.HEAD_BYTES)),
+      bulky: (request, context) => {
+        const bytes = content.readFile(currentCaller(context), request, EncodedReply.HEAD_BYTES);
+        return bytes instanceof Promise
+          ? bytes.then((read) => new EncodedReply(read))
+          : new EncodedReply(bytes);
+      },
     },
     writeFile: (request, context) => content.writeFile(currentCaller(context), request),
     deleteFile: async (request, context) => {
@@ -89,19 +93,19 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
         ? trash.showTrash(callerWithSession(context, service), request)
         : service.operatorTrash.list(request, adminCredential(context, service)),
     restoreFile: async (request, context) => {
-      const wish = { ...request, onConflict: known(CONFLICTS, request.onConflict, "on_conflict") };
+      const requested = { ...request, onConflict: known(CONFLICTS, request.onConflict, "on_conflict") };
       return encoded(
         request.operator === undefined
-          ? await trash.restoreFile(callerWithSession(context, service), wish)
-          : await service.operatorTrash.restore(wish, adminCredential(context, service)),
+          ? await trash.restoreFile(callerWithSession(context, service), requested)
+          : await service.operatorTrash.restore(requested, adminCredential(context, service)),
       );
     },
     purgeTrash: (request, context) => trash.purgeTrash(currentCaller(context), request),
 
     copy: async (request, context) => {
       const onConflict = known(CONFLICTS, request.onConflict, "on_conflict");
-      const wish = { ...request, onConflict };
-      return encoded(await service.copies.copy(currentCaller(context), wish, context.signal));
+      const requested = { ...request, onConflict };
+      return encoded(await service.copies.copy(currentCaller(context), requested, context.signal));
     },
     beginUpload: (request, context) => service.resumable.begin(currentCaller(context), request),
     getUpload: (request, context) => service.resumable.get(currentCaller(context), request),

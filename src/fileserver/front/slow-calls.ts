@@ -1,11 +1,11 @@
 // Logs one line and counts each slow call, with its waits.
-import { beginWaits, type CallWaits, endWaits } from "#base/call-waits.ts";
+import { beginWaits, endWaits } from "#base/call-waits.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
 import { LogSampler } from "#base/log-sampler.ts";
-import { currentRequestId } from "#base/request-scope.ts";
+import type { CallWaits } from "#base/wait-times.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
-import type { CallContext, ServerInterceptor } from "#wire/grpc/handler.ts";
+import type { CallContext, MaybePromise, ServerInterceptor } from "#wire/grpc/handler.ts";
 
 /** Dependencies of the interceptor. */
 export interface SlowCallsDeps {
@@ -31,12 +31,21 @@ export function slowCalls({ telemetry, clock, log, thresholdMs }: SlowCallsDeps)
     const waited = Object.fromEntries(Array.from(all, ([wait, waitedMs]) => [`${wait}_ms`, waitedMs]));
     log.warn("slow_call", { method, address, took_ms: Math.round(tookMs), ...waited, ...sampled });
   };
+  // An instant call waits for nothing.
+  const atOnce = (context: CallContext, next: () => MaybePromise<void>): MaybePromise<void> => {
+    const startMs = clock.steadyMs();
+    try {
+      return next();
+    } finally {
+      tell(context, undefined, clock.steadyMs() - startMs);
+    }
+  };
   return (context, next) => {
-    const id = currentRequestId();
+    if (context.method.isInstant) return atOnce(context, next);
     const waits = beginWaits();
     const startMs = clock.steadyMs();
     const end = (): void => {
-      endWaits(waits, id);
+      endWaits(waits);
       tell(context, waits, clock.steadyMs() - startMs);
     };
     let outcome: ReturnType<typeof next>;

@@ -2,19 +2,19 @@
 import type { AuditSink } from "#base/audit-act.ts";
 import { joinPath } from "#base/names.ts";
 import type { Claim, Holding, QuotaLedger } from "#quota/ledger.ts";
-import type { ChangeContext, KeptItem, Usage } from "#storage/contract/inode.ts";
+import type { ChangeContext, TrashedContent, Usage } from "#storage/contract/inode.ts";
 import type { RootRecord } from "#storage/contract/storage.ts";
 import type { Reached } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import type { RootUsage } from "./root-usage.ts";
-import { auditKept } from "./trash-acts.ts";
+import { auditReplaced } from "./trash-audit.ts";
 
 /** The part of an outcome that every change of storage has. */
 interface Outcome {
   readonly usage: Usage;
   readonly usedDeltaBytes: number;
   readonly inodeDelta: number;
-  readonly kept?: KeptItem | undefined;
+  readonly kept?: TrashedContent | undefined;
 }
 
 /** The user who makes a change. */
@@ -47,7 +47,7 @@ export class Changes {
     const done = await this.#run(reached.resolution.root, claim, (holding) =>
       command({ ...contextOf(caller, reached), maxInodes: holding.inodes }, holding),
     );
-    auditKept(this.#audit, { actor: caller.identity.username, owner: reached.owner }, done);
+    auditReplaced(this.#audit, { actor: caller.identity.username, owner: reached.owner }, done);
     return done;
   }
 

@@ -2,6 +2,7 @@
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { CHUNK_BYTES, FILE_MAX_BYTES, STALE_ACCESS_RETRIES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
+import { settled } from "#base/settled.ts";
 import { etagOf, type Inode, inodeIdText } from "#storage/contract/inode.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
@@ -33,14 +34,14 @@ export class ContentOperations {
 
   /**
    * Reads at most 4,000,000 bytes; less at the end of the file. Leaves `headBytes` bytes free before the
-   * ReadFileResponse. Throws BAD_ARGUMENT, IS_DIRECTORY, CORRUPT.
+   * ReadFileResponse. A small file is answered at once. Throws BAD_ARGUMENT, IS_DIRECTORY, CORRUPT.
    */
   readFile(
     caller: Caller,
     request: Place & { readonly offset: bigint; readonly length: number },
     headBytes: number,
-  ): Promise<Buffer> {
-    return this.#deps.meter.later("read", async () => {
+  ): Buffer | Promise<Buffer> {
+    return this.#deps.meter.either("read", () => {
       if (request.length > CHUNK_BYTES) {
         throw new GroveError(
           "BAD_ARGUMENT",
@@ -53,16 +54,13 @@ export class ContentOperations {
       const offset = offsetInside(file, request.offset);
       const end = Math.min(file.sizeBytes, offset + (request.length === 0 ? CHUNK_BYTES : request.length));
       const content = this.#deps.storage.openFile(file.id);
-      try {
-        const reply = await encodeRead(content, { offset, end }, attrAt(reached, file), headBytes);
-        this.#deps.telemetry.bytesRead(end - offset);
-        return reply;
-      } catch (error) {
-        logCorruption(this.#deps.log, reached, file, error);
-        throw error;
-      } finally {
+      const encode = (): Buffer | Promise<Buffer> =>
+        encodeRead(content, { offset, end }, attrAt(reached, file), headBytes);
+      return settled(encode, (error) => {
         content.close();
-      }
+        if (error === undefined) this.#deps.telemetry.bytesRead(end - offset);
+        else logCorruption(this.#deps.log, reached, file, error);
+      });
     });
   }
 

@@ -5,11 +5,11 @@ import { ADMIN_HASH_FAILURE_WINDOW_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
+import { SlidingWindow } from "#base/sliding-window.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import { QuotaLedger } from "#quota/ledger.ts";
 import type { QuotaStore } from "#quota/quota-store.ts";
 import type { AdminPassword } from "#security/identity/admin-password.ts";
-import { RateLimiter } from "#security/identity/rate-limiter.ts";
 import type { TokenVerifier } from "#security/identity/token-verifier.ts";
 import type { UserStateStore } from "#security/identity/user-state-store.ts";
 import type { Heir } from "#security/policy/decide.ts";
@@ -20,14 +20,15 @@ import { Access } from "./access.ts";
 import { Changes } from "./changes.ts";
 import { ContentOperations } from "./content-operations.ts";
 import { CopyOperations } from "./copy-operations.ts";
-import { type DownloadDeps, StallWatch } from "./download.ts";
+import type { DownloadDeps } from "./download.ts";
+import { StallWatch } from "./download-pump.ts";
 import { ExplainOperations } from "./explain-operations.ts";
 import { type NamespaceDeps, NamespaceOperations } from "./namespace-operations.ts";
 import { OperationMeter } from "./operation-meter.ts";
 import type { OperatorLooks } from "./operator-looks.ts";
 import { OperatorTrash } from "./operator-trash.ts";
 import { QuotaOperations } from "./quota-operations.ts";
-import { RemovalKeeper, type RemovalKeeperDeps } from "./removal-keeper.ts";
+import { RemovedUserReaper, type RemovedUserReaperDeps } from "./removed-user-reaper.ts";
 import { ResumableOperations } from "./resumable-operations.ts";
 import { type ClaimRoot, RootProvisioner } from "./root-provisioner.ts";
 import { RootUsage } from "./root-usage.ts";
@@ -54,7 +55,7 @@ export interface FileServiceDeps {
   readonly userStates: UserStateStore;
   readonly personOf: UserDeps["personOf"];
   readonly onUserDecided?: UserDeps["onDecided"];
-  readonly knowsCluster?: RemovalKeeperDeps["knowsCluster"];
+  readonly knowsCluster?: RemovedUserReaperDeps["knowsCluster"];
   /** Undefined on a node that stands alone. */
   readonly claimRoot: ClaimRoot | undefined;
   readonly adminUsername: string | undefined;
@@ -97,7 +98,7 @@ export interface FileService {
   readonly usage: RootUsage;
   readonly ledger: QuotaLedger;
   readonly trashReaper: TrashReaper;
-  readonly removals: RemovalKeeper;
+  readonly removals: RemovedUserReaper;
   readonly meter: OperationMeter;
   /** Stops all timers. */
   stop(): Promise<void>;
@@ -129,10 +130,10 @@ export function createFileService(deps: FileServiceDeps): FileService {
   const changes = new Changes({ ledger, usage, audit: deps.audit });
   const stalls = new StallWatch(clock);
   const watch = new UploadWatch(clock);
-  const keeper = keeperOver(deps, { changes, usage });
-  const removals = new RemovalKeeper({
+  const reaper = reaperOver(deps, { changes, usage });
+  const removals = new RemovedUserReaper({
     ...deps,
-    book: deps.userStates,
+    userStates: deps.userStates,
     looks: deps.operatorLooks,
     changes,
   });
@@ -158,13 +159,13 @@ export function createFileService(deps: FileServiceDeps): FileService {
     usage,
     ledger,
     meter,
-    trashReaper: keeper,
+    trashReaper: reaper,
     removals,
     async stop() {
       stalls.stop();
       watch.stop();
       resumable.stop();
-      await Promise.all([keeper.stop(), removals.stop()]);
+      await Promise.all([reaper.stop(), removals.stop()]);
     },
   };
 }
@@ -194,7 +195,7 @@ function nameOperations(
   };
 }
 
-function keeperOver(
+function reaperOver(
   deps: FileServiceDeps,
   parts: { readonly changes: Changes; readonly usage: RootUsage },
 ): TrashReaper {
@@ -218,7 +219,7 @@ interface AccountParts {
   readonly usage: RootUsage;
   readonly limits: ServiceLimits;
   readonly resumable: ResumableOperations;
-  readonly removals: RemovalKeeper;
+  readonly removals: RemovedUserReaper;
 }
 
 /** Sessions and quotas: operations on users, not on files. */
@@ -228,7 +229,7 @@ function accountOperations(
 ): Pick<FileService, "sessions" | "quotas" | "users"> {
   const { storage, clock, log, quotas, adminUsername, adminPassword, onSecurityEvent } = deps;
   const { access, roots, usage, limits, resumable } = parts;
-  const book = deps.userStates;
+  const userStates = deps.userStates;
   const quotaOperations = new QuotaOperations({
     storage,
     access,
@@ -236,7 +237,7 @@ function accountOperations(
     usage,
     adminUsername,
     adminPassword,
-    passwordFailures: new RateLimiter(clock, {
+    passwordFailures: new SlidingWindow(clock, {
       count: limits.passwordFailuresPerWindow,
       windowMs: ADMIN_HASH_FAILURE_WINDOW_MS,
     }),
@@ -251,19 +252,19 @@ function accountOperations(
       admit: deps.admit,
       users: {
         requireEntry(entrant, issuedAtWallMs) {
-          book.states.requireEntry(entrant, issuedAtWallMs);
+          userStates.states.requireEntry(entrant, issuedAtWallMs);
           parts.removals.requireClear(entrant.username);
         },
       },
       roots,
-      signIns: new RateLimiter(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
-      refusedSignIns: new RateLimiter(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
+      signIns: new SlidingWindow(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
+      refusedSignIns: new SlidingWindow(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
       audit: deps.audit,
       log,
     }),
     quotas: quotaOperations,
     users: new UserOperations({
-      book,
+      userStates,
       sessions: deps.sessions,
       resumable,
       adminOf: (credential) => quotaOperations.adminOf(credential),

@@ -23,8 +23,8 @@ import { attrMessage, permissionsOf } from "./attr-message.ts";
 import type { Caller } from "./caller.ts";
 import type { Changes } from "./changes.ts";
 import { encodeListing, entriesPerReply } from "./listing-bytes.ts";
+import { modificationTime } from "./modification-time.ts";
 import type { OperationMeter } from "./operation-meter.ts";
-import { timeOf } from "./time-of.ts";
 
 /** Entries up to which the thread that answers reads sorts a directory: the work of one page by name. */
 export const LIST_SORT_AT_ONCE = 1_000;
@@ -163,7 +163,7 @@ export class NamespaceOperations {
           { metadata: { limit_bytes: String(INLINE_FILE_MAX_BYTES) } },
         );
       }
-      const mtimeMs = timeOf(request.mtimeMs ?? 0n);
+      const mtimeMs = modificationTime(request.mtimeMs ?? 0n);
       if (request.crc32 !== undefined && request.crc32 !== crc32(request.data)) {
         throw new GroveError("CHECKSUM_MISMATCH", "the file arrived with other bytes than its checksum says");
       }

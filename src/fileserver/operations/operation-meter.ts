@@ -1,5 +1,6 @@
 // Counts and times operations when they end (spec 4.6.4), and separates the node's failures from refusals.
 import type { Clock } from "#base/clock.ts";
+import { settled } from "#base/settled.ts";
 import type { NodeTelemetry, OperationKind, OperationOutcome } from "#telemetry/node-telemetry.ts";
 import { outcomeOf } from "./operation-outcome.ts";
 
@@ -41,6 +42,15 @@ export class OperationMeter {
     } finally {
       this.#telemetry.operation(kind, this.#clock.steadyMs() - startMs, outcome);
     }
+  }
+
+  /** Runs an operation that answers now or later. */
+  either<T>(kind: OperationKind, operation: () => T | Promise<T>): T | Promise<T> {
+    const startMs = this.#clock.steadyMs();
+    return settled(operation, (error) => {
+      const outcome = error === undefined ? "done" : this.#noted(error);
+      this.#telemetry.operation(kind, this.#clock.steadyMs() - startMs, outcome);
+    });
   }
 
   /** Counts a successful call that is no operation, such as a sign-in. */

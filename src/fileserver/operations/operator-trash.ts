@@ -13,7 +13,7 @@ import { type Reached, retryWhenStale } from "./access.ts";
 import { attrMessage } from "./attr-message.ts";
 import type { OperatorLooks } from "./operator-looks.ts";
 import type { AdminCredential, QuotaOperations } from "./quota-operations.ts";
-import { auditRestored } from "./trash-acts.ts";
+import { auditRestored } from "./trash-audit.ts";
 import { claimOfRestore, type TrashDeps, trashMessage } from "./trash-operations.ts";
 
 /** Dependencies of the operations. */

@@ -5,10 +5,10 @@ import { IDS_PER_ROOT } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { canonicalUsername } from "#base/names.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
+import type { SlidingWindow } from "#base/sliding-window.ts";
 import type { QuotaStore } from "#quota/quota-store.ts";
 import type { AdminPassword } from "#security/identity/admin-password.ts";
 import { PasswordPath } from "#security/identity/password-path.ts";
-import type { RateLimiter } from "#security/identity/rate-limiter.ts";
 import { decide, decideQuotaView } from "#security/policy/decide.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { Peer } from "#wire/grpc/handler.ts";
@@ -29,7 +29,7 @@ export interface QuotaDeps {
   readonly adminUsername: string | undefined;
   /** Undefined when `-no_password_path` switches the path off (T9). */
   readonly adminPassword: AdminPassword | undefined;
-  readonly passwordFailures: RateLimiter;
+  readonly passwordFailures: SlidingWindow;
   readonly onSecurityEvent: SecurityEventSink;
   readonly audit: AuditSink;
   readonly log: Logger;

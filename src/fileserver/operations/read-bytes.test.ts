@@ -15,11 +15,12 @@ const FILE: Buffer = patterned(3 * BLOCK_BYTES + 17, 1);
 /** Blocks of a file as storage gives them: to the end of a block, in the reader's buffer if it has one. */
 const content = {
   inode: {} as Inode,
-  readBlock(offset: number, into?: Buffer): Promise<Buffer> {
+  readBlock(offset: number, into?: () => Buffer): Promise<Buffer> {
     const end = Math.min(FILE.length, (Math.floor(offset / BLOCK_BYTES) + 1) * BLOCK_BYTES);
     const bytes = FILE.subarray(offset, end);
     if (into === undefined) return Promise.resolve(Buffer.from(bytes));
-    return Promise.resolve(into.subarray(0, bytes.copy(into)));
+    const target = into();
+    return Promise.resolve(target.subarray(0, bytes.copy(target)));
   },
   rangeCrc32: () => 0,
   close: () => undefined,
@@ -48,6 +49,15 @@ test("a read is encoded as the schema would encode it, behind the room that the 
         assert.ok(reply.subarray(HEAD_BYTES).equals(wanted), `${length} bytes at ${offset}`);
       }
   }
+});
+
+test("a small file, whose bytes are in memory, is encoded at once", () => {
+  const inMemory = { ...content, readBlock: (offset: number) => FILE.subarray(offset, 100) };
+  const attr = create(AttrSchema, { name: "f" });
+  const reply = encodeRead(inMemory, { offset: 10, end: 90 }, attr, 0);
+  assert.ok(reply instanceof Buffer);
+  const wanted = create(ReadFileResponseSchema, { data: FILE.subarray(10, 90), attr });
+  assert.deepEqual(reply, Buffer.from(toBinary(ReadFileResponseSchema, wanted)));
 });
 
 test("a range that begins behind its end has no bytes", async () => {

@@ -9,13 +9,16 @@ const DATA_FIELD = 1;
 const ATTR_FIELD = 2;
 const WIRE_BYTES = 2;
 
-/** The ReadFileResponse with bytes `offset` to `end`, after `headBytes` bytes of room. Throws CORRUPT. */
-export async function encodeRead(
+/**
+ * The ReadFileResponse with bytes `offset` to `end`, after `headBytes` bytes of room; at once where they are
+ * in memory. Throws CORRUPT.
+ */
+export function encodeRead(
   content: FileContent,
   { offset, end }: { readonly offset: number; readonly end: number },
   attr: Attr,
   headBytes: number,
-): Promise<Buffer> {
+): Buffer | Promise<Buffer> {
   const dataBytes = Math.max(0, end - offset);
   const attrBytes = encodeAttr(attr);
   // An empty data field is left out, like every empty field.
@@ -27,13 +30,31 @@ export async function encodeRead(
   reply.set(dataHead, headBytes);
   reply.set(attrHead, attrAt);
   reply.set(attrBytes, attrAt + attrHead.length);
-  await readInto(reply.subarray(dataAt, attrAt), content, offset);
-  return reply;
+  const read = readInto(reply.subarray(dataAt, attrAt), content, offset);
+  return read === undefined ? reply : read.then(() => reply);
 }
 
-async function readInto(target: Buffer, content: FileContent, offset: number): Promise<void> {
-  const block = target.length > BLOCK_BYTES ? Buffer.allocUnsafeSlow(BLOCK_BYTES) : undefined;
-  for (let at = 0; at < target.length; ) at += (await content.readBlock(offset + at, block)).copy(target, at);
+function readInto(target: Buffer, content: FileContent, offset: number): Promise<void> | undefined {
+  if (target.length === 0) return undefined;
+  let shared: Buffer | undefined;
+  const block =
+    target.length > BLOCK_BYTES ? () => (shared ??= Buffer.allocUnsafeSlow(BLOCK_BYTES)) : undefined;
+  const first = content.readBlock(offset, block);
+  if (!(first instanceof Promise) && first.copy(target) === target.length) return undefined;
+  return readOn(target, content, { offset, first, block });
+}
+
+async function readOn(
+  target: Buffer,
+  content: FileContent,
+  from: {
+    readonly offset: number;
+    readonly first: Buffer | Promise<Buffer>;
+    readonly block: (() => Buffer) | undefined;
+  },
+): Promise<void> {
+  let at = (await from.first).copy(target);
+  while (at < target.length) at += (await content.readBlock(from.offset + at, from.block)).copy(target, at);
 }
 
 /** Tag and length of a field of bytes. */

@@ -16,7 +16,7 @@ import { contextOf } from "./changes.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 import type { RootUsage } from "./root-usage.ts";
 import type { UploadLease } from "./upload-lease.ts";
-import { makingOf, placeOfUpload, wishOfBegin } from "./upload-request.ts";
+import { fromBegin, makingOf, placeOfUpload } from "./upload-request.ts";
 
 /** Interval of the search for expired uploads. */
 export const UPLOAD_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
@@ -63,20 +63,20 @@ export class ResumableOperations {
   begin(caller: Caller, request: BeginUploadRequest): Promise<Reply> {
     const { access, ledger, storage, clock, random } = this.#deps;
     return this.#deps.meter.later("write", async () => {
-      const wish = wishOfBegin(request);
+      const requested = fromBegin(request);
       const uploadId = ulid(clock, random);
       const stored = await retryWhenStale(() => {
-        const { reached, slot } = placeOfUpload(access, caller.identity, wish);
+        const { reached, slot } = placeOfUpload(access, caller.identity, requested);
         const { root } = reached.resolution;
         const holding = ledger.open({ owner: root.owner, usage: root.usage });
         try {
-          holding.claimInodes(makingOf(reached, slot), { requestedBytes: BigInt(wish.sizeBytes) });
-          holding.reserve(BigInt(wish.sizeBytes));
+          holding.claimInodes(makingOf(reached, slot), { requestedBytes: BigInt(requested.sizeBytes) });
+          holding.reserve(BigInt(requested.sizeBytes));
         } finally {
           holding.release();
         }
         const path = joinPath(reached.names);
-        return storage.uploads.create({ ...contextOf(caller, reached), ...wish, path, uploadId });
+        return storage.uploads.create({ ...contextOf(caller, reached), ...requested, path, uploadId });
       });
       return replyOf(stored);
     });

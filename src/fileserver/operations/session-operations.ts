@@ -5,9 +5,9 @@ import { waiting } from "#base/call-waits.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
+import type { SlidingWindow } from "#base/sliding-window.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import { VERSION } from "#base/version.ts";
-import type { RateLimiter } from "#security/identity/rate-limiter.ts";
 import type { TokenVerifier, VerifiedToken } from "#security/identity/token-verifier.ts";
 import type { UserStates } from "#security/identity/user-states.ts";
 import type { SessionTable } from "#security/sessions/session-table.ts";
@@ -30,9 +30,9 @@ export interface SessionDeps {
   readonly users: Pick<UserStates, "requireEntry">;
   readonly roots: RootProvisioner;
   /** Rate of sign-ins per user. */
-  readonly signIns: RateLimiter;
+  readonly signIns: SlidingWindow;
   /** Rate of refused sign-ins per address. */
-  readonly refusedSignIns: RateLimiter;
+  readonly refusedSignIns: SlidingWindow;
   readonly audit: AuditSink;
   readonly log: Logger;
 }

@@ -16,7 +16,7 @@ import { existing, type Reached, retryWhenStale } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { attrAt, type NamespaceDeps, type Place } from "./namespace-operations.ts";
 import type { OperatorLooks } from "./operator-looks.ts";
-import { auditRestored, auditTrashed } from "./trash-acts.ts";
+import { auditRestored, auditTrashed } from "./trash-audit.ts";
 
 /** Dependencies of the operations. */
 export interface TrashDeps extends NamespaceDeps {

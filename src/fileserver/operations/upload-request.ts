@@ -8,7 +8,7 @@ import { OnExists } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { BeginUploadRequest, UploadHeader } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { type Access, type Reached, type Slot, slotOf } from "./access.ts";
 import { requireEtag, tooLarge } from "./content-operations.ts";
-import { timeOf } from "./time-of.ts";
+import { modificationTime } from "./modification-time.ts";
 
 /** The wanted result of an upload. */
 export interface UploadRequest {
@@ -24,17 +24,17 @@ export interface UploadRequest {
 }
 
 /** The request of a plain upload. Throws BAD_ARGUMENT. */
-export function wishOfHeader(header: UploadHeader): UploadRequest {
-  return wishOf(header, header.sizeKnown ? header.size : undefined);
+export function fromHeader(header: UploadHeader): UploadRequest {
+  return requestOf(header, header.sizeKnown ? header.size : undefined);
 }
 
 /** The request of a resumable upload. Throws BAD_ARGUMENT. */
-export function wishOfBegin(request: BeginUploadRequest): UploadRequest & { readonly sizeBytes: number } {
-  return { ...wishOf(request, request.size), sizeBytes: Number(request.size) };
+export function fromBegin(request: BeginUploadRequest): UploadRequest & { readonly sizeBytes: number } {
+  return { ...requestOf(request, request.size), sizeBytes: Number(request.size) };
 }
 
 /** The request that a resumable upload was begun with. */
-export function wishOfStored(stored: StoredUpload): UploadRequest & { readonly sizeBytes: number } {
+export function fromStored(stored: StoredUpload): UploadRequest & { readonly sizeBytes: number } {
   const { owner, path, sizeBytes, onExists, ifMatch, mtimeMs } = stored;
   return { root: owner, path, sizeBytes, onExists, ifMatch, mtimeMs };
 }
@@ -46,18 +46,18 @@ export function wishOfStored(stored: StoredUpload): UploadRequest & { readonly s
 export function placeOfUpload(
   access: Access,
   identity: VerifiedIdentity,
-  wish: UploadRequest,
+  requested: UploadRequest,
 ): { reached: Reached; slot: Slot } {
-  const reached = access.reach(identity, wish.root, wish.path, "write");
+  const reached = access.reach(identity, requested.root, requested.path, "write");
   const slot = slotOf(reached, "IS_DIRECTORY");
   const { present } = slot;
   if (present?.kind === "directory") throw new GroveError("IS_DIRECTORY", "a directory has this name");
-  if (present !== undefined && wish.onExists === "fail") {
+  if (present !== undefined && requested.onExists === "fail") {
     throw new GroveError("PATH_EXISTS", "this name is taken");
   }
-  if (wish.ifMatch !== undefined) {
+  if (requested.ifMatch !== undefined) {
     if (present === undefined) throw new GroveError("ETAG_MISMATCH", "there is no such file any more");
-    requireEtag(present, wish.ifMatch);
+    requireEtag(present, requested.ifMatch);
   }
   return { reached, slot };
 }
@@ -68,7 +68,7 @@ export function makingOf({ isOwner }: Reached, { present }: Slot): Making {
   return { creates: 0, keeps: isOwner || present.sizeBytes === 0 ? 0 : 1 };
 }
 
-function wishOf(
+function requestOf(
   fields: Pick<UploadHeader, "root" | "path" | "onExists" | "ifMatch" | "mtimeMs">,
   size: bigint | undefined,
 ): UploadRequest {
@@ -83,6 +83,6 @@ function wishOf(
     sizeBytes: size === undefined ? undefined : Number(size),
     onExists: onExists === OnExists.FAIL ? "fail" : "replace",
     ifMatch: ifMatch === "" ? undefined : ifMatch,
-    mtimeMs: timeOf(mtimeMs),
+    mtimeMs: modificationTime(mtimeMs),
   };
 }

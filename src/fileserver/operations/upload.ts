@@ -26,9 +26,9 @@ import type { OperationMeter } from "./operation-meter.ts";
 import type { ResumableOperations } from "./resumable-operations.ts";
 import type { RootUsage } from "./root-usage.ts";
 import type { StreamSlots } from "./stream-slots.ts";
-import { auditKept } from "./trash-acts.ts";
+import { auditReplaced } from "./trash-audit.ts";
 import type { UploadLease } from "./upload-lease.ts";
-import { makingOf, placeOfUpload, type UploadRequest, wishOfHeader, wishOfStored } from "./upload-request.ts";
+import { fromHeader, fromStored, makingOf, placeOfUpload, type UploadRequest } from "./upload-request.ts";
 import type { UploadWatch } from "./upload-watch.ts";
 
 /** Dependencies of uploads. */
@@ -89,7 +89,7 @@ async function receivePlain(
   if (header.resumeOffset !== 0n) {
     throw new GroveError("BAD_ARGUMENT", "only an upload with an upload_id begins anywhere but at 0");
   }
-  const upload = new Upload(deps, caller, wishOfHeader(header), undefined);
+  const upload = new Upload(deps, caller, fromHeader(header), undefined);
   try {
     await deps.watch.over(caller, upload, () => upload.receive(source));
     if (!header.sizeKnown) await refuseIfCancelled(signal);
@@ -151,7 +151,7 @@ async function receiveResumable(
 /** Checks an upload before its first byte; one that cannot go on is dropped here as it would be later. */
 async function beginStream(deps: UploadDeps, caller: Caller, stored: StoredUpload): Promise<Upload> {
   try {
-    return new Upload(deps, caller, wishOfStored(stored), stored);
+    return new Upload(deps, caller, fromStored(stored), stored);
   } catch (error) {
     if (isGroveError(error, ...UPLOAD_ENDING_CODES)) await deps.resumable.drop(stored);
     throw error;
@@ -169,7 +169,7 @@ function requireOffset(stated: bigint, offsetBytes: number): void {
 class Upload {
   readonly #deps: UploadDeps;
   readonly #caller: Caller;
-  readonly #wish: UploadRequest;
+  readonly #request: UploadRequest;
   readonly #uploadId: string;
   readonly #sizeBytes: number | undefined;
   readonly #owner: string;
@@ -188,16 +188,16 @@ class Upload {
   #lastBytes = 0;
 
   /** Checks permission, path, quota (of bytes not yet staged), reserve before the first byte (D15, D16). */
-  constructor(deps: UploadDeps, caller: Caller, wish: UploadRequest, stored: StoredUpload | undefined) {
+  constructor(deps: UploadDeps, caller: Caller, request: UploadRequest, stored: StoredUpload | undefined) {
     this.#deps = deps;
     this.#caller = caller;
-    this.#wish = wish;
+    this.#request = request;
     this.#uploadId = stored?.uploadId ?? "";
-    this.#sizeBytes = wish.sizeBytes;
+    this.#sizeBytes = request.sizeBytes;
     this.#offsetBytes = stored?.stagedBytes ?? 0;
     this.#receivedBytes = this.#offsetBytes;
     this.#stagedBytes = this.#offsetBytes;
-    const { reached, slot } = placeOfUpload(deps.access, caller.identity, wish);
+    const { reached, slot } = placeOfUpload(deps.access, caller.identity, request);
     const { root } = reached.resolution;
     this.#owner = root.owner;
     this.#reached = reached;
@@ -206,7 +206,7 @@ class Upload {
       this.#claimPlace(reached, slot);
       this.#holding.reserve(BigInt((this.#sizeBytes ?? 0) - this.#offsetBytes));
       const { storage } = deps;
-      const { sizeBytes } = wish;
+      const { sizeBytes } = request;
       this.#resumable = stored && storage.uploads.open(stored.uploadId, (change) => this.#staged(change));
       this.#sink =
         this.#resumable ??
@@ -257,13 +257,13 @@ class Upload {
       this.#caller.renew();
       // The place may have changed since the begin: decides anew on the state that storage will check.
       const { access } = this.#deps;
-      const { reached, slot } = placeOfUpload(access, this.#caller.identity, this.#wish);
+      const { reached, slot } = placeOfUpload(access, this.#caller.identity, this.#request);
       this.#claimPlace(reached, slot);
       return { reached, change: await this.#sink.commit(this.#target(reached, slot)) };
     });
     this.#holding.settle(change);
     this.#deps.usage.record(this.#owner, change.usage);
-    auditKept(this.#deps.audit, { actor: this.#caller.identity.username, owner: this.#owner }, change);
+    auditReplaced(this.#deps.audit, { actor: this.#caller.identity.username, owner: this.#owner }, change);
     return this.#reply(reached, change);
   }
 
@@ -373,7 +373,7 @@ class Upload {
   }
 
   #target(reached: Reached, { parent, name }: Slot): Parameters<UploadSink["commit"]>[0] {
-    const { onExists, ifMatch, mtimeMs } = this.#wish;
+    const { onExists, ifMatch, mtimeMs } = this.#request;
     return {
       ...contextOf(this.#caller, reached),
       maxInodes: this.#holding.inodes,

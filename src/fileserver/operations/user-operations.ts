@@ -16,14 +16,14 @@ import type {
   SetUserStateRequest,
   SetUserStateResponse,
 } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
-import { userStateMessage, wishedUserState } from "#wire/proto/user-state-message.ts";
-import { auditHandOvers } from "./hand-over-acts.ts";
+import { requestedUserState, userStateMessage } from "#wire/proto/user-state-message.ts";
+import { auditHandOvers } from "./hand-over-audit.ts";
 import type { AdminCredential, QuotaOperations } from "./quota-operations.ts";
 import type { ResumableOperations } from "./resumable-operations.ts";
 
 /** Dependencies of the operations. */
 export interface UserDeps {
-  readonly book: UserStateStore;
+  readonly userStates: UserStateStore;
   readonly sessions: SessionTable;
   readonly resumable: Pick<ResumableOperations, "dropAllOf">;
   readonly adminOf: QuotaOperations["adminOf"];
@@ -64,7 +64,7 @@ export class UserOperations {
 
   constructor(deps: UserDeps) {
     this.#deps = deps;
-    deps.book.onNews((news, before) => {
+    deps.userStates.onNews((news, before) => {
       for (const state of news) this.#enforce(state, before.get(state.username));
     });
   }
@@ -78,27 +78,27 @@ export class UserOperations {
     request: Pick<SetUserStateRequest, "state">,
     credential: AdminCredential,
   ): Promise<Plain<SetUserStateResponse>> {
-    const { book, clock, audit, log, personOf } = this.#deps;
+    const { userStates, clock, audit, log, personOf } = this.#deps;
     const by = await this.#requireRight(credential);
-    const wish = wishedUserState({
+    const requested = requestedUserState({
       message: request.state,
       setBy: by,
       nowMs: clock.wallMs(),
-      known: (username) => book.states.find(username),
+      known: (username) => userStates.states.find(username),
     });
-    const { username } = wish;
-    if (wish.disabled && username === by) {
+    const { username } = requested;
+    if (requested.disabled && username === by) {
       throw new GroveError(
         "BAD_ARGUMENT",
         "nobody locks themselves out; another administrator or the password can",
       );
     }
     // Only who is locked out is meant as a person too.
-    const person = wish.subject === "" && wish.disabled ? personOf(username) : undefined;
-    const news = await book.merge([
-      person === undefined ? wish : { ...wish, issuer: person.issuer, subject: person.subject },
+    const person = requested.subject === "" && requested.disabled ? personOf(username) : undefined;
+    const news = await userStates.merge([
+      person === undefined ? requested : { ...requested, issuer: person.issuer, subject: person.subject },
     ]);
-    const state = book.states.find(username) ?? wish;
+    const state = userStates.states.find(username) ?? requested;
     const ended = this.#ended.get(username);
     this.#ended.delete(username);
     const uploadsDropped = (await ended?.uploads) ?? 0;
@@ -116,7 +116,7 @@ export class UserOperations {
     }
     return {
       state: userStateMessage(state),
-      applied: state.version === wish.version,
+      applied: state.version === requested.version,
       sessionsEnded,
       uploadsDropped,
     };
@@ -128,25 +128,25 @@ export class UserOperations {
     credential: AdminCredential,
   ): Promise<Plain<ListUserStatesResponse>> {
     await this.#requireRight(credential);
-    const { book, sessions } = this.#deps;
+    const { userStates, sessions } = this.#deps;
     if (request.username !== "") {
       const username = canonicalUsername(request.username);
-      const state = book.states.find(username);
+      const state = userStates.states.find(username);
       return {
         states: state === undefined ? [] : [userStateMessage(state)],
         more: false,
         sessions: sessions.list(username).length,
       };
     }
-    const page = book.states.page(request.after, USER_STATES_PER_MESSAGE + 1);
+    const page = userStates.states.page(request.after, USER_STATES_PER_MESSAGE + 1);
     const states = firstOfMessage(page).map(userStateMessage);
     return { states, more: page.length > states.length, sessions: 0 };
   }
 
   /** Takes in and enforces decisions made elsewhere. Throws what the store throws. */
   async learn(states: readonly UserState[]): Promise<void> {
-    const { book, audit, log } = this.#deps;
-    for (const state of await book.merge(states)) {
+    const { userStates, audit, log } = this.#deps;
+    for (const state of await userStates.merge(states)) {
       const ended = this.#ended.get(state.username);
       this.#ended.delete(state.username);
       const facts = { version: state.version, sessions_ended: ended?.sessions ?? 0, via: "metaserver" };
@@ -186,10 +186,11 @@ export class UserOperations {
 
   /** Runs in the turn in which the decision begins to count, so that no session acts in between. */
   #enforce(state: UserState, before: UserState | undefined): void {
-    const { book, sessions, resumable, log } = this.#deps;
+    const { userStates, sessions, resumable, log } = this.#deps;
     const { username } = state;
     let ended = 0;
-    const isLockedOut = (identity: VerifiedIdentity): boolean => book.states.lockOf(identity) !== undefined;
+    const isLockedOut = (identity: VerifiedIdentity): boolean =>
+      userStates.states.lockOf(identity) !== undefined;
     if (state.disabled) ended += sessions.endLockedOut(isLockedOut);
     else sessions.forgetLocks(isLockedOut);
     const endsTokens = state.tokensFromMs > (before?.tokensFromMs ?? 0);

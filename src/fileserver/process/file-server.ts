@@ -29,7 +29,7 @@ import { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from "#fileserver/operatio
 import { ServingState } from "#fileserver/operations/serving-state.ts";
 import { TRASH_RETENTION_MS } from "#fileserver/operations/trash-reaper.ts";
 import { knownUserStates } from "#fileserver/operations/user-operations.ts";
-import { listenPatiently } from "#os/patient-listen.ts";
+import { listenWithRetries } from "#os/listen-retry.ts";
 import type { StatusServer } from "#os/status-server.ts";
 import { QuotaStore } from "#quota/quota-store.ts";
 import { AuditLog } from "#security/audit/audit-log.ts";
@@ -176,7 +176,7 @@ async function assemble(
     log,
   });
   certificate?.onChange((tls) => grpc.server.updateTls({ ...tls, requestClientCertificate: true }));
-  const bound = await listenPatiently(options.listen, {
+  const bound = await listenWithRetries(options.listen, {
     listen: () => grpc.server.listen(options.listen),
     otherwise: "choose another with -listen",
   });

@@ -91,13 +91,13 @@ test("without a reason an administrator sees no names, with one all, and the use
 test("an administrator brings an item back for a reason and replaces nothing; both audit and user are told", async () => {
   const { user, trashId } = await userWithTrash("restored");
   await user.call.createFile({ path: "/docs/f", data: Buffer.from("newer") });
-  const wish = { root: user.email, trashId };
+  const request = { root: user.email, trashId };
   const operator = { reason: "asked by phone" };
-  assert.equal(await reasonOf(admin.call.restoreFile({ ...wish, operator: {} })), "BAD_ARGUMENT");
-  const replacing = { ...wish, operator, onConflict: OnConflict.REPLACE };
+  assert.equal(await reasonOf(admin.call.restoreFile({ ...request, operator: {} })), "BAD_ARGUMENT");
+  const replacing = { ...request, operator, onConflict: OnConflict.REPLACE };
   assert.equal(await reasonOf(admin.call.restoreFile(replacing)), "BAD_ARGUMENT");
-  assert.equal(await reasonOf(admin.call.restoreFile({ ...wish, operator })), "PATH_EXISTS");
-  const back = await admin.call.restoreFile({ ...wish, operator, onConflict: OnConflict.RENAME });
+  assert.equal(await reasonOf(admin.call.restoreFile({ ...request, operator })), "PATH_EXISTS");
+  const back = await admin.call.restoreFile({ ...request, operator, onConflict: OnConflict.RENAME });
   assert.deepEqual([back.path, back.owner], ["/docs/f (2)", user.email]);
   const read = await user.call.readFile({ path: "/docs/f (2)" });
   assert.equal(Buffer.from(read.data).toString(), "abc");

@@ -9,7 +9,7 @@ import { REMOVAL_GRACE_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import type { UserState } from "#base/user-state.ts";
 import { Changes } from "#fileserver/operations/changes.ts";
-import { REMOVAL_SETTLE_MS, RemovalKeeper } from "#fileserver/operations/removal-keeper.ts";
+import { REMOVAL_SETTLE_MS, RemovedUserReaper } from "#fileserver/operations/removed-user-reaper.ts";
 import { UserStateStore } from "#security/identity/user-state-store.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
@@ -188,15 +188,15 @@ test("a node whose clock is behind lets a newcomer in when the removal is due by
 test("a node that may have missed an undoing deletes nothing, and one removal that fails keeps no other waiting", async (t) => {
   const it = await rig(t);
   const { storage, service } = it.node.node;
-  const book = await UserStateStore.open(join(scratchFolder("grove-removal-"), "book.json"));
+  const userStates = await UserStateStore.open(join(scratchFolder("grove-removal-"), "book.json"));
   const due = { dueAtMs: Math.trunc(it.clock.wallMs()) + 1_000, isReleased: false };
   const state = { ...released(it, 0), disabled: true, reason: "has left", removal: due };
   const others = ["broken@example.com", "broken-too@example.com"];
-  await book.merge([state, ...others.map((username) => ({ ...state, username }))]);
+  await userStates.merge([state, ...others.map((username) => ({ ...state, username }))]);
   let knows = false;
-  const keeper = new RemovalKeeper({
+  const reaper = new RemovedUserReaper({
     storage,
-    book,
+    userStates,
     quotas: { set: (user) => (user === DAVE ? Promise.resolve() : Promise.reject(new Error("full"))) },
     looks: { forget: () => Promise.resolve() },
     changes: new Changes({ ledger: service.ledger, usage: service.usage, audit: () => {} }),
@@ -205,14 +205,14 @@ test("a node that may have missed an undoing deletes nothing, and one removal th
     audit: () => {},
     log: silentLogger,
   });
-  t.after(() => keeper.stop());
+  t.after(() => reaper.stop());
   it.clock.sleep(2_000);
   it.clock.advance(REMOVAL_SETTLE_MS);
-  await keeper.sweep();
+  await reaper.sweep();
   assert.equal(usedBytes(it), 7);
   knows = true;
   const reads = t.mock.method(storage.shares, "all");
-  await keeper.sweep();
+  await reaper.sweep();
   assert.deepEqual([usedBytes(it), sharedWithDave(it)], [0, 0]);
   // Once for all, and once for the one who is shared something.
   assert.equal(reads.mock.callCount(), 2);

@@ -80,7 +80,7 @@ const lists =
     [...listed.keys()].toSorted().join() === keys.join();
 
 beforeEach(async () => {
-  dataFolder = scratchFolder("grove-teller-");
+  dataFolder = scratchFolder("grove-replicator-");
   listed = new Map();
   registrations = [];
   refuse = undefined;

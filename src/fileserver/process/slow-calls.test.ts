@@ -1,10 +1,11 @@
 // Tests of slow calls' log: both sides of the threshold, their waits, streams, and few lines for a flood.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { beginWaits, currentWaits, endWaits, type Wait, waiting } from "#base/call-waits.ts";
+import { beginWaits, currentWaits, endWaits, waiting } from "#base/call-waits.ts";
 import { ManualClock } from "#base/clock.ts";
 import { type LogFields, type Logger, silentLogger } from "#base/log.ts";
 import { withRequestId } from "#base/request-scope.ts";
+import type { Wait } from "#base/wait-times.ts";
 import { slowCalls } from "#fileserver/front/slow-calls.ts";
 import type { CallContext } from "#wire/grpc/handler.ts";
 import { startTestNode } from "./node.fixture.ts";
@@ -75,11 +76,17 @@ test("two calls that share an id do not mix their waits, and what nobody watches
     assert.equal(beginWaits(), undefined);
     await waiting("sort", new Promise((resolve) => setTimeout(resolve, 20)));
     assert.ok((first.all.get("sort") ?? 0) >= 15);
-    endWaits(undefined, "the-same-id");
+    endWaits(undefined);
     assert.equal(currentWaits(), first);
-    endWaits(first, "the-same-id");
+    endWaits(first);
     assert.equal(await waiting("sort", Promise.resolve(7)), 7);
     assert.equal(first.all.size, 1);
+    const ofOuter = beginWaits();
+    await withRequestId("the-same-id", async () => {
+      assert.equal(currentWaits(), undefined);
+      assert.notEqual(beginWaits(), ofOuter);
+    });
+    assert.equal(currentWaits(), ofOuter);
   });
 });
 

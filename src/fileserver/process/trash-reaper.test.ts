@@ -104,26 +104,26 @@ test("space is made from what has expired, then from the oldest of users above 8
   await setQuota(it, "a@example.com", 2_400n);
   await setQuota(it, "b@example.com", 1_100n);
   it.clock.sleep(23 * HOUR_MS);
-  const keeper = it.node.node.service.trashReaper;
+  const reaper = it.node.node.service.trashReaper;
   it.node.disk.freeBytes = ENOUGH - 1n;
-  await keeper.makeRoom();
+  await reaper.makeRoom();
   // Nothing is a day old yet.
   assert.deepEqual(left(it, "a@example.com", "b@example.com", "c@example.com"), ["a/1", "a/4", "b/2", "c/3"]);
   it.clock.sleep(2 * HOUR_MS);
   it.node.disk.freeBytes = ENOUGH;
-  await keeper.makeRoom();
+  await reaper.makeRoom();
   assert.deepEqual(left(it, "a@example.com").length, 2);
   it.node.disk.freeBytes = ENOUGH - 500n;
-  await keeper.makeRoom();
+  await reaper.makeRoom();
   // The oldest, a's, is enough; c is below its share, and a now too.
   assert.deepEqual(left(it, "a@example.com", "b@example.com", "c@example.com"), ["a/4", "b/2", "c/3"]);
-  await keeper.makeRoom();
+  await reaper.makeRoom();
   // The disk has its time to show the freed space.
   assert.deepEqual(left(it, "b@example.com"), ["b/2"]);
   it.clock.advance(60_000);
   // Lets the timers' actions end first.
   await new Promise(setImmediate);
-  await keeper.makeRoom();
+  await reaper.makeRoom();
   assert.deepEqual(left(it, "a@example.com", "b@example.com", "c@example.com"), ["a/4", "c/3"]);
   it.clock.advance(1_000);
   assert.deepEqual(await audited(it, "trash.space", 2), ["node a@example.com:/1", "node b@example.com:/2"]);
@@ -131,7 +131,7 @@ test("space is made from what has expired, then from the oldest of users above 8
   // Lets the timers' actions end first.
   await new Promise(setImmediate);
   it.node.disk.freeBytes = 0n;
-  await keeper.makeRoom();
+  await reaper.makeRoom();
   // Users far below their quota keep their trash, however full the disk.
   assert.deepEqual(left(it, "a@example.com", "c@example.com"), ["a/4", "c/3"]);
 });
@@ -156,16 +156,16 @@ test("a wall clock that jumps ahead purges nothing for a day (D14)", async (t) =
   const it = await rig(t, 30 * DAY_MS);
   await trashed(await it.node.signIn("a@example.com"), "f");
   it.clock.jumpWall(365 * DAY_MS);
-  const keeper = it.node.node.service.trashReaper;
-  await keeper.expire();
+  const reaper = it.node.node.service.trashReaper;
+  await reaper.expire();
   it.clock.sleep(23 * HOUR_MS);
-  await keeper.expire();
+  await reaper.expire();
   assert.deepEqual(left(it, "a@example.com"), ["a/f"]);
   it.clock.jumpWall(-365 * DAY_MS);
   it.clock.sleep(2 * HOUR_MS);
-  await keeper.expire();
+  await reaper.expire();
   assert.deepEqual(left(it, "a@example.com"), ["a/f"]);
   it.clock.sleep(30 * DAY_MS);
-  await keeper.expire();
+  await reaper.expire();
   assert.deepEqual(left(it, "a@example.com"), []);
 });

@@ -192,7 +192,7 @@ test("only administrators decide, with a reason, and never about themselves; eve
   assert.match(await logged(), /"actor":"admin@example.com".*"reason":"no"/);
 });
 
-test("a lock outlives a restart, and a book that cannot be read keeps the node from serving", async () => {
+test("a lock outlives a restart, and a state file that cannot be read keeps the node from serving", async () => {
   const dataFolder = scratchFolder("grove-locked-");
   const first = await startTestNode({ env: ENV, dataFolder });
   await first.signIn("gone@example.com");

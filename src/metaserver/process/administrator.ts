@@ -2,9 +2,9 @@
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { ADMIN_HASH_FAILURE_WINDOW_MS, ADMIN_HASH_FAILURES_PER_WINDOW } from "#base/limits.ts";
+import { SlidingWindow } from "#base/sliding-window.ts";
 import { createAdminPassword } from "#security/identity/admin-password.ts";
 import { PasswordPath, type PasswordPathDeps } from "#security/identity/password-path.ts";
-import { RateLimiter } from "#security/identity/rate-limiter.ts";
 import type { IdentitySettings } from "#security/identity/settings.ts";
 import type { TokenVerifier } from "#security/identity/token-verifier.ts";
 import type { CallContext } from "#wire/grpc/handler.ts";
@@ -68,7 +68,7 @@ export function administratorsOf(
 ): Administrators {
   const { adminEmail, adminPassword, adminPasswordHash } = settings;
   const isSet = adminPasswordHash !== undefined || adminPassword !== undefined;
-  const passwordFailures = new RateLimiter(clock, {
+  const passwordFailures = new SlidingWindow(clock, {
     count: ADMIN_HASH_FAILURES_PER_WINDOW,
     windowMs: ADMIN_HASH_FAILURE_WINDOW_MS,
   });

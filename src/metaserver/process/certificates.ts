@@ -36,7 +36,7 @@ export interface CertificateFlags extends TlsFlags {
 
 /** The certificates in use; everything undefined when it serves without TLS. */
 export interface MetaCertificates {
-  readonly keeper: CertificateRenewer | undefined;
+  readonly renewer: CertificateRenewer | undefined;
   readonly authority: Authority | undefined;
   readonly revocations: Revocations | undefined;
   /** The server's chain; with -ca_dir it ends in the authority's certificate, for joining nodes. */
@@ -68,7 +68,7 @@ export async function openCertificates(
     authority === undefined
       ? material
       : { ...material, cert: `${material.cert.trimEnd()}\n${authority.certificatePem}` };
-  const keeper =
+  const renewer =
     paths === undefined
       ? undefined
       : await CertificateRenewer.open({
@@ -79,21 +79,21 @@ export async function openCertificates(
         });
   const revocations = listPath === undefined ? undefined : await openRevocations(listPath, deps);
   return {
-    keeper,
+    renewer,
     authority,
     revocations,
-    served: () => (keeper === undefined ? undefined : served(keeper.material)),
+    served: () => (renewer === undefined ? undefined : served(renewer.material)),
     onChange(next) {
       listener = next;
     },
     isOwnName(name) {
-      if (keeper === undefined || isLoopback(name)) return false;
-      const own = new X509Certificate(keeper.material.cert);
+      if (renewer === undefined || isLoopback(name)) return false;
+      const own = new X509Certificate(renewer.material.cert);
       return isIP(name) === 0 ? own.checkHost(name) !== undefined : own.checkIP(name) !== undefined;
     },
     async close() {
       revocations?.close();
-      await keeper?.close();
+      await renewer?.close();
     },
   };
 }

@@ -229,7 +229,7 @@ function controlAddress(
 function reloadOnHangup(certificates: MetaCertificates, log: Logger): () => void {
   const onHangup = (): void => {
     log.info("reload");
-    void certificates.keeper?.reload();
+    void certificates.renewer?.reload();
   };
   process.on("SIGHUP", onHangup);
   return () => process.off("SIGHUP", onHangup);
@@ -256,7 +256,7 @@ async function startStatus(
         });
   const deps: StatusListenerDeps = {
     directory,
-    certDaysLeft: () => certificates.keeper?.daysLeft ?? null,
+    certDaysLeft: () => certificates.renewer?.daysLeft ?? null,
     authorityEndsWallMs: certificates.authority?.notAfterWallMs,
     clock: systemClock,
     log,

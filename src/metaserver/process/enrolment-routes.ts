@@ -2,6 +2,7 @@
 import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { checkedNodeId } from "#base/node-id.ts";
+import { SlidingWindow } from "#base/sliding-window.ts";
 import { VERSION } from "#base/version.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import {
@@ -12,7 +13,6 @@ import {
 import { type Grant, JoinTokens, parseJoinToken } from "#security/authority/join-tokens.ts";
 import { signAgain } from "#security/authority/sign-again.ts";
 import { publicKeyFingerprint } from "#security/identity/certificate-rule.ts";
-import { RateLimiter } from "#security/identity/rate-limiter.ts";
 import type { ServiceHandlers } from "#wire/grpc/handler.ts";
 import type { JoinNodeRequest, MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { CERTIFICATE_NAMES_MAX } from "./flag-values.ts";
@@ -40,7 +40,7 @@ export type EnrolmentRoutes = Pick<ServiceHandlers<typeof MetaServer>, "joinNode
 export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
   const { authority, clock, log } = deps;
   const failures = new FailureGate(deps);
-  const renewals = new RateLimiter(clock, { count: RENEWALS_PER_HOUR_PER_NODE, windowMs: 3_600_000 });
+  const renewals = new SlidingWindow(clock, { count: RENEWALS_PER_HOUR_PER_NODE, windowMs: 3_600_000 });
   const oneByOne = inTurn();
   const tokens = authority === undefined ? undefined : new JoinTokens(authority.folder, clock);
   return {
@@ -178,12 +178,12 @@ async function requireFreeId(
 
 /** Limits guesses of tokens by address; other addresses join undisturbed. */
 class FailureGate {
-  readonly #failures: RateLimiter;
+  readonly #failures: SlidingWindow;
   readonly #log: NodeSpeakerDeps["log"];
 
   constructor(deps: NodeSpeakerDeps) {
     this.#log = deps.log;
-    this.#failures = new RateLimiter(deps.clock, {
+    this.#failures = new SlidingWindow(deps.clock, {
       count: JOIN_FAILURES_PER_MINUTE_PER_ADDRESS,
       windowMs: 60_000,
     });

@@ -5,9 +5,9 @@ import { IP_MISMATCH_EVENT_INTERVAL_MS, STOP_GRACE_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { LogSampler } from "#base/log-sampler.ts";
 import { networkOf } from "#base/network.ts";
+import { SlidingWindow } from "#base/sliding-window.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
-import { listenPatiently } from "#os/patient-listen.ts";
-import { RateLimiter } from "#security/identity/rate-limiter.ts";
+import { listenWithRetries } from "#os/listen-retry.ts";
 import type { TokenVerifier } from "#security/identity/token-verifier.ts";
 import { Health } from "#wire/framing/gen/grpc/health/v1/health_pb.ts";
 import type { CallHead } from "#wire/grpc/call-gate.ts";
@@ -168,7 +168,7 @@ async function listen(
   nodesOnly: boolean,
 ): Promise<ListenAddress> {
   try {
-    return await listenPatiently(address, {
+    return await listenWithRetries(address, {
       listen: () => server.listen(address, { nodesOnly }),
       otherwise: `choose another with ${nodesOnly ? "-control_listen" : "-listen"}`,
     });
@@ -206,7 +206,7 @@ interface RefusalLog {
 function refusalLog({ log, clock }: Pick<MetaServerDeps, "log" | "clock">): RefusalLog {
   const sampler = new LogSampler(clock);
   // A refused node comes back every five seconds: one event per reason and address in ten minutes suffices.
-  const events = new RateLimiter(clock, { count: 1, windowMs: IP_MISMATCH_EVENT_INTERVAL_MS });
+  const events = new SlidingWindow(clock, { count: 1, windowMs: IP_MISMATCH_EVENT_INTERVAL_MS });
   const refused = ({ method, peer }: CallHead, error: unknown): void => {
     const cause = error instanceof Error ? error.cause : undefined;
     if (!isGroveError(cause)) return;

@@ -93,13 +93,13 @@ test(
     const node = await cluster.join(await cluster.token("n1"));
     const early = cluster.connect(node);
     await early.registerFileServer(nodeMessage("n1"));
-    const before = cluster.certificates.keeper?.material.cert ?? "";
+    const before = cluster.certificates.renewer?.material.cert ?? "";
     await writeFile(
       join(cluster.folder, "meta", "tls", "metaserver.crt"),
       await signAgain(cluster.authority, before),
     );
-    await cluster.certificates.keeper?.reload();
-    assert.notEqual(cluster.certificates.keeper?.material.cert, before);
+    await cluster.certificates.renewer?.reload();
+    assert.notEqual(cluster.certificates.renewer?.material.cert, before);
     assert.equal((await early.heartbeat({ fsId: "n1", epoch: 1n })).known, true);
     assert.equal((await cluster.connect(node).heartbeat({ fsId: "n1", epoch: 1n })).known, true);
   },

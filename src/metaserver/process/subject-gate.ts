@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
 import { LogSampler } from "#base/log-sampler.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
-import { anotherPerson } from "#security/identity/another-person.ts";
+import { subjectMismatch } from "#security/identity/subject-mismatch.ts";
 import { toSubject } from "./registration-message.ts";
 
 /** Users whose person a MetaServer keeps in memory. */
@@ -61,7 +61,7 @@ export class SubjectGate {
     const key = `${person.issuer} ${person.subject}`;
     if (this.#admitted.get(username) === key) return;
     if (!(await this.#directory.admitSubject(username, person))) {
-      throw anotherPerson({ username, issuer, ask: this.#ask, log: this.#log, sampler: this.#sampler });
+      throw subjectMismatch({ username, issuer, ask: this.#ask, log: this.#log, sampler: this.#sampler });
     }
     this.#admitted.set(username, key);
   }

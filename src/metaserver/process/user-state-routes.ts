@@ -9,7 +9,7 @@ import type { Directory } from "#metaserver/directory/directory.ts";
 import type { ServiceHandlers } from "#wire/grpc/handler.ts";
 import type { UserState as UserStateMessage } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
-import { userStateMessage, userStateOf, wishedUserState } from "#wire/proto/user-state-message.ts";
+import { requestedUserState, userStateMessage, userStateOf } from "#wire/proto/user-state-message.ts";
 import { type AdministratorDeps, requireAdministrator } from "./administrator.ts";
 import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
 
@@ -52,23 +52,23 @@ export function userStateRoutes(deps: UserStateRoutesDeps): UserStateRoutes {
 
     async keepUserState(request, context) {
       const setBy = await requireAdministrator(context, deps);
-      const wish = wishedUserState({
+      const requested = requestedUserState({
         message: request.state,
         setBy,
         nowMs: clock.wallMs(),
         known: (username) => states.find(username),
       });
-      if (wish.disabled && wish.username === setBy) {
+      if (requested.disabled && requested.username === setBy) {
         throw new GroveError(
           "BAD_ARGUMENT",
           "nobody locks themselves out; another administrator or the password can",
         );
       }
-      await userStates.merge([wish]);
-      const state = states.find(wish.username) ?? wish;
+      await userStates.merge([requested]);
+      const state = states.find(requested.username) ?? requested;
       const { username, disabled, version, reason } = state;
       log.info("user_state_set", { user: username, by: setBy, disabled, version, reason });
-      return { state: userStateMessage(state), applied: version === wish.version };
+      return { state: userStateMessage(state), applied: version === requested.version };
     },
 
     async getUserStates(request, context) {

@@ -20,7 +20,7 @@ interface Rig {
   readonly clock: ManualClock;
   readonly authority: Authority;
   readonly paths: TlsPaths;
-  readonly keeper: CertificateRenewer;
+  readonly renewer: CertificateRenewer;
   /** The material that the users of the certificate received, in order. */
   readonly given: TlsMaterial[];
   readonly events: string[];
@@ -30,7 +30,7 @@ interface Rig {
 }
 
 async function setUp(t: TestContext, withRenewal = true): Promise<Rig> {
-  const folder = scratchFolder("keeper-");
+  const folder = scratchFolder("renewer-");
   const clock = new ManualClock();
   const authority = await createAuthority(join(folder, "ca"), { clock });
   const paths = { cert: join(folder, "n.crt"), key: join(folder, "n.key"), ca: authority.certificatePath };
@@ -44,7 +44,7 @@ async function setUp(t: TestContext, withRenewal = true): Promise<Rig> {
   let renewals = 0;
   let work: ((current: TlsMaterial) => Promise<string>) | undefined = (current) =>
     signAgain(authority, current.cert);
-  const keeper = await CertificateRenewer.open({
+  const renewer = await CertificateRenewer.open({
     paths,
     clock,
     random: () => 0,
@@ -58,12 +58,12 @@ async function setUp(t: TestContext, withRenewal = true): Promise<Rig> {
         }
       : undefined,
   });
-  t.after(() => keeper.close());
+  t.after(() => renewer.close());
   return {
     clock,
     authority,
     paths,
-    keeper,
+    renewer,
     given,
     events,
     renewals: () => renewals,
@@ -76,33 +76,33 @@ async function setUp(t: TestContext, withRenewal = true): Promise<Rig> {
 const serialOf = (pem: string): string => new X509Certificate(pem).serialNumber;
 
 test("new files are taken when they are whole and match, and the old ones stay in use until then", async (t) => {
-  const { keeper, paths, authority, given, events } = await setUp(t);
-  const first = keeper.material;
+  const { renewer, paths, authority, given, events } = await setUp(t);
+  const first = renewer.material;
   const next = await authority.issueNodeCertificate({ id: "n", addresses: ["127.0.0.1"] });
   // Only the key is new: it does not match the certificate.
   await writeFile(paths.key, next.keyPem);
-  await keeper.check();
-  assert.equal(keeper.material, first);
+  await renewer.check();
+  assert.equal(renewer.material, first);
   // Half of the certificate.
   await writeFile(paths.cert, next.certificatePem);
   await truncate(paths.cert, next.certificatePem.length / 2);
-  await keeper.check();
-  assert.equal(keeper.material, first);
+  await renewer.check();
+  assert.equal(renewer.material, first);
   await rm(paths.cert);
-  await keeper.check();
-  assert.equal(keeper.material, first);
+  await renewer.check();
+  assert.equal(renewer.material, first);
   assert.equal(given.length, 0);
   assert.ok(events.includes("certificate_files_unusable"));
   await writeFile(paths.cert, next.certificatePem);
-  await keeper.check();
+  await renewer.check();
   assert.deepEqual(given, [{ cert: next.certificatePem, key: next.keyPem, ca: first.ca }]);
-  await keeper.check();
+  await renewer.check();
   assert.equal(given.length, 1);
 });
 
 test("a certificate of another authority, an expired one and one for later are not taken", async (t) => {
-  const { keeper, paths, authority, given, clock } = await setUp(t);
-  const folder = scratchFolder("keeper-other-");
+  const { renewer, paths, authority, given, clock } = await setUp(t);
+  const folder = scratchFolder("renewer-other-");
   const other = await createAuthority(join(folder, "ca"), { clock });
   const put = async (issuer: Authority, atMs: number): Promise<void> => {
     clock.jumpWall(atMs);
@@ -110,7 +110,7 @@ test("a certificate of another authority, an expired one and one for later are n
     clock.jumpWall(-atMs);
     await writeFile(paths.key, issued.keyPem);
     await writeFile(paths.cert, issued.certificatePem);
-    await keeper.check();
+    await renewer.check();
   };
   await put(other, 0);
   await put(authority, -NODE_CERTIFICATE_LIFETIME_MS - 1_000);
@@ -121,84 +121,84 @@ test("a certificate of another authority, an expired one and one for later are n
 });
 
 test("SIGHUP's reload reads the files at once", async (t) => {
-  const { keeper, paths, authority, given } = await setUp(t);
-  const again = await signAgain(authority, keeper.material.cert);
+  const { renewer, paths, authority, given } = await setUp(t);
+  const again = await signAgain(authority, renewer.material.cert);
   await writeFile(paths.cert, again);
-  await keeper.reload();
+  await renewer.reload();
   assert.equal(given[0]?.cert, again);
-  await keeper.reload();
+  await renewer.reload();
   assert.equal(given.length, 1);
 });
 
 test("it renews when a third of the life is left and not before, with the same key, and saves what it got", async (t) => {
-  const { keeper, paths, clock, given, renewals } = await setUp(t);
-  const first = keeper.material;
+  const { renewer, paths, clock, given, renewals } = await setUp(t);
+  const first = renewer.material;
   const { validFromDate, validToDate } = new X509Certificate(first.cert);
   const dueMs = validToDate.getTime() - (validToDate.getTime() - validFromDate.getTime()) / 3;
   clock.jumpWall(dueMs - clock.wallMs() - 1_000);
-  await keeper.check();
+  await renewer.check();
   assert.equal(renewals(), 0);
   clock.jumpWall(1_000);
-  await keeper.check();
+  await renewer.check();
   assert.equal(renewals(), 1);
-  assert.notEqual(serialOf(keeper.material.cert), serialOf(first.cert));
-  assert.equal(keeper.material.key, first.key);
-  assert.equal(await readFile(paths.cert, "utf8"), keeper.material.cert);
-  assert.ok(keeper.daysLeft >= 89);
+  assert.notEqual(serialOf(renewer.material.cert), serialOf(first.cert));
+  assert.equal(renewer.material.key, first.key);
+  assert.equal(await readFile(paths.cert, "utf8"), renewer.material.cert);
+  assert.ok(renewer.daysLeft >= 89);
   assert.equal(given.length, 1);
-  await keeper.check();
+  await renewer.check();
   assert.equal(renewals(), 1);
 });
 
 test("a renewal that fails is tried again, never more often than a tenth of the time left allows, and the old certificate stays", async (t) => {
-  const { keeper, clock, renewals, renewBy, events } = await setUp(t);
-  const first = keeper.material;
+  const { renewer, clock, renewals, renewBy, events } = await setUp(t);
+  const first = renewer.material;
   renewBy(async () => Promise.reject(new Error("the metaserver is away")));
   clock.jumpWall(80 * DAY_MS);
-  await keeper.check();
-  await keeper.check();
+  await renewer.check();
+  await renewer.check();
   assert.equal(renewals(), 1);
   clock.advance(3_600_000 - 1_000);
-  await keeper.check();
+  await renewer.check();
   assert.equal(renewals(), 1);
   clock.advance(1_000);
-  await keeper.check();
+  await renewer.check();
   assert.equal(renewals(), 2);
-  assert.equal(keeper.material, first);
+  assert.equal(renewer.material, first);
   // A renewed certificate is judged like a file: an invalid one is refused.
   renewBy(async () => "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
   clock.advance(3_600_000);
-  await keeper.check();
-  assert.equal(keeper.material, first);
+  await renewer.check();
+  assert.equal(renewer.material, first);
   assert.ok(events.includes("certificate_not_renewed"));
   assert.ok(events.includes("certificate_ends"));
 });
 
 test("from 14 days before the end on there is one line a day, and none before (B-11)", async (t) => {
-  const { keeper, clock, events } = await setUp(t, false);
+  const { renewer, clock, events } = await setUp(t, false);
   const warnings = (): number => events.filter((event) => event === "certificate_ends").length;
-  const leftMs = new X509Certificate(keeper.material.cert).validToDate.getTime() - clock.wallMs();
+  const leftMs = new X509Certificate(renewer.material.cert).validToDate.getTime() - clock.wallMs();
   clock.jumpWall(leftMs - 14 * DAY_MS);
-  await keeper.check();
-  assert.equal(keeper.daysLeft, 14);
+  await renewer.check();
+  assert.equal(renewer.daysLeft, 14);
   assert.equal(warnings(), 0);
   clock.jumpWall(1);
-  await keeper.check();
-  await keeper.check();
-  assert.equal(keeper.daysLeft, 13);
+  await renewer.check();
+  await renewer.check();
+  assert.equal(renewer.daysLeft, 13);
   assert.equal(warnings(), 1);
   clock.jumpWall(DAY_MS);
-  await keeper.check();
+  await renewer.check();
   assert.equal(warnings(), 2);
   clock.jumpWall(13 * DAY_MS);
-  await keeper.check();
-  assert.equal(keeper.daysLeft, -1);
+  await renewer.check();
+  assert.equal(renewer.daysLeft, -1);
   assert.equal(warnings(), 3);
 });
 
 test("a renewed certificate that cannot be saved is used all the same, and not lost to the old file", async (t) => {
-  const { keeper, paths, clock, events } = await setUp(t);
-  const first = serialOf(keeper.material.cert);
+  const { renewer, paths, clock, events } = await setUp(t);
+  const first = serialOf(renewer.material.cert);
   // A folder in the file's place: the rename fails.
   await rm(paths.cert);
   await writeFile(paths.cert, "x");
@@ -206,20 +206,20 @@ test("a renewed certificate that cannot be saved is used all the same, and not l
   const { mkdir } = await import("node:fs/promises");
   await mkdir(join(paths.cert, "x"), { recursive: true });
   clock.jumpWall(61 * DAY_MS);
-  await keeper.check();
+  await renewer.check();
   assert.ok(events.includes("certificate_not_saved"));
-  const second = serialOf(keeper.material.cert);
+  const second = serialOf(renewer.material.cert);
   assert.notEqual(second, first);
-  await keeper.check();
-  assert.equal(serialOf(keeper.material.cert), second);
+  await renewer.check();
+  assert.equal(serialOf(renewer.material.cert), second);
 });
 
 test("it looks by itself, every five seconds", async (t) => {
-  const { keeper, paths, authority, clock, given } = await setUp(t, false);
-  await writeFile(paths.cert, await signAgain(authority, keeper.material.cert));
+  const { renewer, paths, authority, clock, given } = await setUp(t, false);
+  await writeFile(paths.cert, await signAgain(authority, renewer.material.cert));
   clock.advance(CERTIFICATE_CHECK_INTERVAL_MS);
   // Runs after the check that the timer has begun.
-  await keeper.check();
+  await renewer.check();
   assert.equal(given.length, 1);
 });
 
@@ -249,7 +249,7 @@ test("files that cannot be used do not start, and say why", async (t) => {
 test("temporary files of a crash in the middle of a save are swept at the next start", async (t) => {
   const { paths, clock } = await setUp(t);
   await writeFile(`${paths.cert.replace(/n\.crt$/, "")}.n.crt.0123456789abcdef.tmp`, "half");
-  const keeper = await CertificateRenewer.open({
+  const renewer = await CertificateRenewer.open({
     paths,
     clock,
     random: Math.random,
@@ -257,7 +257,7 @@ test("temporary files of a crash in the middle of a save are swept at the next s
     onChange() {},
     renew: undefined,
   });
-  await keeper.close();
+  await renewer.close();
   const names = await readdir(join(paths.cert, ".."));
   assert.deepEqual(
     names.filter((name) => name.endsWith(".tmp")),

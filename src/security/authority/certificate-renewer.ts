@@ -65,9 +65,9 @@ export class CertificateRenewer {
   static async open(deps: CertificateRenewerDeps): Promise<CertificateRenewer> {
     await removeLeftovers(deps.paths.cert).catch(() => {});
     const seen = await stampOf(deps.paths);
-    const keeper = new CertificateRenewer(deps, await readTlsMaterial(deps.paths, deps.clock), seen);
-    keeper.#schedule();
-    return keeper;
+    const renewer = new CertificateRenewer(deps, await readTlsMaterial(deps.paths, deps.clock), seen);
+    renewer.#schedule();
+    return renewer;
   }
 
   /** The material in use. */

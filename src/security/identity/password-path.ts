@@ -3,14 +3,14 @@
 import type { Logger } from "#base/log.ts";
 import { isLoopbackAddress } from "#base/network.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
+import type { SlidingWindow } from "#base/sliding-window.ts";
 import type { AdminPassword } from "./admin-password.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
 
 /** Dependencies of the path. */
 export interface PasswordPathDeps {
   /** Undefined where the path is switched off (T9). */
   readonly adminPassword: AdminPassword | undefined;
-  readonly passwordFailures: RateLimiter;
+  readonly passwordFailures: SlidingWindow;
   readonly onSecurityEvent: SecurityEventSink;
   readonly log: Logger;
 }

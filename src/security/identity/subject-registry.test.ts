@@ -24,12 +24,12 @@ const isOtherPerson = (error: unknown): boolean =>
 
 test("an address stays with the first subject that had it, also after a restart (D21)", async () => {
   const path = newPath();
-  for (const book of [await SubjectRegistry.open(path), await SubjectRegistry.open(path)]) {
-    await book.admit(person("a@x", "1"));
-    await book.admit(person("b@x", "2"));
-    await assert.rejects(book.admit(person("a@x", "2")), isOtherPerson);
-    await assert.rejects(book.admit(person("a@x", "1", "https://other.example")), isOtherPerson);
-    await assert.rejects(book.admit(person("a@x", "", "")), isOtherPerson);
+  for (const registry of [await SubjectRegistry.open(path), await SubjectRegistry.open(path)]) {
+    await registry.admit(person("a@x", "1"));
+    await registry.admit(person("b@x", "2"));
+    await assert.rejects(registry.admit(person("a@x", "2")), isOtherPerson);
+    await assert.rejects(registry.admit(person("a@x", "1", "https://other.example")), isOtherPerson);
+    await assert.rejects(registry.admit(person("a@x", "", "")), isOtherPerson);
   }
   const reopened = await SubjectRegistry.open(path);
   await assert.rejects(reopened.admit(person("b@x", "1")), isOtherPerson);
@@ -40,18 +40,18 @@ test("an address stays with the first subject that had it, also after a restart 
 
 test("an identity without a subject passes and is not written down", async () => {
   const path = newPath();
-  const book = await SubjectRegistry.open(path);
-  await book.admit(person("mock@x", "", ""));
-  await book.admit(person("mock@x", "7"));
-  await assert.rejects(book.admit(person("mock@x", "8")), isOtherPerson);
+  const registry = await SubjectRegistry.open(path);
+  await registry.admit(person("mock@x", "", ""));
+  await registry.admit(person("mock@x", "7"));
+  await assert.rejects(registry.admit(person("mock@x", "8")), isOtherPerson);
 });
 
 test("a hundred at once are all on the disk when they have been let in, in a few writes (A-10)", async () => {
   const path = newPath();
-  const book = await SubjectRegistry.open(path);
+  const registry = await SubjectRegistry.open(path);
   await Promise.all(
     Array.from({ length: 100 }, async (_, at) => {
-      await book.admit(person(`user${at}@x`, `${at}`));
+      await registry.admit(person(`user${at}@x`, `${at}`));
       const text = await readFile(path, "utf8");
       assert.ok(text.includes(`"user${at}@x"`));
     }),
@@ -66,8 +66,10 @@ test("a hundred at once are all on the disk when they have been let in, in a few
 });
 
 test("two that come at once with one address: one is let in, the other is not", async () => {
-  const book = await SubjectRegistry.open(newPath());
-  const outcomes = await Promise.allSettled(["1", "2"].map((subject) => book.admit(person("a@x", subject))));
+  const registry = await SubjectRegistry.open(newPath());
+  const outcomes = await Promise.allSettled(
+    ["1", "2"].map((subject) => registry.admit(person("a@x", subject))),
+  );
   assert.deepEqual(
     outcomes.map(({ status }) => status),
     ["fulfilled", "rejected"],
@@ -78,23 +80,23 @@ test("a sign-in whose note cannot be saved is refused and forgotten", async () =
   const path = join(folder, "gone", "book.json");
   await assert.rejects(SubjectRegistry.open(path));
   const kept = newPath();
-  const book = await SubjectRegistry.open(kept);
+  const registry = await SubjectRegistry.open(kept);
   await rm(folder, { recursive: true });
-  await assert.rejects(book.admit(person("a@x", "1")));
+  await assert.rejects(registry.admit(person("a@x", "1")));
   folder = scratchFolder("identity-book-");
 });
 
 const NEW = "https://new.example";
 const nowhere = (): boolean => false;
 
-test("an operator's word on an address that the book does not know counts where its files are, and nowhere else (D21)", async () => {
+test("an operator's word on an address that the registry does not know counts where its files are, and nowhere else (D21)", async () => {
   const path = newPath();
-  const book = await SubjectRegistry.open(path);
+  const registry = await SubjectRegistry.open(path);
   const word = { username: "here@x", issuer: NEW, subject: "9", version: 5n };
   const words = [word, { ...word, username: "elsewhere@x" }];
   const isHere = (username: string): boolean => username === "here@x";
-  assert.deepEqual(await book.rebind(words, isHere), ["here@x"]);
-  assert.deepEqual(await book.rebind(words, isHere), [], "it is heard once");
+  assert.deepEqual(await registry.rebind(words, isHere), ["here@x"]);
+  assert.deepEqual(await registry.rebind(words, isHere), [], "it is heard once");
   const opened = await SubjectRegistry.open(path);
   await assert.rejects(opened.admit(person("here@x", "1", NEW)), isOtherPerson);
   await opened.admit(person("here@x", "9", NEW));
@@ -104,11 +106,11 @@ test("an operator's word on an address that the book does not know counts where 
 
 test("an operator's word counts by its version, over restarts too (D21)", async () => {
   const path = newPath();
-  const book = await SubjectRegistry.open(path);
-  await book.admit(person("a@x", "1"));
+  const registry = await SubjectRegistry.open(path);
+  await registry.admit(person("a@x", "1"));
   const word = { username: "a@x", issuer: NEW, subject: "9", version: 5n };
-  assert.deepEqual(await book.rebind([word, { ...word, username: "not-here@x" }], nowhere), ["a@x"]);
-  for (const opened of [book, await SubjectRegistry.open(path)]) {
+  assert.deepEqual(await registry.rebind([word, { ...word, username: "not-here@x" }], nowhere), ["a@x"]);
+  for (const opened of [registry, await SubjectRegistry.open(path)]) {
     await opened.admit(person("a@x", "9", NEW));
     await assert.rejects(opened.admit(person("a@x", "1")), isOtherPerson);
     for (const version of [4n, 5n]) {
@@ -123,25 +125,25 @@ test("an operator's word counts by its version, over restarts too (D21)", async 
 });
 
 test("an address that waits for a provider's word takes the first who comes from there, and nobody else", async () => {
-  const book = await SubjectRegistry.open(newPath());
-  await book.admit(person("a@x", "1"));
-  await book.rebind([{ username: "a@x", issuer: NEW, subject: "", version: 2n }], nowhere);
+  const registry = await SubjectRegistry.open(newPath());
+  await registry.admit(person("a@x", "1"));
+  await registry.rebind([{ username: "a@x", issuer: NEW, subject: "", version: 2n }], nowhere);
   for (const other of [person("a@x", "1"), person("a@x", "", NEW), person("a@x", "")]) {
-    assert.equal(book.isAwaited(other), false);
-    await assert.rejects(book.admit(other), isOtherPerson);
+    assert.equal(registry.isAwaited(other), false);
+    await assert.rejects(registry.admit(other), isOtherPerson);
   }
-  assert.equal(book.isAwaited(person("a@x", "7", NEW)), true);
-  await book.admit(person("a@x", "7", NEW));
-  assert.equal(book.isAwaited(person("a@x", "8", NEW)), false);
-  await assert.rejects(book.admit(person("a@x", "8", NEW)), isOtherPerson);
+  assert.equal(registry.isAwaited(person("a@x", "7", NEW)), true);
+  await registry.admit(person("a@x", "7", NEW));
+  assert.equal(registry.isAwaited(person("a@x", "8", NEW)), false);
+  await assert.rejects(registry.admit(person("a@x", "8", NEW)), isOtherPerson);
 });
 
 test("after damage the operator's word is heard once more, and not taken for heard", async () => {
   const path = newPath();
-  const book = await SubjectRegistry.open(path);
-  await book.admit(person("a@x", "1"));
+  const registry = await SubjectRegistry.open(path);
+  await registry.admit(person("a@x", "1"));
   const word = { username: "a@x", issuer: NEW, subject: "9", version: 5n };
-  await book.rebind([word], nowhere);
+  await registry.rebind([word], nowhere);
   await writeFile(path, "{");
   const before = await SubjectRegistry.open(path);
   assert.equal(before.find("a@x")?.version, 0n);
@@ -154,11 +156,11 @@ test("after damage the operator's word is heard once more, and not taken for hea
   });
 });
 
-test("a damaged book gives way to the generation before, and without one nothing starts (A-10)", async () => {
+test("a damaged file gives way to the generation before, and without one nothing starts (A-10)", async () => {
   const path = newPath();
-  const book = await SubjectRegistry.open(path);
-  await book.admit(person("a@x", "1"));
-  await book.admit(person("b@x", "2"));
+  const registry = await SubjectRegistry.open(path);
+  await registry.admit(person("a@x", "1"));
+  await registry.admit(person("b@x", "2"));
   const whole = await readFile(path, "utf8");
   for (const damage of [
     ...Array.from({ length: whole.length }, (_, at) => whole.slice(0, at)),
@@ -193,15 +195,17 @@ test("a damaged book gives way to the generation before, and without one nothing
 test("an operator's word that could not be written down is heard when it is said again, and is not forgotten (D21)", async () => {
   const inner = join(folder, "gone");
   await mkdir(inner);
-  const book = await SubjectRegistry.open(join(inner, "book.json"));
-  await book.admit(person("a@x", "1"));
+  const registry = await SubjectRegistry.open(join(inner, "book.json"));
+  await registry.admit(person("a@x", "1"));
   await rm(inner, { recursive: true });
   const word = { username: "a@x", issuer: "https://new.example", subject: "9", version: 5n };
-  await assert.rejects(book.rebind([word, { ...word, username: "b@x" }], (username) => username === "b@x"));
-  assert.equal(book.find("b@x"), undefined);
-  await book.admit(person("a@x", "1"));
+  await assert.rejects(
+    registry.rebind([word, { ...word, username: "b@x" }], (username) => username === "b@x"),
+  );
+  assert.equal(registry.find("b@x"), undefined);
+  await registry.admit(person("a@x", "1"));
   await mkdir(inner);
-  assert.deepEqual(await book.rebind([word], nowhere), ["a@x"]);
-  await book.forget("a@x");
-  await assert.rejects(book.admit(person("a@x", "1")), isOtherPerson);
+  assert.deepEqual(await registry.rebind([word], nowhere), ["a@x"]);
+  await registry.forget("a@x");
+  await assert.rejects(registry.admit(person("a@x", "1")), isOtherPerson);
 });

@@ -53,7 +53,7 @@ export class SubjectRegistry {
    * that is broken too, throws CORRUPT, because an empty registry would allow every address to be taken over.
    */
   static async open(path: string): Promise<SubjectRegistry> {
-    const { content, current, isLost } = await readGenerations(path, readBook);
+    const { content, current, isLost } = await readGenerations(path, readSubjects);
     if (isLost) {
       throw new GroveError(
         "CORRUPT",
@@ -204,7 +204,7 @@ async function withVersions(path: string, subjects: Map<string, Subject>): Promi
   return subjects;
 }
 
-async function readBook(path: string): Promise<Map<string, Subject> | "missing" | "broken"> {
+async function readSubjects(path: string): Promise<Map<string, Subject> | "missing" | "broken"> {
   const kept = await readStateFile(path, bookFile);
   if (typeof kept === "string") return kept;
   return new Map(

@@ -71,7 +71,7 @@ export class UserStateStore {
    * throws CORRUPT: an empty store would lift every lock.
    */
   static async open(path: string): Promise<UserStateStore> {
-    const { content, isLost } = await readGenerations(path, readBook);
+    const { content, isLost } = await readGenerations(path, readStates);
     if (!isLost) return new UserStateStore(path, content ?? []);
     throw new GroveError(
       "CORRUPT",
@@ -114,7 +114,7 @@ export class UserStateStore {
   }
 }
 
-async function readBook(path: string): Promise<UserState[] | "missing" | "broken"> {
+async function readStates(path: string): Promise<UserState[] | "missing" | "broken"> {
   const kept = await readStateFile(path, bookFile);
   if (typeof kept === "string") return kept;
   try {

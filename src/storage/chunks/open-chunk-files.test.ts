@@ -6,14 +6,14 @@ import { type TestContext, test } from "node:test";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { OpenChunkFiles } from "./open-chunk-files.ts";
 
-interface Kept {
+interface OpenFiles {
   readonly files: OpenChunkFiles;
   /** Names in the order in which they were opened. */
   readonly opened: string[];
   readonly use: (name: string) => Promise<void>;
 }
 
-function keeping(context: TestContext, limit: number): Kept {
+function keeping(context: TestContext, limit: number): OpenFiles {
   const directory = temporaryDirectory(context);
   const opened: string[] = [];
   const files = new OpenChunkFiles((name) => {

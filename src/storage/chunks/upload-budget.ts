@@ -1,4 +1,5 @@
 // Bounds the bytes in flight to the disk, of all uploads together and of one user's.
+import { WriteBuffers } from "./write-buffers.ts";
 
 /** Bytes of all uploads together that may be on their way to the disk before their senders have to wait. */
 export const UPLOADS_IN_FLIGHT_BYTES = 33_554_432;
@@ -20,6 +21,8 @@ export interface UploadShare {
   readonly isSpent: boolean;
   /** Bytes that one upload gathers before it writes; fewer, the more uploads there are. */
   readonly gatherBytes: number;
+  /** The buffers that uploads gather in. */
+  readonly buffers: WriteBuffers;
   /** Registers the start of an upload. */
   begin(): void;
   /** Registers the end of an upload. */
@@ -32,6 +35,7 @@ export interface UploadShare {
 
 /** Counts bytes in flight and wakes waiting senders as they fall. */
 export class UploadBudget {
+  readonly buffers = new WriteBuffers();
   #bytesInFlight = 0;
   #openUploads = 0;
   readonly #users = new Map<string, UserShare>();
@@ -60,6 +64,7 @@ export class UploadBudget {
 
   opened(count: 1 | -1, share: UserShare): void {
     this.#openUploads += count;
+    if (this.#openUploads === 0) this.buffers.drop();
     this.#forgetIdle(share);
   }
 
@@ -104,6 +109,10 @@ class UserShare implements UploadShare {
 
   get gatherBytes(): number {
     return this.#budget.gatherBytes;
+  }
+
+  get buffers(): WriteBuffers {
+    return this.#budget.buffers;
   }
 
   begin(): void {

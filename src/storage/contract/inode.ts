@@ -73,7 +73,7 @@ export interface ChangeContext {
 }
 
 /** Content that a user other than the owner replaced or cut, now in the owner's trash (decision D13). */
-export interface KeptItem {
+export interface TrashedContent {
   /** Id of the item in the trash. */
   readonly id: string;
   readonly originalPath: string;
@@ -90,7 +90,7 @@ export interface Change {
   readonly usedDeltaBytes: number;
   /** Inodes that this change alone added, live or in the trash. */
   readonly inodeDelta: number;
-  readonly kept?: KeptItem | undefined;
+  readonly kept?: TrashedContent | undefined;
 }
 
 /**
@@ -98,7 +98,7 @@ export interface Change {
  * there.
  */
 export type Counted<T> = T extends { readonly usedDeltaBytes: number }
-  ? T & { readonly inodeDelta: number; readonly kept?: KeptItem | undefined }
+  ? T & { readonly inodeDelta: number; readonly kept?: TrashedContent | undefined }
   : T;
 
 /** Target of a finished upload. */

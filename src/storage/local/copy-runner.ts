@@ -7,7 +7,7 @@ import type { ChangeReply } from "#storage/metadata/change-messages.ts";
 import type { CopyJob } from "#storage/metadata/copy-messages.ts";
 import { grown, isCopied } from "#storage/writer/copy-commands.ts";
 import type { WriteQueue } from "#storage/writer/write-queue.ts";
-import type { SureDrops } from "./sure-drops.ts";
+import type { DropRetries } from "./drop-retries.ts";
 
 /** Copies under way at once; others wait, round-robin over users. */
 export const COPIES_AT_ONCE = 64;
@@ -25,7 +25,7 @@ export const COPY_SLICES_AT_ONCE = 2;
 /** Dependencies of copies. */
 export interface CopyRunnerDeps {
   readonly queue: WriteQueue;
-  readonly drops: SureDrops;
+  readonly drops: DropRetries;
   readonly nowMs: () => number;
 }
 

@@ -25,7 +25,7 @@ import {
   upload,
 } from "./store.fixture.ts";
 
-interface Wish {
+interface CopyRequest {
   readonly source: Inode;
   readonly parentId: InodeId;
   readonly name: string;
@@ -37,7 +37,7 @@ interface Wish {
   readonly signal?: AbortSignal;
 }
 
-function copy(storage: Storage, request: Wish): Promise<Change> {
+function copy(storage: Storage, request: CopyRequest): Promise<Change> {
   const { source, parentId, name, onConflict = "fail", by = OWNER, signal } = request;
   const { maxBytes = source.sizeBytes, mayGoOn = () => undefined } = request;
   const { maxInodes = 1 + storage.inodesBelow(source.id) } = request;

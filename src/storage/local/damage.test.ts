@@ -66,7 +66,7 @@ for (const [what, damage] of Object.entries(DAMAGES)) {
     assert.ok((await readAll(storage, inodeAt(storage, "good").id)).equals(patterned(CHUNK, 4)));
     // Refused as well: the intact parts, and those before the damage.
     const content = storage.openFile(inodeAt(storage, "bad").id);
-    await assert.rejects(content.readBlock(0), refusal("CORRUPT"));
+    await assert.rejects(async () => content.readBlock(0), refusal("CORRUPT"));
     assert.throws(() => content.rangeCrc32(0, 10), refusal("CORRUPT"));
     content.close();
     await storage.close();
@@ -197,7 +197,7 @@ test("damage of what is removed meanwhile marks nothing and tells nobody", async
   const content = storage.openFile(id);
   await storage.remove({ ...BY_OWNER, inodeId: id, recursive: false });
   for (const path of chunkFiles(directory)) truncateSync(path, 0);
-  await assert.rejects(content.readBlock(0), refusal("CORRUPT"));
+  await assert.rejects(async () => content.readBlock(0), refusal("CORRUPT"));
   content.close();
   await assert.rejects(readAll(storage, inodeAt(storage, "good").id), refusal("CORRUPT"));
   await until(() => found.length > 0);
@@ -232,7 +232,7 @@ for (const [what, statement] of Object.entries(LIST_DAMAGES)) {
     const kept = readFileSync(join(directory, "inodes.db"));
     const reading = await openTestStorage(directory);
     const content = reading.openFile(inodeAt(reading, "bad").id);
-    await assert.rejects(content.readBlock(CHUNK_BYTES), refusal("CORRUPT"));
+    await assert.rejects(async () => content.readBlock(CHUNK_BYTES), refusal("CORRUPT"));
     assert.throws(() => content.rangeCrc32(0, content.inode.sizeBytes), refusal("CORRUPT"));
     content.close();
     assert.ok(

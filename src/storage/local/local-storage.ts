@@ -55,6 +55,7 @@ import { rememberedDirectories } from "#storage/writer/chunk-directories.ts";
 import type { NewContent } from "#storage/writer/write-commands.ts";
 import { WriteQueue } from "#storage/writer/write-queue.ts";
 import { CopyRunner } from "./copy-runner.ts";
+import { DropRetries } from "./drop-retries.ts";
 import { GarbageCollector } from "./garbage-collector.ts";
 import { LocalPasses } from "./local-passes.ts";
 import { LocalUploads } from "./local-uploads.ts";
@@ -62,7 +63,6 @@ import { type ContentDeps, PinnedContent } from "./pinned-content.ts";
 import { RangeWriter } from "./range-writer.ts";
 import { LocalShares } from "./share-store.ts";
 import { SortedListings } from "./sorted-listings.ts";
-import { SureDrops } from "./sure-drops.ts";
 import { type ResumePoint, StagedUpload, type UploadSinkDeps } from "./upload-sink.ts";
 
 /** Parts of LocalStorage. */
@@ -98,7 +98,7 @@ export class LocalStorage implements Storage {
   readonly #listings: SortedListings;
   readonly #lease: LockProbe;
   readonly #budget = new UploadBudget();
-  readonly #drops: SureDrops;
+  readonly #drops: DropRetries;
   readonly #failureCallbacks: ((reason: string) => void)[] = [];
   #closing: Promise<void> | undefined;
 
@@ -140,7 +140,7 @@ export class LocalStorage implements Storage {
         void this.#damage.report(chunkId === undefined ? { fileId: id, version } : { chunkId }, problem),
     };
     this.#ranges = new RangeWriter({ content: this.#content, store, queue, failed, nowMs });
-    this.#drops = new SureDrops(deps);
+    this.#drops = new DropRetries(deps);
     this.#copies = new CopyRunner({ queue, drops: this.#drops, nowMs });
     this.uploads = new LocalUploads({
       queue,

@@ -70,12 +70,16 @@ export class PinnedContent implements FileContent {
     this.#pinned = deps.pins.pin(key, () => deps.reader.chunkList(contentId));
   }
 
-  async readBlock(offset: number, into?: Buffer): Promise<Buffer> {
+  readBlock(offset: number, into?: () => Buffer): Buffer | Promise<Buffer> {
     this.#refuseOutside(offset, 0);
     this.#refuseDamaged();
     if (offset >= this.inode.sizeBytes)
       throw new GroveError("BAD_ARGUMENT", "the offset is behind the file's end");
     if (this.#inline !== undefined) return this.#checkedInline().subarray(offset);
+    return this.#readStored(offset, into);
+  }
+
+  async #readStored(offset: number, into: (() => Buffer) | undefined): Promise<Buffer> {
     this.#checkList();
     const block = this.#blockAt(offset);
     const bytes = await this.#read(block, into);
@@ -193,12 +197,12 @@ export class PinnedContent implements FileContent {
     return new DataView(crcs.buffer, crcs.byteOffset).getUint32(index * 4, true);
   }
 
-  async #read(block: Block, into?: Buffer): Promise<Buffer> {
+  async #read(block: Block, into?: () => Buffer): Promise<Buffer> {
     const { chunk, storedLength } = block;
     if (chunk === undefined || storedLength === 0) return Buffer.alloc(block.length);
     const bytes =
       storedLength === block.length
-        ? (into?.subarray(0, block.length) ?? Buffer.allocUnsafeSlow(block.length))
+        ? (into?.().subarray(0, block.length) ?? Buffer.allocUnsafeSlow(block.length))
         : Buffer.alloc(block.length);
     const stored = storedLength === block.length ? bytes : bytes.subarray(0, storedLength);
     await this.#fill(stored, chunk, block.start);

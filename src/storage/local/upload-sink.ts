@@ -1,25 +1,17 @@
-// Receives one upload: gathers slices, writes while more arrive, computes checksums once, commits.
+// Decides about one upload: which chunks get rows when, the commit, and what goes away without one.
 import { GroveError } from "#base/errors.ts";
-import { CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import type { ChunkStore } from "#storage/chunks/chunk-store.ts";
 import { ChunkWriter, type NewChunk } from "#storage/chunks/chunk-writer.ts";
-import { ContentChecksums } from "#storage/chunks/content-checksums.ts";
+import { ContentWriter, type WholeChunk } from "#storage/chunks/content-writer.ts";
 import type { UploadShare } from "#storage/chunks/upload-budget.ts";
 import type { Change, UploadTarget } from "#storage/contract/inode.ts";
 import type { ResumableSink } from "#storage/contract/upload-store.ts";
 import { harmlessFileError, storageFailed } from "#storage/metadata/sqlite-errors.ts";
 import type { NewContent } from "#storage/writer/write-commands.ts";
 
-/** Bytes of one upload in flight to the disk before its sender has to wait. */
-const UPLOAD_IN_FLIGHT_BYTES = 8_388_608;
-/** Complete chunks of one upload that wait for their flush before its sender has to wait. */
-const UPLOAD_CHUNKS_FLUSHING = 4;
 /** Finished chunks of one upload that go to the database together before its commit. */
 export const UPLOAD_STAGED_CHUNKS = 256;
-
-/** Smaller slices are copied together, since each keeps its whole original buffer. */
-const COPIED_BELOW_BYTES = 8_192;
-const COPY_BUFFER_BYTES = 65_536;
 
 /** Dependencies of a sink. */
 export interface UploadSinkDeps {
@@ -63,25 +55,14 @@ export class StagedUpload implements ResumableSink {
   readonly #deps: UploadSinkDeps;
   readonly #sizeBytes: number | undefined;
   readonly #isResumable: boolean;
-  readonly #checksums: ContentChecksums;
-  #receivedBytes: number;
+  readonly #content: ContentWriter<ChunkWriter>;
   /** Resumable: bytes that may be staged, since their messages' checksums were right. */
   #acceptedBytes = 0;
   #isStaging = false;
-  #slices: Buffer[] = [];
-  #sliceBytes = 0;
-  #copyBuffer: Buffer | undefined;
-  #copyUsed = 0;
-  #bytesInFlight = 0;
-  #writesInFlight = 0;
-  #chunksFlushing = 0;
-  #writer: ChunkWriter | undefined;
-  #nextPosition: number;
   /** Chunks without rows yet. */
   #finished: FinishedChunk[] = [];
   #contentId: number | undefined;
   #staging: Promise<void> = Promise.resolve();
-  #drained: PromiseWithResolvers<void> | undefined;
   #error: Error | undefined;
   #state: "receiving" | "committing" | "complete" | "committed" | "aborted" = "receiving";
   #committing: Promise<unknown> | undefined;
@@ -90,52 +71,39 @@ export class StagedUpload implements ResumableSink {
     this.#deps = deps;
     this.#sizeBytes = sizeBytes;
     this.#isResumable = resume !== undefined;
-    this.#checksums = new ContentChecksums(resume?.crc32);
-    this.#receivedBytes = resume?.offsetBytes ?? 0;
-    this.#nextPosition = this.#receivedBytes / CHUNK_BYTES;
+    const { store, by, budget } = deps;
+    this.#content = new ContentWriter(
+      {
+        budget,
+        sizeBytes,
+        begin: (position) => new ChunkWriter(store, position, by),
+        ended: (chunk) => this.#ended(chunk),
+        failed: (error) => this.#fail(error),
+      },
+      resume,
+    );
     this.#contentId = resume?.contentId;
-    deps.budget.begin();
   }
 
   get receivedBytes(): number {
-    return this.#receivedBytes;
+    return this.#content.receivedBytes;
   }
 
   beginMessage(): void {
-    this.#checksums.beginMessage();
+    this.#content.beginMessage();
   }
 
   write(slice: Buffer): Promise<void> | undefined {
     this.#refuseUnlessReceiving();
-    if (this.#receivedBytes + slice.length > FILE_MAX_BYTES) {
-      throw new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`, {
-        metadata: { limit_bytes: String(FILE_MAX_BYTES) },
-      });
-    }
-    for (let at = 0; at < slice.length; ) {
-      const length = Math.min(slice.length - at, CHUNK_BYTES - this.#checksums.chunkLength);
-      const piece = length === slice.length ? slice : slice.subarray(at, at + length);
-      this.#checksums.update(piece);
-      this.#receivedBytes += length;
-      this.#gather(piece);
-      at += length;
-      if (this.#checksums.chunkLength === CHUNK_BYTES) this.#endChunk();
-    }
-    if (this.#receivedBytes > INLINE_FILE_MAX_BYTES) {
-      const { gatherBytes } = this.#deps.budget;
-      // While no write of this upload runs, the next one may be small.
-      const enough = this.#writesInFlight === 0 ? gatherBytes / 2 : gatherBytes;
-      if (this.#sliceBytes >= enough) this.#writeGathered();
-    }
-    return this.#isAhead() ? this.#untilDrained() : undefined;
+    return this.#content.write(slice);
   }
 
   endMessage(): number {
-    return this.#checksums.endMessage();
+    return this.#content.endMessage();
   }
 
   acceptMessage(): void {
-    this.#acceptedBytes = this.#receivedBytes;
+    this.#acceptedBytes = this.#content.receivedBytes;
     // In sequence: chunks that are completed meanwhile are staged together.
     if (!this.#isStaging && this.#finished.length > 0) this.#stage();
   }
@@ -170,35 +138,31 @@ export class StagedUpload implements ResumableSink {
     await this.#committing?.catch(() => undefined);
     if (this.#state === "committed" || this.#state === "aborted") return false;
     this.#state = "aborted";
-    this.#deps.budget.end();
-    this.#slices = [];
-    this.#copyBuffer = undefined;
-    this.#drained?.resolve();
+    this.#content.close();
     return true;
   }
 
   async #commit(target: UploadTarget): Promise<Change> {
+    const content = this.#content;
+    const sizeBytes = content.receivedBytes;
     if (this.#state === "receiving") {
-      if (this.#sizeBytes !== undefined && this.#sizeBytes !== this.#receivedBytes) {
+      if (this.#sizeBytes !== undefined && this.#sizeBytes !== sizeBytes) {
         throw new GroveError("BAD_ARGUMENT", "the upload is not as long as it was announced");
       }
       this.#state = "committing";
-      if (this.#receivedBytes <= INLINE_FILE_MAX_BYTES) this.#checksums.endChunk();
-      else if (this.#checksums.chunkLength > 0) this.#endChunk();
+      content.end();
       await this.#untilDurable();
       this.#state = "complete";
     }
-    const content: NewContent =
-      this.#receivedBytes <= INLINE_FILE_MAX_BYTES
-        ? { inline: Buffer.concat(this.#slices) }
+    const stored: NewContent =
+      sizeBytes <= INLINE_FILE_MAX_BYTES
+        ? { inline: content.inline }
         : { contentId: this.#contentId, chunks: this.#finished.map(({ record }) => record) };
-    const { fileCrc: crc32 } = this.#checksums;
-    const change = await this.#deps.commit(target, { content, sizeBytes: this.#receivedBytes, crc32 });
+    const change = await this.#deps.commit(target, { content: stored, sizeBytes, crc32: content.fileCrc });
     this.#state = "committed";
-    this.#deps.budget.end();
+    content.close();
     this.#deps.store.settle(this.#finished.map(({ record }) => record.name));
     this.#finished = [];
-    this.#slices = [];
     return change;
   }
 
@@ -209,72 +173,9 @@ export class StagedUpload implements ResumableSink {
     if (this.#state !== "receiving") throw new GroveError("BAD_ARGUMENT", "the upload has ended");
   }
 
-  #gather(piece: Buffer): void {
-    this.#sliceBytes += piece.length;
-    if (piece.length >= COPIED_BELOW_BYTES) {
-      this.#copyBuffer = undefined;
-      this.#slices.push(piece);
-      return;
-    }
-    for (let at = 0; at < piece.length; ) {
-      if (this.#copyBuffer === undefined || this.#copyUsed === COPY_BUFFER_BYTES) {
-        this.#copyBuffer = Buffer.allocUnsafeSlow(COPY_BUFFER_BYTES);
-        this.#copyUsed = 0;
-        this.#slices.push(this.#copyBuffer.subarray(0, 0));
-      }
-      const copied = piece.copy(this.#copyBuffer, this.#copyUsed, at);
-      const begin = this.#copyUsed - (this.#slices.at(-1)?.length ?? 0);
-      this.#copyUsed += copied;
-      at += copied;
-      this.#slices[this.#slices.length - 1] = this.#copyBuffer.subarray(begin, this.#copyUsed);
-    }
-  }
-
-  #writeGathered(): void {
-    if (this.#sliceBytes === 0) return;
-    this.#writer ??= new ChunkWriter(this.#deps.store, this.#nextPosition++, this.#deps.by);
-    const byteCount = this.#sliceBytes;
-    const write = this.#writer.append(this.#slices, byteCount);
-    this.#slices = [];
-    this.#sliceBytes = 0;
-    this.#copyBuffer = undefined;
-    this.#bytesInFlight += byteCount;
-    this.#writesInFlight++;
-    this.#deps.budget.take(byteCount);
-    const landed = (): void => {
-      this.#bytesInFlight -= byteCount;
-      this.#writesInFlight--;
-      this.#deps.budget.give(byteCount);
-      this.#wake();
-    };
-    write.then(landed, (error: unknown) => {
-      this.#fail(error);
-      landed();
-    });
-  }
-
-  #endChunk(): void {
-    this.#writeGathered();
-    const writer = this.#writer;
-    if (writer === undefined) return;
-    this.#writer = undefined;
-    const { crc32, blockCrcs } = this.#checksums.endChunk();
-    const durable = writer.finish();
-    this.#finished.push({
-      endBytes: this.#receivedBytes,
-      writer,
-      record: writer.record(crc32, blockCrcs),
-      durable,
-    });
-    this.#chunksFlushing++;
-    const landed = (): void => {
-      this.#chunksFlushing--;
-      this.#wake();
-    };
-    durable.then(landed, (error: unknown) => {
-      this.#fail(error);
-      landed();
-    });
+  #ended({ endBytes, file, checksums, durable }: WholeChunk<ChunkWriter>): void {
+    const record = file.record(checksums.crc32, checksums.blockCrcs);
+    this.#finished.push({ endBytes, writer: file, record, durable });
     if (!this.#isResumable && this.#finished.length >= UPLOAD_STAGED_CHUNKS) this.#stage();
   }
 
@@ -325,40 +226,15 @@ export class StagedUpload implements ResumableSink {
   /** Removes files without rows. */
   async #discardChunks(): Promise<void> {
     const writers = this.#finished.map(({ writer }) => writer);
-    if (this.#writer !== undefined) writers.push(this.#writer);
+    const { unfinished } = this.#content;
+    if (unfinished !== undefined) writers.push(unfinished);
     this.#finished = [];
-    this.#writer = undefined;
     // A commit whose flush failed may be found done at the next start: then its files must exist.
     const mayUnlink = this.#deps.failure() === undefined;
     const results = await Promise.allSettled(writers.map((writer) => writer.discard(mayUnlink)));
     const gone = writers.filter((_, index) => results[index]?.status === "fulfilled");
     if (mayUnlink) this.#deps.store.settle(gone.map(({ name }) => name));
   }
-
-  #isAhead(): boolean {
-    return (
-      this.#bytesInFlight > UPLOAD_IN_FLIGHT_BYTES ||
-      this.#chunksFlushing > UPLOAD_CHUNKS_FLUSHING ||
-      this.#deps.budget.isSpent
-    );
-  }
-
-  #untilDrained(): Promise<void> {
-    this.#drained ??= Promise.withResolvers<void>();
-    if (this.#deps.budget.isSpent) this.#deps.budget.whenFree(this.#wake);
-    return this.#drained.promise;
-  }
-
-  readonly #wake = (): void => {
-    if (this.#drained === undefined) return;
-    if (this.#error === undefined && this.#isAhead()) {
-      if (this.#deps.budget.isSpent) this.#deps.budget.whenFree(this.#wake);
-      return;
-    }
-    // The next write throws the error.
-    this.#drained.resolve();
-    this.#drained = undefined;
-  };
 
   #fail(error: unknown): void {
     if (this.#error !== undefined) return;

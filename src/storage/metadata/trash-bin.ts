@@ -1,7 +1,7 @@
 // Rows of the trash as the writer makes and removes them: trashed inodes, replaced content, and former
 // shares.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { type InodeId, inodeIdText, type KeptItem } from "#storage/contract/inode.ts";
+import { type InodeId, inodeIdText, type TrashedContent } from "#storage/contract/inode.ts";
 import { type FormerShare, type TrashItem, trashIdOf } from "#storage/contract/trash.ts";
 import type { ChangeFields } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
@@ -49,7 +49,7 @@ export class TrashBin {
   readonly #formerShares: StatementSync;
   readonly #deleteFormerShares: StatementSync;
   /** Item that the running command has kept on its own. */
-  #kept: KeptItem | undefined;
+  #kept: TrashedContent | undefined;
 
   constructor(
     db: DatabaseSync,
@@ -122,7 +122,7 @@ export class TrashBin {
   }
 
   /** The item kept of a replaced file since the last call; at most one per command. */
-  takeKept(): KeptItem | undefined {
+  takeKept(): TrashedContent | undefined {
     const kept = this.#kept;
     this.#kept = undefined;
     if (kept === undefined) return undefined;

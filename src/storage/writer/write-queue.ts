@@ -2,10 +2,11 @@
 // in failure.
 import { extname } from "node:path";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
-import { type CallWaits, currentWaits } from "#base/call-waits.ts";
+import { currentWaits } from "#base/call-waits.ts";
 import { GroveError } from "#base/errors.ts";
 import { FairQueue } from "#base/fair-queue.ts";
 import { errorText } from "#base/log.ts";
+import type { CallWaits } from "#base/wait-times.ts";
 import type { Counted } from "#storage/contract/inode.ts";
 import type { StorageFacts } from "#storage/contract/storage.ts";
 import type { Trashed, TrashPurge } from "#storage/contract/trash.ts";

@@ -174,6 +174,8 @@ export const TRANSPARENT_RETRIES = 3;
 export const UNFOLDED_AT_ONCE = 2;
 /** Large replies per connection in the making or unread: enough for a disk, too few to fill the memory. */
 export const BULKY_CALLS_AT_ONCE = 4;
+/** Replies up to this size do not count as large ones once they are made. */
+export const BULKY_REPLY_MIN_BYTES: number = 16 * 1_024;
 /**
  * Calls that a connection may begin in one turn of the event loop: some milliseconds of work. Further ones
  * wait, and the connection is not read meanwhile.

@@ -6,7 +6,7 @@ import type { Standing } from "./standing.ts";
 export type ConnectionStanding = "unproven" | "node" | { readonly user: string };
 
 /** A connection in the table. */
-export interface KeptConnection {
+export interface TableConnection {
   readonly key: string;
   readonly network: string;
   standing: ConnectionStanding;
@@ -19,7 +19,7 @@ type Limits = Pick<ServerLimits, "maxConnections" | "maxConnectionsPerAddress" |
  * with most unproven ones loses its oldest. A user's first call moves it to the user's account, a node's
  * certificate to the nodes'.
  */
-export class ConnectionTable<C extends KeptConnection> {
+export class ConnectionTable<C extends TableConnection> {
   readonly #limits: Limits;
   /** False where callers prove nothing: then no connection gives way. */
   readonly #isGated: boolean;

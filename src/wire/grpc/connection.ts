@@ -15,7 +15,7 @@ import { outsideReading } from "#wire/framing/reset.ts";
 import type { Peer, PeerCertificate } from "./call-context.ts";
 import type { CallLane } from "./call-scheduler.ts";
 import { ConnectionPlaces } from "./connection-places.ts";
-import type { ConnectionStanding, ConnectionTable, KeptConnection } from "./connection-table.ts";
+import type { ConnectionStanding, ConnectionTable, TableConnection } from "./connection-table.ts";
 import { FloodGauge } from "./flood-gauge.ts";
 import type { ReadLane, ReadScheduler } from "./read-scheduler.ts";
 import { ReplyScheduler } from "./reply-scheduler.ts";
@@ -59,7 +59,7 @@ export interface ConnectionDeps {
 }
 
 /** A connection and the calls in progress on it. */
-export class Connection implements KeptConnection {
+export class Connection implements TableConnection {
   readonly calls: Set<ServerCall> = new Set();
   /** Large replies that the client has not taken yet. */
   readonly held: { bytes: number } = { bytes: 0 };

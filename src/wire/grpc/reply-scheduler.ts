@@ -30,3 +30,28 @@ export class ReplyScheduler {
     }
   }
 }
+
+/** One call's turn. */
+export class ReplyTurn {
+  readonly #scheduler: ReplyScheduler;
+  #isHeld = false;
+
+  constructor(scheduler: ReplyScheduler) {
+    this.#scheduler = scheduler;
+  }
+
+  /** Runs a function in the turn. */
+  take(run: () => void): void {
+    this.#scheduler.take(() => {
+      this.#isHeld = true;
+      run();
+    });
+  }
+
+  /** Ends the turn, if it is held. */
+  give(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#scheduler.give();
+  }
+}

@@ -2,7 +2,7 @@
 import {
   currentRequestId,
   REQUEST_ID_HEADER,
-  requestIdFrom,
+  safeRequestId,
   withRequestId,
   withRequestIdAtOnce,
 } from "#base/request-scope.ts";
@@ -15,16 +15,13 @@ import type { ServerInterceptor } from "./handler.ts";
  * during the call carry it, and so do the trailers of a failed call. Install it as the outermost interceptor.
  */
 export const requestIds: ServerInterceptor = (context, next) => {
-  const id = requestIdFrom(context.metadata.get(REQUEST_ID_HEADER));
   const within = context.method.isInstant ? withRequestIdAtOnce : withRequestId;
-  return within(id, () => {
+  return within(safeRequestId(context.metadata.get(REQUEST_ID_HEADER)), () => {
     try {
       const outcome = next();
-      return outcome instanceof Promise
-        ? outcome.catch((error: unknown) => fail(context, id, error))
-        : outcome;
+      return outcome instanceof Promise ? outcome.catch((error: unknown) => fail(context, error)) : outcome;
     } catch (error) {
-      return fail(context, id, error);
+      return fail(context, error);
     }
   });
 };
@@ -36,7 +33,8 @@ export const forwardRequestId: ClientInterceptor = (call, next) => {
   return next();
 };
 
-function fail(context: CallContext, id: string, error: unknown): never {
-  context.trailers.set(REQUEST_ID_HEADER, id);
+function fail(context: CallContext, error: unknown): never {
+  const id = currentRequestId();
+  if (id !== undefined) context.trailers.set(REQUEST_ID_HEADER, id);
   throw error;
 }

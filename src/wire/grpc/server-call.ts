@@ -2,7 +2,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { Decompressor } from "#wire/framing/gzip.ts";
 import { type Inbox, MessageInbox } from "#wire/framing/inbox.ts";
-import { FRAME_COST_BYTES } from "#wire/framing/limits.ts";
+import { BULKY_REPLY_MIN_BYTES, FRAME_COST_BYTES } from "#wire/framing/limits.ts";
 import type { Metadata } from "#wire/framing/metadata.ts";
 import type { RequestHeaders } from "#wire/framing/request-headers.ts";
 import { PartyBytes, type SharedBudget } from "#wire/framing/shared-budget.ts";
@@ -13,7 +13,7 @@ import { ArrivalRate } from "./arrival-rate.ts";
 import type { CallContext, CalledMethod, Peer } from "./call-context.ts";
 import type { CallPlaces, PlacedCall } from "./call-places.ts";
 import { HandlerRun, type HandlerRunDeps } from "./handler-run.ts";
-import type { ReplyScheduler } from "./reply-scheduler.ts";
+import { type ReplyScheduler, ReplyTurn } from "./reply-scheduler.ts";
 import { isStreaming, type ServedMethod } from "./served-method.ts";
 import { type ReplyDeps, ServerReply } from "./server-reply.ts";
 import { SlicedInbox } from "./sliced.ts";
@@ -77,7 +77,8 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
   /** The reason of a cancellation from outside: the handler's own outcome then no longer counts. */
   #cancelled: StatusError | undefined;
   #isRunning = false;
-  #hasTurn = false;
+  /** The turn of a large reply, until the client has taken it. */
+  #turn: ReplyTurn | undefined;
   #isClosed = false;
   #wasGivenUp = false;
   #inputEnded = false;
@@ -306,12 +307,10 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
 
   #runInTurn(request: unknown): void {
     if (!this.#served.isBulky) return this.#run(request);
-    const { turns } = this.#connection;
-    return turns.take(() => {
-      if (this.#reply.isFinished || this.#stream.closed || this.#stream.destroyed) return turns.give();
-      this.#hasTurn = true;
-      return this.#run(request);
-    });
+    const turn = new ReplyTurn(this.#connection.turns);
+    this.#turn = turn;
+    const isOver = (): boolean => this.#reply.isFinished || this.#stream.closed || this.#stream.destroyed;
+    return turn.take(() => (isOver() ? turn.give() : this.#run(request)));
   }
 
   /** Handles a fault of the request itself: a running handler gets it through its requests and its signal. */
@@ -368,6 +367,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
   /** Handles the handler's end: sends the status unless it is already sent. */
   #end(error: StatusError | undefined, framed?: Buffer): void {
     this.#countRefusal(error);
+    if ((framed?.length ?? 0) < BULKY_REPLY_MIN_BYTES) this.#turn?.give();
     this.#reply.finish(error, framed);
     this.#inputNoLongerMatters();
     this.#isRunning = false;
@@ -382,7 +382,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
 
   /** Passes the turn on once the stream is closed and the handler has returned: no idle client gets it. */
   #goneForGood(): void {
-    if (this.#hasTurn) this.#connection.turns.give();
+    this.#turn?.give();
     this.#deps.places.leave(this, this.#hasBegun);
     this.#deps.onGone(this);
   }

@@ -22,6 +22,7 @@ import { CallEntrance } from "./call-entrance.ts";
 import type { CallGate } from "./call-gate.ts";
 import { CallPlaces } from "./call-places.ts";
 import { CallScheduler } from "./call-scheduler.ts";
+import { ClosedSessions } from "./closed-sessions.ts";
 import { Connection, connectionKey } from "./connection.ts";
 import { ConnectionTable } from "./connection-table.ts";
 import { FloodWatch } from "./flood-watch.ts";
@@ -31,7 +32,6 @@ import { contextOf, createHttp, type ServerTls } from "./http-server.ts";
 import { ReadScheduler } from "./read-scheduler.ts";
 import { type ServedMethod, serve } from "./served-method.ts";
 import type { ServerCallDeps } from "./server-call.ts";
-import { SessionKeeper } from "./session-keeper.ts";
 import type { Standing } from "./standing.ts";
 import { UnprovenLoad } from "./unproven-load.ts";
 
@@ -94,7 +94,7 @@ export class GrpcServer {
   readonly #methods = new Map<string, ServedMethod>();
   readonly #callDeps: ServerCallDeps;
   readonly #entrance: CallEntrance;
-  readonly #keeper = new SessionKeeper();
+  readonly #closedSessions = new ClosedSessions();
   readonly #readScheduler = new ReadScheduler();
   readonly #load: UnprovenLoad;
   readonly #handshakes: HandshakeLimiter;
@@ -248,7 +248,7 @@ export class GrpcServer {
     this.#stopSweep?.();
     this.#stopSweep = undefined;
     this.#floods.close();
-    this.#keeper.close();
+    this.#closedSessions.close();
   }
 
   /** Closes everything at once; running calls are cancelled. */
@@ -306,7 +306,7 @@ export class GrpcServer {
       session.destroy();
       return;
     }
-    this.#keeper.watch(session);
+    this.#closedSessions.watch(session);
     connection.attach(session);
     const isNode = this.#options.gate?.isNode(connection.peer) === true;
     const isMisplaced = connection.table === this.#control && !isNode;

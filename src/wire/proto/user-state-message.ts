@@ -72,7 +72,7 @@ function removalOf({ removeAtMs, released, removedBeforeMs }: Plain): Removal | 
 }
 
 /** An administrator's request with its author and time, and the lookup of known states. */
-export interface Wish {
+export interface UserStateChangeRequest {
   readonly message: Plain | undefined;
   readonly setBy: string;
   readonly nowMs: number;
@@ -83,11 +83,11 @@ export interface Wish {
  * The user state of an administrator's request. The server sets its author and time; without a version it is
  * newer than the known state. Throws BAD_ARGUMENT.
  */
-export function wishedUserState({ message, setBy, nowMs, known }: Wish): UserState {
+export function requestedUserState({ message, setBy, nowMs, known }: UserStateChangeRequest): UserState {
   if (message === undefined) throw new GroveError("BAD_ARGUMENT", "state is missing");
   const setAtMs = Math.trunc(nowMs);
   const before = known(canonicalUsername(message.username));
-  const handOvers = message.handOvers.map((wished) => stamped(wished, { before, setBy, setAtMs }));
+  const handOvers = message.handOvers.map((requested) => stamped(requested, { before, setBy, setAtMs }));
   // A missing version becomes the lowest one, so that the other fields are checked first.
   const asked = userStateOf({
     ...message,
@@ -101,57 +101,57 @@ export function wishedUserState({ message, setBy, nowMs, known }: Wish): UserSta
   }
   requireGrace(asked.removal, before?.removal, setAtMs);
   // A change of the root alone keeps the author and time of the lock.
-  const wish =
+  const requested =
     before !== undefined && before.setAtMs > 0 && entryOf(before) === entryOf(asked)
       ? { ...asked, setBy: before.setBy, setAtMs: before.setAtMs }
       : asked;
-  if (message.version > 0n) return wish;
-  return { ...wish, version: Math.max((before?.version ?? 0) + 1, setAtMs) };
+  if (message.version > 0n) return requested;
+  return { ...requested, version: Math.max((before?.version ?? 0) + 1, setAtMs) };
 }
 
 /** A hand-over with author and time: the known ones where it is unchanged, else this administrator now. */
 function stamped(
-  wished: HandOverMessage,
+  requested: HandOverMessage,
   by: { readonly before: UserState | undefined; readonly setBy: string; readonly setAtMs: number },
 ): HandOverMessage {
-  const to = canonicalUsername(wished.to);
+  const to = canonicalUsername(requested.to);
   const same = by.before?.handOvers?.find(
     (known) =>
       known.to === to &&
-      known.mayDelete === wished.mayDelete &&
-      known.reason === wished.reason &&
-      BigInt(known.untilMs) === wished.untilMs,
+      known.mayDelete === requested.mayDelete &&
+      known.reason === requested.reason &&
+      BigInt(known.untilMs) === requested.untilMs,
   );
   const { setBy, setAtMs } = same ?? by;
-  return { ...wished, to, setBy, setAtMs: BigInt(setAtMs) };
+  return { ...requested, to, setBy, setAtMs: BigInt(setAtMs) };
 }
 
 /** Requires the grace time of a removal, and keeps a completed removal. Throws BAD_ARGUMENT. */
-function requireGrace(wished: Removal | undefined, before: Removal | undefined, nowMs: number): void {
+function requireGrace(requested: Removal | undefined, before: Removal | undefined, nowMs: number): void {
   const isGone = before !== undefined && isDue(before, nowMs);
-  if (wished?.dueAtMs === before?.dueAtMs) {
-    if (wished?.earlierDueAtMs !== before?.earlierDueAtMs) throw notForgotten();
-    if (wished?.isReleased !== true || isGone) return;
+  if (requested?.dueAtMs === before?.dueAtMs) {
+    if (requested?.earlierDueAtMs !== before?.earlierDueAtMs) throw notForgotten();
+    if (requested?.isReleased !== true || isGone) return;
     throw new GroveError("BAD_ARGUMENT", "the files are still there: undo the removal instead");
   }
   // Undone: the address is again what it was when its next user had come.
-  if (!isGone && wished?.isReleased === true && wished.dueAtMs === before?.earlierDueAtMs) return;
+  if (!isGone && requested?.isReleased === true && requested.dueAtMs === before?.earlierDueAtMs) return;
   if (isGone && !before.isReleased) {
     throw new GroveError(
       "BAD_ARGUMENT",
       "the files of this user are gone: the address can be released, the user does not come back",
     );
   }
-  if (wished === undefined) {
+  if (requested === undefined) {
     // What was released is remembered, so that a node that comes late still removes what was before.
     if (isGone || before?.earlierDueAtMs !== undefined)
       throw new GroveError("BAD_ARGUMENT", "that a user was removed is not forgotten");
     return;
   }
-  if (wished.isReleased || wished.dueAtMs < nowMs + REMOVAL_GRACE_MS - REMOVAL_CLOCK_SLACK_MS) {
+  if (requested.isReleased || requested.dueAtMs < nowMs + REMOVAL_GRACE_MS - REMOVAL_CLOCK_SLACK_MS) {
     throw new GroveError("BAD_ARGUMENT", "the files of a removed user are kept for 30 days");
   }
-  if (before?.isReleased === true && wished.earlierDueAtMs !== before.dueAtMs) throw notForgotten();
+  if (before?.isReleased === true && requested.earlierDueAtMs !== before.dueAtMs) throw notForgotten();
 }
 
 function notForgotten(): GroveError {

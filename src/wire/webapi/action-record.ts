@@ -31,7 +31,7 @@ const TARGET_STATES = [
 ] as const;
 
 /** A request in full, as parsed on arrival. */
-const requestAsKept = z.looseObject({ action: z.enum(ACTION_KINDS), dry_run: z.boolean() });
+const storedRequest = z.looseObject({ action: z.enum(ACTION_KINDS), dry_run: z.boolean() });
 
 /** The result of an action on one node. Times are unix seconds. */
 const actionTarget = z.object({
@@ -62,7 +62,7 @@ export const actionRecord = z.object({
   id: z.string(),
   action: z.enum(ACTION_KINDS),
   /** The request in full, as parsed. */
-  request: requestAsKept,
+  request: storedRequest,
   operator: z.object({ session: z.string(), ip: z.string() }),
   state: z.enum(ACTION_STATES),
   created_at: z.number(),
@@ -143,4 +143,4 @@ export const actionPreset = z.strictObject({
 export type ActionPreset = z.infer<typeof actionPreset>;
 
 /** GET /api/actions/presets. */
-export const presetsReply = z.array(actionPreset.extend({ request: requestAsKept }));
+export const presetsReply = z.array(actionPreset.extend({ request: storedRequest }));

@@ -13,7 +13,7 @@ export const maintenanceRequest = z
 export type MaintenanceRequest = z.infer<typeof maintenanceRequest>;
 
 /** A maintenance as stored. */
-export const keptMaintenance = z.object({
+export const storedMaintenance = z.object({
   node_id: z.string(),
   starts_at: z.int(),
   ends_at: z.int(),
@@ -22,10 +22,10 @@ export const keptMaintenance = z.object({
 });
 
 /** A maintenance as stored. */
-export type KeptMaintenance = z.infer<typeof keptMaintenance>;
+export type StoredMaintenance = z.infer<typeof storedMaintenance>;
 
 /** A maintenance as sent. */
-export const nodeMaintenance = keptMaintenance.extend({
+export const nodeMaintenance = storedMaintenance.extend({
   /** True when the metadata store places no new users' roots on this node. */
   placement_paused: z.boolean(),
   /** Why the store does not know yet; the console retries every few seconds. */

@@ -55,7 +55,7 @@ export const silenceRequest = z
 export type SilenceRequest = z.infer<typeof silenceRequest>;
 
 /** A silence without its time-dependent state. */
-export const keptSilence = z.object({
+export const storedSilence = z.object({
   id: z.string(),
   matchers: z.array(silenceMatcher).min(1),
   starts_at: z.int(),
@@ -66,10 +66,10 @@ export const keptSilence = z.object({
 });
 
 /** A silence as stored. */
-export type KeptSilence = z.infer<typeof keptSilence>;
+export type StoredSilence = z.infer<typeof storedSilence>;
 
 /** A silence as sent. */
-export const silence = keptSilence.extend({ state: z.enum(["pending", "active", "expired"]) });
+export const silence = storedSilence.extend({ state: z.enum(["pending", "active", "expired"]) });
 
 /** A silence as sent. */
 export type Silence = z.infer<typeof silence>;

@@ -1,6 +1,0 @@
-// The error of a failed poll, in words for operators.
-
-/** A failed poll. The message never quotes what the node sent. */
-export class NoAnswer extends Error {
-  override readonly name = "NoAnswer";
-}

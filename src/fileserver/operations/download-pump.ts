@@ -1,0 +1,138 @@
+// The byte part of downloads: blocks from the disk to the socket, read ahead while others are on their way.
+import type { Clock } from "#base/clock.ts";
+import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
+import type { FileContent } from "#storage/contract/storage.ts";
+import type { SlicedWriter } from "#wire/grpc/sliced.ts";
+import type { DownloadResponseSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+
+/** A download whose client reads nothing for this long drops its read-ahead (decision D15). */
+const DOWNLOAD_STALL_MS = 1_000;
+
+/** Half of what may wait in a socket: while one piece is on its way, the next can be handed over. */
+const PIECE_BYTES = 131_072;
+/** Blocks read while one is being sent: with only one, a late turn of the thread pool stalls the stream. */
+const BLOCKS_AHEAD = 2;
+/**
+ * Buffers that blocks are read into in turn; they stay in the processor's cache and cost no fresh memory.
+ * When a block's last piece is accepted, less than one block's bytes (SEND_WINDOW_BYTES) still wait for the
+ * socket. They belong to this block and to at most one before it, since only a chunk's last block is short.
+ * So the buffers after the next in turn are free.
+ */
+const RING_BUFFERS: number = 3 + BLOCKS_AHEAD;
+
+/** The blocks of a file. */
+export type BlockSource = Pick<FileContent, "readBlock">;
+
+/** The way to the client. */
+export type PieceOutlet = Pick<SlicedWriter<typeof DownloadResponseSchema>, "slice" | "stalledMs">;
+
+/** Moves blocks from the disk to the socket, reading ahead while others are on their way. */
+export class Pump {
+  readonly #content: BlockSource;
+  readonly #writer: PieceOutlet;
+  readonly #requireLive: () => void;
+  #ring: Buffer[] = [];
+  #reads = 0;
+  #ahead: { readonly offset: number; readonly block: Promise<Buffer> }[] = [];
+  /** End of the read-ahead. */
+  #aheadTo = 0;
+  /** True once a whole block was taken: a client that reads nothing gets no read-ahead. */
+  #isTaken = false;
+
+  /** `requireLive` is called before each block, and throws why no more may be sent. */
+  constructor(content: BlockSource, writer: PieceOutlet, requireLive: () => void) {
+    this.#content = content;
+    this.#writer = writer;
+    this.#requireLive = requireLive;
+  }
+
+  /** Milliseconds since the client last took bytes. */
+  get stalledMs(): number {
+    return this.#writer.stalledMs;
+  }
+
+  /** Sends the bytes from offset to chunkEnd; the bytes after it, up to end, may be read ahead. */
+  async send(offset: number, chunkEnd: number, end: number): Promise<void> {
+    let at = offset;
+    while (at < chunkEnd) {
+      // A slow client takes minutes for a chunk.
+      this.#requireLive();
+      const taken = this.#take(at);
+      const block = taken instanceof Promise ? await taken : taken;
+      const bytes = at + block.length > chunkEnd ? block.subarray(0, chunkEnd - at) : block;
+      at += bytes.length;
+      if (this.#isTaken) this.#readAhead(at, end);
+      for (let done = 0; done < bytes.length; done += PIECE_BYTES) {
+        const written = this.#writer.slice(bytes.subarray(done, done + PIECE_BYTES));
+        if (written !== true) await written;
+      }
+      this.#isTaken = true;
+    }
+  }
+
+  /** Drops the read-ahead and the buffers; they are read again when the client goes on. */
+  letGo(): void {
+    this.#ahead = [];
+    this.#ring = [];
+  }
+
+  #take(offset: number): Buffer | Promise<Buffer> {
+    const ahead = this.#ahead.shift();
+    if (ahead?.offset === offset) return ahead.block;
+    this.#ahead = [];
+    return this.#read(offset);
+  }
+
+  #read(offset: number): Buffer | Promise<Buffer> {
+    return this.#content.readBlock(offset, () => this.#nextBuffer());
+  }
+
+  #nextBuffer(): Buffer {
+    const turn = this.#reads++ % RING_BUFFERS;
+    this.#ring[turn] ??= Buffer.allocUnsafeSlow(BLOCK_BYTES);
+    return this.#ring[turn];
+  }
+
+  /** Keeps BLOCKS_AHEAD blocks in reading after the one that ends at `at`. */
+  #readAhead(at: number, end: number): void {
+    let offset = this.#ahead.length === 0 ? at : this.#aheadTo;
+    while (this.#ahead.length < BLOCKS_AHEAD && offset < end) {
+      const block = Promise.resolve(this.#read(offset));
+      // The block may stay unread: the client can go away first.
+      block.catch(() => undefined);
+      this.#ahead.push({ offset, block });
+      const within = offset % CHUNK_BYTES;
+      offset += Math.min(BLOCK_BYTES - (within % BLOCK_BYTES), CHUNK_BYTES - within);
+    }
+    this.#aheadTo = offset;
+  }
+}
+
+/** Checks once a second for downloads whose client reads nothing, so that they hold no blocks in memory. */
+export class StallWatch {
+  readonly #pumps = new Set<Pick<Pump, "stalledMs" | "letGo">>();
+  readonly #stop: () => void;
+
+  constructor(clock: Clock) {
+    this.#stop = clock.every(DOWNLOAD_STALL_MS, () => {
+      for (const pump of this.#pumps) {
+        if (pump.stalledMs >= DOWNLOAD_STALL_MS) pump.letGo();
+      }
+    });
+  }
+
+  /** Watches a download; the stream slots bound their number. */
+  add(pump: Pick<Pump, "stalledMs" | "letGo">): void {
+    this.#pumps.add(pump);
+  }
+
+  /** Ends the watch over one download. */
+  remove(pump: Pick<Pump, "stalledMs" | "letGo">): void {
+    this.#pumps.delete(pump);
+  }
+
+  /** Ends the watch over all downloads. */
+  stop(): void {
+    this.#stop();
+  }
+}

@@ -1,0 +1,13 @@
+// Parses modification times that clients send.
+import { GroveError } from "#base/errors.ts";
+
+/** Farthest date from 1970 in either direction (ECMA-262). */
+const TIME_MAX_MS = 8_640_000_000_000_000n;
+
+/** A time in wall milliseconds as a number; 0 means now, and stays. Throws BAD_ARGUMENT for invalid dates. */
+export function modificationTime(mtimeMs: bigint): number {
+  if (mtimeMs < -TIME_MAX_MS || mtimeMs > TIME_MAX_MS) {
+    throw new GroveError("BAD_ARGUMENT", "mtime_ms is not a time");
+  }
+  return Number(mtimeMs);
+}
