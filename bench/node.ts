@@ -22,16 +22,23 @@ export interface FileServerPair {
   measure(task: string, input: Json): Promise<number>;
 }
 
-/** Starts `grove fileserver` on a folder and a load program that is signed in to it. */
+/**
+ * Starts `grove fileserver` on a folder and a load program that is signed in to it. With a profile's folder
+ * each of its threads leaves a CPU profile there when it ends.
+ */
 export async function startFileServer(
   lab: Lab,
   folder: string,
   security: Security,
   flags: readonly string[] = [],
+  profileFolder?: string,
 ): Promise<FileServerPair> {
   const [port = 0] = await freeGrpcPorts(1);
   const address = `127.0.0.1:${port}`;
-  const profile = profileFlags("fileserver").join(" ");
+  const profile =
+    profileFolder === undefined
+      ? profileFlags("fileserver").join(" ")
+      : `--cpu-prof --cpu-prof-dir ${profileFolder}`;
   const server = await lab.service(
     [
       GROVE,

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { childrenOf } from "#testing/server-process.ts";
 import { median } from "./measure.ts";
 
 /** Clock ticks a second in /proc (USER_HZ): 100 on every Linux that Node runs on. */
@@ -25,7 +26,7 @@ export async function costOfCommand(
 ): Promise<CommandCost> {
   const [file, ...args] = command;
   const wallMs: number[] = [];
-  const before = childrenProcessorMs();
+  const before = endedChildrenMs("self");
   for (let run = 0; run < options.runs; run += 1) {
     const start = performance.now();
     const child = spawn(file, args, {
@@ -37,7 +38,7 @@ export async function costOfCommand(
     if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code ?? "a signal"}`);
   }
   // The kernel keeps nanoseconds and shows ticks of 10 ms, so the sum over many runs is exact enough.
-  return { wallMs: median(wallMs), processorMs: (childrenProcessorMs() - before) / options.runs };
+  return { wallMs: median(wallMs), processorMs: (endedChildrenMs("self") - before) / options.runs };
 }
 
 /** User and system time of a running process so far, all its threads included. */
@@ -54,9 +55,21 @@ export async function processorMsDuring(pid: number, work: () => Promise<unknown
   return processorMsOf(pid) - before;
 }
 
+/** User and system time of a running process so far and of all that it has started. */
+export function processorMsOfTree(pid: number): number {
+  try {
+    const below = childrenOf(pid).map(processorMsOfTree);
+    return below.reduce((sum, ms) => sum + ms, processorMsOf(pid) + endedChildrenMs(pid));
+  } catch (error) {
+    // It has ended since its parent was looked at, which has its time now.
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0;
+    throw error;
+  }
+}
+
 /** User and system time of all children that have ended and been waited for (proc(5): cutime and cstime). */
-function childrenProcessorMs(): number {
-  const stat = readFileSync("/proc/self/stat", "utf8");
+function endedChildrenMs(pid: number | "self"): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return ((Number(fields[13]) + Number(fields[14])) * 1000) / TICKS_PER_SECOND;
 }

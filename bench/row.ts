@@ -22,6 +22,8 @@ export interface CostRow extends Compared {
   readonly atMost: number;
   /** Unit of the two costs, such as s/GiB: both sides answer in it. */
   readonly cost: string;
+  /** What to read beside the figures, found after the rounds. */
+  note?(lab: Lab): Promise<string>;
 }
 
 /** A row whose figure must stay below a fixed bar. */

@@ -117,11 +117,12 @@ async function measureRatio(row: RatioRow | CostRow, lab: Lab): Promise<TableRow
   const result = await compare(ours, theirs);
   const spread = [Math.min(...result.ratios), Math.max(...result.ratios)].map((ratio) => ratio.toFixed(2));
   const unit = "cost" in row ? row.cost : row.rate;
+  const note = "cost" in row ? await row.note?.(lab) : undefined;
   return {
     ...heading(row),
     value: rounded(result.ratio),
     met: "cost" in row ? result.ratio <= row.atMost : result.ratio >= row.atLeast,
-    detail: `${amount(result.ours)} against ${amount(result.theirs)} ${unit}, ${spread.join(" to ")}`,
+    detail: `${amount(result.ours)} against ${amount(result.theirs)} ${unit}, ${spread.join(" to ")}${note === undefined ? "" : `; ${note}`}`,
   };
 }
 

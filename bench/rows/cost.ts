@@ -7,6 +7,7 @@ import type { Lab } from "#bench/lab.ts";
 import { type FileServerPair, OWNER, startFileServer } from "#bench/node.ts";
 import { connectedPair, type Security, securityEnv } from "#bench/pair.ts";
 import { processorMsDuring } from "#bench/processor-time.ts";
+import { largestParts } from "#bench/profile.ts";
 import type { CostRow, Group } from "#bench/row.ts";
 import { until } from "#testing/until.ts";
 
@@ -17,6 +18,10 @@ const SMALL_FILE_BYTES = 4_096;
 const FILES = 10_000;
 const CALLS = 20_000;
 const CREATES = 6_000;
+/** A profile has the making of its files too, so they are few beside its calls. */
+const PROFILED_FILES = 500;
+const PROFILED_RUNS = 3;
+const PARTS = 10;
 const BARE = "bare node:http2 with CRC-32 and files of 4,000,000 bytes";
 
 /** A measured server and the client that sends the same bytes to both. */
@@ -110,19 +115,22 @@ interface Call {
   readonly name: string;
   readonly atMost: number;
   /** Makes the calls and returns their number. */
-  run(pair: FileServerPair): Promise<number>;
+  run(filled: Filled): Promise<number>;
+}
+
+/** A FileServer with as many small files in one folder. */
+interface Filled extends FileServerPair {
+  readonly paths: readonly string[];
 }
 
 let created = 0;
-const paths = Array.from({ length: FILES }, (_, at) => `/small/file-${at}`);
-const looks = { paths, calls: CALLS, inFlight: IN_FLIGHT };
 
 const calls: readonly Call[] = [
   {
     name: "GetAttr",
     atMost: 1.5,
-    async run({ client }) {
-      await client.run("getAttr", looks);
+    async run({ client, paths }) {
+      await client.run("getAttr", { paths, calls: CALLS, inFlight: IN_FLIGHT });
       return CALLS;
     },
   },
@@ -139,8 +147,9 @@ const calls: readonly Call[] = [
   {
     name: "ReadFile of 4 KiB",
     atMost: 2.5,
-    async run({ client }) {
-      await client.run("readFile", { ...looks, bytes: SMALL_FILE_BYTES });
+    async run({ client, paths }) {
+      const calls = { paths, calls: CALLS, inFlight: IN_FLIGHT, bytes: SMALL_FILE_BYTES };
+      await client.run("readFile", calls);
       return CALLS;
     },
   },
@@ -165,15 +174,27 @@ const callRow = ({ name, atMost, run }: Call, security: Security): CostRow => ({
         ((await processorMsDuring(room.server.pid, () => room.measure("unary", empty))) * 1_000) / CALLS,
     };
   },
+  note: async (lab) => `the profile's largest parts: ${await profiled(lab, security, run)}`,
 });
 
-function smallFileServer(lab: Lab, security: Security): Promise<FileServerPair> {
-  return lab.once(`calls ${security}`, async () => {
-    const pair = await startFileServer(lab, await lab.folder("disk"), security);
-    await pair.client.run("makeFolder", "/small");
-    await pair.client.run("create", smallFiles("/small", FILES));
-    return pair;
-  });
+/** The calls once more, before a server that profiles itself and is not measured. */
+async function profiled(lab: Lab, security: Security, run: Call["run"]): Promise<string> {
+  const profiles = await lab.folder("disk");
+  const pair = await filledServer(lab, security, PROFILED_FILES, profiles);
+  for (let done = 0; done < PROFILED_RUNS; done += 1) await run(pair);
+  await pair.server.close();
+  return largestParts(profiles, PARTS);
+}
+
+function smallFileServer(lab: Lab, security: Security): Promise<Filled> {
+  return lab.once(`calls ${security}`, () => filledServer(lab, security, FILES));
+}
+
+async function filledServer(lab: Lab, security: Security, files: number, profiles?: string): Promise<Filled> {
+  const pair = await startFileServer(lab, await lab.folder("disk"), security, [], profiles);
+  await pair.client.run("makeFolder", "/small");
+  await pair.client.run("create", smallFiles("/small", files));
+  return { ...pair, paths: Array.from({ length: files }, (_, at) => `/small/file-${at}`) };
 }
 
 function smallFiles(folder: string, files: number): Json {
