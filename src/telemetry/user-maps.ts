@@ -1,5 +1,5 @@
 // Per-user data of /metrics as ready text; a scrape rewrites only changed entries (spec 2.7, D12, D25).
-import { type Json64, toJson64 } from "#base/json64.ts";
+import { toJson64 } from "#base/json64.ts";
 import { METRICS_USERS_LISTED_MAX, QUOTA_ALERT_WARNING_PERCENT } from "#base/limits.ts";
 import { type Random, systemRandom } from "#base/random.ts";
 import { escapeLabel } from "./prometheus-form.ts";
