@@ -235,7 +235,7 @@ test("the console restarts itself: the record is handed over, and the next conso
   });
   const before = pid();
   const service = await until(
-    () => ActionConsole.at(options.address ?? "").catch(() => undefined),
+    () => ActionConsole.at(consoleRequest.address ?? "").catch(() => undefined),
     "the console",
   );
   const id = await service.begin({
@@ -246,7 +246,7 @@ test("the console restarts itself: the record is handed over, and the next conso
   });
   await until(() => !(pid() === before || isRunning(before)), "another process");
   const after = await until(
-    () => ActionConsole.at(options.address ?? "").catch(() => undefined),
+    () => ActionConsole.at(consoleRequest.address ?? "").catch(() => undefined),
     "the next console",
   );
   const record = await until(async () => {
