@@ -41,8 +41,6 @@ export type Row = RatioRow | CostRow | LimitRow;
 export interface Group {
   readonly name: string;
   readonly rows: (options: LabOptions) => readonly Row[];
-  /** Left out unless named. */
-  readonly isExtra?: boolean;
 }
 
 /** One measured row, as `--json` prints it. A row without a measurement has the value null and is not met. */

@@ -68,7 +68,7 @@ function readChoices(argv: readonly string[]): Choices | undefined {
     const inodes = Number(values.inodes ?? DEFAULT_INODES);
     if (!Number.isSafeInteger(inodes) || inodes < 20_000)
       throw new Error("--inodes takes a number from 20000 on");
-    const chosen = groups.filter((group) => names?.includes(group.name) ?? group.isExtra !== true);
+    const chosen = groups.filter((group) => names?.includes(group.name) ?? true);
     return { groups: chosen, inodes, json: values.json, check: values.check };
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);

@@ -1,57 +1,64 @@
 // Many nodes with only a metrics listener: one server behind many addresses of 127.1.0.0/16.
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { documentText, type FakeUser } from "#base/fake-nodes.fixture.ts";
+import { documentText } from "#base/fake-nodes.fixture.ts";
 import { serveTasks } from "#bench/tasks.ts";
+import type { NodeMetrics } from "#telemetry/metrics-document.ts";
+import { metricsDifference, metricsJson } from "#telemetry/metrics-json.ts";
+import { UserMaps, type UserReadings } from "#telemetry/user-maps.ts";
 
-/** A document, split at the users' entries, so that a poll's changes cost little. */
+/** A node's users, with the nodes' own versions and differences. */
 interface Node {
-  readonly head: string;
   readonly names: readonly string[];
-  readonly storage: string[];
-  readonly quota: string;
-  readonly detail: string[];
+  readonly users: UserMaps;
   polls: number;
 }
 
-/** One user in this many has written since the poll before, and four times as many were seen. */
+const METRICS = JSON.parse(documentText({})) as NodeMetrics;
+const GUARDED = { damaged: [], securityEventsTotal: 0 };
+/** One user in this many has written since the poll before. */
 const WRITING_SHARE = 20;
 
-function makeNode(index: number, users: number): Node {
-  const names = Array.from({ length: users }, (_, user) => `user-${index}-${user}@people.example`);
+function makeNode(index: number, count: number): Node {
+  const names = Array.from({ length: count }, (_, user) => `user-${index}-${user}@people.example`);
+  const places = new Map(names.map((name, user) => [name, user]));
   const node: Node = {
-    head: documentText({}).slice(0, -1),
     names,
-    storage: names.map(() => ""),
-    quota: names.map((name) => `"${name}":17179869184`).join(","),
-    detail: names.map(() => ""),
+    users: new UserMaps((name) => readingsOf(node, name, places.get(name) ?? 0)),
     polls: 0,
   };
-  for (let user = 0; user < users; user++) change(node, user);
+  node.users.update(names);
   return node;
 }
 
-function change(node: Node, user: number): void {
-  const name = node.names[user] ?? "";
-  const bytes = user * 1_000_003 + node.polls * 4_096;
-  const seen: FakeUser["lastActiveUnix"] = 1_790_000_000 + node.polls * 5;
-  node.storage[user] = `"${name}":${bytes}`;
-  node.detail[user] =
-    `"${name}":{"live_bytes":${bytes},"trash_bytes":0,"staging_bytes":0,"file_count":${user},` +
-    `"inode_count":${user},"inode_limit":10000000,"inode_limit_explicit":false,` +
-    `"last_active_unix":${seen},"quota_explicit":false}`;
+function readingsOf({ polls }: Node, username: string, user: number): UserReadings {
+  return {
+    username,
+    liveBytes: user * 1_000_003 + polls * 4_096,
+    trashBytes: 0,
+    stagingBytes: 0,
+    fileCount: user,
+    inodeCount: user,
+    inodeLimit: 10_000_000,
+    inodeLimitExplicit: false,
+    quotaBytes: 17_179_869_184n,
+    quotaExplicit: false,
+    lastActiveWallMs: (1_790_000_000 + polls * 5) * 1_000,
+  };
 }
 
-function poll(node: Node): string {
+/** The answer to a request, after some users have written. */
+function poll(node: Node, since: string | null): { readonly body: Buffer; readonly version: string } {
   node.polls++;
-  const { length } = node.names;
-  for (let user = node.polls % WRITING_SHARE; user < length; user += WRITING_SHARE) change(node, user);
-  const written = 10_000_000 + node.polls * 1_000_000;
-  const head = node.head.replace('"bytes_written_total":10000000', `"bytes_written_total":${written}`);
-  return (
-    `${head},"security_events_total":0,"damaged_files":[],"per_user_storage":{${node.storage.join(",")}},` +
-    `"per_user_quota":{${node.quota}},"per_user_detail":{${node.detail.join(",")}}}`
-  );
+  const { names, users, polls } = node;
+  users.update(names.filter((_, user) => user % WRITING_SHARE === polls % WRITING_SHARE));
+  const metrics: NodeMetrics = { ...METRICS, bytes_written_total: 10_000_000 + polls * 1_000_000 };
+  const answer = users.answerOf(since);
+  const pieces =
+    answer === undefined || since === null
+      ? metricsJson(metrics, users, GUARDED)
+      : metricsDifference(metrics, users, GUARDED, { version: since, answer });
+  return { body: Buffer.concat(pieces), version: users.takeVersion() };
 }
 
 const nodes = new Map<string, Node>();
@@ -60,19 +67,23 @@ let usersPerNode = 0;
 /** The address names the node: 127.1.0.5 is the fifth. */
 const server = createServer((request, response) => {
   const address = request.socket.localAddress ?? "";
-  let body = '{"events":[]}';
-  if (request.url === "/metrics") {
-    let node = nodes.get(address);
-    if (node === undefined) {
-      const [high = 0, low = 0] = address.split(".").slice(2).map(Number);
-      node = makeNode(high * 256 + low, usersPerNode);
-      nodes.set(address, node);
-    }
-    body = poll(node);
+  const url = new URL(request.url ?? "", "http://node");
+  if (url.pathname !== "/metrics") return send(response, Buffer.from('{"events":[]}'));
+  let node = nodes.get(address);
+  if (node === undefined) {
+    const [high = 0, low = 0] = address.split(".").slice(2).map(Number);
+    node = makeNode(high * 256 + low, usersPerNode);
+    nodes.set(address, node);
   }
-  response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
-  response.end(body);
+  const { body, version } = poll(node, url.searchParams.get("since"));
+  send(response.setHeader("etag", `"${version}"`), body);
 });
+
+function send(response: ServerResponse, body: Buffer): void {
+  response.writeHead(200, { "content-type": "application/json", "content-length": body.length });
+  response.end(body);
+}
+
 // Keeps a connection as long as the nodes' own listener does.
 server.keepAliveTimeout = 15_000;
 

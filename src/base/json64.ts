@@ -21,11 +21,14 @@ export function toJson64(value: bigint): Json64 {
   return value <= MAX_SAFE && value >= MIN_SAFE ? Number(value) : value.toString();
 }
 
-/** Parses JSON; integers that a number would round become bigint, read from the source text. */
+/**
+ * Parses JSON; integers that a number would round become bigint, read from the source text. Those beyond all
+ * numbers become an infinity, because reading a million digits exactly takes long.
+ */
 export function parse64(text: string): unknown {
   type SourceReviver = (key: string, value: unknown, context: { source?: string }) => unknown;
   const keepExact: SourceReviver = (_key, value, context) =>
-    typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context.source ?? "")
+    Number.isInteger(value) && !Number.isSafeInteger(value) && /^-?\d+$/.test(context.source ?? "")
       ? BigInt(context.source ?? "0")
       : value;
   return JSON.parse(text, keepExact as (key: string, value: unknown) => unknown);

@@ -4,11 +4,12 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import fc from "fast-check";
 import { ManualClock } from "#base/clock.ts";
-import { parse64 } from "#base/json64.ts";
+import { type Json64, parse64 } from "#base/json64.ts";
 import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
-import { type MetricsInputs, metricsJson, type NodeMetrics, percent } from "./metrics-document.ts";
+import { type MetricsInputs, type NodeMetrics, percent } from "./metrics-document.ts";
+import { metricsJson } from "./metrics-json.ts";
 import { NodeTelemetry } from "./node-telemetry.ts";
-import { type PerUserDetail, USER_MAPS, UserMaps, type UserReadings } from "./user-maps.ts";
+import { USER_MAPS, UserMaps, type UserReadings } from "./user-maps.ts";
 
 const ALICE: UserReadings = {
   username: "alice@example.com",
@@ -89,6 +90,19 @@ const INPUTS: MetricsInputs = {
     },
   },
 };
+
+/** One user in `per_user_detail` (decision D12). */
+interface PerUserDetail {
+  readonly live_bytes: Json64;
+  readonly trash_bytes: Json64;
+  readonly staging_bytes: Json64;
+  readonly file_count: number;
+  readonly inode_count: number;
+  readonly inode_limit: number;
+  readonly inode_limit_explicit: boolean;
+  readonly last_active_unix: number | null;
+  readonly quota_explicit: boolean;
+}
 
 type Document = NodeMetrics &
   Record<"per_user_storage" | "per_user_quota", Record<string, unknown>> & {

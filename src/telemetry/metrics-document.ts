@@ -1,8 +1,7 @@
-// The document of GET /metrics: types, construction and JSON form (spec 2.7, decisions D12, T8, T17).
-
+// The document of GET /metrics: types and construction (spec 2.7, decisions D12, T8, T17).
 import { type Json64, toJson64 } from "#base/json64.ts";
 import { WAITS, type Wait } from "#base/wait-times.ts";
-import { NEAR_MAPS, USER_MAPS, type UserMaps } from "./user-maps.ts";
+import type { UserMaps } from "./user-maps.ts";
 
 /** Latencies of one kind of operation in milliseconds, over the last 1024 of them. */
 export interface LatencySummary {
@@ -320,29 +319,6 @@ function recountFields(recount: CareReadings["recount"]): Pick<NodeMetrics, Reco
 function unixOf(wallMs: number | undefined): number | null {
   return wallMs === undefined ? null : Math.floor(wallMs / 1000);
 }
-
-/**
- * The document as JSON in pieces; without `maps` it names no single user (decision T8). The pieces never
- * change afterwards, so that a slow reader may take its time.
- */
-export function metricsJson(
-  metrics: NodeMetrics,
-  maps?: Pick<UserMaps, "json" | "nearJson">,
-  { damaged, securityEventsTotal }: GuardedReadings = { damaged: [], securityEventsTotal: 0 },
-): readonly Buffer[] {
-  const node = JSON.stringify(metrics);
-  if (maps === undefined) return [Buffer.from(node)];
-  const guarded = `"security_events_total":${securityEventsTotal},"damaged_files":${JSON.stringify(damaged)}`;
-  const pieces: Buffer[] = [Buffer.from(`${node.slice(0, -1)},${guarded}`)];
-  for (const name of Object.keys(NEAR_MAPS) as (keyof typeof NEAR_MAPS)[]) {
-    pieces.push(Buffer.from(`,"${name}":{`), maps.nearJson(name), CLOSING_BRACE);
-  }
-  for (const name of USER_MAPS) pieces.push(Buffer.from(`,"${name}":{`), ...maps.json(name), CLOSING_BRACE);
-  pieces.push(CLOSING_BRACE);
-  return pieces;
-}
-
-const CLOSING_BRACE = Buffer.from("}");
 
 function orNull(bytes: bigint | null): Json64 | null {
   return bytes === null ? null : toJson64(bytes);

@@ -1,6 +1,7 @@
-// Per-user data of /metrics as ready text, of which a scrape rewrites only changed entries (spec 2.7, D12).
-import { type Json64, toJson64 } from "#base/json64.ts";
+// Per-user data of /metrics as ready text; a scrape rewrites only changed entries (spec 2.7, D12, D25).
+import { toJson64 } from "#base/json64.ts";
 import { METRICS_USERS_LISTED_MAX, QUOTA_ALERT_WARNING_PERCENT } from "#base/limits.ts";
+import { type Random, systemRandom } from "#base/random.ts";
 import { escapeLabel } from "./prometheus-form.ts";
 
 /** One user's root on this node. */
@@ -17,19 +18,6 @@ export interface UserReadings {
   readonly quotaBytes: bigint;
   readonly quotaExplicit: boolean;
   readonly lastActiveWallMs: number | undefined;
-}
-
-/** One user in `per_user_detail` (decision D12). */
-export interface PerUserDetail {
-  readonly live_bytes: Json64;
-  readonly trash_bytes: Json64;
-  readonly staging_bytes: Json64;
-  readonly file_count: number;
-  readonly inode_count: number;
-  readonly inode_limit: number;
-  readonly inode_limit_explicit: boolean;
-  readonly last_active_unix: number | null;
-  readonly quota_explicit: boolean;
 }
 
 /** The per-user maps of the document; guarded when SVC_METRICS_TOKEN is set (decision T8). */
@@ -58,8 +46,10 @@ type UserSeries = (typeof USER_SERIES)[number];
 
 /** Users with joined text: few pieces to send, and a change copies only tens of kilobytes. */
 const USERS_PER_BLOCK = 256;
+const BLOCKS_LISTED = METRICS_USERS_LISTED_MAX / USERS_PER_BLOCK;
 const NEAR_PERCENT = BigInt(QUOTA_ALERT_WARNING_PERCENT);
 const NOTHING: readonly Buffer[] = [];
+const LIFE_BYTES = 8;
 
 /** One user: the readings, and an entry of each map as text, encoded once. */
 interface Row {
@@ -67,6 +57,8 @@ interface Row {
   /** The username as a JSON string with its colon. */
   readonly key: string;
   readonly json: Readonly<Record<UserMap, Buffer>>;
+  /** Number of the answer that was the first with each of these texts. */
+  readonly since: Readonly<Record<UserMap, number>>;
 }
 
 /** The joined entries of a block. */
@@ -82,6 +74,8 @@ interface Joined {
 interface Block {
   readonly rows: Row[];
   readonly json: Map<UserMap, Joined>;
+  /** The largest number of a row. */
+  readonly since: Record<UserMap, number>;
   series: Readonly<Record<UserSeries, Buffer>> | undefined;
 }
 
@@ -94,12 +88,18 @@ export class UserMaps {
   readonly #near = new Map<string, Row>();
   /** Their text, until one of them changes. */
   readonly #nearText = new Map<NearMap, Buffer>();
+  #nearSince = 0;
+  /** Random, so that no version of another process is taken for one of this. */
+  readonly #life: string;
+  /** Number of the next answer. */
+  #answer = 1;
   #trashBytes = 0n;
   #stagingBytes = 0n;
 
   /** `read` returns a user's readings now; undefined for a user without a root here. */
-  constructor(read: (username: string) => UserReadings | undefined) {
+  constructor(read: (username: string) => UserReadings | undefined, random: Random = systemRandom) {
     this.#read = read;
+    this.#life = random.bytes(LIFE_BYTES).toString("hex");
   }
 
   /** Users with a root here. */
@@ -128,6 +128,32 @@ export class UserMaps {
       const readings = this.#read(username);
       if (readings !== undefined) this.#put(readings);
     }
+  }
+
+  /** Numbers an answer; what changes afterwards is in no answer with this version (D25). */
+  takeVersion(): string {
+    return `users-${this.#life}-${this.#answer++}`;
+  }
+
+  /** The number of an answer by its version; undefined for a version that this process did not hand out. */
+  answerOf(version: string | null): number | undefined {
+    const [, life, digits] = /^users-([0-9a-f]+)-([1-9]\d{0,14})$/.exec(version ?? "") ?? [];
+    const answer = Number(digits);
+    return life === this.#life && answer < this.#answer ? answer : undefined;
+  }
+
+  /** The entries of one map that changed after an answer, as JSON text without braces. */
+  changedJson(map: UserMap, after: number): Buffer {
+    const changed = this.#blocks
+      .slice(0, BLOCKS_LISTED)
+      .flatMap((block) => (block.since[map] > after ? block.rows : []))
+      .filter((row) => row.since[map] > after);
+    return Buffer.concat(changed.map((row) => row.json[map])).subarray(1);
+  }
+
+  /** True when the maps of users near their quota changed after an answer. */
+  hasNearChanged(after: number): boolean {
+    return this.#nearSince > after;
   }
 
   /** The entries of one map as JSON text without its braces, in pieces that never change afterwards. */
@@ -168,17 +194,20 @@ export class UserMaps {
     const at = this.#places.get(username) ?? this.#places.size;
     let block = this.#blocks[Math.trunc(at / USERS_PER_BLOCK)];
     if (block === undefined) {
-      block = { rows: [], json: new Map(), series: undefined };
+      block = { rows: [], json: new Map(), since: { ...NEVER }, series: undefined };
       this.#blocks.push(block);
     }
     const place = at % USERS_PER_BLOCK;
     const before = block.rows[place];
     if (before === undefined) this.#places.set(username, at);
     this.#count(before?.readings, readings);
-    const row = rowOf(readings, before);
+    const row = rowOf(readings, before, this.#answer);
     block.rows[place] = row;
     this.#noteNear(row, before);
-    for (const map of USER_MAPS) patch(block, map, place, before?.json[map]);
+    for (const map of USER_MAPS) {
+      block.since[map] = Math.max(block.since[map], row.since[map]);
+      patch(block, map, place, before?.json[map]);
+    }
     if (hasMoved(row, before)) block.series = undefined;
   }
 
@@ -191,7 +220,9 @@ export class UserMaps {
     const isSame =
       row.json.per_user_storage === before?.json.per_user_storage &&
       row.json.per_user_quota === before.json.per_user_quota;
-    if (isNear !== wasNear || (isNear && !isSame)) this.#nearText.clear();
+    if (isNear === wasNear && (isSame || !isNear)) return;
+    this.#nearText.clear();
+    this.#nearSince = this.#answer;
   }
 
   #count(before: UserReadings | undefined, now: UserReadings): void {
@@ -205,9 +236,7 @@ export class UserMaps {
 
   #listed(text: (block: Block, isFirst: boolean) => Buffer): readonly Buffer[] {
     if (this.#blocks.length === 0) return NOTHING;
-    return this.#blocks
-      .slice(0, METRICS_USERS_LISTED_MAX / USERS_PER_BLOCK)
-      .map((block, index) => text(block, index === 0));
+    return this.#blocks.slice(0, BLOCKS_LISTED).map((block, index) => text(block, index === 0));
   }
 }
 
@@ -256,27 +285,42 @@ function join(rows: readonly Row[], map: UserMap): Joined {
   };
 }
 
-/** The row of a user; unchanged entries keep their text. */
-function rowOf(user: UserReadings, before: Row | undefined): Row {
+const NEVER: Readonly<Record<UserMap, number>> = {
+  per_user_storage: 0,
+  per_user_quota: 0,
+  per_user_detail: 0,
+};
+
+/** The row of a user, first in the answer of that number; unchanged entries keep their text. */
+function rowOf(user: UserReadings, before: Row | undefined, answer: number): Row {
   const key = before?.key ?? `,${JSON.stringify(user.username)}:`;
   const was = before?.readings;
   const isSameUsage =
     was?.liveBytes === user.liveBytes &&
     was.trashBytes === user.trashBytes &&
     was.stagingBytes === user.stagingBytes;
+  const detail = Buffer.from(key + detailOf(user));
+  const json = {
+    per_user_storage:
+      before !== undefined && isSameUsage
+        ? before.json.per_user_storage
+        : Buffer.from(key + json64(usedBytes(user))),
+    per_user_quota:
+      before !== undefined && was?.quotaBytes === user.quotaBytes
+        ? before.json.per_user_quota
+        : Buffer.from(key + json64(user.quotaBytes)),
+    per_user_detail:
+      before?.json.per_user_detail.equals(detail) === true ? before.json.per_user_detail : detail,
+  };
+  const since = (map: UserMap): number => (before?.json[map] === json[map] ? before.since[map] : answer);
   return {
     readings: user,
     key,
-    json: {
-      per_user_storage:
-        before !== undefined && isSameUsage
-          ? before.json.per_user_storage
-          : Buffer.from(key + json64(usedBytes(user))),
-      per_user_quota:
-        before !== undefined && was?.quotaBytes === user.quotaBytes
-          ? before.json.per_user_quota
-          : Buffer.from(key + json64(user.quotaBytes)),
-      per_user_detail: Buffer.from(key + detailOf(user)),
+    json,
+    since: {
+      per_user_storage: since("per_user_storage"),
+      per_user_quota: since("per_user_quota"),
+      per_user_detail: since("per_user_detail"),
     },
   };
 }

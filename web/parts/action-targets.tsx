@@ -1,6 +1,7 @@
 // The exact commands of an action on each node, and their outcome.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
+import { shellWord } from "#base/shell-word.ts";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
 import { isDryRun, shownState, stateText } from "../words/action.ts";
 import { formatSpan } from "../words/time.ts";
@@ -56,11 +57,7 @@ function factsOf(target: Target): string {
 /** One command per line, split at "&&". */
 function commandText(argv: readonly string[]): string {
   return argv
-    .map((word) => (word === "&&" ? word : quoted(word)))
+    .map((word) => (word === "&&" ? word : shellWord(word)))
     .join(" ")
     .replaceAll(" && ", "\n");
-}
-
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

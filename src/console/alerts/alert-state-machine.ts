@@ -105,11 +105,6 @@ export class AlertStateMachine {
     return this.#open.values();
   }
 
-  /** True for a key with an open alert, or resolved by hand while its condition has not cleared since. */
-  isStanding(key: string): boolean {
-    return this.#open.has(key) || this.#muted.has(key);
-  }
-
   /** Keys that were resolved by hand and have not cleared since. */
   mutedKeys(): IterableIterator<MutedKey> {
     return this.#muted.values();

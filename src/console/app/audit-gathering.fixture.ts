@@ -129,7 +129,8 @@ async function startGatheringIn(
         const lie = lies.get(host);
         if (lie instanceof PollError) throw lie;
         const log = logs.get(host) ?? new FakeLog();
-        return Buffer.from(lie ?? log.answer(Number(/after=(\d+)/.exec(path)?.[1])));
+        const body = Buffer.from(lie ?? log.answer(Number(/after=(\d+)/.exec(path)?.[1])));
+        return { body, etag: undefined };
       },
     },
     audit: (act) => own.append(act),

@@ -27,6 +27,12 @@ export interface NodeRequest {
   readonly maxBytes: number;
 }
 
+/** A node's answer. */
+export interface NodeAnswer {
+  readonly body: Buffer;
+  readonly etag: string | undefined;
+}
+
 /** What a client is made from. */
 export interface NodeHttpDeps {
   readonly clock: Clock;
@@ -63,10 +69,10 @@ export class NodeHttp {
   }
 
   /**
-   * The body of a 200 in JSON. Rejects with PollError for other statuses, redirects, other or compressed
+   * The answer, a 200 in JSON. Rejects with PollError for other statuses, redirects, other or compressed
    * content, and too many bytes. Also rejects at the end of the time, however many bytes have come.
    */
-  async get(target: NodeTarget, ask: NodeRequest): Promise<Buffer> {
+  async get(target: NodeTarget, ask: NodeRequest): Promise<NodeAnswer> {
     const endMs = this.#deps.clock.steadyMs() + ask.timeoutMs;
     try {
       return await this.#getOnce(target, ask, endMs);
@@ -82,7 +88,7 @@ export class NodeHttp {
     this.#agent.destroy();
   }
 
-  #getOnce(target: NodeTarget, ask: NodeRequest, endMs: number): Promise<Buffer> {
+  #getOnce(target: NodeTarget, ask: NodeRequest, endMs: number): Promise<NodeAnswer> {
     const { clock, pool, token } = this.#deps;
     return new Promise((resolve, reject) => {
       const request = httpRequest({
@@ -102,12 +108,12 @@ export class NodeHttp {
         end(new PollError(`no full answer within ${ask.timeoutMs / 1_000} s`)),
       );
       let isEnded = false;
-      const end = (outcome: Buffer | PollError): void => {
+      const end = (outcome: NodeAnswer | PollError): void => {
         if (isEnded) return;
         isEnded = true;
         cancelTimer();
         held.release();
-        if (Buffer.isBuffer(outcome)) return resolve(outcome);
+        if (!(outcome instanceof PollError)) return resolve(outcome);
         reject(outcome);
         request.destroy();
       };
@@ -151,7 +157,7 @@ function readBody(
   response: IncomingMessage,
   maxBytes: number,
   held: HeldAnswer,
-  end: (outcome: Buffer | PollError) => void,
+  end: (outcome: NodeAnswer | PollError) => void,
 ): void {
   const problem = headProblem(response, maxBytes);
   if (problem !== undefined) return end(new PollError(problem));
@@ -166,9 +172,9 @@ function readBody(
     if (held.grow(piece.length + PIECE_COST_BYTES)) pieces.push(keepable(piece));
   });
   response.on("end", () => {
-    if (response.complete)
-      end(pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces));
-    else end(new PollError("the answer broke off"));
+    if (!response.complete) return end(new PollError("the answer broke off"));
+    const body = pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
+    end({ body, etag: response.headers.etag });
   });
   response.on("error", () => end(new PollError("the answer broke off")));
 }

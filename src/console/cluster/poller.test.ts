@@ -29,6 +29,26 @@ test("each node is polled once every 5 s, with its users and its status (spec 4.
   assert.equal(cluster.poller.counts.missed, 0);
 });
 
+test("a node that gives a version is asked for the difference; one that ignores that is read whole, and after a failure asked for all (D25)", async () => {
+  const node = await fake("n1");
+  const whole: Behaviour = (_, response, text) => send(response.setHeader("etag", '"users-ab-1"'), 200, text);
+  node.behaviour = whole;
+  const cluster = await watched([node]);
+  const asked = async (): Promise<unknown> => {
+    const before = node.requests.length;
+    await round(cluster);
+    const { stale, lastGood } = cluster.clusterState.node("n1") ?? assert.fail();
+    return [node.requests[before], stale, lastGood?.perUserStorage.get("user2@people.example")];
+  };
+  assert.deepEqual(await asked(), ["GET /metrics", false, 2_000_006n]);
+  node.users = fakeUsers(3).map((user) => ({ ...user, usedBytes: 5 }));
+  assert.deepEqual(await asked(), ["GET /metrics?since=users-ab-1", false, 5n]);
+  node.behaviour = (_, response) => send(response, 404, "{}");
+  assert.deepEqual(await asked(), ["GET /metrics?since=users-ab-1", true, 5n]);
+  node.behaviour = whole;
+  assert.deepEqual(await asked(), ["GET /metrics", false, 5n]);
+});
+
 const LIARS: Readonly<Record<string, Behaviour>> = {
   "answers 500": (_, response) => send(response, 500, '{"error":"x"}'),
   "answers 503 with a document": (_, response, text) => send(response, 503, text),

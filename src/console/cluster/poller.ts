@@ -7,10 +7,11 @@ import { systemFraction } from "#base/random.ts";
 import type { NodeReading, SecurityEvent } from "./cluster-state.ts";
 import type { ClusterStateStore } from "./cluster-state-store.ts";
 import type { NodeAddresses } from "./node-addresses.ts";
-import { NodeDocument, UserAllowance } from "./node-document.ts";
+import { NodeDocument } from "./node-document.ts";
 import type { NodeHttp, NodeTarget } from "./node-http.ts";
 import { PollError } from "./poll-error.ts";
 import { SecurityEventFeed } from "./security-event-feed.ts";
+import { UserAllowance } from "./user-allowance.ts";
 
 /** Largest delay of a poll after its due time (decision D24: jittered). */
 const POLL_JITTER_MS = 100;
@@ -140,20 +141,20 @@ export class Poller {
     node.isUnderWay = true;
     try {
       const target = this.#deps.addresses.target(node.id);
-      const body = await this.#deps.http.get(target, {
-        path: "/metrics",
+      const answer = await this.#deps.http.get(target, {
+        path: node.document.ask(),
         timeoutMs: POLL_TIMEOUT_MS,
         maxBytes: POLL_ANSWER_MAX_BYTES,
       });
-      const reading = await node.document.read(body);
+      const reading = node.document.read(answer);
       const events = await this.#events(node, target, reading);
       this.#counts.answered++;
       if (this.#isPolled(node)) clusterState.answered(node.id, reading, events);
     } catch (error) {
       this.#counts.failed++;
-      const isKnown = error instanceof PollError || error instanceof SyntaxError;
-      if (!isKnown) log.error("poll_failed", { node: node.id, error: errorText(error) });
-      if (this.#isPolled(node)) clusterState.failed(node.id, reasonOf(error));
+      const reason = error instanceof PollError ? error.message : "the answer could not be read";
+      if (!(error instanceof PollError)) log.error("poll_failed", { node: node.id, error: errorText(error) });
+      if (this.#isPolled(node)) clusterState.failed(node.id, reason);
     } finally {
       node.isUnderWay = false;
     }
@@ -171,7 +172,7 @@ export class Poller {
     const standing = securityEventsTotal === null ? undefined : `${lastRestartUnix}:${securityEventsTotal}`;
     if (standing !== undefined && standing === node.eventsRead) return [];
     try {
-      const body = await this.#deps.http.get(target, {
+      const { body } = await this.#deps.http.get(target, {
         path: "/security-events",
         timeoutMs: POLL_EVENTS_TIMEOUT_MS,
         maxBytes: POLL_EVENTS_MAX_BYTES,
@@ -187,10 +188,4 @@ export class Poller {
   #isPolled(node: PolledNode): boolean {
     return !this.#isClosed && this.#nodes.get(node.id) === node;
   }
-}
-
-function reasonOf(error: unknown): string {
-  if (error instanceof PollError) return error.message;
-  // The parser's own message would quote the document.
-  return error instanceof SyntaxError ? "the answer is no JSON object" : "the answer could not be read";
 }

@@ -53,9 +53,15 @@ test("other values leave those before as they were", () => {
       ["b", 2n],
     ]),
   );
-  const values = before.copy();
-  values[1] = 3n;
-  const after = before.with(values);
-  assert.deepEqual([before.get("b"), after.get("b"), after.at(1), after.get("a")], [2n, 3n, 3n, 1n]);
+  const after = before.with(
+    new Map([
+      ["b", 3n],
+      ["c", 4n],
+    ]),
+  );
+  assert.deepEqual(
+    [before.get("b"), after.get("b"), after.get("a"), after.get("c")],
+    [2n, 3n, 1n, undefined],
+  );
   assert.equal(after.names, before.names);
 });

@@ -45,19 +45,14 @@ export class UserValues<V> implements ReadonlyMap<string, V> {
     return place === undefined ? undefined : this.#values[place];
   }
 
-  /** The value at a position in the order of names. */
-  at(place: number): V | undefined {
-    return this.#values[place];
-  }
-
-  /** The same users with other values, in the order of their names. */
-  with(values: readonly V[]): UserValues<V> {
+  /** The same users, some of them with other values. */
+  with(changed: ReadonlyMap<string, V>): UserValues<V> {
+    const values = this.#values.slice();
+    for (const [name, value] of changed) {
+      const place = this.#roster.places.get(name);
+      if (place !== undefined) values[place] = value;
+    }
     return new UserValues(this.#roster, values);
-  }
-
-  /** A copy of all values in the order of names, for changes. */
-  copy(): V[] {
-    return this.#values.slice();
   }
 
   forEach(take: (value: V, name: string, map: ReadonlyMap<string, V>) => void): void {

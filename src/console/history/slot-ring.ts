@@ -66,14 +66,6 @@ export class SlotRing {
     }
   }
 
-  /** True when a slot has any value; otherwise it is a gap. */
-  hasRow(slot: number): boolean {
-    for (let column = 0; column < this.columns; column++) {
-      if (!Number.isNaN(this.at(column, slot))) return true;
-    }
-    return false;
-  }
-
   /**
    * Puts a row. Slots between the newest one and it become gaps. A row that is not newer replaces all rows
    * from its slot on: the clock went back, and rows of a time to come are wrong.

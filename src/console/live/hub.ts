@@ -194,11 +194,6 @@ export class Hub {
     for (const client of followers) client.sendEvent(framed);
   }
 
-  /** True while at least one socket follows a topic. */
-  isFollowed(topic: string): boolean {
-    return this.#followers.has(topic);
-  }
-
   /** Closes the sockets of an ended session (decision D3). */
   endSession(session: OperatorSession): void {
     for (const client of this.#open) {

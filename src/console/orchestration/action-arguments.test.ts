@@ -9,8 +9,9 @@ import { isGroveError } from "#base/errors.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type ActionRequest, actionRequest } from "#wire/webapi/action-request.ts";
 import { type ActionTarget, planFor, wordsOf } from "./action-arguments.ts";
+import { stepText } from "./remote-script.ts";
 import type { RunStep } from "./remote-step.ts";
-import { quoted, remoteText } from "./remote-text.ts";
+import { quoted } from "./remote-text.ts";
 
 const folder = scratchFolder("grove-arguments-");
 
@@ -171,6 +172,17 @@ test("any value comes out of a real shell as the one word that went in", () => {
   );
 });
 
+/** Stand-ins for the functions of a node's script that steps call. */
+const STUBS = "go() { :; }; after() { :; }; say() { :; }";
+
+test("any argument of a step comes out of its script as the one word that went in", () => {
+  const values = fc.sample(hostile, 500).filter((value) => !value.includes("\0") && value.isWellFormed());
+  const script = `${STUBS}\n${stepText({ kind: "run", argv: ["printf", "%s\\0", ...values] }, 0)}`;
+  const { stdout } = spawnSync("sh", ["-c", script], { cwd: folder, maxBuffer: 1e8 });
+  assert.deepEqual(stdout.toString("utf8").split("\0").slice(0, -1), values);
+  assert.deepEqual(readdirSync(folder), []);
+});
+
 test("hostile branches, targets, services, modes, lines and nodes have no effect beyond their refusal (T15, E-02)", () => {
   // Stand-ins for git and make record their arguments.
   const tools = scratchFolder("grove-tools-");
@@ -202,7 +214,7 @@ test("hostile branches, targets, services, modes, lines and nodes have no effect
       .slice(0, 300)
       .flatMap((each) => planFor(each, at).steps)
       .filter((step): step is RunStep => step.kind !== "daemon");
-    const script = steps.map((step) => remoteText(step)).join("\n");
+    const script = [STUBS, ...steps.map(stepText)].join("\n");
     spawnSync("sh", ["-c", script], { cwd: folder, env: { PATH: `${tools}:${process.env["PATH"] ?? ""}` } });
     const words = readFileSync(join(tools, "words"), "utf8").split("\0").slice(0, -1);
     assert.deepEqual(

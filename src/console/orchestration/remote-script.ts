@@ -69,7 +69,8 @@ function prelude(subject: ScriptSubject): string {
 ${COMMON}`;
 }
 
-function stepText(step: RemoteStep, index: number): string {
+/** One step of the script: its folder, variables and words, each value quoted once. Throws BAD_ARGUMENT. */
+export function stepText(step: RemoteStep, index: number): string {
   const [program = ""] = step.argv;
   if (program === "" || program.startsWith("-"))
     throw new GroveError("BAD_ARGUMENT", "a step names no program");

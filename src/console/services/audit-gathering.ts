@@ -206,7 +206,7 @@ export class AuditGathering {
       if (isUsedUp(source, clock)) throw new PollError("it has told more than a day's share");
       // Asks for the last known line again: a rewritten past cannot reproduce its hash.
       const after = Math.max(0, (head?.seq ?? 0) - 1);
-      const body = await http.get(addresses.target(node.id), {
+      const { body } = await http.get(addresses.target(node.id), {
         path: `/audit?after=${after}&limit=${AUDIT_PAGE_LINES}`,
         timeoutMs: AUDIT_GATHER_TIMEOUT_MS,
         maxBytes: AUDIT_GATHER_MAX_BYTES,

@@ -1,4 +1,4 @@
-// A node's HTTP listener: /metrics, /health, /ready, /security-events, /audit (spec 4.4, D12, D22, D24, T8).
+// A node's HTTP listener: /metrics, /health, /ready, /security-events, /audit (spec 4.4, D12, D22, D25, T8).
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "#base/clock.ts";
 import { constantTimeEqual } from "#base/constant-time.ts";
@@ -7,7 +7,7 @@ import type { HostPort } from "#base/node-id.ts";
 import { type StatusServer, serveStatus } from "#os/status-server.ts";
 import type { AuditPage } from "#security/audit/audit-log.ts";
 import { METRICS_FORMS, METRICS_TYPES, type MetricsTypes, preferredType } from "#telemetry/accept.ts";
-import { metricsJson } from "#telemetry/metrics-document.ts";
+import { metricsDifference, metricsJson } from "#telemetry/metrics-json.ts";
 import { PROMETHEUS_TYPES } from "#telemetry/prometheus-form.ts";
 import { prometheusText } from "#telemetry/prometheus-text.ts";
 import type { SecurityEvent } from "#telemetry/security-events.ts";
@@ -108,13 +108,34 @@ async function sendMetrics(
   response: ServerResponse,
   types: MetricsTypes,
 ): Promise<void> {
-  const { node, users, guarded } = await deps.metrics();
-  const shown = mayKnowUsers(deps, request) ? users : undefined;
+  const readings = await deps.metrics();
+  const { node, users } = readings;
+  const mayKnow = mayKnowUsers(deps, request);
   response.setHeader("vary", "Accept, Authorization");
   const form = METRICS_FORMS[preferredType(request.headers.accept, types)];
-  return form === undefined
-    ? send(response, 200, `${JSON_TYPE}; charset=utf-8`, metricsJson(node, shown, guarded))
-    : send(response, 200, PROMETHEUS_TYPES[form], prometheusText(node, form, shown));
+  if (form !== undefined) {
+    return send(
+      response,
+      200,
+      PROMETHEUS_TYPES[form],
+      prometheusText(node, form, mayKnow ? users : undefined),
+    );
+  }
+  const pieces = mayKnow ? documentSince(readings, sinceOf(request)) : metricsJson(node);
+  if (mayKnow) response.setHeader("etag", `"${users.takeVersion()}"`);
+  send(response, 200, `${JSON_TYPE}; charset=utf-8`, pieces);
+}
+
+/** The difference to the answer of that version, the whole document for an unknown one (D25). */
+function documentSince({ node, users, guarded }: NodeReadings, version: string | null): readonly Buffer[] {
+  const answer = users.answerOf(version);
+  return answer === undefined || version === null
+    ? metricsJson(node, users, guarded)
+    : metricsDifference(node, users, guarded, { version, answer });
+}
+
+function sinceOf(request: IncomingMessage): string | null {
+  return new URLSearchParams((request.url ?? "").split("?", 2)[1]).get("since");
 }
 
 function pathOf(request: IncomingMessage): string {

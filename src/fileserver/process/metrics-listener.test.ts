@@ -70,6 +70,68 @@ test("with SVC_METRICS_TOKEN only its bearer sees users and security events (T8)
   assert.deepEqual((await get(guarded, "/security-events", init)).body, { events: [] });
 });
 
+test("an answer has a version, and ?since= it the next one lists users that changed, for several askers (D25)", async () => {
+  const node = await startTestNode({ options: { metricsToken: "the-token" } });
+  const headers = { authorization: "Bearer the-token" };
+  const ask = async (path: string, init: RequestInit = { headers }) => {
+    const answer = await fetch(`http://127.0.0.1:${node.node.metricsPort}${path}`, init);
+    const version = answer.headers.get("etag")?.slice(1, -1);
+    return { version, body: (await answer.json()) as Record<string, Record<string, unknown>> };
+  };
+  const listed = ({ body }: { body: Record<string, Record<string, unknown>> }): unknown =>
+    ["users_since", "per_user_storage", "per_user_quota"].map((name) => body[name]);
+  try {
+    const [a, b] = [await node.signIn("a@example.com"), await node.signIn("b@example.com")];
+    await a.call.createFile({ path: "/f", data: Buffer.alloc(10) });
+    await b.call.createFile({ path: "/f", data: Buffer.alloc(20) });
+    const quota = 17_179_869_184;
+    const all = [
+      undefined,
+      { "a@example.com": 10, "b@example.com": 20 },
+      { "a@example.com": quota, "b@example.com": quota },
+    ];
+    const first = await ask("/metrics");
+    assert.deepEqual(listed(first), all);
+    await a.call.createFile({ path: "/g", data: Buffer.alloc(1) });
+    const second = await ask(`/metrics?since=${first.version}`);
+    assert.deepEqual(listed(second), [first.version, { "a@example.com": 11 }, {}]);
+    assert.equal(second.body["users_assigned_count"], 2);
+    assert.ok(!("near_quota_storage" in second.body), "none of them is near, nor was");
+    await b.call.createFile({ path: "/g", data: Buffer.alloc(2) });
+    const changes = { "a@example.com": 11, "b@example.com": 22 };
+    assert.deepEqual(listed(await ask(`/metrics?since=${first.version}`)), [first.version, changes, {}]);
+    assert.deepEqual(listed(await ask(`/metrics?since=${second.version}`)), [
+      second.version,
+      { "b@example.com": 22 },
+      {},
+    ]);
+    const strange = [
+      `${first.version?.slice(0, -1)}999`,
+      `users-${"0".repeat(16)}-1`,
+      "",
+      "1",
+      "users--1",
+      "%00",
+    ];
+    for (const since of strange) {
+      const [, ...maps] = all;
+      assert.deepEqual(listed(await ask(`/metrics?since=${since}`)), [undefined, changes, maps[1]], since);
+    }
+    const bare = await ask(`/metrics?since=${first.version}`, {});
+    assert.deepEqual(
+      [bare.version, ...(listed(bare) as unknown[])],
+      [undefined, undefined, undefined, undefined],
+    );
+    const text = await fetch(`http://127.0.0.1:${node.node.metricsPort}/metrics?since=${first.version}`, {
+      headers: { ...headers, accept: "text/plain" },
+    });
+    assert.equal(text.headers.get("etag"), null);
+    assert.match(await text.text(), /svc_user_used_bytes\{user="a@example.com"\} 11/);
+  } finally {
+    await node.stop();
+  }
+});
+
 test("/health is ok as long as the process answers, /ready says why it takes no calls (spec 4.4, D12)", async () => {
   const node = await startTestNode();
   try {
