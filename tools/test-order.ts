@@ -1,4 +1,4 @@
-// Starts the longest test files first, so that none runs alone at the end.
+// The longest test files, which start first, so that none runs alone at the end.
 
 /** The slowest files on two cores, longest first. */
 export const LONGEST: readonly string[] = [
@@ -19,10 +19,26 @@ export const LONGEST: readonly string[] = [
   "tests/e2e/actions-restart.test.ts",
   "tests/e2e/rollouts.test.ts",
   "tests/install.test.ts",
+  "tests/e2e/seeing-why.test.ts",
+  "tests/e2e/kill.test.ts",
+  "tests/e2e/pages.test.ts",
+  "src/client/commands/going-on.test.ts",
+  "src/devcluster/up.test.ts",
+  "prove/attacks/siege.test.ts",
+  "prove/attacks/unproven.test.ts",
+  "src/client/commands/round-trip.test.ts",
+  "src/client/commands/resume.test.ts",
+  "src/fileserver/process/meta-link.test.ts",
+  "src/fileserver/process/process.test.ts",
+  "prove/attacks/rig.test.ts",
+  "prove/fairness/rig.test.ts",
+  "src/metaserver/directory/postgres-outages.test.ts",
+  "src/console/app/rollout-routes.test.ts",
+  "src/storage/local/storage-limits.test.ts",
+  "src/storage/local/recount.test.ts",
+  "src/storage/local/check-storage.test.ts",
+  "src/storage/local/crash.test.ts",
+  "src/metaserver/directory/postgres-directory.test.ts",
+  "src/console/orchestration/target-run.test.ts",
+  "src/console/app/action-routes.test.ts",
 ];
-
-/** The files in start order: those of the list, then the others by name. */
-export function longestFirst(files: readonly string[]): string[] {
-  const known = LONGEST.filter((path) => files.includes(path));
-  return [...known, ...files.filter((path) => !known.includes(path)).toSorted()];
-}

@@ -22,6 +22,11 @@ test("outer", async (t) => { await t.test("fails below", () => assert.fail()); }
   dies: `test("one", () => {});\ntest("two", () => process.kill(process.pid, "SIGKILL"));`,
   leaves: `test("one", () => process.reallyExit(0));\ntest("never told", () => assert.fail());`,
   wrong: "const = 1;",
+  // Each finds only what its own hooks have set.
+  hooks: `let hooks = ""; before(() => { hooks += "before "; }); beforeEach(() => { hooks += "each "; });
+test("one", () => assert.equal(hooks, "before each "));`,
+  hooked: `let hooks = ""; before(() => { hooks += "before "; }); after(() => { hooks = ""; });
+test("one", () => assert.equal(hooks, "before "));`,
   skipped: `test("has no program", { skip: "no program" }, () => {});\ntest("fine", () => {});`,
   many: `for (let at = 0; at < 400; at++) test("number " + at + " with a title of some length", () => {});
 setInterval(() => {}, 1_000);`,
@@ -30,7 +35,8 @@ let folder = "";
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "grove-verdict-"));
-  const head = 'import assert from "node:assert/strict"; import { suite, test } from "node:test";';
+  const head =
+    'import assert from "node:assert/strict"; import { after, before, beforeEach, suite, test } from "node:test";';
   for (const [name, text] of Object.entries(FILES))
     await writeFile(join(folder, `${name}.test.mjs`), `${head} ${text}\n`);
 });
@@ -57,10 +63,32 @@ test("the names of what failed are the last on the screen: tests, those in suite
     "  ✖ bad.test.mjs:2  fails inside",
     "  ✖ bad.test.mjs:3  fails below",
     "  ✖ dies.test.mjs:1  (the file itself)",
-    "  ✖ wrong.test.mjs:1  (the file itself)",
     "  ✖ leaves.test.mjs  (ended before it had told all its results)",
+    "  ✖ wrong.test.mjs:1  (the file itself)",
   ]);
   assert.ok(lines.some((line) => line.includes("first words")));
+});
+
+test("files that share a process have their own hooks, and their failures have the same names", () => {
+  const { code, lines } = runTests("--shared", "good", "hooks", "bad", "hooked", "wrong", "skipped");
+  assert.equal(code, 1);
+  assert.deepEqual(behind(lines, "Failed:"), [
+    "  ✖ bad.test.mjs:1  fails at the top",
+    "  ✖ bad.test.mjs:2  fails inside",
+    "  ✖ bad.test.mjs:3  fails below",
+    "  ✖ wrong.test.mjs  (the file itself)",
+  ]);
+  assert.deepEqual(lines.slice(-10, -6), ["ℹ tests 11", "ℹ pass 6", "ℹ fail 4", "ℹ skipped 1"]);
+});
+
+test("the death of a shared process fails each file that has not ended", () => {
+  for (const death of ["dies", "leaves"]) {
+    const { code, lines } = runTests("--shared", "good", death, "skipped");
+    assert.equal(code, 1);
+    const failed = behind(lines, "Failed:");
+    for (const name of [death, "skipped"])
+      assert.ok(failed.includes(`  ✖ ${name}.test.mjs  (ended before it had told all its results)`), name);
+  }
 });
 
 test("what was skipped passes, and fails with its name where none may be", () => {

@@ -1,9 +1,11 @@
 // The verdict of a test run: counts over all files, then the names of failed tests, last on the screen.
-import { relative } from "node:path";
+import { join, relative } from "node:path";
 
 /** The end of a test, as node:test reports it. */
 export interface TestEnd {
   readonly name: string;
+  /** 0 at the top of a process. */
+  readonly nesting?: number | undefined;
   readonly file?: string | undefined;
   readonly line?: number | undefined;
   readonly skip?: string | boolean | undefined;
@@ -34,9 +36,16 @@ export class TestVerdict {
     for (const file of files) this.#expected.add(file);
   }
 
-  /** Notes the end of a test or suite, with the error of a failure. */
+  /** Notes the end of a test or suite, with the error of a failure. In a shared process, a file is a suite. */
   note(test: TestEnd, error?: unknown): void {
     const isSuite = test.details?.type === "suite";
+    if (isSuite && test.nesting === 0 && this.#expected.delete(join(this.#root, test.name))) {
+      if (error !== undefined && failureType(error) !== "subtestsFailed") {
+        this.#tests++;
+        this.#failed.push(`${test.name}  (the file itself)`);
+      }
+      return;
+    }
     if (!isSuite) this.#tests++;
     const place = test.file === undefined ? "" : `${relative(this.#root, test.file)}:${test.line ?? 1}  `;
     if (test.skip !== undefined || test.todo !== undefined) this.#skipped.push(place + test.name);
@@ -59,7 +68,8 @@ export class TestVerdict {
       this.#expected,
       (file) => `${relative(this.#root, file)}  (ended before it had told all its results)`,
     );
-    const failed = [...this.#failed, ...unfinished];
+    const byPlace = new Intl.Collator("en", { numeric: true }).compare;
+    const failed = [...this.#failed, ...unfinished].toSorted(byPlace);
     const skipped = options.mayBeSkipped ? [] : this.#skipped;
     const lines = [
       "",

@@ -1,42 +1,48 @@
-// `npm test [rooms|whole] [--no-skip] [FILE…]`: runs the tests and prints the names of failed ones last.
-import { glob } from "node:fs/promises";
-import { join, resolve } from "node:path";
+// `npm test [rooms|whole] [--no-skip] [[--shared] FILE…]`: runs the tests and prints the names of failed ones last.
+import { glob, readFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { join, relative } from "node:path";
+import { PassThrough } from "node:stream";
 import { run } from "node:test";
-import { spec } from "node:test/reporters";
+import { spec, type TestEvent } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { longestFirst } from "./test-order.ts";
+import { LONGEST } from "./test-order.ts";
+import { planTasks, runInLanes, type TestTask } from "./test-pool.ts";
+import { SharingRule } from "./test-sharing.ts";
 import { TestVerdict } from "./test-verdict.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const FIRST = new URL("test-process.ts", import.meta.url).href;
+const BATCH = fileURLToPath(new URL("test-batch.ts", import.meta.url));
 /** V8's compile cache, kept between files and runs. */
 const COMPILED = process.env["NODE_COMPILE_CACHE"] ?? join(ROOT, ".cache/compiled");
 const TEST_TIMEOUT_MS = 120_000;
-
-interface Half {
-  readonly patterns: readonly string[];
-  /** Concurrent files. */
-  readonly concurrency: number;
-}
+/** More lanes than this need more memory than a developer's machine may have. */
+const MAX_CORES = 4;
 
 /** The files of rooms, and those that start whole processes and browsers. */
-const HALVES: Readonly<Record<string, Half>> = {
-  rooms: {
-    patterns: ["src", "web", "tools", "bench", "prove"].map((folder) => `${folder}/**/*.test.ts`),
-    concurrency: 3,
-  },
-  // They mostly wait for leases, polls and pages.
-  whole: { patterns: ["tests/**/*.test.ts"], concurrency: 4 },
+const HALVES: Readonly<Record<string, readonly string[]>> = {
+  rooms: ["src", "web", "tools", "bench", "prove"].map((folder) => `${folder}/**/*.test.ts`),
+  whole: ["tests/**/*.test.ts"],
 };
 
-async function runFiles(files: readonly string[], concurrency: number, verdict: TestVerdict): Promise<void> {
-  verdict.expect(files);
+/** Lanes by the half that they begin with: rooms compute, the whole mostly waits for leases, polls and pages. */
+function lanesFor(halves: number): number[] {
+  const cores = Math.min(availableParallelism(), MAX_CORES);
+  const [first, last] = [0, halves - 1];
+  return [...Array<number>(cores).fill(first), ...Array<number>(cores + 1).fill(last)];
+}
+
+/** Runs the files of one process. Its events come at its end, so that those of several do not mix. */
+async function runTask(files: TestTask, verdict: TestVerdict, report: PassThrough): Promise<void> {
+  const isShared = files.length > 1;
   const events = run({
     cwd: ROOT,
-    files: [...files],
-    concurrency,
-    timeout: TEST_TIMEOUT_MS,
+    files: isShared ? [BATCH] : files.map((path) => join(ROOT, path)),
+    argv: isShared ? [`${TEST_TIMEOUT_MS}`, ...files] : [],
+    concurrency: 1,
+    timeout: TEST_TIMEOUT_MS * files.length,
     forceExit: true,
     execArgv: [`--import=${FIRST}`],
     env: { ...process.env, NODE_COMPILE_CACHE: COMPILED },
@@ -44,33 +50,53 @@ async function runFiles(files: readonly string[], concurrency: number, verdict: 
   events.on("test:pass", (test) => verdict.note(test));
   events.on("test:fail", (test) => verdict.note(test, test.details.error));
   events.on("test:summary", (summary) => verdict.noteSummary(summary));
-  const report = events.compose(spec);
-  for await (const text of report) process.stdout.write(text as string);
+  const told = (await Array.fromAsync(events)) as TestEvent[];
+  for (const event of told.filter((one) => !isOwnCount(one))) report.write(event);
+}
+
+/** A run's own counts, where the verdict has those of all. */
+function isOwnCount({ type, data }: TestEvent): boolean {
+  return type === "test:diagnostic" && data.nesting === 0 && data.file === undefined;
+}
+
+async function planHalf(patterns: readonly string[], rule: SharingRule): Promise<TestTask[]> {
+  const files = await Array.fromAsync(glob([...patterns], { cwd: ROOT }));
+  const shareable = new Set<string>();
+  for (const path of files) {
+    if ((await rule.reasonAlone(path)) === undefined) shareable.add(path);
+  }
+  return planTasks(files, { longest: LONGEST, shareable });
 }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { "no-skip": { type: "boolean", default: false } },
+  options: {
+    "no-skip": { type: "boolean", default: false },
+    // Files that are named run in one process.
+    shared: { type: "boolean", default: false },
+  },
 });
-const verdict = new TestVerdict(ROOT);
 const named = positionals.filter((word) => !(word in HALVES));
-const chosen = Object.entries(HALVES).filter(
-  ([name]) => positionals.length === 0 || positionals.includes(name),
-);
-for (const [, { patterns, concurrency }] of chosen) {
-  const files = await Array.fromAsync(glob([...patterns], { cwd: ROOT }));
-  await runFiles(
-    longestFirst(files).map((path) => join(ROOT, path)),
-    concurrency,
-    verdict,
-  );
+const halves = Object.keys(HALVES).filter((name) => positionals.length === 0 || positionals.includes(name));
+const { imports } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")) as {
+  readonly imports: Readonly<Record<string, string>>;
+};
+const rule = new SharingRule(ROOT, imports);
+const queues = await Promise.all(halves.map((name) => planHalf(HALVES[name] ?? [], rule)));
+if (named.length > 0) {
+  const paths = named.map((path) => relative(ROOT, path));
+  queues.push(values.shared ? [paths] : paths.map((path) => [path]));
 }
-if (named.length > 0)
-  await runFiles(
-    named.map((path) => resolve(path)),
-    2,
-    verdict,
-  );
+
+const verdict = new TestVerdict(ROOT);
+verdict.expect(queues.flat(2).map((path) => join(ROOT, path)));
+const report = new PassThrough({ objectMode: true });
+const shown = (async () => {
+  for await (const text of report.compose(spec)) process.stdout.write(text as string);
+})();
+await runInLanes(queues, lanesFor(queues.length), (files) => runTask(files, verdict, report));
+report.end();
+await shown;
 
 const { text, passed } = verdict.words({ mayBeSkipped: !values["no-skip"] });
 process.stdout.write(text);

@@ -5,9 +5,9 @@ import { once } from "node:events";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
@@ -36,15 +36,6 @@ function startUp(t: TestContext, folder: string, ...flags: string[]): Up {
   return { child, shown: () => text };
 }
 
-async function eventually<Value>(what: string, find: () => Promise<Value | undefined>): Promise<Value> {
-  for (let tries = 0; tries < 700; tries++) {
-    const found = await find();
-    if (found !== undefined) return found;
-    await sleep(100);
-  }
-  throw new Error(`${what} did not come`);
-}
-
 async function readCluster(folder: string): Promise<ClusterDocument | undefined> {
   const text = await readFile(join(folder, "cluster.json"), "utf8").catch(() => undefined);
   return text === undefined ? undefined : (JSON.parse(text) as ClusterDocument);
@@ -52,14 +43,12 @@ async function readCluster(folder: string): Promise<ClusterDocument | undefined>
 
 /** The cluster file of this run, once it exists and is announced. */
 async function clusterOf(up: Up, folder: string): Promise<ClusterDocument> {
-  const document = await eventually(`cluster.json (${up.shown()})`, async () => {
+  const document = await until(async () => {
     if (up.child.exitCode !== null) throw new Error(up.shown());
     const document = await readCluster(folder);
     return document?.pids["up"] === up.child.pid ? document : undefined;
-  });
-  await eventually("the summary", async () =>
-    up.shown().includes("Ctrl-C stops everything") ? true : undefined,
-  );
+  }, `cluster.json (${up.shown()})`);
+  await until(async () => (up.shown().includes("Ctrl-C stops everything") ? true : undefined), "the summary");
   return document;
 }
 
@@ -77,7 +66,7 @@ const pidsOf = (document: ClusterDocument): number[] =>
   Object.values(document.pids).filter((pid) => pid !== null);
 
 async function allGone(pids: readonly number[]): Promise<void> {
-  await eventually(`the end of ${pids.join()}`, async () => (pids.some(isAlive) ? undefined : true));
+  await until(async () => !pids.some(isAlive), `the end of ${pids.join()}`);
 }
 
 function navigate(
@@ -161,10 +150,10 @@ test(
     assert.match(second.shown(), /another 'grove up' runs on/);
 
     process.kill(document.pids["node-1"] ?? 0, "SIGKILL");
-    const again = await eventually("a new node-1", async () => {
+    const again = await until(async () => {
       const now = await readCluster(folder);
       return now !== undefined && now.pids["node-1"] !== document.pids["node-1"] ? now : undefined;
-    });
+    }, "a new node-1");
     assert.deepEqual({ ...again, pids: {} }, { ...document, pids: {} });
     assert.deepEqual({ ...again.pids, "node-1": 0 }, { ...document.pids, "node-1": 0 });
     assert.equal(await isServing(document.nodes[0]?.grpc ?? "", FileServer.typeName, ca), true);

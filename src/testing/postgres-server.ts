@@ -47,6 +47,7 @@ export class PostgresServer {
   readonly #as = unprivileged();
   #child: ChildProcess | undefined;
   #databases = 0;
+  #strategy: string | undefined;
 
   constructor(programs: string, folder: string, port: number) {
     this.#programs = programs;
@@ -136,13 +137,19 @@ export class PostgresServer {
   /** Makes an empty database, and returns its name. */
   async createDatabase(): Promise<string> {
     const name = `grove_${++this.#databases}`;
-    await this.sql("postgres", `CREATE DATABASE ${name} TEMPLATE template0`);
+    // Through its log, as newer versions do by default, it takes twice as long.
+    this.#strategy ??= (await this.#version()) < 150_000 ? "" : " STRATEGY FILE_COPY";
+    await this.sql("postgres", `CREATE DATABASE ${name} TEMPLATE template0${this.#strategy}`);
     return name;
   }
 
   /** The URL of a database over the Unix socket. */
   url(database: string): string {
     return `postgres://grove@/${database}?host=${encodeURIComponent(this.socketFolder)}&port=${this.port}`;
+  }
+
+  async #version(): Promise<number> {
+    return Number(await this.sql("postgres", "SHOW server_version_num"));
   }
 
   get #data(): string {

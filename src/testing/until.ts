@@ -2,19 +2,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Longer than a loaded machine needs, shorter than a test may take. */
-const PATIENCE_MS = 60_000;
-const PAUSE_MS = 5;
+const PATIENCE_MS = 90_000;
+/** Looks cost time that what is waited for needs: later ones come after a tenth of the time waited so far. */
+const PAUSES_MS = { shortest: 5, longest: 100 };
 
-/** Polls until the result is neither `undefined` nor `false`, and returns it. Throws after a minute. */
+/** Polls until the result is neither `undefined` nor `false`, and returns it. Throws after a minute and a half. */
 export async function until<T>(
   look: () => T | Promise<T>,
   what = "what is waited for",
 ): Promise<Exclude<T, undefined | false>> {
-  const giveUpAtMs = performance.now() + PATIENCE_MS;
+  const begunAtMs = performance.now();
   for (;;) {
     const found = await look();
     if (found !== undefined && found !== false) return found as Exclude<T, undefined | false>;
-    if (performance.now() > giveUpAtMs) throw new Error(`${what} does not come`);
-    await sleep(PAUSE_MS);
+    const waitedMs = performance.now() - begunAtMs;
+    if (waitedMs > PATIENCE_MS) throw new Error(`${what} does not come`);
+    await sleep(Math.min(Math.max(waitedMs / 10, PAUSES_MS.shortest), PAUSES_MS.longest));
   }
 }

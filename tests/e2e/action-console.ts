@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { WebSocket } from "ws";
 import type { SshServer } from "#testing/ssh-server.ts";
+import { until } from "#testing/until.ts";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
 import type { Problem } from "#wire/webapi/problem.ts";
 import { groveOk } from "./certificate-cluster.ts";
@@ -171,10 +171,10 @@ export class ActionConsole {
 
   /** The record once it has ended. */
   ended(id: string): Promise<ActionRecord> {
-    return until(`the end of ${id}`, async () => {
+    return until(async () => {
       const record = await this.record(id);
       return record.finished_at === undefined ? undefined : record;
-    });
+    }, `the end of ${id}`);
   }
 
   /** All records, the newest first. */
@@ -247,21 +247,6 @@ function startOnDisk({ data, diskBytes, env = {} }: ConsoleRequest, words: reado
   mkdirSync(data, { recursive: true });
   const line = `mount -t tmpfs -o size=${diskBytes},mode=700 none "$0" && exec "$@"`;
   return startProgram("unshare", ["-m", "sh", "-c", line, data, GROVE, ...words], { env });
-}
-
-/** Polls until there is an answer, for 30 s at most. */
-export async function until<T>(
-  what: string,
-  read: () => Promise<T | undefined> | T | undefined,
-  seconds = 30,
-): Promise<T> {
-  const deadline = Date.now() + seconds * 1_000;
-  for (;;) {
-    const value = await read();
-    if (value !== undefined) return value;
-    if (Date.now() > deadline) throw new Error(`waited for nothing: ${what}`);
-    await sleep(50);
-  }
 }
 
 /** A shell line on these nodes. */

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
 import { type SshServer, withoutSshServer } from "#testing/ssh-server.ts";
-import { ActionConsole, type Answer, enrol, type LiveMessage, until } from "./action-console.ts";
+import { until } from "#testing/until.ts";
+import { ActionConsole, type Answer, enrol, type LiveMessage } from "./action-console.ts";
 import { openActionSite } from "./action-site.ts";
 import { Endings } from "./processes.ts";
 
@@ -174,13 +175,14 @@ test(`${PAYLOADS / 5} hostile subscriptions to output and logs get an error mess
     const some = texts.slice(at, at + 8);
     const heard: LiveMessage[] = [];
     const socket = admin.follow({ action_id: "none" }, (message) => heard.push(message));
-    await until("the first answer", () => (heard.some(({ type }) => type === "error") ? true : undefined));
+    await until(() => heard.some(({ type }) => type === "error"), "the first answer");
     for (const text of some) {
       socket.send(JSON.stringify({ type: "subscribe", node: "n1", service: text }));
       socket.send(JSON.stringify({ type: "subscribe", action_id: text }));
     }
-    await until("all answers", () =>
-      heard.filter(({ type }) => type === "error").length >= 1 + 2 * some.length ? true : undefined,
+    await until(
+      () => (heard.filter(({ type }) => type === "error").length >= 1 + 2 * some.length ? true : undefined),
+      "all answers",
     );
     assert.deepEqual(
       heard.filter(({ type }) => type === "log.lines" || type === "action.output"),

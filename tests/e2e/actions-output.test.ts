@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type SshServer, withoutSshServer } from "#testing/ssh-server.ts";
-import { ActionConsole, custom, enrol, isRunning, type LiveMessage, until } from "./action-console.ts";
+import { until } from "#testing/until.ts";
+import { ActionConsole, custom, enrol, isRunning, type LiveMessage } from "./action-console.ts";
 import { openActionSite } from "./action-site.ts";
 import { Endings } from "./processes.ts";
 
@@ -132,7 +133,7 @@ test("bytes that are no text, NUL and escape sequences come as they are or as U+
   const record = await admin.ended(id);
   const text = 'a\uFFFD\uFFFDb\0c\u001B[31mred\u001B[0m é\r\n\u001Eno word\n{"v":1}\n';
   assert.deepEqual([record.state, record.stdout, record.stderr], ["succeeded", text, "\uFFFD"]);
-  await until("all of it", () => (heard.some(({ type }) => type === "action.done") ? true : undefined));
+  await until(() => heard.some(({ type }) => type === "action.done"), "all of it");
   socket.terminate();
   const live = heard.filter(
     ({ type, data: said }) => type === "action.output" && said["stream"] === "stdout",
@@ -191,7 +192,7 @@ test("a node whose sshd is killed in the middle: the action is found again when 
   skip,
 }, async () => {
   const id = await admin.begin(custom(["n1"], "echo begun; sleep 3; exit 7", { timeout_seconds: 60 }));
-  await until("its output", async () => ((await admin.output(id)).includes("begun") ? true : undefined));
+  await until(async () => (await admin.output(id)).includes("begun"), "its output");
   await n1.stop({ cut: true });
   await sleep(500);
   assert.equal((await admin.record(id)).state, "running");

@@ -4,8 +4,9 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type SshServer, type SshServers, withoutOwnBootId } from "#testing/ssh-server.ts";
+import { until } from "#testing/until.ts";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
-import { ActionConsole, custom, enrol, until } from "./action-console.ts";
+import { ActionConsole, custom, enrol } from "./action-console.ts";
 import { openActionSite } from "./action-site.ts";
 import { Endings, grove } from "./processes.ts";
 
@@ -59,10 +60,10 @@ test("a changed host key: nothing is sent, both fingerprints are shown, an alert
   const tail = await admin.ask("/api/logs/tail?node=n1&service=fileserver");
   assert.equal(tail.status, 503, tail.text);
   assert.equal(fingerprint(tail.text).length, 2, tail.text);
-  const alert = await until("the alert", async () => {
+  const alert = await until(async () => {
     const { json } = await admin.ask("/api/alerts?type=host_key_changed");
     return (json as { alerts: { severity: string; node_id: string; message: string }[] }).alerts[0];
-  });
+  }, "the alert");
   assert.deepEqual([alert.severity, alert.node_id], ["critical", "n1"]);
   assert.ok(shown.includes(fingerprint(alert.message)[0] ?? ""), alert.message);
   const again = await grove([
@@ -116,10 +117,10 @@ test("with a full disk no action begins, and the refusal says why; with room aga
   assert.equal((await admin.refused(touch("unrecorded"), "/api/actions/run")).status, 503);
   free();
   assert.equal(existsSync(join(n1.home, "unrecorded")), false);
-  const record = await until("an action", async () => {
+  const record = await until(async () => {
     const { status, json } = await admin.ask("/api/actions/execute", custom(["n1"], "true"));
     return status === 200 ? (json as ActionRecord) : undefined;
-  });
+  }, "an action");
   assert.equal(record.state, "succeeded");
 });
 
@@ -129,7 +130,7 @@ test("a disk that fills while an action runs does not end it: its record is true
   const id = await admin.begin(
     custom(["n1"], "echo begun; while ! [ -e go ]; do sleep 0.1; done; rm go; seq 1 200000; echo over"),
   );
-  await until("its output", async () => ((await admin.output(id)).includes("begun") ? true : undefined));
+  await until(async () => (await admin.output(id)).includes("begun"), "its output");
   const free = admin.fillDisk();
   writeFileSync(join(n1.home, "go"), "");
   const record = await admin.ended(id);
@@ -138,10 +139,10 @@ test("a disk that fills while an action runs does not end it: its record is true
   assert.equal(record.targets[0]?.truncated, true);
   assert.equal((await admin.refused(touch("unrecorded"))).status, 503);
   free();
-  await until("the record on the disk", () => {
+  await until(() => {
     const text = readFileSync(join(admin.data, "command_history.json"), "utf8");
     const kept = (JSON.parse(text) as { records: ActionRecord[] }).records.find((each) => each.id === id);
     return kept?.state === "succeeded" ? true : undefined;
-  });
+  }, "the record on the disk");
   assert.equal((await admin.execute(custom(["n2"], "true"))).state, "succeeded");
 });

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type SshServer, withoutOwnBootId } from "#testing/ssh-server.ts";
+import { until } from "#testing/until.ts";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
 import {
   ActionConsole,
@@ -13,7 +14,6 @@ import {
   enrol,
   GROVE,
   isRunning,
-  until,
 } from "./action-console.ts";
 import { openActionSite } from "./action-site.ts";
 import { Endings, freePlace, grove } from "./processes.ts";
@@ -60,17 +60,17 @@ function states({ targets }: ActionRecord): string[] {
   return targets.map(({ node_id, state }) => `${node_id} ${state}`);
 }
 
-const running = (line: string): Promise<true> => until(line, () => (isRunning(line) ? true : undefined));
+const running = (line: string): Promise<true> => until(() => isRunning(line), line);
 /** A running action must have ended once a second console has checked. */
 const settled = (service: ActionConsole, id: string): Promise<ActionRecord> =>
-  until(`what became of ${id}`, async () => {
+  until(async () => {
     const record = await service.record(id);
     return record.targets.some(
       ({ state, message }) => state === "running" || (state === "unknown" && message === undefined),
     )
       ? undefined
       : record;
-  });
+  }, `what became of ${id}`);
 
 test("of two batches that overlap one runs and one gets 409 at once, which names who holds what; the free node stays free (spec 4.7)", {
   skip,
@@ -112,12 +112,14 @@ test("after kill -9 in the middle of a rolling batch nothing of it runs, its rec
       timeout_seconds: 600,
     }),
   );
-  await until("two nodes", async () =>
-    (await killed.record(id)).targets.filter(({ state }) => state === "running").length === 2
-      ? true
-      : undefined,
+  await until(
+    async () =>
+      (await killed.record(id)).targets.filter(({ state }) => state === "running").length === 2
+        ? true
+        : undefined,
+    "two nodes",
   );
-  await until("all of it", () => (countRunning(SLEEP) === 4 ? true : undefined));
+  await until(() => countRunning(SLEEP) === 4, "all of it");
   await killed.stop("SIGKILL");
   assert.equal(countRunning(SLEEP), 4, "what runs on nodes does not end with the console");
   const service = await ActionConsole.start(t, consoleRequest);
@@ -149,7 +151,7 @@ test("what a killed console left is still locked while the next one ends it (E-0
     await killed.begin(custom(["n1"], stubborn, { timeout_seconds: 600 })),
     await killed.begin(custom(["n2"], stubborn, { timeout_seconds: 600 })),
   ];
-  await until("both", () => (countRunning(line) === 2 ? true : undefined));
+  await until(() => countRunning(line) === 2, "both");
   await killed.stop("SIGKILL");
   const service = await ActionConsole.start(t, consoleRequest);
   for (const [at, node] of ["n1", "n2"].entries()) {
@@ -170,7 +172,7 @@ test("a console that is asked to stop ends what it runs, and says so in the reco
   const id = await service.begin(custom(["n1"], SLEEP, { timeout_seconds: 600 }));
   // One action waits for the end of another.
   const waiting = service.execute(custom(["n2"], SLEEP, { timeout_seconds: 600 })).catch(() => undefined);
-  await until("both", () => (countRunning(SLEEP) === 2 ? true : undefined));
+  await until(() => countRunning(SLEEP) === 2, "both");
   const ended = await service.stop();
   assert.deepEqual([ended?.code, isRunning(SLEEP)], [0, false]);
   const next = await ActionConsole.start(t, consoleRequest);
@@ -232,8 +234,9 @@ test("the console restarts itself: the record is handed over, and the next conso
     if (isRunning(pid())) process.kill(-pid(), "SIGKILL");
   });
   const before = pid();
-  const service = await until("the console", () =>
-    ActionConsole.at(consoleRequest.address ?? "").catch(() => undefined),
+  const service = await until(
+    () => ActionConsole.at(consoleRequest.address ?? "").catch(() => undefined),
+    "the console",
   );
   const id = await service.begin({
     action: "restart",
@@ -241,19 +244,20 @@ test("the console restarts itself: the record is handed over, and the next conso
     restart_mode: "binary",
     target_service: "all",
   });
-  await until("another process", () => (pid() === before || isRunning(before) ? undefined : true));
-  const after = await until("the next console", () =>
-    ActionConsole.at(consoleRequest.address ?? "").catch(() => undefined),
+  await until(() => !(pid() === before || isRunning(before)), "another process");
+  const after = await until(
+    () => ActionConsole.at(consoleRequest.address ?? "").catch(() => undefined),
+    "the next console",
   );
-  const record = await until("its end", async () => {
+  const record = await until(async () => {
     const found = await after.record(id);
     return found.finished_at === undefined ? undefined : found;
-  });
+  }, "its end");
   assert.deepEqual([record.state, ...states(record)], ["succeeded", "n3 succeeded"], JSON.stringify(record));
   assert.equal(countRunning(`sleep 2000.${process.pid}`), 1, "what else the node runs was restarted first");
   assert.equal((await after.execute(custom(["n3"], "true"))).state, "succeeded");
   process.kill(pid(), "SIGTERM");
-  await until("its end", () => (isRunning(pid()) ? undefined : true));
+  await until(() => !isRunning(pid()), "its end");
 });
 
 test("the console's own host reboots: the record is handed over, and a new boot id is its success (T14, D7)", {
@@ -262,7 +266,7 @@ test("the console's own host reboots: the record is handed over, and a new boot 
   n3.addProgram("sudo", '[ "$*" = "-n reboot" ] && : >"$HOME/reboot"; exec sleep 5');
   const killed = await ActionConsole.start(t, consoleRequest);
   const id = await killed.begin({ action: "reboot", nodes: ["n1", "n3"] });
-  await until("the reboot", () => (existsSync(join(n3.home, "reboot")) ? true : undefined));
+  await until(() => existsSync(join(n3.home, "reboot")), "the reboot");
   assert.deepEqual([(await killed.record(id)).state], ["handed_over"]);
   await killed.stop();
   await n3.stop({ cut: true });

@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type SshServer, withoutOwnBootId } from "#testing/ssh-server.ts";
+import { until } from "#testing/until.ts";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
-import { ActionConsole, custom, enrol, GROVE, isRunning, until } from "./action-console.ts";
+import { ActionConsole, custom, enrol, GROVE, isRunning } from "./action-console.ts";
 import { openActionSite } from "./action-site.ts";
 import { Endings, freePlace, type Place, startGrove, stopProgram } from "./processes.ts";
 
@@ -171,12 +172,12 @@ test("restart in mode binary starts the node's own words, ends what ran before, 
     assert.equal(readFileSync(`/proc/${pids[at]}/cwd/fs.pid`, "utf8").split("\n")[0], String(pids[at]));
   }
   // The console knows them by now: the gate is one.
-  await until("three nodes", async () => {
+  await until(async () => {
     const { nodes: seen } = (await console.ask("/api/cluster")).json as { nodes: { status: string }[] };
     return seen.filter(({ status }) => status === "online" || status === "warning").length === 3
       ? true
       : undefined;
-  });
+  }, "three nodes");
   const again = await console.execute(request);
   assert.deepEqual(
     states(again),
@@ -225,7 +226,7 @@ test("reboot has happened when the host has another boot id and its FileServer i
   const { home } = nodes.n3;
   nodes.n3.addProgram("sudo", '[ "$*" = "-n reboot" ] && : >"$HOME/reboot" && sleep 5');
   const id = await console.begin({ action: "reboot", nodes: ["n3"] });
-  await until("the reboot", () => (existsSync(join(home, "reboot")) ? true : undefined));
+  await until(() => existsSync(join(home, "reboot")), "the reboot");
   await nodes.n3.stop({ cut: true });
   kill(home);
   await sleep(500);
@@ -235,7 +236,7 @@ test("reboot has happened when the host has another boot id and its FileServer i
   const signInsThen = signIns();
   await nodes.n3.start();
   // It is up again and has been polled, but its FileServer is not.
-  await until("a look at it", () => (signIns() > signInsThen ? true : undefined));
+  await until(() => signIns() > signInsThen, "a look at it");
   await sleep(500);
   assert.equal((await console.record(id)).state, "running");
   const words = [GROVE, "fileserver", "-data", join(home, "data"), "-id", "n3", "-mock", "-reserve", "1MiB"];
@@ -261,7 +262,7 @@ test("a custom command has its time and no more; what is cancelled is gone, chil
   const id = await console.begin(
     custom(["n1", "n2"], `sleep ${mark} & setsid sleep ${mark} & sleep ${mark}`, { timeout_seconds: 600 }),
   );
-  await until("children", () => (isRunning(`sleep ${mark}`) ? true : undefined));
+  await until(() => isRunning(`sleep ${mark}`), "children");
   await sleep(500);
   assert.equal((await console.ask(`/api/actions/${id}/cancel`, {})).status, 202);
   const cancelled = await console.ended(id);

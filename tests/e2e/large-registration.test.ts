@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { ManualClock } from "#base/clock.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
@@ -15,6 +14,7 @@ import { openKnownNodesFile } from "#metaserver/process/known-nodes-file.ts";
 import { type RunningMetaServer, startMetaServer } from "#metaserver/process/meta-server.ts";
 import { createTokenVerifier } from "#security/identity/token-verifier.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { MetaServer, RegisterFileServerRequestSchema } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
@@ -31,11 +31,6 @@ function listener(): Heard {
   const events: Heard["events"] = [];
   const keep = (event: string, fields: LogFields = {}): number => events.push({ event, fields });
   return { events, log: { ...silentLogger, info: keep, warn: keep, error: keep } };
-}
-
-async function until(what: string, condition: () => boolean): Promise<void> {
-  for (let looks = 0; looks < 3_000 && !condition(); looks++) await delay(20);
-  assert.ok(condition(), what);
 }
 
 async function startMeta(
@@ -102,13 +97,13 @@ test("84,000 users of one node are registered in pages, again after a restart, a
   const registered = (): LogFields[] =>
     heard.events.filter(({ event }) => event === "node_registered").map(({ fields }) => fields);
   let node = await startTestNode({ dataFolder, options });
-  await until("registered", () => registered().length === 1);
+  await until(() => registered().length === 1, "registered");
   const pages = Number(registered()[0]?.["pages"]);
   assert.ok(pages > 8, String(pages));
   await node.node.stop();
   node = await startTestNode({ dataFolder, options });
   t.after(() => node.stop());
-  await until("registered again", () => registered().length === 2);
+  await until(() => registered().length === 2, "registered again");
   assert.deepEqual(
     registered().map(({ epoch }) => epoch),
     [1, 2],
@@ -131,7 +126,7 @@ test("84,000 users of one node are registered in pages, again after a restart, a
     /listed the roots that they hold: n1;.*grove node lost ID/,
   );
   node = await startTestNode({ dataFolder, options });
-  await until("registered with the new store", () => registered().length === 3);
+  await until(() => registered().length === 3, "registered with the new store");
   for (const user of [0, 30_000, USERS - 1]) {
     assert.equal(await rootOf(ownerOf(user)), `ROOT${String(user).padStart(22, "0")}`);
   }

@@ -3,13 +3,13 @@ import assert from "node:assert/strict";
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "#base/clock.ts";
 import { startTestNode, type TestNode } from "#fileserver/process/node.fixture.ts";
 import { startForTest } from "#metaserver/process/meta-server.fixture.ts";
 import { answerAsIssuer, makeKey, signToken, startProvider } from "#security/identity/provider.fixture.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { StatusError } from "#wire/framing/status.ts";
 
 const CLIENT_ID = "client-1";
@@ -25,14 +25,6 @@ async function outcome(call: Promise<unknown>): Promise<string> {
     assert.ok(error instanceof StatusError, String(error));
     return error.metadata.get("svc-reason") ?? String(error);
   }
-}
-
-/** Nodes learn of it with their next heartbeat. */
-async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  for (const deadline = performance.now() + 45_000; performance.now() < deadline; await sleep(100)) {
-    if (await isSo()) return;
-  }
-  assert.fail(what);
 }
 
 async function bench(t: TestContext) {
@@ -84,13 +76,13 @@ test("an operator's word ends the sessions, shuts the old account out and lets t
   const from = await meta.directory.findSubject(ALICE);
   assert.ok(from !== undefined);
   await meta.directory.rebindSubjects([{ username: ALICE, from, to: { issuer: from.issuer, subject: "" } }]);
-  await until("the session ends", async () => (await outcome(look())) === "SESSION_UNKNOWN");
+  await until(async () => (await outcome(look())) === "SESSION_UNKNOWN", "the session ends");
   assert.equal(await outcome(register(node, "old")), "", "the first who comes has the address");
   const known = await meta.directory.findSubject(ALICE);
   assert.ok(known !== undefined);
   const to = { issuer: known.issuer, subject: "new" };
   await meta.directory.rebindSubjects([{ username: ALICE, from: known, to }]);
-  await until("the old account is refused", async () => (await outcome(register(node, "old"))) !== "");
+  await until(async () => (await outcome(register(node, "old"))) !== "", "the old account is refused");
   assert.equal(await outcome(register(node, "new")), "");
 
   await node.stop();

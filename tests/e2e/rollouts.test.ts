@@ -5,8 +5,9 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type SshServer, withoutSshServer } from "#testing/ssh-server.ts";
+import { until } from "#testing/until.ts";
 import type { RolloutRecord } from "#wire/webapi/rollout.ts";
-import { ActionConsole, type ConsoleRequest, countRunning, enrol, until } from "./action-console.ts";
+import { ActionConsole, type ConsoleRequest, countRunning, enrol } from "./action-console.ts";
 import { openActionSite } from "./action-site.ts";
 import { Endings, freePlace } from "./processes.ts";
 
@@ -62,10 +63,10 @@ function commit(makefile: string): string {
 const commits = (): string[] => nodes.map(({ home }) => git(join(home, "grove"), "rev-parse", "HEAD"));
 
 async function ended(admin: ActionConsole, id: string): Promise<RolloutRecord> {
-  return await until(`the end of ${id}`, async () => {
+  return await until(async () => {
     const record = (await admin.ask(`/api/rollouts/${id}`)).json as RolloutRecord;
     return record.state === "running" ? undefined : record;
-  });
+  }, `the end of ${id}`);
 }
 
 async function begin(admin: ActionConsole): Promise<RolloutRecord> {
@@ -90,7 +91,7 @@ test("a rollout outlives no console: killed in the middle, it is interrupted for
   assert.equal(countRunning(SERVICE), 2);
   const slow = commit(`build:\n\t${SLOW}\n`);
   const { id } = await begin(killed);
-  await until("the build", () => (countRunning(SLOW) > 0 ? true : undefined));
+  await until(() => countRunning(SLOW) > 0, "the build");
   await killed.stop("SIGKILL");
   const next = await ActionConsole.start(t, consoleRequest);
   const record = await ended(next, id);
@@ -99,11 +100,11 @@ test("a rollout outlives no console: killed in the middle, it is interrupted for
     ["interrupted", true, "unknown build", "skipped undefined"],
   );
   assert.deepEqual(commits(), [slow, good]);
-  await until("its end on the node", () => (countRunning(SLOW) === 0 ? true : undefined));
-  const back = await until("the nodes to be free", async () => {
+  await until(() => countRunning(SLOW) === 0, "its end on the node");
+  const back = await until(async () => {
     const { status, json } = await next.ask(`/api/rollouts/${id}/back`, {});
     return status === 202 ? (json as RolloutRecord) : undefined;
-  });
+  }, "the nodes to be free");
   const over = await ended(next, back.id);
   assert.deepEqual([over.state, over.reason, commits()], ["succeeded", undefined, [good, good]]);
   assert.equal(countRunning(SERVICE), 2);

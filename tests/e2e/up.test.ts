@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { CHROMIUM } from "#testing/chromium.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { signInWithChromium, startLogin } from "./browser-sign-in.ts";
 import { Dice } from "./busy-folder.ts";
 import { type Ended, grove, type Program, startGrove, stopProgram } from "./processes.ts";
@@ -60,15 +61,6 @@ const isAlive = (pid: number): boolean => {
     return false;
   }
 };
-
-async function waitUntil(what: string, check: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 600; tries++) {
-    if (await check()) return;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error(`waited for nothing: ${what}`);
-}
-
 /** Writing operations of all nodes since each has started. */
 async function writesOf(nodes: Cluster["nodes"]): Promise<number> {
   const counts = nodes.map(async ({ metrics }) => {
@@ -181,15 +173,15 @@ test("a newcomer's day: up, sign-in in Chromium, put, ls, get, kill -9 of everyt
       const pid = before.pids[id] ?? 0;
       assert.ok(pid > 1, JSON.stringify(root));
       process.kill(pid, "SIGKILL");
-      await waitUntil("the node answers", async () => {
+      await until(async () => {
         const { code, stdout, stderr } = await me.grove("ls", "/");
         assert.ok(code === 0 || code === 7, stderr);
         return code === 0 && stdout === "first/\n";
-      });
-      await waitUntil("the cluster file names the new process", async () => {
+      }, "the node answers");
+      await until(async () => {
         const now = (await me.cluster().catch(() => undefined))?.pids[id];
         return now !== undefined && now !== null && now !== pid && isAlive(now);
-      });
+      }, "the cluster file names the new process");
     },
   );
 
@@ -203,11 +195,11 @@ test("a newcomer's day: up, sign-in in Chromium, put, ls, get, kill -9 of everyt
       const { nodes } = await me.cluster();
       const before = await writesOf(nodes);
       const put = me.startGrove("put", "-r", second);
-      await waitUntil("the upload is under way", async () => (await writesOf(nodes)) > before + 100);
+      await until(async () => (await writesOf(nodes)) > before + 100, "the upload is under way");
       for (const pid of [put.child.pid ?? 0, ...pids]) process.kill(pid, "SIGKILL");
       await put.ended;
       await me.up?.ended;
-      await waitUntil("all are gone", () => !pids.some(isAlive));
+      await until(() => !pids.some(isAlive), "all are gone");
 
       await me.start();
       await me.ok("get", "-r", "/first", join(scratch, "first again"));

@@ -4,8 +4,9 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { GROVE, isRunning, until } from "#e2e/action-console.ts";
+import { GROVE, isRunning } from "#e2e/action-console.ts";
 import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
+import { until } from "#testing/until.ts";
 import type { RolloutRecord } from "#wire/webapi/rollout.ts";
 import type { Job } from "./job.ts";
 import type { Site } from "./site.ts";
@@ -15,7 +16,6 @@ const skip = withoutSshServer();
 const IDS = ["n1", "n2", "n5"] as const;
 /** Files beside a node's working copy delay a build or make it fail. */
 const MAKEFILE = "build:\n\ttest ! -e ../full\n\ttest ! -e ../slow || sleep 1000\n";
-const WAIT_S = 90;
 
 let servers: SshServers | undefined;
 const shells = new Map<string, SshServer>();
@@ -78,7 +78,7 @@ async function endServices(signal: NodeJS.Signals): Promise<void> {
     const pid = existsSync(pidFile(id)) ? Number(readFileSync(pidFile(id), "utf8").split("\n")[0]) : 0;
     if (pid === 0 || !isRunning(pid)) continue;
     process.kill(pid, signal);
-    await until(`the end of ${id}`, () => (isRunning(pid) ? undefined : true), WAIT_S);
+    await until(() => !isRunning(pid), `the end of ${id}`);
   }
 }
 
@@ -99,7 +99,7 @@ function ended(site: Site, { id }: RolloutRecord): Promise<RolloutRecord> {
     const record = await look(site, id);
     return record.state === "running" ? undefined : record;
   };
-  return until(`the end of ${id}`, read, WAIT_S);
+  return until(read, `the end of ${id}`);
 }
 
 type Words = Readonly<Record<string, (of: RolloutRecord) => string>>;
@@ -130,7 +130,7 @@ export const rolloutStopped: Job = {
       assert.equal(state, "running", reason ?? state);
       return nodes.some((node) => node.node_id === "n2" && node.step === "build") ? true : undefined;
     };
-    await until("the build on n2", builds, WAIT_S);
+    await until(builds, "the build on n2");
     await site.ask(`/api/rollouts/${id}/cancel`, "POST");
     const stopped = await ended(site, { id } as RolloutRecord);
     assert.equal(stopped.state, "cancelled");

@@ -68,14 +68,6 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
       encoded(await namespace.createFile(currentCaller(context), request)),
     createDirectory: async (request, context) =>
       encoded(await namespace.createDirectory(currentCaller(context), request)),
-    readFile: {
-      bulky: (request, context) => {
-        const bytes = content.readFile(currentCaller(context), request, EncodedReply.HEAD_BYTES);
-        return bytes instanceof Promise
-          ? bytes.then((read) => new EncodedReply(read))
-          : new EncodedReply(bytes);
-      },
-    },
     writeFile: (request, context) => content.writeFile(currentCaller(context), request),
     deleteFile: async (request, context) => {
       const { freedBytes, inodeCount } = await namespace.deleteFile(currentCaller(context), request);
@@ -133,19 +125,24 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
   };
 }
 
-/** Reads answered at once, from memory or one database snapshot; except sorted lists of large folders. */
+/**
+ * Reads answered at once, from memory or one database snapshot; except sorted lists of large folders and the
+ * bytes of large files.
+ */
 function looks({
   namespace,
-}: FileService): Pick<ServiceHandlers<typeof FileServer>, "changeDir" | "getAttr" | "listDir"> {
+  content,
+}: FileService): Pick<ServiceHandlers<typeof FileServer>, "changeDir" | "getAttr" | "listDir" | "readFile"> {
   return {
+    readFile: {
+      bulky: (request, context) =>
+        encodedReply(content.readFile(currentCaller(context), request, EncodedReply.HEAD_BYTES)),
+    },
     getAttr: { instant: (request, context) => encoded(namespace.getAttr(currentCaller(context), request)) },
     listDir: (request, context) => {
       const wanted = { ...request, sort: known(SORTS, request.sort, "sort") };
       const reply = { headBytes: EncodedReply.HEAD_BYTES, signal: context.signal };
-      const bytes = namespace.listDir(currentCaller(context), wanted, reply);
-      return bytes instanceof Promise
-        ? bytes.then((sorted) => new EncodedReply(sorted))
-        : new EncodedReply(bytes);
+      return encodedReply(namespace.listDir(currentCaller(context), wanted, reply));
     },
     changeDir: { instant: (request, context) => namespace.changeDir(currentCaller(context), request) },
   };
@@ -159,6 +156,10 @@ function sharing({
     unshare: (request, context) => shares.unshare(currentCaller(context), request),
     listShares: (request, context) => shares.listShares(currentCaller(context), request),
   };
+}
+
+function encodedReply(bytes: Buffer | Promise<Buffer>): EncodedReply | Promise<EncodedReply> {
+  return bytes instanceof Promise ? bytes.then((later) => new EncodedReply(later)) : new EncodedReply(bytes);
 }
 
 function encoded(attr: Attr): EncodedReply {
