@@ -8,23 +8,39 @@ interface Profile {
     readonly id: number;
     readonly callFrame: { readonly functionName: string; readonly url: string };
   }[];
+  /** Microseconds of the machine's monotonic clock. */
+  readonly startTime: number;
   readonly samples: readonly number[];
   readonly timeDeltas: readonly number[];
 }
 
 const WAITING: ReadonlySet<string> = new Set(["(idle)", "(root)"]);
 
+/** A time in microseconds of the machine's monotonic clock, which all its processes share. */
+export interface Span {
+  readonly fromUs: number;
+  readonly toUs: number;
+}
+
+/** Runs the work and returns its time. */
+export async function spanOf(work: () => Promise<unknown>): Promise<Span> {
+  const now = (): number => Number(process.hrtime.bigint() / 1_000n);
+  const fromUs = now();
+  await work();
+  return { fromUs, toUs: now() };
+}
+
 /**
- * The functions with the most time of their own, such as "writev 12 %". Shares are of all threads' time
- * without waiting. V8 names what is no JavaScript "(program)", such as the kernel's and HTTP/2's work.
+ * The functions with the most time of their own in the span, such as "writev 12 %". Shares are of all threads'
+ * time without waiting. V8 names what is no JavaScript "(program)", such as the kernel's and HTTP/2's work.
  */
-export async function largestParts(folder: string, count: number): Promise<string> {
+export async function largestParts(folder: string, count: number, span: Span): Promise<string> {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".cpuprofile"));
   const profiles = await Promise.all(
     names.map(async (name) => JSON.parse(await readFile(join(folder, name), "utf8")) as Profile),
   );
   const times = new Map<string, number>();
-  for (const profile of profiles) addTimes(profile, times);
+  for (const profile of profiles) addTimes(profile, span, times);
   const all = [...times.values()].reduce((sum, time) => sum + time, 0);
   if (all === 0) throw new Error("the profile has no samples");
   return [...times]
@@ -34,11 +50,16 @@ export async function largestParts(folder: string, count: number): Promise<strin
     .join(", ");
 }
 
-function addTimes({ nodes, samples, timeDeltas }: Profile, times: Map<string, number>): void {
+function addTimes(profile: Profile, { fromUs, toUs }: Span, times: Map<string, number>): void {
+  const { nodes, samples, timeDeltas } = profile;
+  let timeUs = profile.startTime;
   const names = new Map(nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]));
   samples.forEach((id, at) => {
     const name = names.get(id) ?? "(unknown)";
-    if (!WAITING.has(name)) times.set(name, (times.get(name) ?? 0) + Math.max(0, timeDeltas[at] ?? 0));
+    const deltaUs = timeDeltas[at] ?? 0;
+    timeUs += deltaUs;
+    if (WAITING.has(name) || timeUs < fromUs || timeUs > toUs) return;
+    times.set(name, (times.get(name) ?? 0) + Math.max(0, deltaUs));
   });
 }
 

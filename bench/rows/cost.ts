@@ -7,7 +7,7 @@ import type { Lab } from "#bench/lab.ts";
 import { type FileServerPair, OWNER, startFileServer } from "#bench/node.ts";
 import { connectedPair, type Security, securityEnv } from "#bench/pair.ts";
 import { processorMsDuring } from "#bench/processor-time.ts";
-import { largestParts } from "#bench/profile.ts";
+import { largestParts, spanOf } from "#bench/profile.ts";
 import type { CostRow, Group } from "#bench/row.ts";
 import { until } from "#testing/until.ts";
 
@@ -18,10 +18,9 @@ const SMALL_FILE_BYTES = 4_096;
 const FILES = 10_000;
 const CALLS = 20_000;
 const CREATES = 6_000;
-/** A profile has the making of its files too, so they are few beside its calls. */
-const PROFILED_FILES = 500;
-const PROFILED_RUNS = 3;
 const PARTS = 10;
+/** A scrub that happens to run is no part of a call or a transfer. */
+const FLAGS = ["-scrub_rate", "0"];
 const BARE = "bare node:http2 with CRC-32 and files of 4,000,000 bytes";
 
 /** A measured server and the client that sends the same bytes to both. */
@@ -86,7 +85,7 @@ function grove(lab: Lab, security: Security): Promise<TransferSide> {
   return lab.once(`transfers ${security}`, async () => {
     const folder = await lab.folder("memory");
     if (security === "plain") await lab.warm(folder, 3 * GIB);
-    const { server, address } = await startFileServer(lab, folder, security);
+    const { server, address } = await startFileServer(lab, folder, security, FLAGS);
     const client = lab.program("transfer-client", await securityEnv(lab, security));
     await client.run("connect", { address, owner: OWNER });
     return { pid: server.pid, folder, server: undefined, client };
@@ -180,21 +179,23 @@ const callRow = ({ name, atMost, run }: Call, security: Security): CostRow => ({
 /** The calls once more, before a server that profiles itself and is not measured. */
 async function profiled(lab: Lab, security: Security, run: Call["run"]): Promise<string> {
   const profiles = await lab.folder("disk");
-  const pair = await filledServer(lab, security, PROFILED_FILES, profiles);
-  for (let done = 0; done < PROFILED_RUNS; done += 1) await run(pair);
+  const pair = await filledServer(lab, security, profiles);
+  // Once before, so that the code is compiled.
+  await run(pair);
+  const span = await spanOf(() => run(pair));
   await pair.server.close();
-  return largestParts(profiles, PARTS);
+  return largestParts(profiles, PARTS, span);
 }
 
 function smallFileServer(lab: Lab, security: Security): Promise<Filled> {
-  return lab.once(`calls ${security}`, () => filledServer(lab, security, FILES));
+  return lab.once(`calls ${security}`, () => filledServer(lab, security));
 }
 
-async function filledServer(lab: Lab, security: Security, files: number, profiles?: string): Promise<Filled> {
-  const pair = await startFileServer(lab, await lab.folder("disk"), security, [], profiles);
+async function filledServer(lab: Lab, security: Security, profiles?: string): Promise<Filled> {
+  const pair = await startFileServer(lab, await lab.folder("disk"), security, FLAGS, profiles);
   await pair.client.run("makeFolder", "/small");
-  await pair.client.run("create", smallFiles("/small", files));
-  return { ...pair, paths: Array.from({ length: files }, (_, at) => `/small/file-${at}`) };
+  await pair.client.run("create", smallFiles("/small", FILES));
+  return { ...pair, paths: Array.from({ length: FILES }, (_, at) => `/small/file-${at}`) };
 }
 
 function smallFiles(folder: string, files: number): Json {
