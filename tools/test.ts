@@ -59,11 +59,12 @@ function isOwnCount({ type, data }: TestEvent): boolean {
   return type === "test:diagnostic" && data.nesting === 0 && data.file === undefined;
 }
 
-async function planHalf(patterns: readonly string[], rule: SharingRule): Promise<TestTask[]> {
-  const files = await Array.fromAsync(glob([...patterns], { cwd: ROOT }));
+async function planHalf(name: string, rule: SharingRule): Promise<TestTask[]> {
+  const files = await Array.fromAsync(glob([...(HALVES[name] ?? [])], { cwd: ROOT }));
   const shareable = new Set<string>();
   for (const path of files) {
-    if ((await rule.reasonAlone(path)) === undefined) shareable.add(path);
+    // Those of the whole wait side by side, not one after the other.
+    if (name === "rooms" && (await rule.reasonAlone(path)) === undefined) shareable.add(path);
   }
   return planTasks(files, { longest: LONGEST, shareable });
 }
@@ -82,7 +83,7 @@ const { imports } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"
   readonly imports: Readonly<Record<string, string>>;
 };
 const rule = new SharingRule(ROOT, imports);
-const queues = await Promise.all(halves.map((name) => planHalf(HALVES[name] ?? [], rule)));
+const queues = await Promise.all(halves.map((name) => planHalf(name, rule)));
 if (named.length > 0) {
   const paths = named.map((path) => relative(ROOT, path));
   queues.push(values.shared ? [paths] : paths.map((path) => [path]));

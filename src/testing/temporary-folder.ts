@@ -1,4 +1,5 @@
-// Temporary folders for the tests of storage, removed after the test.
+// Folders for the tests of storage, in memory and removed after each test.
+// Those of scratch-folder.ts lie on the disk, and processes may write there until the test process exits.
 import { existsSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** Longer than a loaded machine needs, shorter than a test may take. */
 const PATIENCE_MS = 90_000;
 /** Looks cost time that what is waited for needs: later ones come after a tenth of the time waited so far. */
-const PAUSES_MS = { shortest: 5, longest: 100 };
+const PAUSES_MS = { shortest: 5, longest: 50 };
 
 /** Polls until the result is neither `undefined` nor `false`, and returns it. Throws after a minute and a half. */
 export async function until<T>(
