@@ -4,9 +4,10 @@ import { isMainThread } from "node:worker_threads";
 // The test runner's forced exit drops unread data of the pipe: the last results of a file would be lost.
 if (isMainThread) {
   const exit = process.exit.bind(process);
-  const exitWhenWritten = (code?: number | string | null): void => {
-    if (process.stdout.writableLength === 0) exit(code);
-    else process.stdout.write("", () => exit(code));
+  // Without an argument the code stands that failures after the tests have set.
+  const exitWhenWritten = (...code: [(number | string | null)?]): void => {
+    if (process.stdout.writableLength === 0) exit(...code);
+    else process.stdout.write("", () => exit(...code));
   };
   process.exit = exitWhenWritten as typeof process.exit;
 }

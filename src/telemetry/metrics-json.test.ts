@@ -110,3 +110,13 @@ test("a version is of one process and one answer; no other text has a number", (
     assert.equal(one.answerOf(wrong), undefined, `version: ${wrong}`);
   assert.equal(two.answerOf(first), undefined);
 });
+
+test("where more than 4,096 users changed there is no difference, since the whole document costs less", () => {
+  const { maps, put, changed } = node(4_200);
+  const version = maps.takeVersion();
+  for (let at = 0; at < 4_096; at++) put(at, { liveBytes: 2 });
+  assert.equal(Object.keys(changed(version)["per_user_storage"] as object).length, 4_096);
+  put(4_100, { liveBytes: 2 });
+  assert.equal(maps.answerOf(version), undefined);
+  assert.notEqual(maps.answerOf(maps.takeVersion()), undefined);
+});

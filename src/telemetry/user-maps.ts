@@ -50,6 +50,8 @@ const BLOCKS_LISTED = METRICS_USERS_LISTED_MAX / USERS_PER_BLOCK;
 const NEAR_PERCENT = BigInt(QUOTA_ALERT_WARNING_PERCENT);
 const NOTHING: readonly Buffer[] = [];
 const LIFE_BYTES = 8;
+/** More changed users are sent within the whole document. */
+const DIFFERENCE_USERS_MAX = 4_096;
 
 /** One user: the readings, and an entry of each map as text, encoded once. */
 interface Row {
@@ -135,11 +137,25 @@ export class UserMaps {
     return `users-${this.#life}-${this.#answer++}`;
   }
 
-  /** The number of an answer by its version; undefined for a version that this process did not hand out. */
+  /**
+   * The number of an answer by its version. Undefined for a version of another process, or where so many users
+   * changed since that the whole document costs less: its pieces are shared by all readers.
+   */
   answerOf(version: string | null): number | undefined {
     const [, life, digits] = /^users-([0-9a-f]+)-([1-9]\d{0,14})$/.exec(version ?? "") ?? [];
     const answer = Number(digits);
-    return life === this.#life && answer < this.#answer ? answer : undefined;
+    const isOwn = life === this.#life && answer < this.#answer;
+    return isOwn && this.#changedAfter(answer) <= DIFFERENCE_USERS_MAX ? answer : undefined;
+  }
+
+  #changedAfter(answer: number): number {
+    const isNewer = ({ since }: Pick<Block, "since">): boolean =>
+      USER_MAPS.some((map) => since[map] > answer);
+    let count = 0;
+    for (const block of this.#blocks.slice(0, BLOCKS_LISTED)) {
+      if (isNewer(block)) for (const row of block.rows) if (isNewer(row)) count++;
+    }
+    return count;
   }
 
   /** The entries of one map that changed after an answer, as JSON text without braces. */

@@ -219,6 +219,15 @@ test(`${METRICS_USERS_LISTED_MAX} users are read; one more, or a million, are no
   assert.throws(() => read(documentText({ users: fakeUsers(METRICS_USERS_LISTED_MAX + 1) })), PollError);
 });
 
+test("a document of invalid names alone is no answer, after the first thousand of them (M-05)", () => {
+  const liar = (count: number): string => {
+    const names = Object.fromEntries(Array.from({ length: count }, (_, at) => [`/${at}`, 1]));
+    return JSON.stringify({ ...JSON.parse(documentText({ users: [] })), per_user_storage: names });
+  };
+  assert.equal(read(liar(1_000)).perUserStorage.size, 0);
+  assert.throws(() => read(liar(1_001)), PollError);
+});
+
 test("users beyond what the console keeps are not taken, and give their room back (M-05)", () => {
   const allowance = new UserAllowance(1_000);
   const documents = ["n1", "n2"].map((id) => new NodeDocument(id, allowance));

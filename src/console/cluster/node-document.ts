@@ -102,8 +102,8 @@ export class NodeDocument {
       per_user_quota: map("per_user_quota", isDifference, storage?.users),
       per_user_detail: map("per_user_detail", isDifference, storage?.users),
       // A difference has these whole.
-      near_quota_storage: map("near_quota_storage", false),
-      near_quota_limit: map("near_quota_limit", false),
+      near_quota_storage: map("near_quota_storage", false, storage?.users),
+      near_quota_limit: map("near_quota_limit", false, storage?.users),
     };
     return { fields, maps, isRounded };
   }

@@ -6,6 +6,9 @@ import { count, flag, smallCount } from "./document-fields.ts";
 import { PollError } from "./poll-error.ts";
 import { UserValues } from "./user-values.ts";
 
+/** Invalid entries of a map that are looked at before the document is refused. */
+const FAULTS_MAX = 1_000;
+
 /** The maps of users by their names in the document. */
 export interface UserMapValues {
   readonly per_user_storage: bigint;
@@ -79,11 +82,15 @@ export function readUsers<N extends UserMapName>(
   let isValid = true;
   let isKnown = true;
   let hasChanged = false;
+  const names = Object.keys(map);
+  if (names.length > METRICS_USERS_LISTED_MAX) throw new PollError("the document lists too many users");
+  let faults = 0;
   const fault = (value: unknown): void => {
+    if (++faults > FAULTS_MAX) throw new PollError("the document has too many invalid entries");
     isValid = false;
     onInvalid(value);
   };
-  for (const username of Object.keys(map)) {
+  for (const username of names) {
     const was = before.users.get(username);
     if (was === undefined && listed?.has(username) !== true && !isUsername(username)) {
       fault(username);

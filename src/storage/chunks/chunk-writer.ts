@@ -81,6 +81,8 @@ export class ChunkWriter {
     try {
       await Promise.all(this.#writes);
     } catch (error) {
+      // A write that goes on would meet another file under the number of a closed one.
+      await Promise.allSettled(this.#writes);
       await this.#store.discard(descriptor);
       throw error;
     }

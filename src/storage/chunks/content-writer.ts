@@ -158,8 +158,8 @@ export class ContentWriter<F extends GrowingFile> {
     const landed = (): void => {
       this.#bytesInFlight -= byteCount;
       this.#writesInFlight--;
-      this.#deps.budget.give(byteCount);
       release();
+      this.#deps.budget.give(byteCount);
       this.#wake();
     };
     write.then(landed, (error: unknown) => {

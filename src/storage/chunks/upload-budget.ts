@@ -64,13 +64,14 @@ export class UploadBudget {
 
   opened(count: 1 | -1, share: UserShare): void {
     this.#openUploads += count;
-    if (this.#openUploads === 0) this.buffers.drop();
+    this.#dropIdleBuffers();
     this.#forgetIdle(share);
   }
 
   moved(byteCount: number, share: UserShare): void {
     this.#bytesInFlight += byteCount;
     this.#forgetIdle(share);
+    this.#dropIdleBuffers();
     if (byteCount > 0 || this.isSpent || this.#waiting.size === 0) return;
     const free = [...this.#waiting].filter(([, share]) => !share.isSpent);
     for (const [wake] of free) {
@@ -81,6 +82,10 @@ export class UploadBudget {
 
   wait(wake: () => void, share: UserShare): void {
     this.#waiting.set(wake, share);
+  }
+
+  #dropIdleBuffers(): void {
+    if (this.#openUploads === 0 && this.#bytesInFlight === 0) this.buffers.drop();
   }
 
   #forgetIdle(share: UserShare): void {

@@ -7,6 +7,7 @@ import { EchoService } from "#wire/framing/gen/echo_pb.ts";
 import { BULKY_CALLS_AT_ONCE } from "#wire/framing/limits.ts";
 import { createClient, GrpcChannel } from "./client.ts";
 import { MIB, message, PATH, TIMEOUT, until } from "./hostile-lab.ts";
+import { ReplyScheduler, ReplyTurn } from "./reply-scheduler.ts";
 import { GrpcServer } from "./server.ts";
 
 test(
@@ -79,4 +80,25 @@ test("a call that its client gave up has its turn until its handler has returned
   await until(() => made === 10);
   raw.close();
   await until(() => server.callCount() === 0);
+});
+
+test("calls that wait and end at once run a few in each turn of the event loop", async () => {
+  const scheduler = new ReplyScheduler();
+  const large = Array.from({ length: BULKY_CALLS_AT_ONCE }, () => new ReplyTurn(scheduler));
+  for (const turn of large) turn.take(() => undefined);
+  let ran = 0;
+  for (let at = 0; at < 100; at++) {
+    const turn = new ReplyTurn(scheduler);
+    turn.take(() => {
+      ran++;
+      turn.give();
+    });
+  }
+  large[0]?.give();
+  let most = 0;
+  for (let before = 0; ran < 100; before = ran) {
+    await new Promise(setImmediate);
+    most = Math.max(most, ran - before);
+  }
+  assert.equal(most, BULKY_CALLS_AT_ONCE);
 });

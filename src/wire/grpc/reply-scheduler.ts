@@ -4,6 +4,7 @@ import { BULKY_CALLS_AT_ONCE } from "#wire/framing/limits.ts";
 /** The turns of one connection; its open streams bound the waiting ones. */
 export class ReplyScheduler {
   #taken = 0;
+  #isScheduled = false;
   readonly #waiting: (() => void)[] = [];
 
   /**
@@ -18,11 +19,22 @@ export class ReplyScheduler {
   /** Ends a turn. With its connection all calls end one after another, and none gets a turn in between. */
   give(): void {
     this.#taken--;
-    if (this.#waiting.length > 0) setImmediate(() => this.#next());
+    this.#later();
   }
 
+  #later(): void {
+    if (this.#isScheduled || this.#waiting.length === 0) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#next();
+    });
+  }
+
+  /** Runs few at a time: small replies end their turns at once, and many would hold the loop. */
   #next(): void {
-    while (this.#taken < BULKY_CALLS_AT_ONCE) {
+    for (let begun = 0; this.#taken < BULKY_CALLS_AT_ONCE; begun++) {
+      if (begun === BULKY_CALLS_AT_ONCE) return this.#later();
       const run = this.#waiting.shift();
       if (run === undefined) return;
       this.#taken++;
