@@ -77,8 +77,8 @@ export const noInodes: Job = {
     const filler = join(disk, "fillers");
     await mkdir(filler);
     for (let at = 0; statfsSync(disk).ffree > 0; at++) await writeFile(join(filler, `${at}`), "");
-    const alert = await site.alert("inodes_low:n3");
-    assert.equal(alert.severity, "critical");
+    // A poll may have come while they were taken.
+    const alert = await site.alert("inodes_low:n3", /./, "critical");
     assert.equal(alert.title, "n3 runs out of inodes");
     assert.match(await dave.refused(6, "put", large, "/another"), /inodes/);
     await rm(filler, { recursive: true });

@@ -246,9 +246,14 @@ export class Site {
   }
 
   /** Waits for an alert with this key, and optionally a text; returns it. */
-  async alert(key: string, says = /./): Promise<AlertRecord> {
+  async alert(key: string, says = /./, severity?: AlertRecord["severity"]): Promise<AlertRecord> {
     const find = (screen: FirstScreen): AlertRecord | undefined =>
-      screen.open.find((alert) => alert.key === key && says.test(`${alert.title}\n${alert.message}`));
+      screen.open.find(
+        (alert) =>
+          alert.key === key &&
+          says.test(`${alert.title}\n${alert.message}`) &&
+          (severity === undefined || alert.severity === severity),
+      );
     const screen = await this.untilScreen(
       `the alert ${key} (${String(says)})`,
       (now) => find(now) !== undefined,
