@@ -27,11 +27,11 @@ const HALVES: Readonly<Record<string, readonly string[]>> = {
   whole: ["tests/**/*.test.ts"],
 };
 
-/** Lanes by the half that they begin with: rooms compute, the whole mostly waits for leases, polls and pages. */
+/** Lanes by the half that they begin with. More of them would make tests wait that wait for other processes. */
 function lanesFor(halves: number): number[] {
   const cores = Math.min(availableParallelism(), MAX_CORES);
   const [first, last] = [0, halves - 1];
-  return [...Array<number>(cores).fill(first), ...Array<number>(cores + 1).fill(last)];
+  return [...Array<number>(cores).fill(first), ...Array<number>(cores).fill(last)];
 }
 
 /** Runs the files of one process. Its events come at its end, so that those of several do not mix. */
