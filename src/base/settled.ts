@@ -4,8 +4,8 @@
  * Returns what `run` returns, or throws what it throws. Calls `end` first: without an error, or with the one
  * that was thrown.
  */
-export function settled<T>(run: () => T | Promise<T>, end: (error?: unknown) => void): T | Promise<T> {
-  let outcome: T | Promise<T>;
+export function settled<R>(run: () => R, end: (error?: unknown) => void): R {
+  let outcome: R;
   try {
     outcome = run();
   } catch (error) {
@@ -14,7 +14,7 @@ export function settled<T>(run: () => T | Promise<T>, end: (error?: unknown) => 
   }
   if (outcome instanceof Promise) {
     return outcome.then(
-      (result) => {
+      (result: unknown) => {
         end();
         return result;
       },
@@ -22,7 +22,7 @@ export function settled<T>(run: () => T | Promise<T>, end: (error?: unknown) => 
         end(error);
         throw error;
       },
-    );
+    ) as R;
   }
   end();
   return outcome;

@@ -4,6 +4,7 @@ import { type ErrorCode, isGroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { LogSampler } from "#base/log-sampler.ts";
 import { networkOf } from "#base/network.ts";
+import { settled } from "#base/settled.ts";
 import type { OperationMeter } from "#fileserver/operations/operation-meter.ts";
 import { outcomeOf } from "#fileserver/operations/operation-outcome.ts";
 import { Code, codeName, StatusError } from "#wire/framing/status.ts";
@@ -58,27 +59,7 @@ export function callLog(
     else if (outcomeOf(error) === "failed") log.warn("call_failed", fields);
     else log.debug("call_refused", fields);
   };
-  const failed = (context: CallContext, error: unknown): never => {
-    refused(context, error);
-    throw error;
-  };
-  const later = async (context: CallContext, outcome: Promise<void>): Promise<void> => {
-    try {
-      await outcome;
-    } catch (error) {
-      failed(context, error);
-    }
-    done(context);
-  };
-  const interceptor: ServerInterceptor = (context, next) => {
-    try {
-      const outcome = next();
-      if (outcome instanceof Promise) return later(context, outcome);
-      done(context);
-      return outcome;
-    } catch (error) {
-      return failed(context, error);
-    }
-  };
+  const interceptor: ServerInterceptor = (context, next) =>
+    settled(next, (error) => (error === undefined ? done(context) : refused(context, error)));
   return { refused, interceptor };
 }

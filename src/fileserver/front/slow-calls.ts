@@ -3,9 +3,10 @@ import { beginWaits, endWaits } from "#base/call-waits.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
 import { LogSampler } from "#base/log-sampler.ts";
+import { settled } from "#base/settled.ts";
 import type { CallWaits } from "#base/wait-times.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
-import type { CallContext, MaybePromise, ServerInterceptor } from "#wire/grpc/handler.ts";
+import type { CallContext, ServerInterceptor } from "#wire/grpc/handler.ts";
 
 /** Dependencies of the interceptor. */
 export interface SlowCallsDeps {
@@ -31,32 +32,13 @@ export function slowCalls({ telemetry, clock, log, thresholdMs }: SlowCallsDeps)
     const waited = Object.fromEntries(Array.from(all, ([wait, waitedMs]) => [`${wait}_ms`, waitedMs]));
     log.warn("slow_call", { method, address, took_ms: Math.round(tookMs), ...waited, ...sampled });
   };
-  // An instant call waits for nothing.
-  const atOnce = (context: CallContext, next: () => MaybePromise<void>): MaybePromise<void> => {
-    const startMs = clock.steadyMs();
-    try {
-      return next();
-    } finally {
-      tell(context, undefined, clock.steadyMs() - startMs);
-    }
-  };
   return (context, next) => {
-    if (context.method.isInstant) return atOnce(context, next);
-    const waits = beginWaits();
+    // An instant call waits for nothing.
+    const waits = context.method.isInstant ? undefined : beginWaits();
     const startMs = clock.steadyMs();
-    const end = (): void => {
+    return settled(next, () => {
       endWaits(waits);
       tell(context, waits, clock.steadyMs() - startMs);
-    };
-    let outcome: ReturnType<typeof next>;
-    try {
-      outcome = next();
-    } catch (error) {
-      end();
-      throw error;
-    }
-    if (outcome instanceof Promise) return outcome.finally(end);
-    end();
-    return outcome;
+    });
   };
 }

@@ -41,7 +41,7 @@ export class ContentOperations {
     request: Place & { readonly offset: bigint; readonly length: number },
     headBytes: number,
   ): Buffer | Promise<Buffer> {
-    return this.#deps.meter.either("read", () => {
+    return this.#deps.meter.run("read", () => {
       if (request.length > CHUNK_BYTES) {
         throw new GroveError(
           "BAD_ARGUMENT",

@@ -67,7 +67,7 @@ export class ExplainOperations {
    * (D1), by the same decision. Throws for invalid places: BAD_ARGUMENT, BAD_NAME, WRONG_NODE.
    */
   explain(caller: Caller, question: Question): Explained {
-    return this.#deps.meter.now("read", () => {
+    return this.#deps.meter.run("read", () => {
       const { username } = caller.identity;
       const owner = this.#deps.access.ownerOf(caller.identity, question.root);
       const nowMs = BigInt(Math.floor(this.#deps.clock.wallMs()));

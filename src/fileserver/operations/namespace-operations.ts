@@ -68,7 +68,7 @@ export class NamespaceOperations {
 
   /** The Attr of one inode. Throws NO_SUCH_PATH and the policy's refusals. */
   getAttr(caller: Caller, place: Place): Attr {
-    return this.#deps.meter.now("read", () => {
+    return this.#deps.meter.run("read", () => {
       const reached = this.#deps.access.reach(caller.identity, place.root, place.path, "read");
       return attrAt(reached, existing(reached));
     });
@@ -76,7 +76,7 @@ export class NamespaceOperations {
 
   /** A directory's canonical path and Attr; keeps no state (D13). Throws NOT_DIRECTORY. */
   changeDir(caller: Caller, place: Place): Attr {
-    return this.#deps.meter.now("read", () => {
+    return this.#deps.meter.run("read", () => {
       const reached = this.#deps.access.reach(caller.identity, place.root, place.path, "read");
       return attrAt(reached, existingDirectory(reached));
     });
@@ -89,7 +89,7 @@ export class NamespaceOperations {
   listDir(caller: Caller, request: ListRequest, reply: ListReply): Buffer | Promise<Buffer> {
     const { meter, storage } = this.#deps;
     if (request.sort === "name" || request.sort === "name-desc") {
-      return meter.now("read", () => {
+      return meter.run("read", () => {
         const { reached, query } = this.#listing(caller, request);
         return encodePage(storage.list(query.directoryId, query), reached, reply.headBytes);
       });

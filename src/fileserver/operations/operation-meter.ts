@@ -16,41 +16,18 @@ export class OperationMeter {
     this.#clock = deps.clock;
   }
 
-  /** Runs a synchronous operation. */
-  now<T>(kind: OperationKind, operation: () => T): T {
-    const startMs = this.#clock.steadyMs();
-    let outcome: OperationOutcome = "done";
-    try {
-      return operation();
-    } catch (error) {
-      outcome = this.#noted(error);
-      throw error;
-    } finally {
-      this.#telemetry.operation(kind, this.#clock.steadyMs() - startMs, outcome);
-    }
-  }
-
-  /** Runs an asynchronous operation. */
-  async later<T>(kind: OperationKind, operation: () => Promise<T>): Promise<T> {
-    const startMs = this.#clock.steadyMs();
-    let outcome: OperationOutcome = "done";
-    try {
-      return await operation();
-    } catch (error) {
-      outcome = this.#noted(error);
-      throw error;
-    } finally {
-      this.#telemetry.operation(kind, this.#clock.steadyMs() - startMs, outcome);
-    }
-  }
-
   /** Runs an operation that answers now or later. */
-  either<T>(kind: OperationKind, operation: () => T | Promise<T>): T | Promise<T> {
+  run<R>(kind: OperationKind, operation: () => R): R {
     const startMs = this.#clock.steadyMs();
     return settled(operation, (error) => {
       const outcome = error === undefined ? "done" : this.#noted(error);
       this.#telemetry.operation(kind, this.#clock.steadyMs() - startMs, outcome);
     });
+  }
+
+  /** Runs an asynchronous operation; what it throws at once is a rejection too. */
+  async later<T>(kind: OperationKind, operation: () => Promise<T>): Promise<T> {
+    return this.run(kind, operation);
   }
 
   /** Counts a successful call that is no operation, such as a sign-in. */

@@ -84,7 +84,7 @@ export class ResumableOperations {
 
   /** The bytes of an upload on stable storage. Throws NO_SUCH_UPLOAD, also for another user's upload. */
   get(caller: Caller, request: { readonly root: string; readonly uploadId: string }): Reply {
-    return this.#deps.meter.now("read", () => replyOf(this.own(caller, request)));
+    return this.#deps.meter.run("read", () => replyOf(this.own(caller, request)));
   }
 
   /** Ends an upload's stream and drops its staging, over quota and on a full disk. Throws NO_SUCH_UPLOAD. */

@@ -99,7 +99,7 @@ export class ShareOperations {
    */
   listShares(caller: Caller, request: ListSharesRequest): Plain<ListSharesResponse> {
     const { access, storage, meter } = this.#deps;
-    return meter.now("read", () => {
+    return meter.run("read", () => {
       const { root, path, pageSize, pageToken } = request;
       if (pageSize > LIST_PAGE_MAX) {
         throw new GroveError("BAD_ARGUMENT", `a page has at most ${LIST_PAGE_MAX} shares`, {

@@ -80,7 +80,7 @@ export class TrashOperations {
       readonly originalPath: string;
     },
   ): Plain<ShowTrashResponse> {
-    return this.#deps.meter.now("read", () => {
+    return this.#deps.meter.run("read", () => {
       const { pageSize, pageToken, trashId, originalPath } = request;
       if (pageSize > LIST_PAGE_MAX) {
         throw new GroveError("BAD_ARGUMENT", `a page has at most ${LIST_PAGE_MAX} items`, {

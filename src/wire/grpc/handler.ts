@@ -14,7 +14,7 @@ import type { EncodedReply } from "#wire/framing/encoded-reply.ts";
 import type { CallContext, MaybePromise } from "./call-context.ts";
 import type { SlicedClientStream, SlicedServerStream } from "./sliced.ts";
 
-export type { CallContext, MaybePromise, Peer } from "./call-context.ts";
+export type { CallContext, Peer } from "./call-context.ts";
 
 export type UnaryHandler<I extends DescMessage, O extends DescMessage> = (
   request: MessageShape<I>,
