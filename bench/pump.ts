@@ -53,10 +53,15 @@ export async function callsPerSecond(
   };
   const start = performance.now();
   await Promise.all(Array.from({ length: inFlight }, lane));
-  return calls / ((performance.now() - start) / 1000);
+  return perSecond(calls, start);
+}
+
+/** The rate per second of an amount that took from `start` (performance.now()) until now. */
+export function perSecond(amount: number, start: number): number {
+  return amount / ((performance.now() - start) / 1_000);
 }
 
 /** MiB per second for `bytes` that took from `start` (performance.now()) until now. */
 export function mibPerSecond(bytes: number, start: number): number {
-  return bytes / 1_048_576 / ((performance.now() - start) / 1000);
+  return perSecond(bytes / 1_048_576, start);
 }

@@ -3,7 +3,7 @@ import { setImmediate as turnEnd } from "node:timers/promises";
 import { toBinary } from "@bufbuild/protobuf";
 import { CHUNK_BYTES } from "#base/limits.ts";
 import { trustedAuthority } from "#bench/certificates.ts";
-import { callsPerSecond, mibPerSecond } from "#bench/pump.ts";
+import { callsPerSecond, mibPerSecond, perSecond } from "#bench/pump.ts";
 import { serveTasks } from "#bench/tasks.ts";
 import type { Server } from "#client/connection/cluster.ts";
 import { downloadFile } from "#client/transfer/download.ts";
@@ -120,7 +120,7 @@ serveTasks(
       for (let done = 0; done < listings; done += 1) lastListing = await listing(path);
       const found = lastListing.reduce((sum, page) => sum + page.length, 0);
       if (found !== entries) throw new Error(`${found} entries came`);
-      return listings / ((performance.now() - start) / 1000);
+      return perSecond(listings, start);
     },
     // The same replies, fetched in the ordinary way, serialised as often.
     serialise: async (input) => {
@@ -130,7 +130,7 @@ serveTasks(
       for (let done = 0; done < times; done += 1) {
         for (const page of lastReplies) toBinary(ListDirResponseSchema, page);
       }
-      return times / ((performance.now() - start) / 1000);
+      return perSecond(times, start);
     },
     // Starts downloads, reads nothing of them, and leaves them open.
     stickDownloads: async (input) => {

@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { type Command, signedInCommand } from "#bench/command.ts";
 import type { Lab } from "#bench/lab.ts";
 import { startFileServer } from "#bench/node.ts";
+import { perSecond } from "#bench/pump.ts";
 import type { Group, RatioRow } from "#bench/row.ts";
 
 const TREE = fileURLToPath(new URL("../../node_modules", import.meta.url));
@@ -69,7 +70,7 @@ async function rateOf({ files, folder }: Project, work: () => Promise<void>): Pr
   await run("sync", ["-f", folder]);
   const start = performance.now();
   await work();
-  return files / ((performance.now() - start) / 1_000);
+  return perSecond(files, start);
 }
 
 function prepared(lab: Lab): Promise<Project> {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type Command, signedInCommand } from "#bench/command.ts";
 import type { Lab } from "#bench/lab.ts";
 import { type FileServerPair, startFileServer } from "#bench/node.ts";
+import { perSecond } from "#bench/pump.ts";
 import type { Group, RatioRow } from "#bench/row.ts";
 
 const IN_FLIGHT = 64;
@@ -81,7 +82,7 @@ const downRow: RatioRow = {
 async function filesPerSecond(work: () => Promise<void>): Promise<number> {
   const start = performance.now();
   await work();
-  return FILES / ((performance.now() - start) / 1_000);
+  return perSecond(FILES, start);
 }
 
 /** A signed-in client, a server on the disk, and a tree of files in memory, which spares the disk. */
