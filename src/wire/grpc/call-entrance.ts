@@ -111,7 +111,7 @@ export class CallEntrance {
         standing,
       });
       places.expect(call);
-      connection.calls.add(call);
+      call.place = connection.calls.add(call);
       this.#deps.onProof(connection, standing);
       return call;
     } catch (error) {

@@ -14,7 +14,7 @@ import type { Standing } from "./standing.ts";
 export interface PlacedCall {
   readonly standing: Standing;
   /** Ends the call in favour of another one. */
-  giveWay(reason: StatusError): void;
+  cancel(reason: StatusError): void;
 }
 
 /**
@@ -103,7 +103,7 @@ class UnprovenPlaces {
     const [oldest] = greediest ?? [];
     if (oldest === undefined) throw tooManyCalls();
     this.give(oldest);
-    oldest.giveWay(
+    oldest.cancel(
       new StatusError(Code.RESOURCE_EXHAUSTED, "too many calls from this address before signing in"),
     );
   }

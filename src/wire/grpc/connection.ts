@@ -20,6 +20,7 @@ import { FloodGauge } from "./flood-gauge.ts";
 import type { ReadLane, ReadScheduler } from "./read-scheduler.ts";
 import { ReplyScheduler } from "./reply-scheduler.ts";
 import type { ServerCall } from "./server-call.ts";
+import { Slots } from "./slots.ts";
 import { readingOf, type SocketReading } from "./socket-reading.ts";
 import type { UnprovenLoad } from "./unproven-load.ts";
 
@@ -60,7 +61,7 @@ export interface ConnectionDeps {
 
 /** A connection and the calls in progress on it. */
 export class Connection implements TableConnection {
-  readonly calls: Set<ServerCall> = new Set();
+  readonly calls: Slots<ServerCall> = new Slots();
   /** Large replies that the client has not taken yet. */
   readonly held: { bytes: number } = { bytes: 0 };
   readonly turns: ReplyScheduler = new ReplyScheduler();

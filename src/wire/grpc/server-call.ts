@@ -17,6 +17,7 @@ import { type ReplyScheduler, ReplyTurn } from "./reply-scheduler.ts";
 import { isStreaming, type ServedMethod } from "./served-method.ts";
 import { type ReplyDeps, ServerReply } from "./server-reply.ts";
 import { SlicedInbox } from "./sliced.ts";
+import type { Slots } from "./slots.ts";
 import type { Standing } from "./standing.ts";
 
 /** Shared by all calls of a server. */
@@ -32,7 +33,7 @@ export interface ServerCallDeps extends ReplyDeps, HandlerRunDeps {
 /** The connection that a call is on. */
 export interface CallConnection {
   readonly peer: Peer;
-  readonly calls: Set<ServerCall>;
+  readonly calls: Slots<ServerCall>;
   readonly held: { bytes: number };
   arrived(bytes: number): void;
   readonly turns: ReplyScheduler;
@@ -57,6 +58,8 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
   readonly metadata: Metadata;
   readonly standing: Standing;
   readonly timeoutMs: number | undefined;
+  /** Its place among the connection's calls. */
+  place = 0;
   readonly #deps: ServerCallDeps;
   readonly #stream: ServerHttp2Stream;
   readonly #served: ServedMethod;
@@ -169,10 +172,6 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     this.#reply.sendHeaders();
   }
 
-  giveWay(reason: StatusError): void {
-    this.cancel(reason);
-  }
-
   /** Starts the deadline and, for request streams, the handler. */
   start(): void {
     if (this.timeoutMs !== undefined) {
@@ -231,7 +230,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
   onClose(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#connection.calls.delete(this);
+    this.#connection.calls.remove(this.place);
     if (!this.#reply.isFinished) {
       this.#wasGivenUp = true;
       this.cancel(new StatusError(Code.CANCELLED, "the client went away"));

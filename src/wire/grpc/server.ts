@@ -33,6 +33,7 @@ import { ReadScheduler } from "./read-scheduler.ts";
 import { type ServedMethod, serve } from "./served-method.ts";
 import type { ServerCallDeps } from "./server-call.ts";
 import type { Standing } from "./standing.ts";
+import { useStreamTable } from "./stream-table.ts";
 import { UnprovenLoad } from "./unproven-load.ts";
 
 const OVERLOAD_TOLD_MS = 60_000;
@@ -307,6 +308,7 @@ export class GrpcServer {
       return;
     }
     this.#closedSessions.watch(session);
+    useStreamTable(session);
     connection.attach(session);
     const isNode = this.#options.gate?.isNode(connection.peer) === true;
     const isMisplaced = connection.table === this.#control && !isNode;

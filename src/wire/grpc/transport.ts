@@ -14,6 +14,7 @@ import {
 import { outsideReading } from "#wire/framing/reset.ts";
 import { Code, StatusError } from "#wire/framing/status.ts";
 import { connectFailure } from "./connect-failure.ts";
+import { useStreamTable } from "./stream-table.ts";
 
 /** Certificates of a channel. */
 export interface ChannelTls {
@@ -80,6 +81,7 @@ export class Transport {
         },
         ...(tls === undefined ? {} : tlsOptions(tls)),
       });
+      useStreamTable(session);
       let timedOut = false;
       const failed = (error?: Error): void => {
         cancel();
