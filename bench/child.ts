@@ -13,7 +13,7 @@ const TASK_TIMEOUT_MS = 120_000;
  * server gets those with which it costs least.
  */
 const AS_STARTED: Readonly<Record<string, readonly string[]>> = {
-  "file-client": ["--max-semi-space-size=8"],
+  "file-client": ["--max-semi-space-size=8", "--no-parallel-scavenge", "--initial-old-space-size=64"],
   "bare-files-server": ["--max-semi-space-size=2", "--no-parallel-scavenge", "--no-incremental-marking"],
   "action-runs": ["--max-semi-space-size=8", "--no-parallel-scavenge"],
 };

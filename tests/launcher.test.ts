@@ -77,7 +77,7 @@ test("in a clone the locked Node runs the sources, with every argument as it was
   const words = ["put", "a b", "", "*", "--", "-x", "$HOME", "line\\nbreak"];
   const { lines } = start(join(root, "grove"), words);
   assert.equal(lines[0], join(root, `node_modules/${LOCKED}/bin/node`));
-  assert.deepEqual(lines.slice(4), [join(root, "src/bin/grove.ts"), ...words]);
+  assert.deepEqual(lines.slice(6), [join(root, "src/bin/grove.ts"), ...words]);
 });
 
 test("links to links, relative ones too, lead to the real folder", async () => {
@@ -89,10 +89,10 @@ test("links to links, relative ones too, lead to the real folder", async () => {
   await symlink("../real place/grove", join(root, "bin/grove"));
   await symlink("../grove", join(root, "bin/deep/g"));
   const main = join(root, "real place/src/bin/grove.ts");
-  assert.equal(start(join(root, "bin/deep/g")).lines[4], main);
-  assert.equal(start("./g", [], "/usr/bin:/bin", join(root, "bin/deep")).lines[4], main);
-  assert.equal(start("g", [], `${join(root, "bin/deep")}:/usr/bin:/bin`).lines[4], main);
-  assert.equal(start("sh", ["grove"], "/usr/bin:/bin", join(root, "real place")).lines[4], main);
+  assert.equal(start(join(root, "bin/deep/g")).lines[6], main);
+  assert.equal(start("./g", [], "/usr/bin:/bin", join(root, "bin/deep")).lines[6], main);
+  assert.equal(start("g", [], `${join(root, "bin/deep")}:/usr/bin:/bin`).lines[6], main);
+  assert.equal(start("sh", ["grove"], "/usr/bin:/bin", join(root, "real place")).lines[6], main);
 });
 
 test("below node_modules what was built runs, on a Node that npm put further up", async () => {
@@ -103,7 +103,7 @@ test("below node_modules what was built runs, on a Node that npm put further up"
   });
   const { lines } = start(join(root, "project/node_modules/grove/grove"));
   assert.equal(lines[0], join(root, `project/node_modules/${LOCKED}/bin/node`));
-  assert.equal(lines[4], join(root, "project/node_modules/grove/dist/bin/grove.js"));
+  assert.equal(lines[6], join(root, "project/node_modules/grove/dist/bin/grove.js"));
 });
 
 test("a clone linked into node_modules still runs its sources", async () => {
@@ -114,7 +114,7 @@ test("a clone linked into node_modules still runs its sources", async () => {
   });
   await symlink("../../clone", join(root, "lib/node_modules/grove"));
   assert.equal(
-    start(join(root, "lib/node_modules/grove/grove")).lines[4],
+    start(join(root, "lib/node_modules/grove/grove")).lines[6],
     join(root, "clone/src/bin/grove.ts"),
   );
 });
@@ -152,6 +152,8 @@ test("without a packaged Node the machine's own runs from version 26 on", async 
       "own",
       "--disable-sigusr1",
       "--max-semi-space-size=8",
+      "--no-parallel-scavenge",
+      "--initial-old-space-size=64",
       main,
       "a b",
     ]);
