@@ -1,4 +1,6 @@
-// Loaded first into every process of a test file: delays its exit until all results are written.
+// Loaded first into every process of a test file: delays its exit until all results are written. Into the file
+// that the query `cost` names it then writes the processor time of the process and all its children.
+import { writeFileSync } from "node:fs";
 import { isMainThread } from "node:worker_threads";
 
 // The test runner's forced exit drops unread data of the pipe: the last results of a file would be lost.
@@ -10,4 +12,9 @@ if (isMainThread) {
     else process.stdout.write("", () => exit(...code));
   };
   process.exit = exitWhenWritten as typeof process.exit;
+  const costFile = new URL(import.meta.url).searchParams.get("cost");
+  if (costFile !== null) {
+    const { processorMsOfTree } = await import("#bench/processor-time.ts");
+    process.on("exit", () => writeFileSync(costFile, `${processorMsOfTree(process.pid)}`));
+  }
 }

@@ -28,6 +28,11 @@ test("one", () => assert.equal(hooks, "before each "));`,
   hooked: `let hooks = ""; before(() => { hooks += "before "; }); after(() => { hooks = ""; });
 test("one", () => assert.equal(hooks, "before "));`,
   skipped: `test("has no program", { skip: "no program" }, () => {});\ntest("fine", () => {});`,
+  parent: `import { spawnSync } from "node:child_process";
+test("starts another", () => spawnSync(process.execPath, ["-e", "while (process.cpuUsage().user < 4e5);"]));`,
+  none: "void test;",
+  empty: `suite("a suite", () => {});`,
+  late: `setTimeout(() => test("too late", () => assert.fail()), 60_000).unref();`,
   many: `for (let at = 0; at < 400; at++) test("number " + at + " with a title of some length", () => {});
 setInterval(() => {}, 1_000);`,
 };
@@ -89,6 +94,33 @@ test("the death of a shared process fails each file that has not ended", () => {
     for (const name of [death, "skipped"])
       assert.ok(failed.includes(`  ✖ ${name}.test.mjs  (ended before it had told all its results)`), name);
   }
+});
+
+test("a file that registers no test is a failure, alone and in a shared process", () => {
+  const empty = "(has registered no test)";
+  for (const [none, ...words] of [["(ended before it had told all its results)"], [empty, "--shared"]]) {
+    const { code, lines } = runTests(...words, "good", "none", "empty", "late", "skipped");
+    assert.equal(code, 1);
+    assert.deepEqual(behind(lines, "Failed:"), [
+      `  ✖ empty.test.mjs  ${empty}`,
+      `  ✖ late.test.mjs  ${none}`,
+      `  ✖ none.test.mjs  ${none}`,
+    ]);
+  }
+});
+
+test("with --costs each file's processor time is shown, that of its children included, the dearest first", () => {
+  const { lines } = runTests("--costs", "good", "parent");
+  const at = lines.indexOf("Processor time in seconds:");
+  assert.notEqual(at, -1, lines.join("\n"));
+  const rows = lines.slice(at + 1, at + 4).map((line) => line.trim().split("  "));
+  assert.deepEqual(
+    rows.map(([, name = ""]) => name.split("/").at(-1)),
+    ["parent.test.mjs", "good.test.mjs", "all"],
+  );
+  const [dearest = 0, other = 0, all = 0] = rows.map(([seconds]) => Number(seconds));
+  assert.ok(dearest >= 0.4 && other > 0, "the child has worked for 0.4 s");
+  assert.ok(all > dearest + other, "the runner's own is counted");
 });
 
 test("what was skipped passes, and fails with its name where none may be", () => {

@@ -16,6 +16,15 @@ export interface TestEnd {
 /** A summary of node:test, for a file or for the whole run. */
 export interface TestSummary {
   readonly file?: string | undefined;
+  readonly counts: { readonly tests: number };
+}
+
+/** Receives what one process reports. */
+export interface ProcessResults {
+  /** Notes the end of a test or suite, with the error of a failure. In a shared process, a file is a suite. */
+  note(test: TestEnd, error?: unknown): void;
+  /** Notes the end of a file. */
+  noteSummary(summary: TestSummary): void;
 }
 
 /** Counts tests and collects the reported ones. */
@@ -36,16 +45,41 @@ export class TestVerdict {
     for (const file of files) this.#expected.add(file);
   }
 
-  /** Notes the end of a test or suite, with the error of a failure. In a shared process, a file is a suite. */
-  note(test: TestEnd, error?: unknown): void {
+  /** The results of a process; those of several may come mixed. */
+  ofProcess(): ProcessResults {
+    let [tests, testsOfEarlierFiles] = [0, 0];
+    return {
+      note: (test, error) => {
+        const isSuite = test.details?.type === "suite";
+        // In a shared process, a suite at the top is a file.
+        if (isSuite && test.nesting === 0 && this.#expected.has(join(this.#root, test.name))) {
+          this.#noteFile(join(this.#root, test.name), { tests: tests - testsOfEarlierFiles, error });
+          testsOfEarlierFiles = tests;
+          return;
+        }
+        // node:test reports a file that has told nothing as a test that passed; it stays among the unfinished.
+        if (test.name === test.file && error === undefined) return;
+        if (!isSuite) tests++;
+        this.#noteTest(test, error);
+      },
+      noteSummary: ({ file, counts }) => {
+        if (file !== undefined) this.#noteFile(file, counts);
+      },
+    };
+  }
+
+  #noteFile(file: string, { tests, error }: { readonly tests: number; readonly error?: unknown }): void {
+    if (!this.#expected.delete(file)) return;
+    const fails = (why: string): void => {
+      this.#tests++;
+      this.#failed.push(`${relative(this.#root, file)}  ${why}`);
+    };
+    if (error !== undefined && failureType(error) !== "subtestsFailed") fails("(the file itself)");
+    else if (tests === 0) fails("(has registered no test)");
+  }
+
+  #noteTest(test: TestEnd, error: unknown): void {
     const isSuite = test.details?.type === "suite";
-    if (isSuite && test.nesting === 0 && this.#expected.delete(join(this.#root, test.name))) {
-      if (error !== undefined && failureType(error) !== "subtestsFailed") {
-        this.#tests++;
-        this.#failed.push(`${test.name}  (the file itself)`);
-      }
-      return;
-    }
     if (!isSuite) this.#tests++;
     const place = test.file === undefined ? "" : `${relative(this.#root, test.file)}:${test.line ?? 1}  `;
     if (test.skip !== undefined || test.todo !== undefined) this.#skipped.push(place + test.name);
@@ -55,11 +89,6 @@ export class TestVerdict {
       this.#failed.push(place + (isFile ? "(the file itself)" : test.name));
       if (isFile) this.#expected.delete(test.name);
     }
-  }
-
-  /** Notes the end of a file. */
-  noteSummary({ file }: TestSummary): void {
-    if (file !== undefined) this.#expected.delete(file);
   }
 
   /** The final lines. A skipped test is a failure unless it may be skipped. */

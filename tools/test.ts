@@ -1,4 +1,4 @@
-// `npm test [rooms|whole] [--no-skip] [[--shared] FILE…]`: runs the tests and prints the names of failed ones last.
+// `npm test [rooms|whole] [--no-skip] [--costs] [[--shared] FILE…]`: runs the tests and prints the names of failed ones last.
 import { glob, readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join, relative } from "node:path";
@@ -7,6 +7,7 @@ import { run } from "node:test";
 import { spec, type TestEvent } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { TestCosts } from "./test-costs.ts";
 import { LONGEST } from "./test-order.ts";
 import { planTasks, runInLanes, type TestTask } from "./test-pool.ts";
 import { SharingRule } from "./test-sharing.ts";
@@ -44,12 +45,13 @@ async function runTask(files: TestTask, verdict: TestVerdict, report: PassThroug
     concurrency: 1,
     timeout: TEST_TIMEOUT_MS * files.length,
     forceExit: true,
-    execArgv: [`--import=${FIRST}`],
+    execArgv: [`--import=${costs === undefined ? FIRST : `${FIRST}?cost=${costs.fileOf(files)}`}`],
     env: { ...process.env, NODE_COMPILE_CACHE: COMPILED },
   });
-  events.on("test:pass", (test) => verdict.note(test));
-  events.on("test:fail", (test) => verdict.note(test, test.details.error));
-  events.on("test:summary", (summary) => verdict.noteSummary(summary));
+  const results = verdict.ofProcess();
+  events.on("test:pass", (test) => results.note(test));
+  events.on("test:fail", (test) => results.note(test, test.details.error));
+  events.on("test:summary", (summary) => results.noteSummary(summary));
   const told = (await Array.fromAsync(events)) as TestEvent[];
   for (const event of told.filter((one) => !isOwnCount(one))) report.write(event);
 }
@@ -73,6 +75,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     "no-skip": { type: "boolean", default: false },
+    // Prints the processor time of the dearest files.
+    costs: { type: "boolean", default: false },
     // Files that are named run in one process.
     shared: { type: "boolean", default: false },
   },
@@ -89,6 +93,7 @@ if (named.length > 0) {
   queues.push(values.shared ? [paths] : paths.map((path) => [path]));
 }
 
+const costs = values.costs ? await TestCosts.start() : undefined;
 const verdict = new TestVerdict(ROOT);
 verdict.expect(queues.flat(2).map((path) => join(ROOT, path)));
 const report = new PassThrough({ objectMode: true });
@@ -99,6 +104,7 @@ await runInLanes(queues, lanesFor(queues.length), (files) => runTask(files, verd
 report.end();
 await shown;
 
+if (costs !== undefined) process.stdout.write(await costs.words());
 const { text, passed } = verdict.words({ mayBeSkipped: !values["no-skip"] });
 process.stdout.write(text);
 process.exitCode = passed ? 0 : 1;
