@@ -41,8 +41,12 @@ export class FairQueue<T> {
       if (!fits(first)) continue;
       own.shift();
       this.#size--;
-      this.#waiting.delete(party);
-      if (own.length > 0) this.#waiting.set(party, own);
+      // A lone party keeps its turn, without the cost of moving it.
+      if (own.length === 0) this.#waiting.delete(party);
+      else if (this.#waiting.size > 1) {
+        this.#waiting.delete(party);
+        this.#waiting.set(party, own);
+      }
       return first;
     }
     return undefined;

@@ -228,7 +228,7 @@ export class LocalStorage implements Storage {
   }
 
   openFile(fileId: InodeId): FileContent {
-    return new PinnedContent(this.#content, this.#open().file(fileId));
+    return new PinnedContent(this.#content, this.#open().content(fileId));
   }
 
   createRoot({ owner, rootId }: { owner: string; rootId: string }): Promise<RootRecord> {

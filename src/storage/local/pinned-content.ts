@@ -56,11 +56,11 @@ export class PinnedContent implements FileContent {
   #isReported = false;
   #lastChunk: ChunkRecord | undefined;
 
-  constructor(deps: ContentDeps, { inode, contentId }: ContentRecord) {
+  constructor(deps: ContentDeps, { inode, contentId, inline }: ContentRecord) {
     this.inode = inode;
     this.#deps = deps;
     if (contentId === undefined) {
-      const bytes = inode.sizeBytes === 0 ? new Uint8Array(0) : deps.reader.inline(inode.id);
+      const bytes = inode.sizeBytes === 0 ? new Uint8Array(0) : (inline ?? deps.reader.inline(inode.id));
       this.#inline = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       return;
     }

@@ -53,6 +53,26 @@ test("what is being read stays until it is closed, whatever replaces or removes 
   }
 });
 
+test("a file that a path has just led to is opened as it is now, and not after it was removed", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  for (const size of [0, 1_000, CHUNK_BYTES + 1_000]) {
+    for (const version of [1, 2]) {
+      const bytes = patterned(size, version);
+      await upload(storage, { parentId, name: "f", bytes });
+      const { inode } = await upload(storage, { parentId, name: "other", bytes: patterned(9) });
+      const reached = inodeAt(storage, "f");
+      const [content, other] = [storage.openFile(reached.id), storage.openFile(inode.id)];
+      assert.deepEqual(content.inode, reached);
+      assert.deepEqual(other.inode, inode);
+      assert.ok((await readAll({ openFile: () => content }, reached.id)).equals(bytes));
+      assert.ok((await readAll({ openFile: () => other }, inode.id)).equals(patterned(9)));
+    }
+    const { id } = inodeAt(storage, "f");
+    await storage.remove({ ...BY_OWNER, inodeId: id, recursive: false });
+    assert.throws(() => storage.openFile(id), refusal("NO_SUCH_PATH"));
+  }
+});
+
 test("a block is read into the caller's buffer where it fits, and after a close of the store nothing is read", async (context) => {
   const directory = temporaryDirectory(context);
   const storage = await openTestStorage(directory);

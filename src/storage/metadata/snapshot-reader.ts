@@ -42,6 +42,8 @@ const READ_CACHE_ENTRIES = 8_192;
 export interface ContentRecord {
   readonly inode: Inode;
   readonly contentId: number | undefined;
+  /** A small file's bytes, where they were read with it. */
+  readonly inline?: Uint8Array | undefined;
 }
 
 /** A chunk's row. */
@@ -85,6 +87,7 @@ export class SnapshotReader {
   readonly #roots: StatementSync;
   readonly #grants: StatementSync;
   readonly #inline: StatementSync;
+  readonly #content: StatementSync;
   readonly #positions: StatementSync;
   readonly #chunk: StatementSync;
   readonly #garbage: StatementSync;
@@ -95,6 +98,8 @@ export class SnapshotReader {
   /** Owners by root number; roots never change hands. */
   readonly #owners = new Map<number, string>();
   #isHeld = false;
+  /** The file that the last path in this snapshot led to: it can be reached from its root. */
+  #resolvedFile: Inode | undefined;
   #isClosed = false;
   /** Roots and directories read at this version of the database; cleared with it, so snapshots never mix. */
   #cachedVersion = -1;
@@ -117,6 +122,9 @@ export class SnapshotReader {
     this.#roots = this.#prepare(`${root} ORDER BY number`);
     this.#grants = this.#prepare(SHARES_OF_INODE);
     this.#inline = this.#prepare(SELECT_INLINE);
+    this.#content = this.#prepare(
+      `SELECT content_id, CAST(data AS BLOB) FROM inode LEFT JOIN inline_content ON inode_id = id WHERE id = ?`,
+    );
     this.#positions = this.#prepare(
       "SELECT position, chunk_id FROM file_chunk WHERE content_id = ? ORDER BY position",
     );
@@ -137,6 +145,7 @@ export class SnapshotReader {
   renew(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
+    this.#resolvedFile = undefined;
     try {
       this.#end.run();
     } catch (error) {
@@ -184,6 +193,7 @@ export class SnapshotReader {
         chain.push(child.inode);
         if (child.hasGrants) granted.push(child.inode.id);
         if (!isEntryDirectory(row)) {
+          this.#resolvedFile = child.inode;
           depth++;
           break;
         }
@@ -250,6 +260,15 @@ export class SnapshotReader {
       const row = reachable(this.#row, fileId);
       if (row[3] === KIND_DIRECTORY) throw new GroveError("IS_DIRECTORY", "a directory has no content");
       return { inode: toInode(row, owner), contentId: row[12] ?? undefined };
+    });
+  }
+
+  /** The same with a small file's bytes; cheaper for the file that a path has just led to. */
+  content(fileId: InodeId): ContentRecord {
+    return this.#read(() => {
+      const inode = this.#resolvedFile?.id === fileId ? this.#resolvedFile : this.file(fileId).inode;
+      const row = this.#content.get(fileId) as [number | null, Uint8Array | null] | undefined;
+      return { inode, contentId: row?.[0] ?? undefined, inline: row?.[1] ?? undefined };
     });
   }
 

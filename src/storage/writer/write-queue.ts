@@ -6,6 +6,7 @@ import { currentWaits } from "#base/call-waits.ts";
 import { GroveError } from "#base/errors.ts";
 import { FairQueue } from "#base/fair-queue.ts";
 import { errorText } from "#base/log.ts";
+import { Slots } from "#base/slots.ts";
 import type { CallWaits } from "#base/wait-times.ts";
 import type { Counted } from "#storage/contract/inode.ts";
 import type { StorageFacts } from "#storage/contract/storage.ts";
@@ -102,7 +103,8 @@ export class WriteQueue {
   readonly #worker: Worker;
   readonly #port: MessagePort;
   readonly #events: WriteQueueEvents;
-  readonly #pending = new Map<number, Pending>();
+  /** A command's number is its place here until its answer. */
+  #pending = new Slots<Pending>();
   #outgoing = new FairQueue<[number, Command]>();
   /** Commands at the writer without an answer. */
   #sent = 0;
@@ -111,7 +113,6 @@ export class WriteQueue {
   #lastAtMs = Number.NEGATIVE_INFINITY;
   #sharedUntilMs = Number.NEGATIVE_INFINITY;
   #queuedBytes = 0;
-  #nextNumber = 1;
   #isScheduled = false;
   #failure: string | undefined;
   #isClosing = false;
@@ -168,10 +169,8 @@ export class WriteQueue {
       return Promise.reject(new GroveError("OVERLOADED", "too many changes wait for the disk; try again"));
     }
     this.#queuedBytes += bytes;
-    const number = this.#nextNumber++;
     const party = partyOf(command);
     this.#noteParty(party);
-    this.#outgoing.push(party, [number, withOwnBytes(command)]);
     if (!this.#isScheduled) {
       this.#isScheduled = true;
       setImmediate(() => this.#send());
@@ -180,7 +179,8 @@ export class WriteQueue {
     const submittedAtMs = waits === undefined ? 0 : performance.now();
     return new Promise((resolve, reject) => {
       const settle = { resolve: resolve as Pending["resolve"], reject };
-      this.#pending.set(number, { bytes, waits, submittedAtMs, sentAtMs: submittedAtMs, ...settle });
+      const pending = { bytes, waits, submittedAtMs, sentAtMs: submittedAtMs, ...settle };
+      this.#outgoing.push(party, [this.#pending.add(pending), withOwnBytes(command)]);
     });
   }
 
@@ -192,8 +192,9 @@ export class WriteQueue {
     this.#ready.promise.catch(() => undefined);
     this.#outgoing = new FairQueue();
     const error = storageFailed(reason);
-    for (const pending of this.#pending.values()) pending.reject(error);
-    this.#pending.clear();
+    const refused = this.#pending;
+    this.#pending = new Slots();
+    for (const pending of refused) pending.reject(error);
     this.#queuedBytes = 0;
     this.#events.failed(reason);
   }
@@ -229,7 +230,7 @@ export class WriteQueue {
       const next = this.#outgoing.shift();
       if (next === undefined) break;
       commands.push(next);
-      const pending = this.#pending.get(next[0]);
+      const pending = this.#pending.at(next[0]);
       if (pending?.waits !== undefined) pending.sentAtMs = performance.now();
       // Copied on entry, so it moves now without another copy.
       const bytes = bytesOf(next[1]);
@@ -268,10 +269,10 @@ export class WriteQueue {
   }
 
   #settle(number: number, value: Reply[1]): void {
-    const pending = this.#pending.get(number);
+    const pending = this.#pending.at(number);
     // Refused before, when this side found the failure.
     if (pending === undefined) return;
-    this.#pending.delete(number);
+    this.#pending.remove(number);
     this.#queuedBytes -= pending.bytes;
     const { waits, submittedAtMs, sentAtMs } = pending;
     waits?.add("queue", sentAtMs - submittedAtMs);

@@ -4,6 +4,7 @@ import { constants } from "node:http2";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { networkOf } from "#base/network.ts";
+import { Slots } from "#base/slots.ts";
 import {
   LINGER_MS,
   REFUSAL_LOAD_BYTES,
@@ -20,7 +21,6 @@ import { FloodGauge } from "./flood-gauge.ts";
 import type { ReadLane, ReadScheduler } from "./read-scheduler.ts";
 import { ReplyScheduler } from "./reply-scheduler.ts";
 import type { ServerCall } from "./server-call.ts";
-import { Slots } from "./slots.ts";
 import { readingOf, type SocketReading } from "./socket-reading.ts";
 import type { UnprovenLoad } from "./unproven-load.ts";
 

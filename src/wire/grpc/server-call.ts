@@ -1,5 +1,6 @@
 // One call on the server, from its request headers to its status.
 import type { ServerHttp2Stream } from "node:http2";
+import type { Slots } from "#base/slots.ts";
 import type { Decompressor } from "#wire/framing/gzip.ts";
 import { type Inbox, MessageInbox } from "#wire/framing/inbox.ts";
 import { BULKY_REPLY_MIN_BYTES, FRAME_COST_BYTES } from "#wire/framing/limits.ts";
@@ -17,7 +18,6 @@ import { type ReplyScheduler, ReplyTurn } from "./reply-scheduler.ts";
 import { isStreaming, type ServedMethod } from "./served-method.ts";
 import { type ReplyDeps, ServerReply } from "./server-reply.ts";
 import { SlicedInbox } from "./sliced.ts";
-import type { Slots } from "./slots.ts";
 import type { Standing } from "./standing.ts";
 
 /** Shared by all calls of a server. */

@@ -1,7 +1,7 @@
 // Replaces the table of open streams in a session of node:http2, whose old copies keep ended streams alive.
 import type { Http2Session } from "node:http2";
 import { isMap } from "node:util/types";
-import { Slots } from "./slots.ts";
+import { Slots } from "#base/slots.ts";
 
 /**
  * Streams by their ids, with what node:http2 asks of its Map. That Map is copied again and again, as `Slots`
