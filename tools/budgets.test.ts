@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import * as base from "#base/limits.ts";
+import { LARGE_READS_AT_ONCE, LARGE_READS_PER_USER } from "#fileserver/operations/large-reads.ts";
 import {
   REGISTER_PER_MINUTE,
   STREAMS_PER_CONNECTION,
@@ -114,6 +115,10 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   "inodes of a root": [text(base.DEFAULT_INODE_LIMIT)],
   "levels of a tree": [text(DIRECTORY_DEPTH_MAX)],
   "uploads and downloads": [text(STREAMS_PER_USER)],
+  "downloads that are read 1 MiB at a time, others 256 KiB": [
+    text(LARGE_READS_AT_ONCE),
+    text(LARGE_READS_PER_USER),
+  ],
   "bytes of uploads on their way to the disk": [
     mib(UPLOADS_IN_FLIGHT_BYTES),
     mib(UPLOADS_IN_FLIGHT_BYTES_PER_USER),

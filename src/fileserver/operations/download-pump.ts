@@ -4,6 +4,7 @@ import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
 import type { FileContent } from "#storage/contract/storage.ts";
 import type { SlicedWriter } from "#wire/grpc/sliced.ts";
 import type { DownloadResponseSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { LARGE_READ_BYTES } from "./large-reads.ts";
 
 /** A download whose client reads nothing for this long drops its read-ahead (decision D15). */
 const DOWNLOAD_STALL_MS = 1_000;
@@ -12,13 +13,17 @@ const DOWNLOAD_STALL_MS = 1_000;
 const PIECE_BYTES = 131_072;
 /** Blocks read while one is being sent: with only one, a late turn of the thread pool stalls the stream. */
 const BLOCKS_AHEAD = 2;
+/** Large reads made meanwhile: sending one takes longer than any turn. */
+const LARGE_READS_AHEAD = 1;
 /**
- * Buffers that blocks are read into in turn; they stay in the processor's cache and cost no fresh memory.
- * When a block's last piece is accepted, less than one block's bytes (SEND_WINDOW_BYTES) still wait for the
- * socket. They belong to this block and to at most one before it, since only a chunk's last block is short.
- * So the buffers after the next in turn are free.
+ * Buffers besides those of the read-ahead, into which all reads go in turn: they cost no fresh memory. When a
+ * read's last piece is accepted, less than one block's bytes (SEND_WINDOW_BYTES) still wait for the socket.
+ * They belong to this read and to at most one before it, since only a chunk's last block is short. So the
+ * buffers after the next in turn are free.
  */
-const RING_BUFFERS: number = 3 + BLOCKS_AHEAD;
+const RING_BUFFERS = 3;
+/** Bytes left to send that make large buffers worth their memory. */
+const LARGE_MIN_BYTES: number = 4 * LARGE_READ_BYTES;
 
 /** The blocks of a file. */
 export type BlockSource = Pick<FileContent, "readBlock">;
@@ -31,6 +36,12 @@ export class Pump {
   readonly #content: BlockSource;
   readonly #writer: PieceOutlet;
   readonly #requireLive: () => void;
+  readonly #takeLarge: () => (() => void) | undefined;
+  /** Gives the place among the large reads back. */
+  #giveLarge: (() => void) | undefined;
+  #isSizeChosen = false;
+  #readBytes: number = BLOCK_BYTES;
+  #readsAhead = BLOCKS_AHEAD;
   #ring: Buffer[] = [];
   #reads = 0;
   #ahead: { readonly offset: number; readonly block: Promise<Buffer> }[] = [];
@@ -39,11 +50,19 @@ export class Pump {
   /** True once a whole block was taken: a client that reads nothing gets no read-ahead. */
   #isTaken = false;
 
-  /** `requireLive` is called before each block, and throws why no more may be sent. */
-  constructor(content: BlockSource, writer: PieceOutlet, requireLive: () => void) {
+  /**
+   * `requireLive` is called before each read, and throws why no more may be sent. `takeLarge` takes a place
+   * among the large reads, if there is one.
+   */
+  constructor(
+    content: BlockSource,
+    writer: PieceOutlet,
+    { requireLive, takeLarge }: { requireLive: () => void; takeLarge: () => (() => void) | undefined },
+  ) {
     this.#content = content;
     this.#writer = writer;
     this.#requireLive = requireLive;
+    this.#takeLarge = takeLarge;
   }
 
   /** Milliseconds since the client last took bytes. */
@@ -61,7 +80,10 @@ export class Pump {
       const block = taken instanceof Promise ? await taken : taken;
       const bytes = at + block.length > chunkEnd ? block.subarray(0, chunkEnd - at) : block;
       at += bytes.length;
-      if (this.#isTaken) this.#readAhead(at, end);
+      if (this.#isTaken) {
+        if (!this.#isSizeChosen) this.#chooseSize(end - at);
+        this.#readAhead(at, end);
+      }
       for (let done = 0; done < bytes.length; done += PIECE_BYTES) {
         const written = this.#writer.slice(bytes.subarray(done, done + PIECE_BYTES));
         if (written !== true) await written;
@@ -76,10 +98,29 @@ export class Pump {
     this.#ring = [];
   }
 
+  /** Ends the download: it needs no place any more. */
+  end(): void {
+    this.letGo();
+    this.#giveLarge?.();
+    this.#giveLarge = undefined;
+  }
+
+  /** Reads more at a time from here on, once the client has taken some and much is left. */
+  #chooseSize(leftBytes: number): void {
+    this.#isSizeChosen = true;
+    if (leftBytes < LARGE_MIN_BYTES) return;
+    this.#giveLarge = this.#takeLarge();
+    if (this.#giveLarge === undefined) return;
+    this.#readBytes = LARGE_READ_BYTES;
+    this.#readsAhead = LARGE_READS_AHEAD;
+    this.#ring = [];
+  }
+
   #take(offset: number): Buffer | Promise<Buffer> {
     const ahead = this.#ahead.shift();
     if (ahead?.offset === offset) return ahead.block;
-    this.#ahead = [];
+    // The dropped reads go on, so that their buffers are not used again.
+    if (ahead !== undefined) this.letGo();
     return this.#read(offset);
   }
 
@@ -88,21 +129,21 @@ export class Pump {
   }
 
   #nextBuffer(): Buffer {
-    const turn = this.#reads++ % RING_BUFFERS;
-    this.#ring[turn] ??= Buffer.allocUnsafeSlow(BLOCK_BYTES);
+    const turn = this.#reads++ % (RING_BUFFERS + this.#readsAhead);
+    this.#ring[turn] ??= Buffer.allocUnsafeSlow(this.#readBytes);
     return this.#ring[turn];
   }
 
-  /** Keeps BLOCKS_AHEAD blocks in reading after the one that ends at `at`. */
+  /** Keeps as many reads under way after the one that ends at `at`. */
   #readAhead(at: number, end: number): void {
     let offset = this.#ahead.length === 0 ? at : this.#aheadTo;
-    while (this.#ahead.length < BLOCKS_AHEAD && offset < end) {
+    while (this.#ahead.length < this.#readsAhead && offset < end) {
       const block = Promise.resolve(this.#read(offset));
       // The block may stay unread: the client can go away first.
       block.catch(() => undefined);
       this.#ahead.push({ offset, block });
       const within = offset % CHUNK_BYTES;
-      offset += Math.min(BLOCK_BYTES - (within % BLOCK_BYTES), CHUNK_BYTES - within);
+      offset += Math.min(this.#readBytes - (within % BLOCK_BYTES), CHUNK_BYTES - within);
     }
     this.#aheadTo = offset;
   }

@@ -9,6 +9,7 @@ import { type Access, existingFile, noLongerShared, type Reached } from "./acces
 import type { Caller } from "./caller.ts";
 import { logCorruption, offsetInside, requireEtag } from "./content-operations.ts";
 import { Pump, type StallWatch } from "./download-pump.ts";
+import type { LargeReads } from "./large-reads.ts";
 import { attrAt } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 import type { StreamSlots } from "./stream-slots.ts";
@@ -23,6 +24,7 @@ export interface DownloadDeps {
   readonly telemetry: NodeTelemetry;
   readonly slots: StreamSlots;
   readonly stalls: StallWatch;
+  readonly largeReads: LargeReads;
   readonly log: Logger;
 }
 
@@ -48,8 +50,11 @@ export function sendDownload(
       const wantedBytes =
         request.length === 0n || request.length > BigInt(leftBytes) ? leftBytes : Number(request.length);
       const content = deps.storage.openFile(file.id);
-      const pump = new Pump(content, writer, () => {
-        if (!caller.isLive()) caller.renew();
+      const pump = new Pump(content, writer, {
+        requireLive: () => {
+          if (!caller.isLive()) caller.renew();
+        },
+        takeLarge: () => deps.largeReads.take(caller.identity.username),
       });
       deps.stalls.add(pump);
       try {
@@ -61,7 +66,7 @@ export function sendDownload(
         throw error;
       } finally {
         deps.stalls.remove(pump);
-        pump.letGo();
+        pump.end();
         content.close();
       }
     }),

@@ -23,6 +23,7 @@ import { CopyOperations } from "./copy-operations.ts";
 import type { DownloadDeps } from "./download.ts";
 import { StallWatch } from "./download-pump.ts";
 import { ExplainOperations } from "./explain-operations.ts";
+import { LargeReads } from "./large-reads.ts";
 import { type NamespaceDeps, NamespaceOperations } from "./namespace-operations.ts";
 import { OperationMeter } from "./operation-meter.ts";
 import type { OperatorLooks } from "./operator-looks.ts";
@@ -138,6 +139,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
     changes,
   });
   const names = { storage, access, changes, meter, clock, audit: deps.audit };
+  const reads = { storage, access, meter, telemetry, log };
   const turns = new UploadLease();
   const core = { storage, access, ledger, usage, meter, audit: deps.audit, log };
   const resumable = new ResumableOperations({ ...core, turns, clock, random: deps.random });
@@ -148,12 +150,12 @@ export function createFileService(deps: FileServiceDeps): FileService {
     ...nameOperations(deps, names),
     trash: new TrashOperations(trash),
     operatorTrash: new OperatorTrash({ ...trash, rights: accounts.quotas, log }),
-    content: new ContentOperations({ storage, access, changes, meter, telemetry, log }),
+    content: new ContentOperations({ ...reads, changes }),
     explanations: new ExplainOperations({ storage, access, ledger, meter, clock }),
     ...accounts,
     uploads: { ...core, quotas: deps.quotas, telemetry, slots: slots(), watch, turns, resumable },
     resumable,
-    downloads: { storage, access, meter, telemetry, slots: slots(), stalls, log },
+    downloads: { ...reads, slots: slots(), stalls, largeReads: new LargeReads() },
     sessionTable: deps.sessions,
     state: deps.state,
     usage,

@@ -96,8 +96,9 @@ export interface FileContent {
   /**
    * Reads from offset to the end of that block (262,144 bytes, aligned within chunks of 4,000,000) or of the
    * file. The bytes were checked against their stored CRC-32; throws CORRUPT instead of returning wrong ones.
-   * Bytes from the disk lie in the buffer of BLOCK_BYTES that `into` gives, which saves an allocation per
-   * block; the caller must not touch it until the promise is settled. A small file's bytes come at once.
+   * Bytes from the disk lie in the buffer of BLOCK_BYTES or more that `into` gives, which saves an allocation
+   * per block; the caller must not touch it until the promise is settled. In a larger buffer further blocks
+   * of the chunk may follow, as many as it holds. A small file's bytes come at once.
    */
   readBlock(offset: number, into?: () => Buffer): Buffer | Promise<Buffer>;
   /** CRC-32 of a range, from stored block checksums and the verified bytes at its edges. Throws CORRUPT. */

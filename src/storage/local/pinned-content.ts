@@ -43,6 +43,8 @@ interface Block {
   /** Stored bytes of the block; the rest is zeros. */
   readonly storedLength: number;
   readonly storedCrc: number;
+  /** Stored bytes from the start of the block to the end of its chunk. */
+  readonly storedToEnd: number;
 }
 
 /** See FileContent. */
@@ -82,8 +84,24 @@ export class PinnedContent implements FileContent {
   async #readStored(offset: number, into: (() => Buffer) | undefined): Promise<Buffer> {
     this.#checkList();
     const block = this.#blockAt(offset);
-    const bytes = await this.#read(block, into);
+    const { chunk } = block;
+    const room = block.storedLength === block.length ? into?.() : undefined;
+    const bytes =
+      chunk === undefined || room === undefined || room.length < 2 * BLOCK_BYTES
+        ? await this.#read(block, room)
+        : await this.#readRun(chunk, block, room);
     return bytes.subarray((offset % CHUNK_BYTES) - block.start);
+  }
+
+  /** Reads a block and those behind it in its chunk, as many as the buffer holds, by one call. */
+  async #readRun(chunk: ChunkRecord, { start, storedToEnd }: Block, room: Buffer): Promise<Buffer> {
+    const bytes = room.subarray(0, Math.min(storedToEnd, room.length - (room.length % BLOCK_BYTES)));
+    await this.#fill(bytes, chunk, start);
+    for (let at = 0; at < bytes.length; at += BLOCK_BYTES) {
+      const crc = this.#blockCrc(chunk, (start + at) / BLOCK_BYTES);
+      this.#verify(bytes.subarray(at, at + BLOCK_BYTES), crc, chunk);
+    }
+    return bytes;
   }
 
   /**
@@ -169,13 +187,15 @@ export class PinnedContent implements FileContent {
     const chunkLength = Math.min(CHUNK_BYTES, this.inode.sizeBytes - position * CHUNK_BYTES);
     const length = Math.min(BLOCK_BYTES, chunkLength - start);
     const chunk = this.#chunkAt(position);
-    const storedLength = Math.max(0, Math.min(length, (chunk?.length ?? 0) - start));
+    const storedToEnd = Math.max(0, Math.min(chunkLength, chunk?.length ?? 0) - start);
+    const storedLength = Math.min(length, storedToEnd);
     return {
       chunk,
       start,
       length,
       storedLength,
       storedCrc: storedLength === 0 ? 0 : this.#blockCrc(chunk, index),
+      storedToEnd,
     };
   }
 
@@ -197,12 +217,12 @@ export class PinnedContent implements FileContent {
     return new DataView(crcs.buffer, crcs.byteOffset).getUint32(index * 4, true);
   }
 
-  async #read(block: Block, into?: () => Buffer): Promise<Buffer> {
+  async #read(block: Block, room?: Buffer): Promise<Buffer> {
     const { chunk, storedLength } = block;
     if (chunk === undefined || storedLength === 0) return Buffer.alloc(block.length);
     const bytes =
       storedLength === block.length
-        ? (into?.().subarray(0, block.length) ?? Buffer.allocUnsafeSlow(block.length))
+        ? (room?.subarray(0, block.length) ?? Buffer.allocUnsafeSlow(block.length))
         : Buffer.alloc(block.length);
     const stored = storedLength === block.length ? bytes : bytes.subarray(0, storedLength);
     await this.#fill(stored, chunk, block.start);

@@ -1,6 +1,6 @@
 // Tests of reads: pinned versions, checksums of ranges, damaged bytes.
 import assert from "node:assert/strict";
-import { rmSync, truncateSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
@@ -88,6 +88,52 @@ test("a block is read into the caller's buffer where it fits, and after a close 
   await storage.close();
   assert.throws(() => storage.root(OWNER), refusal("STORAGE_FAILED"));
   assert.throws(() => storage.openFile(inode.id), refusal("STORAGE_FAILED"));
+});
+
+test("a buffer of several blocks takes as many of the chunk, each checked by itself (D15)", async (context) => {
+  const directory = temporaryDirectory(context);
+  const storage = await openTestStorage(directory);
+  context.after(() => storage.close());
+  const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  const bytes = patterned(CHUNK_BYTES + 300_000);
+  const { inode } = await upload(storage, { parentId, name: "f", bytes });
+  const content = storage.openFile(inode.id);
+  context.after(() => content.close());
+  const run = 3 * BLOCK_BYTES;
+  const room = Buffer.alloc(run + 1_000);
+  for (const [offset, end] of [
+    [0, run],
+    [run, 2 * run],
+    [BLOCK_BYTES + 5, BLOCK_BYTES + run],
+    [CHUNK_BYTES - 100, CHUNK_BYTES],
+    [CHUNK_BYTES, bytes.length],
+  ] as const) {
+    const read = await content.readBlock(offset, () => room);
+    assert.equal(read.buffer, room.buffer);
+    assert.ok(read.equals(bytes.subarray(offset, end)), `${offset} to ${end}`);
+  }
+  const first = chunkFiles(directory).find((path) => statSync(path).size === CHUNK_BYTES) ?? "";
+  const damaged = readFileSync(first);
+  damaged[2 * BLOCK_BYTES + 7]! ^= 1;
+  writeFileSync(first, damaged);
+  await content.readBlock(3 * BLOCK_BYTES, () => room);
+  await assert.rejects(async () => content.readBlock(0, () => room), refusal("CORRUPT"));
+});
+
+test("a hole, or zeros behind a chunk's bytes, end what a buffer of several blocks takes", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const bytes = patterned(2 * BLOCK_BYTES + 1_000);
+  const { inode } = await upload(storage, { parentId, name: "f", bytes });
+  const size = 2 * CHUNK_BYTES;
+  await storage.setSize({ ...BY_OWNER, fileId: inode.id, sizeBytes: size, ifMatch: undefined });
+  const content = storage.openFile(inode.id);
+  context.after(() => content.close());
+  const room = Buffer.alloc(8 * BLOCK_BYTES);
+  const slices: Buffer[] = [];
+  for (let at = 0; at < size; at += slices.at(-1)?.length ?? 0) {
+    slices.push(Buffer.from(await content.readBlock(at, () => room)));
+  }
+  assert.ok(Buffer.concat(slices).equals(Buffer.concat([bytes, Buffer.alloc(size - bytes.length)])));
 });
 
 for (const [what, sql] of [
