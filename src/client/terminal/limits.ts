@@ -1,7 +1,9 @@
 // The limits of the client, each with its unit in its name.
 
-/** Transfers of one command in progress; below the 100 calls of a connection (decision D17). */
+/** Small files of one command in transfer; with the other kinds below the 100 calls of a connection (D17). */
 export const TRANSFERS_IN_FLIGHT = 64;
+/** Folders of one command that are made, or listed, at the same time, beside the transfers. */
+export const FOLDERS_IN_FLIGHT = 16;
 /** Files above LARGE_FILE_BYTES transferred at the same time: each holds buffers of several chunks. */
 export const LARGE_TRANSFERS_IN_FLIGHT = 4;
 /** A file up to this size is read and written in one go, above it chunk by chunk. */

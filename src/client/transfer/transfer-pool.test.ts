@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TransferPool } from "./transfer-pool.ts";
 
-const LIMITS = { inFlight: 4, largeInFlight: 2, waiting: 8 };
+const LIMITS = { foldersInFlight: 1, inFlight: 4, largeInFlight: 2, waiting: 8 };
 
 /** Transfers that end on demand. */
 function makeTransfers(): {
@@ -63,15 +63,14 @@ test("whoever adds waits when as many wait as may", async () => {
   await waiting;
 });
 
-test("a failure begins nothing more, tells at once, and is thrown when the running ones have ended", async () => {
-  let failures = 0;
-  const pool = new TransferPool(LIMITS, () => failures++);
+test("a failure begins nothing more, and is thrown when the running ones have ended", async () => {
+  const pool = new TransferPool(LIMITS);
   const { start, running, end } = makeTransfers();
   void pool.add(start("first"), "small");
   void pool.add(() => Promise.reject(new Error("broken")), "small");
   void pool.add(() => Promise.reject(new Error("later")), "small");
   await turn();
-  assert.equal(failures, 1);
+  assert.equal(pool.hasFailed, true);
   assert.throws(() => pool.add(start("second"), "small"), /broken/);
   const done = pool.done();
   let isDone = false;
@@ -83,4 +82,60 @@ test("a failure begins nothing more, tells at once, and is thrown when the runni
   end("first");
   await assert.rejects(done, /broken/);
   assert.equal(running.has("second"), false);
+});
+
+test("files that wait for their folder leave their places to others", async () => {
+  const pool = new TransferPool(LIMITS);
+  const { start, running, end } = makeTransfers();
+  const folder = Promise.withResolvers<void>();
+  for (let at = 0; at < 4; at++) void pool.add(start(`inside${at}`), "small", folder.promise);
+  void pool.add(start("folder"), "folder");
+  void pool.add(start("other"), "small");
+  assert.deepEqual([...running], ["folder", "other"]);
+  end("folder");
+  folder.resolve();
+  await turn();
+  assert.deepEqual([...running], ["other", "inside0", "inside1", "inside2"]);
+  end("other");
+  await turn();
+  const done = pool.done();
+  for (const name of running) end(name);
+  await done;
+  assert.equal(running.size, 0);
+});
+
+test("the end waits for what may not begin yet, but not after a failure", async () => {
+  const pool = new TransferPool(LIMITS);
+  const { start, running, end } = makeTransfers();
+  const folder = Promise.withResolvers<void>();
+  void pool.add(start("inside"), "small", folder.promise);
+  void pool.add(start("never"), "large", new Promise(() => {}));
+  let isDone = false;
+  const done = pool.done().finally(() => {
+    isDone = true;
+  });
+  done.catch(() => undefined);
+  await turn();
+  assert.equal(isDone, false);
+  folder.resolve();
+  await turn();
+  assert.deepEqual([...running], ["inside"]);
+  void pool.add(() => Promise.reject(new Error("broken")), "folder");
+  end("inside");
+  await assert.rejects(done, /broken/);
+});
+
+test("what may not begin yet counts among the waiting", async () => {
+  const pool = new TransferPool(LIMITS);
+  const { start, end } = makeTransfers();
+  const folder = Promise.withResolvers<void>();
+  for (let at = 0; at < 7; at++) assert.equal(pool.add(start(`s${at}`), "small", folder.promise), true);
+  const added = pool.add(start("s7"), "small", folder.promise);
+  assert.notEqual(added, true);
+  folder.resolve();
+  await added;
+  for (let at = 0; at < 4; at++) end(`s${at}`);
+  await turn();
+  for (let at = 4; at < 8; at++) end(`s${at}`);
+  await pool.done();
 });

@@ -1,11 +1,20 @@
-// Runs transfers side by side, many small ones and few large ones, in order of arrival.
-import { LARGE_TRANSFERS_IN_FLIGHT, SCAN_AHEAD_MAX, TRANSFERS_IN_FLIGHT } from "#client/terminal/limits.ts";
+// Runs transfers side by side, many small ones and few large ones, in the order in which they may begin.
+import {
+  FOLDERS_IN_FLIGHT,
+  LARGE_TRANSFERS_IN_FLIGHT,
+  SCAN_AHEAD_MAX,
+  TRANSFERS_IN_FLIGHT,
+} from "#client/terminal/limits.ts";
 
 /** One transfer. It handles its own failure: a rejection stops the pool. */
 export type Transfer = () => Promise<void>;
 
+/** The kinds of transfers, each with a number in progress of its own. */
+export type Lane = "folder" | "small" | "large";
+
 /** Bounds of a pool. */
 export interface PoolLimits {
+  readonly foldersInFlight: number;
   readonly inFlight: number;
   readonly largeInFlight: number;
   /** Transfers that may wait. */
@@ -13,7 +22,8 @@ export interface PoolLimits {
 }
 
 /** The bounds of a command's transfers. */
-export const POOL_LIMITS: PoolLimits = {
+const POOL_LIMITS: PoolLimits = {
+  foldersInFlight: FOLDERS_IN_FLIGHT,
   inFlight: TRANSFERS_IN_FLIGHT,
   largeInFlight: LARGE_TRANSFERS_IN_FLIGHT,
   waiting: SCAN_AHEAD_MAX,
@@ -44,21 +54,30 @@ class Queue {
   }
 }
 
+/** Transfers of one kind. */
+interface LaneState {
+  readonly waiting: Queue;
+  readonly most: number;
+  running: number;
+}
+
 /** The transfers of one command. */
 export class TransferPool {
-  readonly #limits: PoolLimits;
-  readonly #onFailure: () => void;
-  readonly #small = new Queue();
-  readonly #large = new Queue();
-  #running = 0;
-  #largeRunning = 0;
+  readonly #lanes: Readonly<Record<Lane, LaneState>>;
+  readonly #waitingMost: number;
+  /** Transfers that may not begin yet. */
+  #held = 0;
   #failure: { readonly error: unknown } | undefined;
   #changed: PromiseWithResolvers<void> | undefined;
 
-  /** `onFailure` is called when the first transfer fails, while others still run. */
-  constructor(limits: PoolLimits = POOL_LIMITS, onFailure: () => void = () => undefined) {
-    this.#limits = limits;
-    this.#onFailure = onFailure;
+  constructor(limits: PoolLimits = POOL_LIMITS) {
+    const lane = (most: number): LaneState => ({ waiting: new Queue(), most, running: 0 });
+    this.#lanes = {
+      folder: lane(limits.foldersInFlight),
+      small: lane(limits.inFlight),
+      large: lane(limits.largeInFlight),
+    };
+    this.#waitingMost = limits.waiting;
   }
 
   /** True once a transfer has failed: no other is begun. */
@@ -66,54 +85,75 @@ export class TransferPool {
     return this.#failure !== undefined;
   }
 
-  /** Adds a transfer; await a promise before the next one. After a failure, throws it. */
-  add(transfer: Transfer, size: "small" | "large"): true | Promise<void> {
+  /**
+   * Adds a transfer; await a promise before the next one. After a failure, throws it. With `after` the
+   * transfer takes no place among those in progress before that promise resolves; it must not reject.
+   */
+  add(transfer: Transfer, lane: Lane, after?: Promise<unknown>): true | Promise<void> {
     if (this.#failure !== undefined) throw this.#failure.error;
-    (size === "large" ? this.#large : this.#small).push(transfer);
-    this.#fill();
-    return this.#waitingCount < this.#limits.waiting ? true : this.#room();
+    if (after === undefined) this.#enter(transfer, lane);
+    else {
+      this.#held++;
+      void after.then(() => {
+        this.#held--;
+        this.#enter(transfer, lane);
+        this.#tell();
+      });
+    }
+    return this.#waitingCount < this.#waitingMost ? true : this.#room();
   }
 
-  /** Resolves when all have ended; rejects with the first failure once the running ones have ended. */
+  /**
+   * Resolves when all have ended; rejects with the first failure once the running ones have ended. Those that
+   * may not begin yet then never do.
+   */
   async done(): Promise<void> {
-    while (this.#running + this.#largeRunning > 0) await this.#change();
+    while (this.#runningCount > 0 || (this.#held > 0 && this.#failure === undefined)) await this.#change();
     if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  get #runningCount(): number {
+    const { folder, small, large } = this.#lanes;
+    return folder.running + small.running + large.running;
   }
 
   get #waitingCount(): number {
-    return this.#small.length + this.#large.length;
+    const { folder, small, large } = this.#lanes;
+    return this.#held + folder.waiting.length + small.waiting.length + large.waiting.length;
   }
 
   async #room(): Promise<void> {
-    while (this.#waitingCount >= this.#limits.waiting && this.#failure === undefined) await this.#change();
+    while (this.#waitingCount >= this.#waitingMost && this.#failure === undefined) await this.#change();
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
-  #fill(): void {
-    while (this.#failure === undefined && this.#running < this.#limits.inFlight) {
-      const next = this.#small.shift();
+  #enter(transfer: Transfer, name: Lane): void {
+    const lane = this.#lanes[name];
+    lane.waiting.push(transfer);
+    this.#fill(lane);
+  }
+
+  #fill(lane: LaneState): void {
+    while (this.#failure === undefined && lane.running < lane.most) {
+      const next = lane.waiting.shift();
       if (next === undefined) break;
-      this.#running++;
-      void this.#run(next, () => this.#running--);
-    }
-    while (this.#failure === undefined && this.#largeRunning < this.#limits.largeInFlight) {
-      const next = this.#large.shift();
-      if (next === undefined) break;
-      this.#largeRunning++;
-      void this.#run(next, () => this.#largeRunning--);
+      lane.running++;
+      void this.#run(next, lane);
     }
   }
 
-  async #run(transfer: Transfer, ended: () => void): Promise<void> {
+  async #run(transfer: Transfer, lane: LaneState): Promise<void> {
     try {
       await transfer();
     } catch (error) {
-      const isFirst = this.#failure === undefined;
       this.#failure ??= { error };
-      if (isFirst) this.#onFailure();
     }
-    ended();
-    this.#fill();
+    lane.running--;
+    this.#fill(lane);
+    this.#tell();
+  }
+
+  #tell(): void {
     const changed = this.#changed;
     this.#changed = undefined;
     changed?.resolve();

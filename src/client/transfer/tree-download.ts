@@ -9,6 +9,7 @@ import { childPath, type RemotePath } from "#client/connection/remote-path.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import {
   FOLDER_DEPTH_MAX,
+  FOLDERS_IN_FLIGHT,
   LARGE_FILE_BYTES,
   RESUMABLE_FROM_BYTES,
   SMALL_FILE_BYTES,
@@ -110,16 +111,42 @@ export class TreeDownload {
     }
   }
 
+  /** Lists several folders at a time: with few files in each, the way to the server is what takes long. */
   async #addTree(top: Visit): Promise<void> {
-    const { report } = this.#deps;
+    // A stack, so that few folders wait in a wide tree.
     const waiting: Visit[] = [top];
-    for (let visit = waiting.pop(); visit !== undefined; visit = waiting.pop()) {
-      try {
-        await this.#addFolder(visit, waiting);
-      } catch (error) {
-        if (isFinal(error)) throw error;
-        report.fail(visit.remote.path, error);
+    const failures: unknown[] = [];
+    const surplusBefore = this.#surplus.length;
+    let [listing, ended] = [0, Promise.withResolvers<void>()];
+    for (;;) {
+      while (listing < FOLDERS_IN_FLIGHT && failures.length === 0) {
+        const visit = waiting.pop();
+        if (visit === undefined) break;
+        listing++;
+        this.#visit(visit, waiting)
+          .catch((error: unknown) => failures.push(error))
+          .finally(() => {
+            listing--;
+            ended.resolve();
+          });
       }
+      if (listing === 0) break;
+      await ended.promise;
+      ended = Promise.withResolvers();
+    }
+    if (failures.length > 0) throw failures[0];
+    // The folders came in no order.
+    const found = this.#surplus.splice(surplusBefore);
+    for (const entry of found.sort((a, b) => (a.path < b.path ? -1 : 1))) this.#surplus.push(entry);
+  }
+
+  async #visit(visit: Visit, waiting: Visit[]): Promise<void> {
+    const { report } = this.#deps;
+    try {
+      await this.#addFolder(visit, waiting);
+    } catch (error) {
+      if (isFinal(error)) throw error;
+      report.fail(visit.remote.path, error);
     }
   }
 

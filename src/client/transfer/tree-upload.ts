@@ -14,7 +14,7 @@ import { type FileEntry, walkLocalTree } from "./local-tree.ts";
 import { isWithoutResume, uploadResumable } from "./resumable-upload.ts";
 import { isSame, type Sameness } from "./sameness.ts";
 import type { Surplus } from "./surplus.ts";
-import { POOL_LIMITS, TransferPool } from "./transfer-pool.ts";
+import { TransferPool } from "./transfer-pool.ts";
 import { isFinal, type TransferReport } from "./transfer-report.ts";
 import { type OnBytes, uploadFile } from "./upload.ts";
 import type { UploadMemory } from "./upload-memory.ts";
@@ -69,20 +69,17 @@ interface FileJob {
   readonly source: UploadSource;
 }
 
+/** A folder that is there already. */
+const THERE: Folder = Promise.resolve("there");
+
 /** One upload of any number of files and trees. */
 export class TreeUpload {
   readonly #deps: TreeUploadDeps;
-  readonly #pool: TransferPool;
-  /** Folders that are not made yet, with their waiting callbacks. */
-  readonly #pending = new Set<(state: FolderState) => void>();
+  readonly #pool = new TransferPool();
   readonly #trees: ComparedTree[] = [];
 
   constructor(deps: TreeUploadDeps) {
     this.#deps = deps;
-    // Large files must not keep waiting for folders that will not be made.
-    this.#pool = new TransferPool(POOL_LIMITS, () => {
-      for (const settle of this.#pending) settle("failed");
-    });
   }
 
   /** Uploads everything. Rejects only with failures that every further file would meet. */
@@ -137,7 +134,7 @@ export class TreeUpload {
       } else {
         meter.totalFiles++;
         meter.totalBytes += entry.sizeBytes;
-        const folder = folders.get(entry.folder) ?? Promise.resolve("there");
+        const folder = folders.get(entry.folder) ?? THERE;
         await this.#addFile({ file: entry, path: join(source.remotePath, entry.place), folder, source });
       }
     }
@@ -156,34 +153,29 @@ export class TreeUpload {
     meter.totalFiles++;
     meter.totalBytes += sizeBytes;
     const file = { localPath, sizeBytes, mtimeMs: toldTimeMs(mtimeMs), ctimeMs };
-    await this.#addFile({ file, path: source.remotePath, folder: Promise.resolve("there"), source });
+    await this.#addFile({ file, path: source.remotePath, folder: THERE, source });
   }
 
   async #addFolder(source: UploadSource, place: string, folders: Map<string, Folder>): Promise<void> {
     const { report } = this.#deps;
     const path = join(source.remotePath, place);
-    const parent = place === "/" ? Promise.resolve("there" as const) : folders.get(parentPath(place));
+    const parent = place === "/" ? THERE : folders.get(parentPath(place));
     const made = Promise.withResolvers<FolderState>();
     folders.set(place, made.promise);
-    this.#pending.add(made.resolve);
-    const settle = (state: FolderState): void => {
-      this.#pending.delete(made.resolve);
-      made.resolve(state);
-    };
     const transfer = async (): Promise<void> => {
       try {
         const above = (await parent) ?? "failed";
-        if (above === "failed") return settle("failed");
+        if (above === "failed") return made.resolve("failed");
         const state = await this.#enter(source, place, above);
         report.folders++;
-        settle(state);
+        made.resolve(state);
       } catch (error) {
-        settle("failed");
         if (isFinal(error)) throw error;
         report.fail(path, error);
+        made.resolve("failed");
       }
     };
-    const added = this.#pool.add(transfer, "small");
+    const added = this.#pool.add(transfer, "folder", parent);
     if (added !== true) await added;
   }
 
@@ -223,7 +215,7 @@ export class TreeUpload {
         report.fail(file.localPath, error);
       }
     };
-    const added = this.#pool.add(transfer, file.sizeBytes > LARGE_FILE_BYTES ? "large" : "small");
+    const added = this.#pool.add(transfer, file.sizeBytes > LARGE_FILE_BYTES ? "large" : "small", job.folder);
     if (added !== true) await added;
   }
 
