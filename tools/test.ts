@@ -10,6 +10,7 @@ import { parseArgs } from "node:util";
 import { TestCosts } from "./test-costs.ts";
 import { LONGEST } from "./test-order.ts";
 import { planTasks, runInLanes, type TestTask } from "./test-pool.ts";
+import { bundleProgram } from "./test-program.ts";
 import { SharingRule } from "./test-sharing.ts";
 import { TestVerdict } from "./test-verdict.ts";
 
@@ -46,7 +47,7 @@ async function runTask(files: TestTask, verdict: TestVerdict, report: PassThroug
     timeout: TEST_TIMEOUT_MS * files.length,
     forceExit: true,
     execArgv: [`--import=${costs === undefined ? FIRST : `${FIRST}?cost=${costs.fileOf(files)}`}`],
-    env: { ...process.env, NODE_COMPILE_CACHE: COMPILED },
+    env: { ...process.env, ...program, NODE_COMPILE_CACHE: COMPILED },
   });
   const results = verdict.ofProcess();
   events.on("test:pass", (test) => results.note(test));
@@ -93,6 +94,8 @@ if (named.length > 0) {
   queues.push(values.shared ? [paths] : paths.map((path) => [path]));
 }
 
+// A few files start their programs from the sources sooner than from a bundle that has to be made.
+const program = named.length > 0 ? {} : { GROVE_TEST_PROGRAM: await bundleProgram(ROOT) };
 const costs = values.costs ? await TestCosts.start() : undefined;
 const verdict = new TestVerdict(ROOT);
 verdict.expect(queues.flat(2).map((path) => join(ROOT, path)));

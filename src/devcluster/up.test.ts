@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { GROVE_ENTRY } from "#testing/grove-program.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
@@ -14,7 +14,6 @@ import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import type { ClusterDocument } from "./cluster-file.ts";
 import { isServing } from "./probe.ts";
 
-const GROVE = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
 const TIMEOUT = { timeout: 90_000 };
 
 interface Up {
@@ -24,7 +23,7 @@ interface Up {
 }
 
 function startUp(t: TestContext, folder: string, ...flags: string[]): Up {
-  const words = [GROVE, "up", "-data", folder, "-reserve", "64MiB", ...flags];
+  const words = [GROVE_ENTRY, "up", "-data", folder, "-reserve", "64MiB", ...flags];
   const child = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "pipe"], env: process.env });
   t.after(() => child.kill("SIGKILL"));
   let text = "";

@@ -1,10 +1,7 @@
 // Runs a program to its end with given input, and collects its exit code and output.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
-
-/** The program's entry, for Node. */
-export const GROVE_ENTRY: string = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
+import { GROVE_ENTRY } from "./grove-program.ts";
 
 /** The result of a program. */
 export interface Outcome {

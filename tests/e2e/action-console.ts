@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { WebSocket } from "ws";
+import { GROVE_LAUNCHER } from "#testing/grove-program.ts";
 import type { SshServer } from "#testing/ssh-server.ts";
 import { until } from "#testing/until.ts";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
@@ -13,7 +13,6 @@ import { groveOk } from "./certificate-cluster.ts";
 import { type Ended, freePlace, type Program, startGrove, startProgram, stopProgram } from "./processes.ts";
 
 /** The program's launcher. */
-export const GROVE: string = fileURLToPath(new URL("../../grove", import.meta.url));
 
 /** The test that it belongs to. */
 interface Owner {
@@ -246,7 +245,7 @@ function startOnDisk({ data, diskBytes, env = {} }: ConsoleRequest, words: reado
   if (diskBytes === undefined) return startGrove(words, { env });
   mkdirSync(data, { recursive: true });
   const line = `mount -t tmpfs -o size=${diskBytes},mode=700 none "$0" && exec "$@"`;
-  return startProgram("unshare", ["-m", "sh", "-c", line, data, GROVE, ...words], { env });
+  return startProgram("unshare", ["-m", "sh", "-c", line, data, GROVE_LAUNCHER, ...words], { env });
 }
 
 /** A shell line on these nodes. */

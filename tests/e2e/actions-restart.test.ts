@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { GROVE_LAUNCHER } from "#testing/grove-program.ts";
 import { type SshServer, withoutOwnBootId } from "#testing/ssh-server.ts";
 import { until } from "#testing/until.ts";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
@@ -12,7 +13,6 @@ import {
   countRunning,
   custom,
   enrol,
-  GROVE,
   isRunning,
 } from "./action-console.ts";
 import { openActionSite } from "./action-site.ts";
@@ -40,7 +40,7 @@ before(async () => {
   await enrol(store, "n1", n1);
   await enrol(store, "n2", n2);
   // The console's own host: it is restarted by the words that started it.
-  const words = [GROVE, "admin", "-data", consoleRequest.data, "-listen", address, "-meta", store];
+  const words = [GROVE_LAUNCHER, "admin", "-data", consoleRequest.data, "-listen", address, "-meta", store];
   const argv = [...words, "-ssh_key", keyFile, "-allow_nodes", "127.0.0.0/8"];
   const fileserver = { argv: ["sleep", `2000.${process.pid}`], pid_file: "fileserver.pid" };
   const admin = { argv, pid_file: "admin.pid", log_file: "admin.log" };

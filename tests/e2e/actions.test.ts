@@ -5,10 +5,11 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { GROVE_LAUNCHER } from "#testing/grove-program.ts";
 import { type SshServer, withoutOwnBootId } from "#testing/ssh-server.ts";
 import { until } from "#testing/until.ts";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
-import { ActionConsole, custom, enrol, GROVE, isRunning } from "./action-console.ts";
+import { ActionConsole, custom, enrol, isRunning } from "./action-console.ts";
 import { openActionSite } from "./action-site.ts";
 import { Endings, freePlace, type Place, startGrove, stopProgram } from "./processes.ts";
 
@@ -38,7 +39,17 @@ before(async () => {
   for (const id of IDS) {
     const { home } = nodes[id];
     git(home, "clone", "-q", origin, "sources");
-    const words = [GROVE, "fileserver", "-data", join(home, "data"), "-id", id, "-mock", "-reserve", "1MiB"];
+    const words = [
+      GROVE_LAUNCHER,
+      "fileserver",
+      "-data",
+      join(home, "data"),
+      "-id",
+      id,
+      "-mock",
+      "-reserve",
+      "1MiB",
+    ];
     const argv = [...words, "-listen", places[id].address, "-metaserver", metaserver];
     const fileserver = {
       argv,
@@ -239,7 +250,17 @@ test("reboot has happened when the host has another boot id and its FileServer i
   await until(() => signIns() > signInsThen, "a look at it");
   await sleep(500);
   assert.equal((await console.record(id)).state, "running");
-  const words = [GROVE, "fileserver", "-data", join(home, "data"), "-id", "n3", "-mock", "-reserve", "1MiB"];
+  const words = [
+    GROVE_LAUNCHER,
+    "fileserver",
+    "-data",
+    join(home, "data"),
+    "-id",
+    "n3",
+    "-mock",
+    "-reserve",
+    "1MiB",
+  ];
   const back = startGrove([...words.slice(1), "-listen", places.n3.address, "-metaserver", coordinator]);
   endings.after(() => stopProgram(back, "SIGKILL"));
   const record = await console.ended(id);

@@ -1,11 +1,10 @@
 // Starts Grove through ./grove, and ends all processes that a test has left running.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { metricsPortOf } from "#base/metrics-port.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
+import { GROVE_LAUNCHER } from "#testing/grove-program.ts";
 
-const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
 const START_WAIT_MS = 60_000;
 const STOP_WAIT_MS = 20_000;
 /** The developer's own settings that would change a test. */
@@ -47,7 +46,7 @@ export interface Program {
 
 /** Starts ./grove with these words. */
 export function startGrove(words: readonly string[], settings: ProgramSettings = {}): Program {
-  return startProgram(GROVE, words, settings);
+  return startProgram(GROVE_LAUNCHER, words, settings);
 }
 
 /** Runs ./grove to its end. */

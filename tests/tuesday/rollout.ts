@@ -4,7 +4,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { GROVE, isRunning } from "#e2e/action-console.ts";
+import { isRunning } from "#e2e/action-console.ts";
+import { GROVE_LAUNCHER } from "#testing/grove-program.ts";
 import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
 import { until } from "#testing/until.ts";
 import type { RolloutRecord } from "#wire/webapi/rollout.ts";
@@ -63,7 +64,7 @@ async function enrolAll(site: Site): Promise<void> {
     git(shell.home, "clone", "-q", origin, "grove");
     await writeFile(pidFile(id), `${node.program.child.pid}\n`);
     const files = { pid_file: pidFile(id), log_file: "fileserver.log" };
-    const service = { argv: [GROVE, ...node.words], env, ...files };
+    const service = { argv: [GROVE_LAUNCHER, ...node.words], env, ...files };
     const services = join(shell.home, "services.json");
     await writeFile(services, JSON.stringify({ fileserver: service }));
     const words = ["-meta", site.store, "-host_key", shell.hostKey, "-repository", "grove"];

@@ -3,9 +3,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { GROVE_LAUNCHER } from "#testing/grove-program.ts";
 
-const GROVE = fileURLToPath(new URL("../../../grove", import.meta.url));
 /** How long a server may take to answer, and a caller to wait for it. */
 export const START_TIMEOUT_MS = 30_000;
 /** How long a server may take to stop. */
@@ -26,7 +25,7 @@ export async function startServer(
   port: number,
   env: Record<string, string> = {},
 ): Promise<ServerProcess> {
-  const child = spawn(GROVE, words, {
+  const child = spawn(GROVE_LAUNCHER, words, {
     env: { ...process.env, SVC_AUTH_MOCK: "1", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -97,7 +96,7 @@ async function answers(port: number): Promise<boolean> {
 
 /** Starts the program by its launcher: `./grove WORDS` with the given settings. */
 export function spawnGrove(words: readonly string[], env: Record<string, string>): ChildProcess {
-  return spawn(GROVE, words, { env: { ...process.env, ...env }, stdio: ["pipe", "pipe", "pipe"] });
+  return spawn(GROVE_LAUNCHER, words, { env: { ...process.env, ...env }, stdio: ["pipe", "pipe", "pipe"] });
 }
 
 /** Runs the program to its end. */

@@ -2,15 +2,13 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { createAdminPassword } from "#security/identity/admin-password.ts";
-
-const GROVE = fileURLToPath(new URL("../../bin/grove.ts", import.meta.url));
+import { GROVE_ENTRY } from "#testing/grove-program.ts";
 
 function hashPassword(input: string, ...flags: string[]): { code: number | null; out: string; err: string } {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    [GROVE, "admin", "hash-password", ...flags],
+    [GROVE_ENTRY, "admin", "hash-password", ...flags],
     {
       input,
       encoding: "utf8",

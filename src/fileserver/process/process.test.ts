@@ -6,14 +6,13 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
+import { GROVE_ENTRY } from "#testing/grove-program.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { startTestNode } from "./node.fixture.ts";
 
-const ENTRY = fileURLToPath(new URL("../../bin/grove.ts", import.meta.url));
 const children = new Set<ChildProcess>();
 let folder = "";
 before(async () => {
@@ -30,8 +29,13 @@ interface Run {
   readonly ended: Promise<{ code: number | null; output: string; errors: string }>;
 }
 
+/** Without it, every process would compile its modules anew, as in a new home folder. */
+const { NODE_COMPILE_CACHE = "" } = process.env;
+
 const grove = (words: readonly string[], env: Readonly<Record<string, string>> = {}): Run => {
-  const child = spawn(process.execPath, [ENTRY, ...words], { env: { PATH: "", HOME: folder, ...env } });
+  const child = spawn(process.execPath, [GROVE_ENTRY, ...words], {
+    env: { PATH: "", HOME: folder, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }), ...env },
+  });
   children.add(child);
   let output = "";
   let errors = "";

@@ -6,16 +6,15 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { systemClock } from "#base/clock.ts";
 import { openDirectoryReader } from "#metaserver/directory/open-directory.ts";
+import { GROVE_ENTRY } from "#testing/grove-program.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { Health } from "#wire/framing/gen/grpc/health/v1/health_pb.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { as, nodeMessage, refused } from "./meta-server.fixture.ts";
 
-const GROVE = fileURLToPath(new URL("../../bin/grove.ts", import.meta.url));
 const TIMEOUT = { timeout: 30_000 };
 
 interface Started {
@@ -33,7 +32,7 @@ async function start(
   mode: readonly string[] = ["-mock"],
 ): Promise<Started> {
   const flags = [...mode, "-reflection", "-listen", "127.0.0.1:0", "-data", folder];
-  const child = spawn(process.execPath, [GROVE, "metaserver", ...flags], {
+  const child = spawn(process.execPath, [GROVE_ENTRY, "metaserver", ...flags], {
     stdio: ["ignore", "ignore", "pipe"],
     env: { ...process.env, ...env },
   });
@@ -145,7 +144,7 @@ test("a second one on the same store, and flags that make no sense, end with a s
   const folder = scratchFolder("metaserver-");
   await start(t, folder);
   const fails = async (exitCode: number, sentence: RegExp, ...flags: string[]): Promise<void> => {
-    const child = spawn(process.execPath, [GROVE, "metaserver", ...flags], {
+    const child = spawn(process.execPath, [GROVE_ENTRY, "metaserver", ...flags], {
       stdio: ["ignore", "ignore", "pipe"],
     });
     t.after(() => child.kill("SIGKILL"));

@@ -8,7 +8,8 @@ import { type TestContext, test } from "node:test";
 import { systemClock } from "#base/clock.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import { freePort } from "#testing/free-ports.ts";
-import { GROVE_ENTRY, type Outcome, runGrove, runProgram } from "#testing/run-grove.ts";
+import { GROVE_ENTRY } from "#testing/grove-program.ts";
+import { type Outcome, runGrove, runProgram } from "#testing/run-grove.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 
 /** A dozen processes, each of which takes seconds on a busy machine. */

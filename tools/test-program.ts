@@ -1,0 +1,84 @@
+// Bundles the program for a test run, whose hundreds of processes load few files instead of hundreds each.
+import { createHash } from "node:crypto";
+import {
+  copyFile,
+  glob,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { basename, join } from "node:path";
+import { rolldown } from "rolldown";
+import { commitOfClone } from "#os/git-commit.ts";
+
+/** Modules that are loaded by their file's name, beside whatever loads them. */
+const LOADED_BY_NAME = /-worker\.ts$|^devcluster\/(?:exit-with-parent|identity-provider)\.ts$/;
+/** Packages of many modules that most commands load; all others stay where npm has put them. */
+const BUNDLED = /^(?:@bufbuild\/protobuf|commander|fastify-type-provider-zod|zod)(?:\/|$)/;
+/** Longer than any test run. */
+const KEPT_MS = 24 * 3_600_000;
+
+/**
+ * Makes the folder unless it is there from an earlier run of the same sources: the launcher, and in `dist/bin` the
+ * entry with all modules beside it, so that each finds its workers.
+ * @returns the folder, for GROVE_TEST_PROGRAM
+ */
+export async function bundleProgram(root: string): Promise<string> {
+  const sources = (await Array.fromAsync(glob("src/**/*.ts", { cwd: root })))
+    .filter((path) => !/\.(?:test|fixture)\.ts$|^src\/testing\//.test(path))
+    .toSorted();
+  const commit = commitOfClone(root);
+  const programs = join(root, ".cache/programs");
+  const folder = join(programs, await hashOf(root, sources, commit));
+  const program = join(folder, "program");
+  const isThere = await readFile(join(program, "grove")).then(
+    () => true,
+    () => false,
+  );
+  if (isThere) return program;
+  await removeOld(programs);
+  await mkdir(folder, { recursive: true });
+  const made = await mkdtemp(join(folder, "made-"));
+  const entries = sources.filter((path) => LOADED_BY_NAME.test(path.slice("src/".length)));
+  const bundle = await rolldown({
+    cwd: root,
+    input: Object.fromEntries(["src/bin/grove.ts", ...entries].map((path) => [basename(path, ".ts"), path])),
+    platform: "node",
+    external: (id) => /^[^#./]/.test(id) && !BUNDLED.test(id),
+    transform: { define: { BUILT_WITH_IDP_AUTH: "true" } },
+    onLog(level, log) {
+      if (level === "warn") throw new Error(log.message);
+    },
+  });
+  await bundle.write({ dir: join(made, "dist/bin"), format: "esm", chunkFileNames: "[name]-[hash].js" });
+  await bundle.close();
+  if (commit !== null) await writeFile(join(made, "dist/git-commit"), `${commit}\n`);
+  await copyFile(join(root, "package.json"), join(made, "package.json"));
+  // Where the console looks for its pages.
+  await symlink(join(root, "dist/web"), join(made, "web"));
+  await copyFile(join(root, "grove"), join(made, "grove"));
+  // Another run may have been sooner.
+  await rename(made, program).catch(() => rm(made, { recursive: true }));
+  return program;
+}
+
+/** Removes bundles of other sources that no run can be using any more. */
+async function removeOld(programs: string): Promise<void> {
+  for (const name of await readdir(programs).catch(() => [])) {
+    const path = join(programs, name);
+    if (Date.now() - (await stat(path)).mtimeMs > KEPT_MS) await rm(path, { recursive: true, force: true });
+  }
+}
+
+async function hashOf(root: string, sources: readonly string[], commit: string | null): Promise<string> {
+  const hash = createHash("sha256").update(`${commit}`);
+  for (const path of [...sources, "grove", "package.json", "package-lock.json", "tools/test-program.ts"])
+    hash.update(`\0${path}\0`).update(await readFile(join(root, path)));
+  return hash.digest("hex").slice(0, 16);
+}
