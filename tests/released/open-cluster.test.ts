@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { zstdDecompressSync } from "node:zlib";
-import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type Ended, grove, type Program, startGrove, stopProgram } from "#e2e/processes.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 
 const HERE = import.meta.dirname;
 const RELEASED = readdirSync(HERE).flatMap((name) => /^cluster-(.*)\.tar\.zst$/.exec(name)?.[1] ?? []);
