@@ -41,8 +41,8 @@ export const mutationBugs: readonly PlantedBug[] = [
       },
       {
         file: "src/wire/grpc/server-call.ts",
-        from: "    this.#connection.calls.delete(this);\n",
-        to: "    this.#connection.calls.delete(this);\n    ended.push(this.#headers);\n",
+        from: "    this.#connection.calls.remove(this.place);\n",
+        to: "    this.#connection.calls.remove(this.place);\n    ended.push(this.metadata);\n",
       },
     ],
   },
