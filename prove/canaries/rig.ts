@@ -218,9 +218,15 @@ async function everywhere(
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     if (!entry.isFile() || path.startsWith(join(folder, SECRETS_FOLDER))) continue;
-    found.push({ where: path.slice(folder.length), text: await readFile(path, "latin1") });
+    const text = await readFile(path, "latin1").catch(whenGone);
+    if (text !== undefined) found.push({ where: path.slice(folder.length), text });
   }
   return found;
+}
+
+/** A server may have renamed a file since it was listed: its text lies under the name that it has now. */
+function whenGone(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT") throw error;
 }
 
 function search(
