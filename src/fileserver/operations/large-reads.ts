@@ -1,5 +1,6 @@
 // Gives some downloads large read buffers: a bounded number, so that many stalled ones do not fill the memory.
 import { BLOCK_BYTES } from "#base/limits.ts";
+import { SharedBudget } from "#wire/framing/shared-budget.ts";
 
 /** Bytes that such a download reads at a time: a trip to the thread pool costs as much as copying 256 KiB. */
 export const LARGE_READ_BYTES: number = 4 * BLOCK_BYTES;
@@ -10,22 +11,15 @@ export const LARGE_READS_PER_USER = 4;
 
 /** The places of downloads with large buffers. Without one a download reads block by block. */
 export class LargeReads {
-  readonly #taken = new Map<string, number>();
-  #total = 0;
+  readonly #places = new SharedBudget({
+    total: LARGE_READS_AT_ONCE,
+    perParty: LARGE_READS_PER_USER,
+    spare: 0,
+    modest: 0,
+  });
 
   /** Takes a place, which the returned function gives back; undefined when there is none for this user. */
   take(username: string): (() => void) | undefined {
-    const own = this.#taken.get(username) ?? 0;
-    if (this.#total >= LARGE_READS_AT_ONCE || own >= LARGE_READS_PER_USER) return undefined;
-    this.#total++;
-    this.#taken.set(username, own + 1);
-    return () => this.#give(username);
-  }
-
-  #give(username: string): void {
-    this.#total--;
-    const left = (this.#taken.get(username) ?? 1) - 1;
-    if (left === 0) this.#taken.delete(username);
-    else this.#taken.set(username, left);
+    return this.#places.take(username, 1) ? () => this.#places.give(username, 1) : undefined;
   }
 }

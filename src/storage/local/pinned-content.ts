@@ -96,12 +96,17 @@ export class PinnedContent implements FileContent {
   /** Reads a block and those behind it in its chunk, as many as the buffer holds, by one call. */
   async #readRun(chunk: ChunkRecord, { start, storedToEnd }: Block, room: Buffer): Promise<Buffer> {
     const bytes = room.subarray(0, Math.min(storedToEnd, room.length - (room.length % BLOCK_BYTES)));
+    await this.#fillBlocks(bytes, chunk, start);
+    return bytes;
+  }
+
+  /** Fills a buffer with whole blocks of a chunk, the last of which may be its end, and verifies each. */
+  async #fillBlocks(bytes: Buffer, chunk: ChunkRecord, start: number): Promise<void> {
     await this.#fill(bytes, chunk, start);
     for (let at = 0; at < bytes.length; at += BLOCK_BYTES) {
       const crc = this.#blockCrc(chunk, (start + at) / BLOCK_BYTES);
       this.#verify(bytes.subarray(at, at + BLOCK_BYTES), crc, chunk);
     }
-    return bytes;
   }
 
   /**
@@ -117,12 +122,7 @@ export class PinnedContent implements FileContent {
     this.#checkList();
     const chunk = this.#chunkAt(position);
     if (chunk === undefined) return;
-    const stored = into.subarray(0, chunk.length);
-    await this.#fill(stored, chunk, 0);
-    for (let index = 0; index * BLOCK_BYTES < stored.length; index++) {
-      const block = stored.subarray(index * BLOCK_BYTES, (index + 1) * BLOCK_BYTES);
-      this.#verify(block, this.#blockCrc(chunk, index), chunk);
-    }
+    await this.#fillBlocks(into.subarray(0, chunk.length), chunk, 0);
   }
 
   rangeCrc32(offset: number, length: number): number | Promise<number> {
