@@ -9,7 +9,7 @@ import type { TestTask } from "./test-pool.ts";
 const SHOWN = 20;
 const MS_PER_SECOND = 1_000;
 
-/** Collects what the processes of test files, and all that these have started and ended, took of the processors. */
+/** Collects the processor time of test files, that of all processes included which they started and ended. */
 export class TestCosts {
   readonly #folder: string;
   readonly #files = new Map<TestTask, string>();

@@ -25,8 +25,8 @@ const BUNDLED = /^(?:@bufbuild\/protobuf|commander|fastify-type-provider-zod|zod
 const KEPT_MS = 24 * 3_600_000;
 
 /**
- * Makes the folder unless it is there from an earlier run of the same sources: the launcher, and in `dist/bin` the
- * entry with all modules beside it, so that each finds its workers.
+ * Makes the folder unless it is there from an earlier run of the same sources: the launcher, and in `dist/bin`
+ * the entry with all modules beside it, so that each finds its workers.
  * @returns the folder, for GROVE_TEST_PROGRAM
  */
 export async function bundleProgram(root: string): Promise<string> {

@@ -2,7 +2,10 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join, posix } from "node:path";
 
-/** What reaches the whole process: its state, its environment, other processes, threads, its clocks and heap, its built-in modules. */
+/**
+ * What reaches the whole process: its state, its environment, other processes, threads, its clocks and heap,
+ * its built-in modules.
+ */
 const OWN_PROCESS =
   /\bprocess\s*[.[]|\bglobalThis\b|\bmock\.|\/proc\/self|node:(?:async_hooks|child_process|cluster|diagnostics_channel|inspector|module|perf_hooks|process|v8|vm|worker_threads)\b/;
 const SPECIFIER = /(?:from|import)\s*\(?\s*"([^"]+)"/g;

@@ -1,4 +1,5 @@
-// `npm test [rooms|whole] [--no-skip] [--costs] [[--shared] FILE…]`: runs the tests and prints the names of failed ones last.
+// `npm test [rooms|whole] [--no-skip] [--costs] [[--shared] FILE…]`: runs the tests and prints the names of
+// failed ones last.
 import { glob, readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join, relative } from "node:path";
@@ -29,7 +30,7 @@ const HALVES: Readonly<Record<string, readonly string[]>> = {
   whole: ["tests/**/*.test.ts"],
 };
 
-/** Lanes by the half that they begin with. More of them would make tests wait that wait for other processes. */
+/** Lanes by the half that they begin with. With more, tests that wait for other processes would wait longer. */
 function lanesFor(halves: number): number[] {
   const cores = Math.min(availableParallelism(), MAX_CORES);
   const [first, last] = [0, halves - 1];

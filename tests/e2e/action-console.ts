@@ -12,8 +12,6 @@ import type { Problem } from "#wire/webapi/problem.ts";
 import { groveOk } from "./certificate-cluster.ts";
 import { type Ended, freePlace, type Program, startGrove, startProgram, stopProgram } from "./processes.ts";
 
-/** The program's launcher. */
-
 /** The test that it belongs to. */
 interface Owner {
   after(hook: () => Promise<unknown>): void;

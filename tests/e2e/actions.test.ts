@@ -39,18 +39,7 @@ before(async () => {
   for (const id of IDS) {
     const { home } = nodes[id];
     git(home, "clone", "-q", origin, "sources");
-    const words = [
-      GROVE_LAUNCHER,
-      "fileserver",
-      "-data",
-      join(home, "data"),
-      "-id",
-      id,
-      "-mock",
-      "-reserve",
-      "1MiB",
-    ];
-    const argv = [...words, "-listen", places[id].address, "-metaserver", metaserver];
+    const argv = [GROVE_LAUNCHER, ...fileServerWords(id)];
     const fileserver = {
       argv,
       cwd: home,
@@ -65,6 +54,13 @@ before(async () => {
 });
 
 after(() => endings.end());
+
+/** The words that start a node's FileServer. */
+function fileServerWords(id: Id): string[] {
+  const data = join(nodes[id].home, "data");
+  const words = ["fileserver", "-data", data, "-id", id, "-mock", "-reserve", "1MiB"];
+  return [...words, "-listen", places[id].address, "-metaserver", coordinator];
+}
 
 function git(cwd: string, ...words: string[]): string {
   const identity = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main"];
@@ -250,18 +246,7 @@ test("reboot has happened when the host has another boot id and its FileServer i
   await until(() => signIns() > signInsThen, "a look at it");
   await sleep(500);
   assert.equal((await console.record(id)).state, "running");
-  const words = [
-    GROVE_LAUNCHER,
-    "fileserver",
-    "-data",
-    join(home, "data"),
-    "-id",
-    "n3",
-    "-mock",
-    "-reserve",
-    "1MiB",
-  ];
-  const back = startGrove([...words.slice(1), "-listen", places.n3.address, "-metaserver", coordinator]);
+  const back = startGrove(fileServerWords("n3"));
   endings.after(() => stopProgram(back, "SIGKILL"));
   const record = await console.ended(id);
   const [target] = record.targets;

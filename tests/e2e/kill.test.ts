@@ -8,26 +8,13 @@ import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { BusyFolder, type Contents, Dice } from "./busy-folder.ts";
+import { checkData } from "./checked-data.ts";
 import { freePlace, grove, startGrove, startNode, stopProgram } from "./processes.ts";
 
 /** More rounds: GROVE_E2E_ROUNDS=100 node --test tests/e2e/kill.test.ts */
 const ROUNDS = Number(process.env["GROVE_E2E_ROUNDS"] ?? 2);
 const SEED = process.env["GROVE_E2E_SEED"] ?? String(Date.now());
 const FOLDERS = 8;
-
-/** The report of a check that read every byte; fails the test on any difference. */
-async function checkData(data: string): Promise<{ liveBytes: number; chunkCount: number; notes: string[] }> {
-  const { code, stdout, stderr } = await grove(["fsck", "-data", data, "-deep", "--json"]);
-  const report = JSON.parse(stdout || "{}") as {
-    differences: string[];
-    differenceCount: number;
-    liveBytes: number;
-    chunkCount: number;
-    notes: string[];
-  };
-  assert.deepEqual([code, report.differenceCount, report.differences], [0, 0, []], stderr);
-  return report;
-}
 
 /** A user's session and every operation for reading. */
 async function lookAt(channel: GrpcChannel, email: string) {

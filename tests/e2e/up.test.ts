@@ -9,6 +9,7 @@ import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
 import { signInWithChromium, startLogin } from "./browser-sign-in.ts";
 import { Dice } from "./busy-folder.ts";
+import { checkData } from "./checked-data.ts";
 import { type Ended, grove, type Program, startGrove, stopProgram } from "./processes.ts";
 
 interface Cluster {
@@ -226,11 +227,7 @@ test("a newcomer's day: up, sign-in in Chromium, put, ls, get, kill -9 of everyt
     assert.equal(code, 0, stdout + stderr);
     assert.deepEqual(pids.filter(isAlive), []);
     assert.equal(existsSync(me.clusterFile), false);
-    for (const { data } of nodes) {
-      const checked = await grove(["fsck", "-data", data, "-deep", "--json"]);
-      const report = JSON.parse(checked.stdout || "{}") as { differences: string[]; notes: string[] };
-      assert.deepEqual([checked.code, report.differences, report.notes], [0, [], []], checked.stderr);
-    }
+    for (const { data } of nodes) assert.deepEqual((await checkData(data)).notes, []);
     const { code: late, stderr: told } = await me.grove("ls", "/");
     assert.equal(late, 7, told);
   });

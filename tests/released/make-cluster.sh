@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the folders of a released version that open-cluster.test.ts opens: make-cluster.sh CHECKOUT OUT.tar.zst
-#
-# CHECKOUT is a checkout of the release with its packages (git worktree add, npm ci). Needs python3, zstd and free default ports.
+# CHECKOUT is a checkout of the release with its packages (git worktree add, npm ci).
+# Needs python3, zstd and free default ports.
 set -eu
 checkout=$1 out=$(realpath "$2") work=$(mktemp -d)
 cd "$checkout"

@@ -7,6 +7,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { zstdDecompressSync } from "node:zlib";
+import { groveOk } from "#e2e/certificate-cluster.ts";
+import { checkData } from "#e2e/checked-data.ts";
 import { type Ended, grove, type Program, startGrove, stopProgram } from "#e2e/processes.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 
@@ -149,32 +151,16 @@ for (const version of RELEASED) {
       await cluster.ok("alice", "put", join(cluster.folder, "new.txt"), "/shared");
       await cluster.ok("alice", "rm", "/large.bin");
       await cluster.stop();
-      for (const { data } of nodes) {
-        const checked = await grove(["fsck", "-data", data, "-deep", "--json"]);
-        const report = JSON.parse(checked.stdout || "{}") as { differences: string[] };
-        assert.deepEqual([checked.code, report.differences], [0, []], checked.stderr);
-      }
+      for (const { data } of nodes) await checkData(data);
       await cluster.start();
       assert.equal(await cluster.ok("bob", "cat", "alice@example.com:/shared/new.txt"), "new");
     });
 
     await t.test("its authority signs on", async () => {
       const ca = join(cluster.folder, "ca");
-      const listed = await grove(["ca", "list", "-ca_dir", ca]);
-      assert.equal(listed.code, 0, listed.stderr);
-      assert.match(listed.stdout, /n1/);
-      const issued = await grove([
-        "ca",
-        "issue",
-        "n2",
-        "-ca_dir",
-        ca,
-        "-host",
-        "n2.example.net",
-        "-out",
-        join(cluster.folder, "n2"),
-      ]);
-      assert.equal(issued.code, 0, issued.stderr);
+      assert.match(await groveOk(["ca", "list", "-ca_dir", ca]), /n1/);
+      const [host, out] = ["n2.example.net", join(cluster.folder, "n2")];
+      await groveOk(["ca", "issue", "n2", "-ca_dir", ca, "-host", host, "-out", out]);
     });
   });
 }
