@@ -70,6 +70,10 @@ export const FILESERVER_PORT = 50_051;
 export const METASERVER_PORT = 50_050;
 /** Default HTTP port of the console (decision D23). */
 export const CONSOLE_PORT = 8_080;
+/** Default HTTP port of a door. */
+export const DOOR_PORT = 8_070;
+/** Default port of a door's metrics, on this machine alone. */
+export const DOOR_METRICS_PORT = 9_070;
 
 /** Largest payload of one upload message (decision T7): 4 MiB. */
 export const UPLOAD_MESSAGE_MAX_BYTES = 4_194_304;
@@ -158,6 +162,12 @@ export const OPERATOR_REASON_MAX_LENGTH = 200;
 export const AUDIT_PAGE_LINES = 1_000;
 /** Inodes and content lists that one root may ever make; their numbers are never reused. */
 export const IDS_PER_ROOT: number = 2 ** 32 - 1;
+
+/** The highest number of a root: with IDS_PER_ROOT below it, inode numbers stay below 2^53. */
+export const ROOT_NUMBER_MAX: number = 2 ** 21 - 1;
+
+/** Root numbers from here on are given out by the MetaServer, once each; a data folder counts those below. */
+export const CLUSTER_ROOT_NUMBERS_FROM: number = 2 ** 20;
 /** Differences that a check of a data directory lists; further ones are counted. */
 export const CHECK_DIFFERENCES_LISTED = 1_000;
 /** Users that the per-user maps of /metrics list; sums cover all users. A multiple of 64. */

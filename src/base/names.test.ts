@@ -47,6 +47,12 @@ test("empty, dot, dot-dot, slash, control characters, U+FFFD and lone surrogates
   }
 });
 
+test("a decomposed name whose canonical form fits is taken, as macOS sends it (D13)", () => {
+  const composed = "ü".repeat(127);
+  assert.equal(canonicalName(composed.normalize("NFD")), composed);
+  assert.throws(() => canonicalName(`${composed}ü`.normalize("NFD")), /at most 255 bytes/u);
+});
+
 test("twins under NFC become one name (D13)", () => {
   assert.equal(canonicalName("e\u0301"), canonicalName("\u00e9"));
 });

@@ -22,14 +22,9 @@ export function nameProblem(name: string): string | undefined {
   if (name === "." || name === "..") return '"." and ".." are not names';
   if (FORBIDDEN_IN_NAME.test(name)) return 'a name cannot hold "/", control characters or U+FFFD';
   if (!name.isWellFormed()) return "a name must be well-formed Unicode";
-  // A JavaScript character is at most three bytes of UTF-8, so short names need no count.
-  if (name.length * 3 > NAME_MAX_BYTES) {
-    const longest = Math.max(Buffer.byteLength(name), Buffer.byteLength(name.normalize("NFC")));
-    if (longest > NAME_MAX_BYTES) return `a name has at most ${NAME_MAX_BYTES} bytes`;
-  } else if (!ASCII_ONLY.test(name) && Buffer.byteLength(name.normalize("NFC")) > NAME_MAX_BYTES) {
-    return `a name has at most ${NAME_MAX_BYTES} bytes`;
-  }
-  return undefined;
+  // What is kept is measured: macOS sends decomposed names, which have more bytes.
+  const bytes = ASCII_ONLY.test(name) ? name.length : Buffer.byteLength(name.normalize("NFC"));
+  return bytes > NAME_MAX_BYTES ? `a name has at most ${NAME_MAX_BYTES} bytes` : undefined;
 }
 
 /**
@@ -86,4 +81,17 @@ export function canonicalUsername(email: string): string {
     throw new GroveError("BAD_ARGUMENT", "a username is an e-mail address");
   }
   return username;
+}
+
+/**
+ * Length of the longest of the paths that cover a place, 0 for none. Paths that cover one place are prefixes
+ * of each other.
+ */
+export function longestCovering(paths: readonly string[], place: string): number {
+  return Math.max(0, ...paths.filter((path) => covers(path, place)).map((path) => path.length));
+}
+
+/** True for a path that is a place's own, or of a directory above it. */
+export function covers(path: string, place: string): boolean {
+  return path === "/" || place === path || place.startsWith(`${path}/`);
 }

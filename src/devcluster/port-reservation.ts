@@ -2,7 +2,7 @@
 import { metricsPortOf } from "#base/metrics-port.ts";
 import { type ChosenPorts, choosePorts } from "./demo-ports.ts";
 import type { DemoPorts } from "./demo-state.ts";
-import { lockName } from "./name-lock.ts";
+import { lockName } from "#os/name-lock.ts";
 
 /** The ports held by one `grove up`; others on this machine skip them. */
 export class PortReservation {
@@ -39,6 +39,6 @@ export class PortReservation {
   }
 }
 
-function allOf({ idp, metaserver, console, nodes }: ChosenPorts): number[] {
-  return [idp, console, ...[metaserver, ...nodes].flatMap((port) => [port, metricsPortOf(port)])];
+function allOf({ idp, metaserver, console, door, nodes }: ChosenPorts): number[] {
+  return [idp, console, door, ...[metaserver, ...nodes].flatMap((port) => [port, metricsPortOf(port)])];
 }

@@ -1,6 +1,7 @@
 // CRC-32 (IEEE) by a compiled library where one is installed, else by Node's zlib.
 import { createRequire } from "node:module";
 import { crc32 as portableCrc32 } from "node:zlib";
+import { isOneFile, loadEmbedded } from "./embedded-library.ts";
 
 type Crc32 = (bytes: Uint8Array, crc?: number) => number;
 
@@ -22,7 +23,8 @@ export function crc32(bytes: Uint8Array, crc = 0): number {
 /** Undefined where the machine has no build, or the installation left it out. */
 function compiledCrc32(): Crc32 | undefined {
   try {
-    const library = createRequire(import.meta.url)("@node-rs/crc32") as { readonly crc32: Crc32 };
+    const found = isOneFile() ? loadEmbedded("crc32") : createRequire(import.meta.url)("@node-rs/crc32");
+    const library = found as { readonly crc32: Crc32 };
     // A wrong checksum would condemn good files, so the library must agree on a sample with every kind of
     // length.
     const sample = Buffer.alloc(COMPILED_FROM_BYTES + 63, 0xa5);

@@ -8,3 +8,5 @@ const http: typeof Http = process.getBuiltinModule("node:http");
 export const createServer: typeof Http.createServer = http.createServer;
 /** As in node:http. */
 export const request: typeof Http.request = http.request;
+/** As in node:http. */
+export const Agent: typeof Http.Agent = http.Agent;

@@ -18,30 +18,36 @@ async function listen(port: number): Promise<Server> {
   return server;
 }
 
-test("a port that an outgoing connection holds is taken as soon as that has ended", async (t) => {
-  const peer = await listen(0);
-  peer.on("connection", (socket) => socket.on("error", () => undefined));
-  t.after(() => peer.close());
-  const { port: peerPort } = peer.address() as { port: number };
+/** How often the port was tried until it was taken; undefined when something else holds it still. */
+async function triesBehindAConnection(peerPort: number): Promise<number | undefined> {
   const outgoing = connect({ host: HOST, port: peerPort });
   await once(outgoing, "connect");
   const port = outgoing.localPort ?? 0;
   let tries = 0;
-  const listening = listenWithRetries(
-    { host: HOST, port },
-    {
-      listen: () => {
-        // Reset, so that no TIME_WAIT keeps the port.
-        if (++tries === 3) outgoing.resetAndDestroy();
-        return listen(port);
-      },
-      otherwise,
-      waitMs: 30_000,
-    },
-  );
-  const server = await listening;
-  server.close();
-  assert.ok(tries >= 3, String(tries));
+  const attempt = (): Promise<Server> => {
+    // Reset, so that no TIME_WAIT keeps the port.
+    if (++tries === 3) outgoing.resetAndDestroy();
+    return listen(port);
+  };
+  try {
+    const server = await listenWithRetries({ host: HOST, port }, { listen: attempt, otherwise });
+    server.close();
+    return tries;
+  } catch (error) {
+    if (isGroveError(error, "BAD_ARGUMENT")) return undefined;
+    throw error;
+  }
+}
+
+test("a port that an outgoing connection holds is taken as soon as that has ended", async (t) => {
+  const peer = await listen(0);
+  peer.on("connection", (socket) => socket.on("error", () => undefined));
+  t.after(() => peer.close());
+  const { port } = peer.address() as { port: number };
+  // Connections of other processes, to other ports, may have the same port here.
+  let tries: number | undefined;
+  for (let round = 0; tries === undefined && round < 5; round++) tries = await triesBehindAConnection(port);
+  assert.ok(tries !== undefined && tries >= 3, String(tries));
 });
 
 test("a port that stays taken is named, with how to see by whom and what to do; nothing else is tried twice", async (t) => {

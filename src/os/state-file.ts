@@ -10,14 +10,14 @@ interface Shape<T> {
 
 /**
  * Refuses files and databases of a newer Grove with BAD_ARGUMENT, since they must not be written over.
- * Ignores schemas that are no number.
+ * Ignores schemas that are no number. `wayBack` is what to do, where more is known than the usual.
  */
-export function requireKnownSchema(what: string, schema: unknown, known = 1): void {
+export function requireKnownSchema(what: string, schema: unknown, known = 1, wayBack = ""): void {
   if (typeof schema !== "number" || schema <= known) return;
   throw new GroveError(
     "BAD_ARGUMENT",
     `${what} has schema ${schema} and was written by a newer Grove; this one knows schemas up to ${known}: ` +
-      "start the newer Grove, or restore a copy from before the upgrade",
+      (wayBack === "" ? "start the newer Grove, or restore a copy from before the upgrade" : wayBack),
   );
 }
 

@@ -7,6 +7,7 @@ import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { freePort } from "./free-ports.ts";
 import { childrenOf } from "./server-process.ts";
+import { until } from "./until.ts";
 
 /** Options of a server. */
 export interface PostgresServerOptions {
@@ -78,6 +79,25 @@ export class PostgresServer {
       ...(options.settings ?? []),
     ];
     await writeFile(join(this.#data, "postgresql.auto.conf"), `${lines.join("\n")}\n`);
+  }
+
+  /** Creates its files as a copy of a running server, which it then follows under a name. */
+  async makeStandby(primary: PostgresServer, name: string): Promise<void> {
+    const folder = this.socketFolder;
+    if (this.#as !== undefined) await chown(folder, this.#as.uid, this.#as.gid);
+    const from = ["-h", primary.socketFolder, "-p", String(primary.port), "-U", "grove"];
+    await this.#run("pg_basebackup", [...from, "-D", this.#data, "--checkpoint=fast", "--no-sync"]);
+    const conninfo = `host=${primary.socketFolder} port=${primary.port} user=grove application_name=${name}`;
+    const lines = [
+      "listen_addresses = '127.0.0.1'",
+      `port = ${this.port}`,
+      `unix_socket_directories = '${folder}'`,
+      "fsync = off",
+      "shared_buffers = '16MB'",
+      `primary_conninfo = '${conninfo}'`,
+    ];
+    await writeFile(join(this.#data, "postgresql.auto.conf"), `${lines.join("\n")}\n`);
+    await writeFile(join(this.#data, "standby.signal"), "");
   }
 
   /** Starts it unless it runs, again on the same port; resolves when it answers. */
@@ -160,6 +180,31 @@ export class PostgresServer {
     const options = { ...this.#as, env: ENVIRONMENT, cwd: this.socketFolder };
     return (await promisify(execFile)(join(this.#programs, program), args, options)).stdout;
   }
+}
+
+/** Creates and starts a server that follows another, which from then on acknowledges only what both have. */
+export async function startSynchronousStandby(
+  primary: PostgresServer,
+  cleanUp: (end: () => Promise<void>) => void,
+): Promise<PostgresServer> {
+  const programs = postgresPrograms();
+  if (programs === undefined) throw new Error("PostgreSQL is not installed");
+  const folder = await mkdtemp(join(tmpdir(), "pg-"));
+  const standby = new PostgresServer(programs, folder, await freePort());
+  cleanUp(async () => {
+    await standby.stop("immediate");
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  });
+  await standby.makeStandby(primary, "second");
+  await standby.start();
+  await primary.sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = 'second'");
+  await primary.sql("postgres", "SELECT pg_reload_conf()");
+  await until(
+    async () =>
+      (await primary.sql("postgres", "SELECT sync_state FROM pg_stat_replication")).trim() === "sync",
+    "the synchronous standby",
+  );
+  return standby;
 }
 
 /** Creates and starts a server; `cleanUp` receives its stop function. Throws without PostgreSQL. */

@@ -1,4 +1,4 @@
-// An HTTPS identity provider for tests with a certificate of a private authority; it answers only discovery.
+// An HTTPS identity provider for tests with a certificate of a private authority; it answers discovery and keys.
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -15,19 +15,23 @@ export interface PrivateIssuer {
   stop(): void;
 }
 
-/** Starts a provider on the loopback. */
-export async function startPrivateIssuer(): Promise<PrivateIssuer> {
+/** Starts a provider on an address of this machine, by default on the loopback; it publishes these keys. */
+export async function startPrivateIssuer(
+  address = "127.0.0.1",
+  keys: readonly unknown[] = [],
+): Promise<PrivateIssuer> {
   const folder = mkdtempSync(join(tmpdir(), "grove-issuer-"));
   const key = join(folder, "issuer.key");
   const caFile = join(folder, "issuer.pem");
-  const subject = ["-subj", "/CN=issuer", "-addext", "subjectAltName=IP:127.0.0.1"];
+  const subject = ["-subj", "/CN=issuer", "-addext", `subjectAltName=IP:${address}`];
   const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
   execFileSync("openssl", ["req", "-x509", ...kind, ...subject, "-keyout", key, "-out", caFile], {
     stdio: "ignore",
   });
   const server = createServer({ key: readFileSync(key), cert: readFileSync(caFile) }, (request, response) => {
     response.setHeader("content-type", "application/json");
-    if (request.url !== "/.well-known/openid-configuration") response.writeHead(404).end("{}");
+    if (request.url === "/jwks") response.end(JSON.stringify({ keys }));
+    else if (request.url !== "/.well-known/openid-configuration") response.writeHead(404).end("{}");
     else {
       const metadata = {
         issuer,
@@ -38,9 +42,9 @@ export async function startPrivateIssuer(): Promise<PrivateIssuer> {
       response.end(JSON.stringify(metadata));
     }
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(0, address);
   await once(server, "listening");
-  const issuer = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const issuer = `https://${address}:${(server.address() as AddressInfo).port}`;
   return {
     issuer,
     caFile,

@@ -1,0 +1,146 @@
+// Real object stores for tests: versitygw and MinIO, each in a temporary folder, removed afterwards.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { freePort } from "./free-ports.ts";
+import { until } from "./until.ts";
+
+/** The stores that tests run against, all of them: each differs in checksums and conditional requests. */
+export const OBJECT_STORES = ["versitygw", "minio"] as const;
+
+/** One of them. */
+export type ObjectStoreKind = (typeof OBJECT_STORES)[number];
+
+const KEY = { id: "grovetest", secret: "a-secret-that-no-log-may-hold" };
+const BUCKET = "chunks";
+
+/** The program of a store, in PATH or where `go install` puts it. */
+function programOf(kind: ObjectStoreKind): string | undefined {
+  const folders = [...(process.env["PATH"] ?? "").split(delimiter), join(homedir(), "go/bin")];
+  return folders.map((folder) => join(folder, kind)).find((path) => existsSync(path));
+}
+
+/** Value for `skip` of a test: false with the program, and in CI, where the test must fail without it. */
+export function withoutStore(kind: ObjectStoreKind): string | false {
+  const isCi = (process.env["CI"] ?? "") !== "";
+  return programOf(kind) === undefined && !isCi
+    ? `${kind} is not installed; .ci/run has its \`go install\``
+    : false;
+}
+
+/** A store with one empty bucket. */
+export class TestStore {
+  readonly kind: ObjectStoreKind;
+  readonly port: number;
+  readonly bucket: string = BUCKET;
+  /** File with the key, as a server of Grove reads it. */
+  readonly credentialsFile: string;
+  readonly secret: string = KEY.secret;
+  readonly #folder: string;
+  readonly #options: TestStoreOptions;
+  #child: ChildProcess | undefined;
+
+  constructor(kind: ObjectStoreKind, folder: string, port: number, options: TestStoreOptions) {
+    this.kind = kind;
+    this.port = port;
+    this.credentialsFile = join(folder, "credentials");
+    this.#folder = folder;
+    this.#options = options;
+  }
+
+  async make(): Promise<void> {
+    await mkdir(join(this.#folder, "data", BUCKET), { recursive: true });
+    await mkdir(join(this.#folder, "versions"));
+    const lines = [`access_key_id = ${KEY.id}`, `secret_access_key = ${KEY.secret}`, ""];
+    await writeFile(this.credentialsFile, lines.join("\n"), { mode: 0o600 });
+  }
+
+  async start(): Promise<void> {
+    const program = programOf(this.kind);
+    if (program === undefined) throw new Error(`${this.kind} is not installed`);
+    const child = spawn(program, this.#arguments(), {
+      cwd: this.#folder,
+      stdio: "ignore",
+      env: {
+        PATH: process.env["PATH"],
+        HOME: this.#folder,
+        ROOT_ACCESS_KEY: KEY.id,
+        ROOT_SECRET_KEY: KEY.secret,
+        MINIO_ROOT_USER: KEY.id,
+        MINIO_ROOT_PASSWORD: KEY.secret,
+        MINIO_BROWSER: "off",
+      },
+    });
+    this.#child = child;
+    await until(async () => {
+      if (child.exitCode !== null) throw new Error(`${this.kind} ended with ${child.exitCode}`);
+      return this.#answers();
+    }, this.kind);
+  }
+
+  /** Ends it as a power cut would; the folder stays. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+  }
+
+  #arguments(): string[] {
+    const address = `127.0.0.1:${this.port}`;
+    const data = join(this.#folder, "data");
+    if (this.kind === "minio") return ["server", "--quiet", "--address", address, data];
+    const { tls, versions, domain } = this.#options;
+    const secure = tls === undefined ? [] : ["--cert", tls.cert, "--key", tls.key];
+    const versioned = versions === true ? ["--versioning-dir", join(this.#folder, "versions")] : [];
+    const hosts = domain === undefined ? [] : ["--virtual-domain", domain];
+    return ["--quiet", "--keep-alive", "--port", address, ...secure, ...hosts, "posix", ...versioned, data];
+  }
+
+  async #answers(): Promise<boolean> {
+    if (this.#options.tls !== undefined) {
+      const { connect } = await import("node:net");
+      const socket = connect(this.port, "127.0.0.1");
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+      return promise.finally(() => socket.destroy());
+    }
+    const path = this.kind === "minio" ? "/minio/health/ready" : "/";
+    const answer = await fetch(`http://127.0.0.1:${this.port}${path}`).catch(() => undefined);
+    await answer?.arrayBuffer();
+    return this.kind === "minio" ? answer?.status === 200 : answer !== undefined;
+  }
+}
+
+/** Options of a store. */
+export interface TestStoreOptions {
+  /** PEM files with which versitygw speaks TLS. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+  /** Lets versitygw keep versions, once a bucket is told to. */
+  readonly versions?: boolean;
+  /** Domain below which versitygw takes the bucket's name from the host. */
+  readonly domain?: string;
+}
+
+/** Makes and starts a store; `cleanUp` receives its end. */
+export async function startStore(
+  kind: ObjectStoreKind,
+  cleanUp: (end: () => Promise<void>) => void,
+  options: TestStoreOptions = {},
+): Promise<TestStore> {
+  // Not in memory: versitygw keeps facts in attributes of files.
+  const folder = await mkdtemp(join(tmpdir(), "grove-store-"));
+  const store = new TestStore(kind, folder, await freePort(), options);
+  cleanUp(async () => {
+    await store.kill();
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  });
+  await store.make();
+  await store.start();
+  return store;
+}
