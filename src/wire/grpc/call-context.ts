@@ -38,6 +38,18 @@ export interface CalledMethod {
   readonly isInstant: boolean;
 }
 
+/** The way between the two halves of a call whose connection another thread serves. */
+export interface CallLink {
+  /** Sends a message to the other half, after all earlier ones. */
+  tell(message: unknown, transfer?: readonly ArrayBuffer[]): void;
+  /** From now on the other half sends messages of a request stream before it is asked for each. */
+  flow(): void;
+  /** Receives the messages of the other half; set it before the first can come. */
+  onTold: ((message: unknown) => void) | undefined;
+  /** Called once when the other half is gone, with its thread or without. */
+  onLost: (() => void) | undefined;
+}
+
 /** The view of a call for handlers and interceptors. */
 export interface CallContext {
   readonly method: CalledMethod;
@@ -55,6 +67,8 @@ export interface CallContext {
   readonly trailers: Metadata;
   /** Sends the headers now instead of with the first message; without effect once they are sent. */
   sendHeaders(): void;
+  /** The other half of the call; undefined where this thread serves the connection and runs the handler. */
+  readonly link?: CallLink | undefined;
   /** Values that interceptors pass on. */
   readonly values: Map<symbol, unknown>;
 }

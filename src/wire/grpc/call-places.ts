@@ -17,11 +17,20 @@ export interface PlacedCall {
   cancel(reason: StatusError): void;
 }
 
+/** Counts calls. */
+export interface Places {
+  expect(call: PlacedCall): void;
+  begin(call: PlacedCall): void;
+  leave(call: PlacedCall, hasBegun: boolean): void;
+  /** Called when a call is ended from outside, before its answer. */
+  cancelled?(call: PlacedCall, reason: StatusError): void;
+}
+
 /**
  * The places of one server. A call takes one when its request has arrived. Until then it is counted apart, so
  * that slow senders take no places. Unproven callers have a few of their own for both.
  */
-export class CallPlaces {
+export class CallPlaces implements Places {
   readonly #ofUsers: SharedBudget;
   readonly #arriving: SharedBudget;
   readonly #ofNodes: SharedBudget;

@@ -1,5 +1,5 @@
 // A client's connection to the server: its identity, its calls, and its liveness.
-import type { ServerHttp2Session } from "node:http2";
+import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { constants } from "node:http2";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
@@ -16,7 +16,8 @@ import { outsideReading } from "#wire/framing/reset.ts";
 import type { Peer, PeerCertificate } from "./call-context.ts";
 import type { CallLane } from "./call-scheduler.ts";
 import { ConnectionPlaces } from "./connection-places.ts";
-import type { ConnectionStanding, ConnectionTable, TableConnection } from "./connection-table.ts";
+import type { ConnectionStanding, TableConnection } from "./connection-table.ts";
+import type { Door } from "./doorkeeper.ts";
 import { FloodGauge } from "./flood-gauge.ts";
 import type { ReadLane, ReadScheduler } from "./read-scheduler.ts";
 import { ReplyScheduler } from "./reply-scheduler.ts";
@@ -52,8 +53,8 @@ export interface ConnectionDeps {
   readonly limits: ServerLimits;
   /** Steady time. */
   readonly nowMs: number;
-  /** The table that counts it. */
-  readonly table: ConnectionTable<Connection>;
+  /** The door that counts it. */
+  readonly door: Door<Connection>;
   /** Counts its wasted work; undefined where callers prove nothing. */
   readonly load: UnprovenLoad | undefined;
   readonly readScheduler: ReadScheduler;
@@ -62,6 +63,8 @@ export interface ConnectionDeps {
 /** A connection and the calls in progress on it. */
 export class Connection implements TableConnection {
   readonly calls: Slots<ServerCall> = new Slots();
+  /** Streams whose callers are being judged in another thread. */
+  readonly entering: Slots<ServerHttp2Stream> = new Slots();
   /** Large replies that the client has not taken yet. */
   readonly held: { bytes: number } = { bytes: 0 };
   readonly turns: ReplyScheduler = new ReplyScheduler();
@@ -75,7 +78,7 @@ export class Connection implements TableConnection {
   readonly key: string;
   /** Steady time. */
   readonly openedAtMs: number;
-  readonly table: ConnectionTable<Connection>;
+  readonly door: Door<Connection>;
   readonly #socket: Socket;
   readonly #limits: ServerLimits;
   readonly #load: UnprovenLoad | undefined;
@@ -94,12 +97,12 @@ export class Connection implements TableConnection {
   #heardAtMs: number;
   #pingedAtMs: number | undefined;
 
-  constructor(socket: Socket, { limits, nowMs, table, load, readScheduler }: ConnectionDeps) {
+  constructor(socket: Socket, { limits, nowMs, door, load, readScheduler }: ConnectionDeps) {
     this.#readScheduler = readScheduler;
     this.#socket = socket;
     this.#limits = limits;
     this.#load = load;
-    this.table = table;
+    this.door = door;
     this.openedAtMs = nowMs;
     this.#usedAtMs = nowMs;
     this.#heardAtMs = nowMs;
@@ -197,6 +200,7 @@ export class Connection implements TableConnection {
     // Bytes that wait behind a busy disk are no flood; they are summed only in the rare excess.
     if (excessBytes > 0) excessBytes -= this.places.unreadBytes;
     if (excessBytes > 0) for (const call of this.calls) excessBytes -= call.unreadBytes;
+    if (excessBytes > 0) for (const stream of this.entering) excessBytes -= stream.readableLength;
     return excessBytes > 0;
   }
 

@@ -7,7 +7,7 @@ import type { CallContext, MaybePromise } from "./call-context.ts";
 import type { ServerInterceptor } from "./handler.ts";
 import { type AnyHandler, isStreaming, type ServedMethod } from "./served-method.ts";
 import type { ServerReply } from "./server-reply.ts";
-import { SlicedSendQueue } from "./sliced.ts";
+import { SlicedSendQueue, type SliceOutlet } from "./sliced.ts";
 
 /** Shared by the handlers of a server. */
 export interface HandlerRunDeps {
@@ -23,16 +23,21 @@ export interface RunningCall extends CallContext {
   readonly cancelled: StatusError | undefined;
 }
 
+/** The reply of a run. */
+export interface RunReply extends Pick<ServerReply, "frame" | "hold" | "release" | "sendHeaders"> {
+  readonly outlet: SliceOutlet;
+}
+
 /** One run. */
 export class HandlerRun {
   readonly #deps: HandlerRunDeps;
   readonly #call: RunningCall;
   readonly #served: ServedMethod;
-  readonly #reply: ServerReply;
+  readonly #reply: RunReply;
   /** The handler's result in a call with one reply. */
   result: unknown;
 
-  constructor(deps: HandlerRunDeps, call: RunningCall, served: ServedMethod, reply: ServerReply) {
+  constructor(deps: HandlerRunDeps, call: RunningCall, served: ServedMethod, reply: RunReply) {
     this.#deps = deps;
     this.#call = call;
     this.#served = served;

@@ -2,7 +2,7 @@
 import { constants as cryptoConstants } from "node:crypto";
 import { createSecureServer, createServer, type Http2SecureServer, type Http2Server } from "node:http2";
 import type { Socket } from "node:net";
-import type { SecureContextOptions } from "node:tls";
+import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { TLS_LISTENER_POLICY } from "#base/tls-policy.ts";
 import {
   FRAME_BYTES,
@@ -75,4 +75,9 @@ export function contextOf(tls: ServerTls): SecureContextOptions {
     // A resumed session would keep the first verdict on a client's certificate.
     secureOptions: cryptoConstants.SSL_OP_NO_TICKET,
   };
+}
+
+/** Throws OpenSSL's error for certificates that no server can use. */
+export function requireUsable(tls: ServerTls): void {
+  createSecureContext(contextOf(tls));
 }

@@ -21,6 +21,9 @@ export const FIRST_QUESTION_MS = 10_000;
 /** The older name of the same service, for older tools. */
 const ALPHA_NAME = "grpc.reflection.v1alpha.ServerReflection";
 
+/** The names under which reflection is served. */
+export const REFLECTION_NAMES: readonly string[] = [ServerReflection.typeName, ALPHA_NAME];
+
 type Answer = ServerReflectionResponse["messageResponse"];
 
 const notFound = (what: string): Answer => ({

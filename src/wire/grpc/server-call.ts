@@ -12,7 +12,7 @@ import { Code, StatusError } from "#wire/framing/status.ts";
 import type { ServerStreamListener } from "#wire/framing/stream-events.ts";
 import { ArrivalRate } from "./arrival-rate.ts";
 import type { CallContext, CalledMethod, Peer } from "./call-context.ts";
-import type { CallPlaces, PlacedCall } from "./call-places.ts";
+import type { PlacedCall, Places } from "./call-places.ts";
 import { HandlerRun, type HandlerRunDeps } from "./handler-run.ts";
 import { type ReplyScheduler, ReplyTurn } from "./reply-scheduler.ts";
 import { isStreaming, type ServedMethod } from "./served-method.ts";
@@ -23,7 +23,7 @@ import type { Standing } from "./standing.ts";
 /** Shared by all calls of a server. */
 export interface ServerCallDeps extends ReplyDeps, HandlerRunDeps {
   readonly unfolder: Decompressor;
-  readonly places: CallPlaces;
+  readonly places: Places;
   readonly requestBytes: SharedBudget;
   readonly replyBytes: SharedBudget;
   /** Called once, when the stream is closed and the handler has returned. */
@@ -248,6 +248,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
   cancel(reason: StatusError): void {
     if (this.#reply.isFinished) return;
     this.#cancelled = reason;
+    this.#deps.places.cancelled?.(this, reason);
     this.#countRefusal(reason);
     this.#inbox?.fail(reason);
     this.#reply.cancel(reason);
@@ -291,7 +292,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
   }
 
   #takeSingle(single: SingleMessage): void {
-    const request = single.take(this.#served.input, this.#encoding);
+    const request = single.take(this.#served.input, this.#encoding, this.#served.decode);
     if (request instanceof Promise) {
       request.then(
         (decoded) => {
@@ -357,10 +358,9 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     try {
       if (!this.#isClosed) this.#reply.hold(framed);
     } catch (error) {
-      this.#end(this.#deps.toStatus(error, this));
-      return;
+      return this.#end(this.#deps.toStatus(error, this));
     }
-    this.#end(undefined, framed);
+    return this.#end(undefined, framed);
   }
 
   /** Handles the handler's end: sends the status unless it is already sent. */

@@ -9,7 +9,6 @@ import { Decompressor } from "#wire/framing/gzip.ts";
 import {
   DEFAULT_SERVER_LIMITS,
   REFUSAL_LOAD_BYTES,
-  type ReceiveLimits,
   SESSION_WINDOW_BYTES,
   type ServerLimits,
   STREAM_WINDOW_MIN_BYTES,
@@ -20,19 +19,17 @@ import { Code, MalformedMessageError, StatusError } from "#wire/framing/status.t
 import type { CallContext, CalledMethod, Peer } from "./call-context.ts";
 import { CallEntrance } from "./call-entrance.ts";
 import type { CallGate } from "./call-gate.ts";
-import { CallPlaces } from "./call-places.ts";
+import { CallPlaces, type Places } from "./call-places.ts";
 import { CallScheduler } from "./call-scheduler.ts";
 import { ClosedSessions } from "./closed-sessions.ts";
 import { Connection, connectionKey } from "./connection.ts";
-import { ConnectionTable } from "./connection-table.ts";
+import { type Door, Doorkeeper } from "./doorkeeper.ts";
 import { FloodWatch } from "./flood-watch.ts";
 import type { ServerInterceptor, ServiceHandlers } from "./handler.ts";
-import { HandshakeLimiter } from "./handshake-limiter.ts";
 import { contextOf, createHttp, type ServerTls } from "./http-server.ts";
 import { ReadScheduler } from "./read-scheduler.ts";
-import { type ServedMethod, serve } from "./served-method.ts";
+import { type ServedMethod, type ServiceOptions, serveAll } from "./served-method.ts";
 import type { ServerCallDeps } from "./server-call.ts";
-import type { Standing } from "./standing.ts";
 import { useStreamTable } from "./stream-table.ts";
 import { UnprovenLoad } from "./unproven-load.ts";
 
@@ -53,6 +50,12 @@ export interface GrpcServerOptions {
   readonly limits?: Partial<ServerLimits>;
   /** Judges callers by their headers; without it every caller is trusted under the name of its network. */
   readonly gate?: CallGate;
+  /** Admits connections elsewhere; by default the server's own doorkeeper. */
+  readonly door?: Door<Connection>;
+  /** Counts calls elsewhere; by default the server's own places. */
+  readonly places?: Places;
+  /** Wasted work of unproven callers; by default the server's own account. */
+  readonly load?: UnprovenLoad;
   readonly interceptors?: readonly ServerInterceptor[];
   readonly clock?: Clock;
   /** Receives unexpected errors of handlers, and broken connections. */
@@ -67,18 +70,6 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/** Options of a service. */
-export interface ServiceOptions<S extends DescService> {
-  /** Another full name for the service. */
-  readonly name?: string;
-  /** Limits of the request messages by method; default the server's own. */
-  readonly requests?: Partial<Record<keyof S["method"], Partial<ReceiveLimits>>>;
-  /** Limits for methods that `requests` leaves out. */
-  readonly otherRequests?: Partial<ReceiveLimits>;
-  /** Cost of methods that take the loop for longer than most, in usual calls (`call-scheduler.ts`). */
-  readonly costs?: Partial<Record<keyof S["method"], number>>;
-}
-
 /** A gRPC server. Make it, add services, listen; finally drain or close it. */
 export class GrpcServer {
   readonly #limits: ServerLimits;
@@ -88,9 +79,9 @@ export class GrpcServer {
   readonly #http: Http2Server | Http2SecureServer;
   readonly #listeners = new Set<NetServer>();
   /** Connections to the public listeners, and those to listeners for nodes alone. */
-  readonly #public: ConnectionTable<Connection>;
-  readonly #control: ConnectionTable<Connection>;
-  /** Connections of both tables, by the key of their sockets. */
+  readonly #public: Door<Connection>;
+  readonly #control: Door<Connection>;
+  /** Connections of both, by the key of their sockets. */
   readonly #connections = new Map<string, Connection>();
   readonly #methods = new Map<string, ServedMethod>();
   readonly #callDeps: ServerCallDeps;
@@ -98,8 +89,6 @@ export class GrpcServer {
   readonly #closedSessions = new ClosedSessions();
   readonly #readScheduler = new ReadScheduler();
   readonly #load: UnprovenLoad;
-  readonly #handshakes: HandshakeLimiter;
-  readonly #controlHandshakes: HandshakeLimiter;
   readonly #floods: FloodWatch;
   #callCount = 0;
   #turnedAway = 0;
@@ -117,12 +106,12 @@ export class GrpcServer {
     this.#limits = limits;
     this.#clock = clock;
     this.#windowBytes = limits.streamWindowBytes;
-    this.#public = new ConnectionTable(limits, options.gate !== undefined);
-    this.#control = new ConnectionTable(limits, options.gate !== undefined);
-    this.#load = new UnprovenLoad(clock);
-    this.#handshakes = new HandshakeLimiter(clock, options.tls !== undefined);
-    this.#controlHandshakes = new HandshakeLimiter(clock, options.tls !== undefined);
-    const places = new CallPlaces(limits);
+    this.#load = options.load ?? new UnprovenLoad(clock);
+    const isGated = options.gate !== undefined;
+    const doors = { limits, clock, isGated, isEncrypted: options.tls !== undefined, load: this.#load };
+    this.#public = options.door ?? new Doorkeeper(doors);
+    this.#control = new Doorkeeper(doors);
+    const places = options.places ?? new CallPlaces(limits);
     this.#callDeps = {
       limits,
       clock,
@@ -149,7 +138,7 @@ export class GrpcServer {
       onCall: () => {
         this.#callCount++;
       },
-      onProof: (connection, standing) => this.#proved(connection, standing),
+      onProof: (connection, standing) => connection.door.proved(connection, standing),
     });
     this.#floods = new FloodWatch({
       clock,
@@ -164,33 +153,21 @@ export class GrpcServer {
   addService<S extends DescService>(
     service: S,
     handlers: Partial<ServiceHandlers<S>>,
-    { name = service.typeName, requests = {}, otherRequests, costs = {} }: ServiceOptions<S> = {},
+    options: ServiceOptions<S> = {},
   ): void {
-    const { receiveMessageBytes, receiveFields } = this.#limits;
-    const ofMethods: Readonly<Record<string, Partial<ReceiveLimits> | undefined>> = requests;
-    const costOf: Readonly<Record<string, number | undefined>> = costs;
-    for (const method of service.methods) {
-      const handler = (handlers as Record<string, Parameters<typeof serve>[1]>)[method.localName];
-      const own = ofMethods[method.localName] ?? otherRequests;
-      const served = serve(method, handler, name, {
-        limits: { receiveMessageBytes, receiveFields, ...own },
-        cost: costOf[method.localName],
-      });
-      if (this.#methods.has(served.called.path))
-        throw new TypeError(`${served.called.path} is served already`);
-      this.#methods.set(served.called.path, served);
-    }
+    serveAll(this.#methods, service, handlers, options, this.#limits);
   }
 
   /**
    * Listens, and resolves to the address with the port that was taken. May be called for several addresses;
-   * on one for nodes alone every connection without a node's certificate is closed after its handshake. /
+   * on one for nodes alone every connection without a node's certificate is closed after its handshake. A shared one is
+   * listened on by several threads, among which the system divides the connections.
    */
-  async listen(address: ListenAddress, { nodesOnly = false } = {}): Promise<ListenAddress> {
+  async listen(address: ListenAddress, { nodesOnly = false, isShared = false } = {}): Promise<ListenAddress> {
     const listener = createNetServer({ noDelay: true }, (socket) => this.#accept(socket, nodesOnly));
     await new Promise<void>((resolve, reject) => {
       listener.once("error", reject);
-      listener.listen(address.port, address.host, () => {
+      listener.listen({ ...address, reusePort: isShared }, () => {
         listener.removeListener("error", reject);
         resolve();
       });
@@ -259,42 +236,59 @@ export class GrpcServer {
 
   #accept(socket: Socket, nodesOnly: boolean): void {
     const { gate } = this.#options;
-    const table = nodesOnly ? this.#control : this.#public;
-    const limiter = nodesOnly ? this.#controlHandshakes : this.#handshakes;
+    const door = nodesOnly ? this.#control : this.#public;
     const connection = new Connection(socket, {
       limits: this.#limits,
       nowMs: this.#clock.steadyMs(),
-      table,
+      door,
       load: gate === undefined ? undefined : this.#load,
       readScheduler: this.#readScheduler,
     });
-    const { network } = connection;
     socket.on("error", (error) => this.#report({ kind: "connection", error }));
-    const mayCome =
-      !this.#isDraining &&
-      socket.remoteAddress !== undefined &&
-      (gate === undefined || (limiter.mayBegin(connection) && this.#isWelcome(limiter, network)));
-    const { isTaken, evicted } = mayCome ? table.add(connection) : { isTaken: false, evicted: undefined };
-    if (!isTaken || evicted !== undefined) this.#turnedAway++;
-    if (!isTaken) {
-      socket.destroy();
+    const mayCome = !this.#isDraining && socket.remoteAddress !== undefined;
+    const admission = mayCome ? door.admit(connection) : { isTaken: false };
+    if (admission instanceof Promise) {
+      // Node hands bytes read meanwhile to the session later, without a look at whether that has ended.
+      connection.lane.pause();
+      this.#keep(connection, socket);
+      void admission.then((isTaken) => {
+        if (!isTaken) return this.#turnAway(socket);
+        if (!socket.destroyed) this.#begin(socket);
+        return connection.lane.resume();
+      });
       return;
     }
-    evicted?.destroy();
+    const { isTaken, evicted } = admission;
+    if (!isTaken) {
+      this.#turnAway(socket);
+      return;
+    }
+    if (evicted !== undefined) {
+      this.#turnedAway++;
+      evicted.destroy();
+    }
+    this.#keep(connection, socket);
+    this.#begin(socket);
+  }
+
+  #keep(connection: Connection, socket: Socket): void {
     this.#connections.set(connection.key, connection);
     socket.once("close", () => this.#dropped(connection));
+  }
+
+  #begin(socket: Socket): void {
     this.#floods.opened();
     this.#http.emit("connection", socket);
   }
 
-  /** Whether to accept connections of a network with costly callers: other clients may share it. */
-  #isWelcome(limiter: HandshakeLimiter, network: string): boolean {
-    return limiter.isProven(network) || !this.#load.isOver(network);
+  #turnAway(socket: Socket): void {
+    this.#turnedAway++;
+    socket.destroy();
   }
 
   #dropped(connection: Connection): void {
     this.#connections.delete(connection.key);
-    connection.table.remove(connection);
+    connection.door.remove(connection);
     for (const call of connection.calls) call.onClose();
     if (this.#connections.size === 0) {
       for (const resolve of this.#whenEmpty.splice(0)) resolve();
@@ -311,8 +305,8 @@ export class GrpcServer {
     useStreamTable(session);
     connection.attach(session);
     const isNode = this.#options.gate?.isNode(connection.peer) === true;
-    const isMisplaced = connection.table === this.#control && !isNode;
-    if (isMisplaced || !connection.table.greeted(connection, isNode)) {
+    const isMisplaced = connection.door === this.#control && !isNode;
+    if (isMisplaced || !connection.door.greeted(connection, isNode)) {
       connection.destroy();
       return;
     }
@@ -325,12 +319,6 @@ export class GrpcServer {
     );
     session.on("error", (error) => this.#report({ kind: "connection", error }));
     if (this.#isDraining) connection.drain();
-  }
-
-  #proved(connection: Connection, standing: Standing): void {
-    if (standing.kind === "unproven" || this.#options.gate === undefined) return;
-    connection.table.proved(connection, standing);
-    if (connection.isProven) this.#handshakes.proved(connection.network);
   }
 
   #toStatus(error: unknown, call: Pick<CallContext, "method" | "peer">): StatusError {

@@ -53,6 +53,10 @@ export interface SlicedWriter<D extends DescMessage> {
   message(init: MessageInitShape<D>, payloadBytes: number): true | Promise<void>;
   /** Sends the next slice without a copy: do not change it afterwards. Await a promise before going on. */
   slice(buffer: Uint8Array): true | Promise<void>;
+  /** Sends bytes of messages that another thread has framed. */
+  framed(buffer: Uint8Array): true | Promise<void>;
+  /** Counts payload of the message that the thread of the connection has sent (`CallContext.link`). */
+  sentElsewhere(byteCount: number): void;
 }
 
 /** A client-stream handler in the sliced form. */
@@ -246,17 +250,20 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
   }
 }
 
+/** The way of slices to the peer. */
+export type SliceOutlet = Pick<SendQueue, "isWritable" | "stalledMs" | "whenWritable" | "write">;
+
 /** The sending half of the sliced form. It counts bytes, so that each message has its declared number. */
 export class SlicedSendQueue<D extends DescMessage> implements SlicedWriter<D> {
   readonly #field: SlicedField<D>;
-  readonly #outlet: SendQueue;
+  readonly #outlet: SliceOutlet;
   readonly #maxBytes: number;
   readonly #beforeFirst: () => void;
   #leftBytes = 0;
   #begun = false;
 
   /** `beforeFirst` runs once, before the first byte, to send the headers. */
-  constructor(field: SlicedField<D>, outlet: SendQueue, maxBytes: number, beforeFirst: () => void) {
+  constructor(field: SlicedField<D>, outlet: SliceOutlet, maxBytes: number, beforeFirst: () => void) {
     this.#field = field;
     this.#outlet = outlet;
     this.#maxBytes = maxBytes;
@@ -284,10 +291,7 @@ export class SlicedSendQueue<D extends DescMessage> implements SlicedWriter<D> {
         `message is larger than the limit of ${this.#maxBytes} bytes`,
       );
     }
-    if (!this.#begun) {
-      this.#begun = true;
-      this.#beforeFirst();
-    }
+    this.#begin();
     this.#leftBytes = payloadBytes;
     return this.#outlet.write(head);
   }
@@ -298,9 +302,25 @@ export class SlicedSendQueue<D extends DescMessage> implements SlicedWriter<D> {
     return this.#outlet.write(buffer);
   }
 
+  framed(buffer: Uint8Array): true | Promise<void> {
+    this.#begin();
+    return this.#outlet.write(buffer);
+  }
+
+  sentElsewhere(byteCount: number): void {
+    if (byteCount > this.#leftBytes) throw new RangeError("more payload than the message announced");
+    this.#leftBytes -= byteCount;
+  }
+
   /** Throws RangeError when the last message is incomplete, since the stream then cannot end well. */
   finish(): void {
     if (this.#leftBytes > 0)
       throw new RangeError(`${this.#leftBytes} payload bytes of the message are missing`);
+  }
+
+  #begin(): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    this.#beforeFirst();
   }
 }

@@ -1,20 +1,28 @@
 // Accounts for wasted work by unproven callers: refusals, frames without a call, abandoned calls.
 import type { Clock } from "#base/clock.ts";
-import { TokenBuckets } from "#base/token-buckets.ts";
+import { type BucketRate, TokenBuckets } from "#base/token-buckets.ts";
 import { UNPROVEN_LOAD_OF_ALL, UNPROVEN_LOAD_OF_NETWORK } from "#wire/framing/limits.ts";
 
 const ALL = "";
 /** While all together are over budget, a network may use this part of its own. */
 const SCARCE = 0.5;
 
+/** Rates of the account. */
+export interface UnprovenLoadRates {
+  readonly ofNetwork: BucketRate;
+  readonly ofAll: BucketRate;
+}
+
+const RATES: UnprovenLoadRates = { ofNetwork: UNPROVEN_LOAD_OF_NETWORK, ofAll: UNPROVEN_LOAD_OF_ALL };
+
 /** The account of a server, in bytes; work without bytes has a fixed cost. */
 export class UnprovenLoad {
   readonly #ofNetwork: TokenBuckets;
   readonly #ofAll: TokenBuckets;
 
-  constructor(clock: Clock) {
-    this.#ofNetwork = new TokenBuckets(clock, UNPROVEN_LOAD_OF_NETWORK);
-    this.#ofAll = new TokenBuckets(clock, UNPROVEN_LOAD_OF_ALL);
+  constructor(clock: Clock, { ofNetwork, ofAll }: UnprovenLoadRates = RATES) {
+    this.#ofNetwork = new TokenBuckets(clock, ofNetwork);
+    this.#ofAll = new TokenBuckets(clock, ofAll);
   }
 
   /** Counts work of a network; false when it is over its budget. */

@@ -82,6 +82,8 @@ export const operatorNode = publicNode.extend({
   locked_by: z.string().optional(),
   /** The node's maintenance. */
   maintenance: nodeMaintenance.optional(),
+  /** True for a node that is taken out of service. */
+  drained: z.literal(true).optional(),
   boot_id: z.string().nullable(),
   users_assigned_count: z.number().nullable(),
   active_users: z.number().nullable(),

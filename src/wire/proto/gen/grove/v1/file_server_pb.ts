@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file grove/v1/file_server.proto.
  */
 export const file_grove_v1_file_server: GenFile = /*@__PURE__*/
-  fileDesc("Chpncm92ZS92MS9maWxlX3NlcnZlci5wcm90bxIIZ3JvdmUudjEidwoVUmVnaXN0ZXJDbGllbnRSZXF1ZXN0EhEKCWNsaWVudF9pZBgBIAEoCRIWCg5jbGllbnRfdmVyc2lvbhgCIAEoCRITCgtkZXZpY2VfbmFtZRgDIAEoCRIeChZyZXBsYWNlZF9zZXNzaW9uX3Rva2VuGAQgASgJIuQBChZSZWdpc3RlckNsaWVudFJlc3BvbnNlEhUKDXNlc3Npb25fdG9rZW4YASABKAkSEgoKZXhwaXJlc19hdBgCIAEoAxIQCgh1c2VybmFtZRgDIAEoCRIPCgdyb290X2lkGAQgASgJEhwKFGlkbGVfdGltZW91dF9zZWNvbmRzGAUgASgNEhUKDXNlc3Npb25zX29wZW4YBiABKA0SFgoOZXZpY3RlZF9vbGRlc3QYByABKAgSFgoOc2VydmVyX3ZlcnNpb24YCCABKAkSFwoPbWF4X2NodW5rX2J5dGVzGAkgASgNIjsKEUVuZFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKZXZlcnl3aGVyZRgCIAEoCCIjChJFbmRTZXNzaW9uUmVzcG9uc2USDQoFZW5kZWQYASABKA0iFQoTTGlzdFNlc3Npb25zUmVxdWVzdCI7ChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIjCghzZXNzaW9ucxgBIAMoCzIRLmdyb3ZlLnYxLlNlc3Npb24ivQEKB1Nlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRIRCgljbGllbnRfaWQYAiABKAkSFgoOY2xpZW50X3ZlcnNpb24YAyABKAkSEwoLZGV2aWNlX25hbWUYBCABKAkSDwoHYWRkcmVzcxgFIAEoCRISCgpjcmVhdGVkX2F0GAYgASgDEhQKDGxhc3RfdXNlZF9hdBgHIAEoAxISCgpleHBpcmVzX2F0GAggASgDEg8KB2N1cnJlbnQYCSABKAgibQoRQ3JlYXRlRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBGRhdGEYAyABKAwSEAoIbXRpbWVfbXMYBCABKAMSEgoFY3JjMzIYBSABKAdIAIgBAUIICgZfY3JjMzIiNAoWQ3JlYXRlRGlyZWN0b3J5UmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkiLAoOR2V0QXR0clJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJInEKDkxpc3REaXJSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIRCglwYWdlX3NpemUYAyABKA0SEgoKcGFnZV90b2tlbhgEIAEoCRIcCgRzb3J0GAUgASgOMg4uZ3JvdmUudjEuU29ydCJLCg9MaXN0RGlyUmVzcG9uc2USHwoHZW50cmllcxgBIAMoCzIOLmdyb3ZlLnYxLkF0dHISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIi4KEENoYW5nZURpclJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJIk0KD1JlYWRGaWxlUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSDgoGb2Zmc2V0GAMgASgEEg4KBmxlbmd0aBgEIAEoDSI+ChBSZWFkRmlsZVJlc3BvbnNlEgwKBGRhdGEYASABKAwSHAoEYXR0chgCIAEoCzIOLmdyb3ZlLnYxLkF0dHIijAEKEFdyaXRlRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEg4KBm9mZnNldBgDIAEoBBIQCghpZl9tYXRjaBgEIAEoCRIMCgRkYXRhGAUgASgMEhoKDXRydW5jYXRlX3NpemUYBiABKARIAIgBAUIQCg5fdHJ1bmNhdGVfc2l6ZSJjCg1VcGxvYWRSZXF1ZXN0EigKBmhlYWRlchgBIAEoCzIWLmdyb3ZlLnYxLlVwbG9hZEhlYWRlckgAEiAKBWNodW5rGAIgASgLMg8uZ3JvdmUudjEuQ2h1bmtIAEIGCgRwYXJ0IsEBCgxVcGxvYWRIZWFkZXISDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHNpemUYAyABKAQSEgoKc2l6ZV9rbm93bhgEIAEoCBIRCgl1cGxvYWRfaWQYBSABKAkSFQoNcmVzdW1lX29mZnNldBgGIAEoBBIlCglvbl9leGlzdHMYByABKA4yEi5ncm92ZS52MS5PbkV4aXN0cxIQCghpZl9tYXRjaBgIIAEoCRIQCghtdGltZV9tcxgJIAEoAyJDCgVDaHVuaxIOCgZvZmZzZXQYASABKAQSEgoFY3JjMzIYAiABKAdIAIgBARIMCgRkYXRhGAMgASgMQggKBl9jcmMzMiKBAQoOVXBsb2FkUmVzcG9uc2USHAoEYXR0chgBIAEoCzIOLmdyb3ZlLnYxLkF0dHISFQoNYnl0ZXNfd3JpdHRlbhgCIAEoBBISCgpxdW90YV91c2VkGAMgASgEEhMKC3F1b3RhX2xpbWl0GAQgASgEEhEKCXVwbG9hZF9pZBgFIAEoCSJfCg9Eb3dubG9hZFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEg4KBm9mZnNldBgDIAEoBBIOCgZsZW5ndGgYBCABKAQSEAoIaWZfbWF0Y2gYBSABKAkiXAoQRG93bmxvYWRSZXNwb25zZRIeCgRhdHRyGAEgASgLMg4uZ3JvdmUudjEuQXR0ckgAEiAKBWNodW5rGAIgASgLMg8uZ3JvdmUudjEuQ2h1bmtIAEIGCgRwYXJ0IkIKEURlbGV0ZUZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIRCglyZWN1cnNpdmUYAyABKAgiPgoSRGVsZXRlRmlsZVJlc3BvbnNlEhMKC2ZyZWVkX2J5dGVzGAEgASgEEhMKC2lub2RlX2NvdW50GAIgASgEImsKDVJlbmFtZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEhMKC3RhcmdldF9wYXRoGAMgASgJEikKC29uX2NvbmZsaWN0GAQgASgOMhQuZ3JvdmUudjEuT25Db25mbGljdCJpCgtDb3B5UmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSEwoLdGFyZ2V0X3BhdGgYAyABKAkSKQoLb25fY29uZmxpY3QYBCABKA4yFC5ncm92ZS52MS5PbkNvbmZsaWN0Ii4KEFRyYXNoRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJIjYKEVRyYXNoRmlsZVJlc3BvbnNlEiEKBGl0ZW0YASABKAsyEy5ncm92ZS52MS5UcmFzaEl0ZW0i/AEKCVRyYXNoSXRlbRIQCgh0cmFzaF9pZBgBIAEoCRIVCg1vcmlnaW5hbF9wYXRoGAIgASgJEhwKBGtpbmQYAyABKA4yDi5ncm92ZS52MS5LaW5kEgwKBHNpemUYBCABKAQSEwoLaW5vZGVfY291bnQYBSABKAQSFQoNdHJhc2hlZF9hdF9tcxgGIAEoAxIVCg1leHBpcmVzX2F0X21zGAcgASgDEhIKCnRyYXNoZWRfYnkYCCABKAkSFQoNcGFyZW50X2V4aXN0cxgJIAEoCBIsCg1mb3JtZXJfc2hhcmVzGAogAygLMhUuZ3JvdmUudjEuRm9ybWVyU2hhcmUiKQoLRm9ybWVyU2hhcmUSDAoEcGF0aBgBIAEoCRIMCgR1c2VyGAIgASgJIp0BChJSZXN0b3JlRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIQCgh0cmFzaF9pZBgCIAEoCRITCgt0YXJnZXRfcGF0aBgDIAEoCRIpCgtvbl9jb25mbGljdBgEIAEoDjIULmdyb3ZlLnYxLk9uQ29uZmxpY3QSJwoIb3BlcmF0b3IYBSABKAsyFS5ncm92ZS52MS5PcGVyYXRvckFjdCIdCgtPcGVyYXRvckFjdBIOCgZyZWFzb24YASABKAkimQEKEFNob3dUcmFzaFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIRCglwYWdlX3NpemUYAiABKA0SEgoKcGFnZV90b2tlbhgDIAEoCRIQCgh0cmFzaF9pZBgEIAEoCRIVCg1vcmlnaW5hbF9wYXRoGAUgASgJEicKCG9wZXJhdG9yGAYgASgLMhUuZ3JvdmUudjEuT3BlcmF0b3JBY3QigAEKEVNob3dUcmFzaFJlc3BvbnNlEiIKBWl0ZW1zGAEgAygLMhMuZ3JvdmUudjEuVHJhc2hJdGVtEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIuCg5vcGVyYXRvcl9sb29rcxgDIAMoCzIWLmdyb3ZlLnYxLk9wZXJhdG9yTG9vayJQCgxPcGVyYXRvckxvb2sSDQoFYXRfbXMYASABKAMSCgoCYnkYAiABKAkSDgoGcmVhc29uGAMgASgJEhUKDXJlc3RvcmVkX3BhdGgYBCABKAkiTwoRUHVyZ2VUcmFzaFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIRCgl0cmFzaF9pZHMYAiADKAkSGQoRdHJhc2hlZF9iZWZvcmVfbXMYAyABKAMiPwoSUHVyZ2VUcmFzaFJlc3BvbnNlEhQKDHB1cmdlZF9pdGVtcxgBIAEoBBITCgtmcmVlZF9ieXRlcxgCIAEoBCI4CgxTaGFyZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkiPAoNU2hhcmVSZXNwb25zZRIXCg9hZmZlY3RlZF9pbm9kZXMYASABKAQSEgoKcGF5c19xdW90YRgCIAEoCSI6Cg5VbnNoYXJlUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSDAoEdXNlchgDIAEoCSI+Cg9VbnNoYXJlUmVzcG9uc2USFwoPYWZmZWN0ZWRfaW5vZGVzGAEgASgEEhIKCnBheXNfcXVvdGEYAiABKAkiVgoRTGlzdFNoYXJlc1JlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoDRISCgpwYWdlX3Rva2VuGAQgASgJIlMKEkxpc3RTaGFyZXNSZXNwb25zZRIkCgZzaGFyZXMYASADKAsyFC5ncm92ZS52MS5TaGFyZUVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJfCgpTaGFyZUVudHJ5EgwKBHBhdGgYASABKAkSDAoEdXNlchgCIAEoCRIQCghleGNsdWRlZBgDIAEoCBIPCgdtYWRlX2J5GAQgASgJEhIKCm1hZGVfYXRfbXMYBSABKAMiHwoPR2V0UXVvdGFSZXF1ZXN0EgwKBHJvb3QYASABKAki4gEKEEdldFF1b3RhUmVzcG9uc2USEwoLcXVvdGFfYnl0ZXMYASABKAQSEgoKdXNlZF9ieXRlcxgCIAEoBBISCgpsaXZlX2J5dGVzGAMgASgEEhMKC3RyYXNoX2J5dGVzGAQgASgEEhUKDXN0YWdpbmdfYnl0ZXMYBSABKAQSDgoGc291cmNlGAYgASgJEhMKC2lub2RlX2xpbWl0GAcgASgEEg4KBmlub2RlcxgIIAEoBBIUCgx0cmFzaF9pbm9kZXMYCSABKAQSGgoSaW5vZGVfbGltaXRfc291cmNlGAogASgJImIKD1NldFF1b3RhUmVxdWVzdBIQCgh1c2VybmFtZRgBIAEoCRITCgtxdW90YV9ieXRlcxgCIAEoBBIYCgtpbm9kZV9saW1pdBgDIAEoBEgAiAEBQg4KDF9pbm9kZV9saW1pdCJHChBTZXRRdW90YVJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSDQoFZXJyb3IYAiABKAkSEwoLaW5vZGVfbGltaXQYAyABKAQiOQoTU2V0VXNlclN0YXRlUmVxdWVzdBIiCgVzdGF0ZRgBIAEoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZSJ8ChRTZXRVc2VyU3RhdGVSZXNwb25zZRIiCgVzdGF0ZRgBIAEoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZRIPCgdhcHBsaWVkGAIgASgIEhYKDnNlc3Npb25zX2VuZGVkGAMgASgNEhcKD3VwbG9hZHNfZHJvcHBlZBgEIAEoDSI4ChVMaXN0VXNlclN0YXRlc1JlcXVlc3QSEAoIdXNlcm5hbWUYASABKAkSDQoFYWZ0ZXIYAiABKAkiXQoWTGlzdFVzZXJTdGF0ZXNSZXNwb25zZRIjCgZzdGF0ZXMYASADKAsyEy5ncm92ZS52MS5Vc2VyU3RhdGUSDAoEbW9yZRgCIAEoCBIQCghzZXNzaW9ucxgDIAEoDSKJAQoSQmVnaW5VcGxvYWRSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgRzaXplGAMgASgEEiUKCW9uX2V4aXN0cxgEIAEoDjISLmdyb3ZlLnYxLk9uRXhpc3RzEhAKCGlmX21hdGNoGAUgASgJEhAKCG10aW1lX21zGAYgASgDIjMKEEdldFVwbG9hZFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIRCgl1cGxvYWRfaWQYAiABKAkiNQoSQWJvcnRVcGxvYWRSZXF1ZXN0EgwKBHJvb3QYASABKAkSEQoJdXBsb2FkX2lkGAIgASgJIioKE0Fib3J0VXBsb2FkUmVzcG9uc2USEwoLZnJlZWRfYnl0ZXMYASABKAQiXgoGVXBsb2FkEhEKCXVwbG9hZF9pZBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHNpemUYAyABKAQSDgoGb2Zmc2V0GAQgASgEEhUKDWV4cGlyZXNfYXRfbXMYBSABKAMiYwoORXhwbGFpblJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEiIKCnBlcm1pc3Npb24YAyABKA4yDi5ncm92ZS52MS5QZXJtEhEKCWFkZF9ieXRlcxgEIAEoBCKGAgoPRXhwbGFpblJlc3BvbnNlEg8KB2FsbG93ZWQYASABKAgSDgoGcmVhc29uGAIgASgJEg8KB21lc3NhZ2UYAyABKAkSOQoIbWV0YWRhdGEYBCADKAsyJy5ncm92ZS52MS5FeHBsYWluUmVzcG9uc2UuTWV0YWRhdGFFbnRyeRIkCgVzdGVwcxgFIAMoCzIVLmdyb3ZlLnYxLkV4cGxhaW5TdGVwEhAKCHVzZXJuYW1lGAYgASgJEg0KBW93bmVyGAcgASgJEg4KBm5vd19tcxgIIAEoAxovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiOgoLRXhwbGFpblN0ZXASDQoFY2hlY2sYASABKAkSDgoGcGFzc2VkGAIgASgIEgwKBHRleHQYAyABKAky3w8KCkZpbGVTZXJ2ZXISUwoOUmVnaXN0ZXJDbGllbnQSHy5ncm92ZS52MS5SZWdpc3RlckNsaWVudFJlcXVlc3QaIC5ncm92ZS52MS5SZWdpc3RlckNsaWVudFJlc3BvbnNlEkcKCkVuZFNlc3Npb24SGy5ncm92ZS52MS5FbmRTZXNzaW9uUmVxdWVzdBocLmdyb3ZlLnYxLkVuZFNlc3Npb25SZXNwb25zZRJNCgxMaXN0U2Vzc2lvbnMSHS5ncm92ZS52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0Gh4uZ3JvdmUudjEuTGlzdFNlc3Npb25zUmVzcG9uc2USOQoKQ3JlYXRlRmlsZRIbLmdyb3ZlLnYxLkNyZWF0ZUZpbGVSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chJDCg9DcmVhdGVEaXJlY3RvcnkSIC5ncm92ZS52MS5DcmVhdGVEaXJlY3RvcnlSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chIzCgdHZXRBdHRyEhguZ3JvdmUudjEuR2V0QXR0clJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEj4KB0xpc3REaXISGC5ncm92ZS52MS5MaXN0RGlyUmVxdWVzdBoZLmdyb3ZlLnYxLkxpc3REaXJSZXNwb25zZRI3CglDaGFuZ2VEaXISGi5ncm92ZS52MS5DaGFuZ2VEaXJSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chJBCghSZWFkRmlsZRIZLmdyb3ZlLnYxLlJlYWRGaWxlUmVxdWVzdBoaLmdyb3ZlLnYxLlJlYWRGaWxlUmVzcG9uc2USNwoJV3JpdGVGaWxlEhouZ3JvdmUudjEuV3JpdGVGaWxlUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISQQoKVXBsb2FkRmlsZRIXLmdyb3ZlLnYxLlVwbG9hZFJlcXVlc3QaGC5ncm92ZS52MS5VcGxvYWRSZXNwb25zZSgBEkcKDERvd25sb2FkRmlsZRIZLmdyb3ZlLnYxLkRvd25sb2FkUmVxdWVzdBoaLmdyb3ZlLnYxLkRvd25sb2FkUmVzcG9uc2UwARJHCgpEZWxldGVGaWxlEhsuZ3JvdmUudjEuRGVsZXRlRmlsZVJlcXVlc3QaHC5ncm92ZS52MS5EZWxldGVGaWxlUmVzcG9uc2USMQoGUmVuYW1lEhcuZ3JvdmUudjEuUmVuYW1lUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISLQoEQ29weRIVLmdyb3ZlLnYxLkNvcHlSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chJECglUcmFzaEZpbGUSGi5ncm92ZS52MS5UcmFzaEZpbGVSZXF1ZXN0GhsuZ3JvdmUudjEuVHJhc2hGaWxlUmVzcG9uc2USOwoLUmVzdG9yZUZpbGUSHC5ncm92ZS52MS5SZXN0b3JlRmlsZVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkQKCVNob3dUcmFzaBIaLmdyb3ZlLnYxLlNob3dUcmFzaFJlcXVlc3QaGy5ncm92ZS52MS5TaG93VHJhc2hSZXNwb25zZRJHCgpQdXJnZVRyYXNoEhsuZ3JvdmUudjEuUHVyZ2VUcmFzaFJlcXVlc3QaHC5ncm92ZS52MS5QdXJnZVRyYXNoUmVzcG9uc2USOAoFU2hhcmUSFi5ncm92ZS52MS5TaGFyZVJlcXVlc3QaFy5ncm92ZS52MS5TaGFyZVJlc3BvbnNlEj4KB1Vuc2hhcmUSGC5ncm92ZS52MS5VbnNoYXJlUmVxdWVzdBoZLmdyb3ZlLnYxLlVuc2hhcmVSZXNwb25zZRJHCgpMaXN0U2hhcmVzEhsuZ3JvdmUudjEuTGlzdFNoYXJlc1JlcXVlc3QaHC5ncm92ZS52MS5MaXN0U2hhcmVzUmVzcG9uc2USQQoIR2V0UXVvdGESGS5ncm92ZS52MS5HZXRRdW90YVJlcXVlc3QaGi5ncm92ZS52MS5HZXRRdW90YVJlc3BvbnNlEkEKCFNldFF1b3RhEhkuZ3JvdmUudjEuU2V0UXVvdGFSZXF1ZXN0GhouZ3JvdmUudjEuU2V0UXVvdGFSZXNwb25zZRJNCgxTZXRVc2VyU3RhdGUSHS5ncm92ZS52MS5TZXRVc2VyU3RhdGVSZXF1ZXN0Gh4uZ3JvdmUudjEuU2V0VXNlclN0YXRlUmVzcG9uc2USUwoOTGlzdFVzZXJTdGF0ZXMSHy5ncm92ZS52MS5MaXN0VXNlclN0YXRlc1JlcXVlc3QaIC5ncm92ZS52MS5MaXN0VXNlclN0YXRlc1Jlc3BvbnNlEj4KB0V4cGxhaW4SGC5ncm92ZS52MS5FeHBsYWluUmVxdWVzdBoZLmdyb3ZlLnYxLkV4cGxhaW5SZXNwb25zZRI9CgtCZWdpblVwbG9hZBIcLmdyb3ZlLnYxLkJlZ2luVXBsb2FkUmVxdWVzdBoQLmdyb3ZlLnYxLlVwbG9hZBI5CglHZXRVcGxvYWQSGi5ncm92ZS52MS5HZXRVcGxvYWRSZXF1ZXN0GhAuZ3JvdmUudjEuVXBsb2FkEkoKC0Fib3J0VXBsb2FkEhwuZ3JvdmUudjEuQWJvcnRVcGxvYWRSZXF1ZXN0Gh0uZ3JvdmUudjEuQWJvcnRVcGxvYWRSZXNwb25zZWIGcHJvdG8z", [file_grove_v1_common]);
+  fileDesc("Chpncm92ZS92MS9maWxlX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiyQEKFVJlZ2lzdGVyQ2xpZW50UmVxdWVzdBIRCgljbGllbnRfaWQYASABKAkSFgoOY2xpZW50X3ZlcnNpb24YAiABKAkSEwoLZGV2aWNlX25hbWUYAyABKAkSHgoWcmVwbGFjZWRfc2Vzc2lvbl90b2tlbhgEIAEoCRIOCgZ0aWNrZXQYBSABKAkSHQoVcmVuZXdlZF9zZXNzaW9uX3Rva2VuGAYgASgJEiEKBGxpbmsYByABKAsyEy5ncm92ZS52MS5MaW5rVmlzaXQinAIKFlJlZ2lzdGVyQ2xpZW50UmVzcG9uc2USFQoNc2Vzc2lvbl90b2tlbhgBIAEoCRISCgpleHBpcmVzX2F0GAIgASgDEhAKCHVzZXJuYW1lGAMgASgJEg8KB3Jvb3RfaWQYBCABKAkSHAoUaWRsZV90aW1lb3V0X3NlY29uZHMYBSABKA0SFQoNc2Vzc2lvbnNfb3BlbhgGIAEoDRIWCg5ldmljdGVkX29sZGVzdBgHIAEoCBIWCg5zZXJ2ZXJfdmVyc2lvbhgIIAEoCRIXCg9tYXhfY2h1bmtfYnl0ZXMYCSABKA0SEwoLZm9sZGVyX3BhdGgYCiABKAkSIQoEbGluaxgLIAEoCzITLmdyb3ZlLnYxLkxpbmtGYWN0cyJLCglMaW5rVmlzaXQSDQoFdG9rZW4YASABKAkSEAoIcGFzc3dvcmQYAiABKAkSDAoEcGFzcxgDIAEoCRIPCgd2aXNpdG9yGAQgASgJInAKCUxpbmtGYWN0cxIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhwKBGtpbmQYAyABKA4yDi5ncm92ZS52MS5LaW5kEgwKBGRyb3AYBCABKAgSDwoHZW5kc19tcxgFIAEoAxIMCgRwYXNzGAYgASgJIjsKEUVuZFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKZXZlcnl3aGVyZRgCIAEoCCIjChJFbmRTZXNzaW9uUmVzcG9uc2USDQoFZW5kZWQYASABKA0iFQoTTGlzdFNlc3Npb25zUmVxdWVzdCI7ChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIjCghzZXNzaW9ucxgBIAMoCzIRLmdyb3ZlLnYxLlNlc3Npb24ivQEKB1Nlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRIRCgljbGllbnRfaWQYAiABKAkSFgoOY2xpZW50X3ZlcnNpb24YAyABKAkSEwoLZGV2aWNlX25hbWUYBCABKAkSDwoHYWRkcmVzcxgFIAEoCRISCgpjcmVhdGVkX2F0GAYgASgDEhQKDGxhc3RfdXNlZF9hdBgHIAEoAxISCgpleHBpcmVzX2F0GAggASgDEg8KB2N1cnJlbnQYCSABKAgibQoRQ3JlYXRlRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBGRhdGEYAyABKAwSEAoIbXRpbWVfbXMYBCABKAMSEgoFY3JjMzIYBSABKAdIAIgBAUIICgZfY3JjMzIiNAoWQ3JlYXRlRGlyZWN0b3J5UmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkiLAoOR2V0QXR0clJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJInEKDkxpc3REaXJSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIRCglwYWdlX3NpemUYAyABKA0SEgoKcGFnZV90b2tlbhgEIAEoCRIcCgRzb3J0GAUgASgOMg4uZ3JvdmUudjEuU29ydCJLCg9MaXN0RGlyUmVzcG9uc2USHwoHZW50cmllcxgBIAMoCzIOLmdyb3ZlLnYxLkF0dHISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIi4KEENoYW5nZURpclJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJIk0KD1JlYWRGaWxlUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSDgoGb2Zmc2V0GAMgASgEEg4KBmxlbmd0aBgEIAEoDSI+ChBSZWFkRmlsZVJlc3BvbnNlEgwKBGRhdGEYASABKAwSHAoEYXR0chgCIAEoCzIOLmdyb3ZlLnYxLkF0dHIijAEKEFdyaXRlRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEg4KBm9mZnNldBgDIAEoBBIQCghpZl9tYXRjaBgEIAEoCRIMCgRkYXRhGAUgASgMEhoKDXRydW5jYXRlX3NpemUYBiABKARIAIgBAUIQCg5fdHJ1bmNhdGVfc2l6ZSJjCg1VcGxvYWRSZXF1ZXN0EigKBmhlYWRlchgBIAEoCzIWLmdyb3ZlLnYxLlVwbG9hZEhlYWRlckgAEiAKBWNodW5rGAIgASgLMg8uZ3JvdmUudjEuQ2h1bmtIAEIGCgRwYXJ0IsEBCgxVcGxvYWRIZWFkZXISDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHNpemUYAyABKAQSEgoKc2l6ZV9rbm93bhgEIAEoCBIRCgl1cGxvYWRfaWQYBSABKAkSFQoNcmVzdW1lX29mZnNldBgGIAEoBBIlCglvbl9leGlzdHMYByABKA4yEi5ncm92ZS52MS5PbkV4aXN0cxIQCghpZl9tYXRjaBgIIAEoCRIQCghtdGltZV9tcxgJIAEoAyJDCgVDaHVuaxIOCgZvZmZzZXQYASABKAQSEgoFY3JjMzIYAiABKAdIAIgBARIMCgRkYXRhGAMgASgMQggKBl9jcmMzMiKBAQoOVXBsb2FkUmVzcG9uc2USHAoEYXR0chgBIAEoCzIOLmdyb3ZlLnYxLkF0dHISFQoNYnl0ZXNfd3JpdHRlbhgCIAEoBBISCgpxdW90YV91c2VkGAMgASgEEhMKC3F1b3RhX2xpbWl0GAQgASgEEhEKCXVwbG9hZF9pZBgFIAEoCSJfCg9Eb3dubG9hZFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEg4KBm9mZnNldBgDIAEoBBIOCgZsZW5ndGgYBCABKAQSEAoIaWZfbWF0Y2gYBSABKAkiXAoQRG93bmxvYWRSZXNwb25zZRIeCgRhdHRyGAEgASgLMg4uZ3JvdmUudjEuQXR0ckgAEiAKBWNodW5rGAIgASgLMg8uZ3JvdmUudjEuQ2h1bmtIAEIGCgRwYXJ0IkIKEURlbGV0ZUZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIRCglyZWN1cnNpdmUYAyABKAgiPgoSRGVsZXRlRmlsZVJlc3BvbnNlEhMKC2ZyZWVkX2J5dGVzGAEgASgEEhMKC2lub2RlX2NvdW50GAIgASgEImsKDVJlbmFtZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEhMKC3RhcmdldF9wYXRoGAMgASgJEikKC29uX2NvbmZsaWN0GAQgASgOMhQuZ3JvdmUudjEuT25Db25mbGljdCJpCgtDb3B5UmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSEwoLdGFyZ2V0X3BhdGgYAyABKAkSKQoLb25fY29uZmxpY3QYBCABKA4yFC5ncm92ZS52MS5PbkNvbmZsaWN0Ii4KEFRyYXNoRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJIjYKEVRyYXNoRmlsZVJlc3BvbnNlEiEKBGl0ZW0YASABKAsyEy5ncm92ZS52MS5UcmFzaEl0ZW0i/AEKCVRyYXNoSXRlbRIQCgh0cmFzaF9pZBgBIAEoCRIVCg1vcmlnaW5hbF9wYXRoGAIgASgJEhwKBGtpbmQYAyABKA4yDi5ncm92ZS52MS5LaW5kEgwKBHNpemUYBCABKAQSEwoLaW5vZGVfY291bnQYBSABKAQSFQoNdHJhc2hlZF9hdF9tcxgGIAEoAxIVCg1leHBpcmVzX2F0X21zGAcgASgDEhIKCnRyYXNoZWRfYnkYCCABKAkSFQoNcGFyZW50X2V4aXN0cxgJIAEoCBIsCg1mb3JtZXJfc2hhcmVzGAogAygLMhUuZ3JvdmUudjEuRm9ybWVyU2hhcmUiKQoLRm9ybWVyU2hhcmUSDAoEcGF0aBgBIAEoCRIMCgR1c2VyGAIgASgJIp0BChJSZXN0b3JlRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIQCgh0cmFzaF9pZBgCIAEoCRITCgt0YXJnZXRfcGF0aBgDIAEoCRIpCgtvbl9jb25mbGljdBgEIAEoDjIULmdyb3ZlLnYxLk9uQ29uZmxpY3QSJwoIb3BlcmF0b3IYBSABKAsyFS5ncm92ZS52MS5PcGVyYXRvckFjdCIdCgtPcGVyYXRvckFjdBIOCgZyZWFzb24YASABKAkimQEKEFNob3dUcmFzaFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIRCglwYWdlX3NpemUYAiABKA0SEgoKcGFnZV90b2tlbhgDIAEoCRIQCgh0cmFzaF9pZBgEIAEoCRIVCg1vcmlnaW5hbF9wYXRoGAUgASgJEicKCG9wZXJhdG9yGAYgASgLMhUuZ3JvdmUudjEuT3BlcmF0b3JBY3QigAEKEVNob3dUcmFzaFJlc3BvbnNlEiIKBWl0ZW1zGAEgAygLMhMuZ3JvdmUudjEuVHJhc2hJdGVtEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIuCg5vcGVyYXRvcl9sb29rcxgDIAMoCzIWLmdyb3ZlLnYxLk9wZXJhdG9yTG9vayJQCgxPcGVyYXRvckxvb2sSDQoFYXRfbXMYASABKAMSCgoCYnkYAiABKAkSDgoGcmVhc29uGAMgASgJEhUKDXJlc3RvcmVkX3BhdGgYBCABKAkiTwoRUHVyZ2VUcmFzaFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIRCgl0cmFzaF9pZHMYAiADKAkSGQoRdHJhc2hlZF9iZWZvcmVfbXMYAyABKAMiPwoSUHVyZ2VUcmFzaFJlc3BvbnNlEhQKDHB1cmdlZF9pdGVtcxgBIAEoBBITCgtmcmVlZF9ieXRlcxgCIAEoBCI4CgxTaGFyZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkiPAoNU2hhcmVSZXNwb25zZRIXCg9hZmZlY3RlZF9pbm9kZXMYASABKAQSEgoKcGF5c19xdW90YRgCIAEoCSI6Cg5VbnNoYXJlUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSDAoEdXNlchgDIAEoCSI+Cg9VbnNoYXJlUmVzcG9uc2USFwoPYWZmZWN0ZWRfaW5vZGVzGAEgASgEEhIKCnBheXNfcXVvdGEYAiABKAkiVgoRTGlzdFNoYXJlc1JlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoDRISCgpwYWdlX3Rva2VuGAQgASgJIlMKEkxpc3RTaGFyZXNSZXNwb25zZRIkCgZzaGFyZXMYASADKAsyFC5ncm92ZS52MS5TaGFyZUVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJfCgpTaGFyZUVudHJ5EgwKBHBhdGgYASABKAkSDAoEdXNlchgCIAEoCRIQCghleGNsdWRlZBgDIAEoCBIPCgdtYWRlX2J5GAQgASgJEhIKCm1hZGVfYXRfbXMYBSABKAMiHwoPR2V0UXVvdGFSZXF1ZXN0EgwKBHJvb3QYASABKAki4gEKEEdldFF1b3RhUmVzcG9uc2USEwoLcXVvdGFfYnl0ZXMYASABKAQSEgoKdXNlZF9ieXRlcxgCIAEoBBISCgpsaXZlX2J5dGVzGAMgASgEEhMKC3RyYXNoX2J5dGVzGAQgASgEEhUKDXN0YWdpbmdfYnl0ZXMYBSABKAQSDgoGc291cmNlGAYgASgJEhMKC2lub2RlX2xpbWl0GAcgASgEEg4KBmlub2RlcxgIIAEoBBIUCgx0cmFzaF9pbm9kZXMYCSABKAQSGgoSaW5vZGVfbGltaXRfc291cmNlGAogASgJImIKD1NldFF1b3RhUmVxdWVzdBIQCgh1c2VybmFtZRgBIAEoCRITCgtxdW90YV9ieXRlcxgCIAEoBBIYCgtpbm9kZV9saW1pdBgDIAEoBEgAiAEBQg4KDF9pbm9kZV9saW1pdCJHChBTZXRRdW90YVJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSDQoFZXJyb3IYAiABKAkSEwoLaW5vZGVfbGltaXQYAyABKAQiOQoTU2V0VXNlclN0YXRlUmVxdWVzdBIiCgVzdGF0ZRgBIAEoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZSJ8ChRTZXRVc2VyU3RhdGVSZXNwb25zZRIiCgVzdGF0ZRgBIAEoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZRIPCgdhcHBsaWVkGAIgASgIEhYKDnNlc3Npb25zX2VuZGVkGAMgASgNEhcKD3VwbG9hZHNfZHJvcHBlZBgEIAEoDSI4ChVMaXN0VXNlclN0YXRlc1JlcXVlc3QSEAoIdXNlcm5hbWUYASABKAkSDQoFYWZ0ZXIYAiABKAkiXQoWTGlzdFVzZXJTdGF0ZXNSZXNwb25zZRIjCgZzdGF0ZXMYASADKAsyEy5ncm92ZS52MS5Vc2VyU3RhdGUSDAoEbW9yZRgCIAEoCBIQCghzZXNzaW9ucxgDIAEoDSKJAQoSQmVnaW5VcGxvYWRSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgRzaXplGAMgASgEEiUKCW9uX2V4aXN0cxgEIAEoDjISLmdyb3ZlLnYxLk9uRXhpc3RzEhAKCGlmX21hdGNoGAUgASgJEhAKCG10aW1lX21zGAYgASgDIjMKEEdldFVwbG9hZFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIRCgl1cGxvYWRfaWQYAiABKAkiNQoSQWJvcnRVcGxvYWRSZXF1ZXN0EgwKBHJvb3QYASABKAkSEQoJdXBsb2FkX2lkGAIgASgJIioKE0Fib3J0VXBsb2FkUmVzcG9uc2USEwoLZnJlZWRfYnl0ZXMYASABKAQiXgoGVXBsb2FkEhEKCXVwbG9hZF9pZBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHNpemUYAyABKAQSDgoGb2Zmc2V0GAQgASgEEhUKDWV4cGlyZXNfYXRfbXMYBSABKAMiYwoORXhwbGFpblJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEiIKCnBlcm1pc3Npb24YAyABKA4yDi5ncm92ZS52MS5QZXJtEhEKCWFkZF9ieXRlcxgEIAEoBCKGAgoPRXhwbGFpblJlc3BvbnNlEg8KB2FsbG93ZWQYASABKAgSDgoGcmVhc29uGAIgASgJEg8KB21lc3NhZ2UYAyABKAkSOQoIbWV0YWRhdGEYBCADKAsyJy5ncm92ZS52MS5FeHBsYWluUmVzcG9uc2UuTWV0YWRhdGFFbnRyeRIkCgVzdGVwcxgFIAMoCzIVLmdyb3ZlLnYxLkV4cGxhaW5TdGVwEhAKCHVzZXJuYW1lGAYgASgJEg0KBW93bmVyGAcgASgJEg4KBm5vd19tcxgIIAEoAxovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiOgoLRXhwbGFpblN0ZXASDQoFY2hlY2sYASABKAkSDgoGcGFzc2VkGAIgASgIEgwKBHRleHQYAyABKAkiZgoLTG9ja1JlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEg4KBnNoYXJlZBgDIAEoCBIMCgRkZWVwGAQgASgIEgwKBG5vdGUYBSABKAkSDwoHc2Vjb25kcxgGIAEoDSJQChJSZWZyZXNoTG9ja1JlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEg0KBXRva2VuGAMgASgJEg8KB3NlY29uZHMYBCABKA0iTwoNVW5sb2NrUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSDQoFdG9rZW4YAyABKAkSEwoLYnJlYWtfbG9ja3MYBCABKAgiHwoOVW5sb2NrUmVzcG9uc2USDQoFZW5kZWQYASABKA0iPQoQTGlzdExvY2tzUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSDQoFYmVsb3cYAyABKAgiNgoRTGlzdExvY2tzUmVzcG9uc2USIQoFbG9ja3MYASADKAsyEi5ncm92ZS52MS5Mb2NrSW5mbyJ7CghMb2NrSW5mbxINCgV0b2tlbhgBIAEoCRIMCgRwYXRoGAIgASgJEhAKCHVzZXJuYW1lGAMgASgJEg4KBnNoYXJlZBgEIAEoCBIMCgRkZWVwGAUgASgIEgwKBG5vdGUYBiABKAkSFAoMc2Vjb25kc19sZWZ0GAcgASgNIjgKCFByb3BlcnR5EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEgsKA3htbBgDIAEoCSIyChRHZXRQcm9wZXJ0aWVzUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkiVQoVR2V0UHJvcGVydGllc1Jlc3BvbnNlEiYKCnByb3BlcnRpZXMYASADKAsyEi5ncm92ZS52MS5Qcm9wZXJ0eRIUCgxub25lX2luX3Jvb3QYAiABKAgiRgoOUHJvcGVydHlDaGFuZ2USJAoIcHJvcGVydHkYASABKAsyEi5ncm92ZS52MS5Qcm9wZXJ0eRIOCgZyZW1vdmUYAiABKAgiYAoXQ2hhbmdlUHJvcGVydGllc1JlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEikKB2NoYW5nZXMYAyADKAsyGC5ncm92ZS52MS5Qcm9wZXJ0eUNoYW5nZSIpChhDaGFuZ2VQcm9wZXJ0aWVzUmVzcG9uc2USDQoFYnl0ZXMYASABKAQi1wEKBExpbmsSCgoCaWQYASABKAkSDAoEcGF0aBgCIAEoCRIMCgRkcm9wGAMgASgIEhQKDGhhc19wYXNzd29yZBgEIAEoCBISCgpjcmVhdGVkX21zGAUgASgDEg8KB2VuZHNfbXMYBiABKAMSFQoNbWF4X2Rvd25sb2FkcxgHIAEoBBIRCglkb3dubG9hZHMYCCABKAQSEQoJbWF4X2J5dGVzGAkgASgEEg0KBWJ5dGVzGAogASgEEhEKCW1heF9maWxlcxgLIAEoBBINCgVmaWxlcxgMIAEoBCKdAQoRQ3JlYXRlTGlua1JlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBGRyb3AYAyABKAgSEAoIcGFzc3dvcmQYBCABKAkSDwoHZW5kc19tcxgFIAEoAxIVCg1tYXhfZG93bmxvYWRzGAYgASgEEhEKCW1heF9ieXRlcxgHIAEoBBIRCgltYXhfZmlsZXMYCCABKAQiQQoSQ3JlYXRlTGlua1Jlc3BvbnNlEg0KBXRva2VuGAEgASgJEhwKBGxpbmsYAiABKAsyDi5ncm92ZS52MS5MaW5rIi4KEExpc3RMaW5rc1JlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJIjIKEUxpc3RMaW5rc1Jlc3BvbnNlEh0KBWxpbmtzGAEgAygLMg4uZ3JvdmUudjEuTGluayItChFSZXZva2VMaW5rUmVxdWVzdBIMCgRyb290GAEgASgJEgoKAmlkGAIgASgJIjUKElJldm9rZUxpbmtSZXNwb25zZRIfCgdyZXZva2VkGAEgASgLMg4uZ3JvdmUudjEuTGluazLbFAoKRmlsZVNlcnZlchJTCg5SZWdpc3RlckNsaWVudBIfLmdyb3ZlLnYxLlJlZ2lzdGVyQ2xpZW50UmVxdWVzdBogLmdyb3ZlLnYxLlJlZ2lzdGVyQ2xpZW50UmVzcG9uc2USRwoKRW5kU2Vzc2lvbhIbLmdyb3ZlLnYxLkVuZFNlc3Npb25SZXF1ZXN0GhwuZ3JvdmUudjEuRW5kU2Vzc2lvblJlc3BvbnNlEk0KDExpc3RTZXNzaW9ucxIdLmdyb3ZlLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaHi5ncm92ZS52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZRI5CgpDcmVhdGVGaWxlEhsuZ3JvdmUudjEuQ3JlYXRlRmlsZVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkMKD0NyZWF0ZURpcmVjdG9yeRIgLmdyb3ZlLnYxLkNyZWF0ZURpcmVjdG9yeVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEjMKB0dldEF0dHISGC5ncm92ZS52MS5HZXRBdHRyUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISPgoHTGlzdERpchIYLmdyb3ZlLnYxLkxpc3REaXJSZXF1ZXN0GhkuZ3JvdmUudjEuTGlzdERpclJlc3BvbnNlEjcKCUNoYW5nZURpchIaLmdyb3ZlLnYxLkNoYW5nZURpclJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkEKCFJlYWRGaWxlEhkuZ3JvdmUudjEuUmVhZEZpbGVSZXF1ZXN0GhouZ3JvdmUudjEuUmVhZEZpbGVSZXNwb25zZRI3CglXcml0ZUZpbGUSGi5ncm92ZS52MS5Xcml0ZUZpbGVSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chJBCgpVcGxvYWRGaWxlEhcuZ3JvdmUudjEuVXBsb2FkUmVxdWVzdBoYLmdyb3ZlLnYxLlVwbG9hZFJlc3BvbnNlKAESRwoMRG93bmxvYWRGaWxlEhkuZ3JvdmUudjEuRG93bmxvYWRSZXF1ZXN0GhouZ3JvdmUudjEuRG93bmxvYWRSZXNwb25zZTABEkcKCkRlbGV0ZUZpbGUSGy5ncm92ZS52MS5EZWxldGVGaWxlUmVxdWVzdBocLmdyb3ZlLnYxLkRlbGV0ZUZpbGVSZXNwb25zZRIxCgZSZW5hbWUSFy5ncm92ZS52MS5SZW5hbWVSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chItCgRDb3B5EhUuZ3JvdmUudjEuQ29weVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkQKCVRyYXNoRmlsZRIaLmdyb3ZlLnYxLlRyYXNoRmlsZVJlcXVlc3QaGy5ncm92ZS52MS5UcmFzaEZpbGVSZXNwb25zZRI7CgtSZXN0b3JlRmlsZRIcLmdyb3ZlLnYxLlJlc3RvcmVGaWxlUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISRAoJU2hvd1RyYXNoEhouZ3JvdmUudjEuU2hvd1RyYXNoUmVxdWVzdBobLmdyb3ZlLnYxLlNob3dUcmFzaFJlc3BvbnNlEkcKClB1cmdlVHJhc2gSGy5ncm92ZS52MS5QdXJnZVRyYXNoUmVxdWVzdBocLmdyb3ZlLnYxLlB1cmdlVHJhc2hSZXNwb25zZRI4CgVTaGFyZRIWLmdyb3ZlLnYxLlNoYXJlUmVxdWVzdBoXLmdyb3ZlLnYxLlNoYXJlUmVzcG9uc2USPgoHVW5zaGFyZRIYLmdyb3ZlLnYxLlVuc2hhcmVSZXF1ZXN0GhkuZ3JvdmUudjEuVW5zaGFyZVJlc3BvbnNlEkcKCkxpc3RTaGFyZXMSGy5ncm92ZS52MS5MaXN0U2hhcmVzUmVxdWVzdBocLmdyb3ZlLnYxLkxpc3RTaGFyZXNSZXNwb25zZRJBCghHZXRRdW90YRIZLmdyb3ZlLnYxLkdldFF1b3RhUmVxdWVzdBoaLmdyb3ZlLnYxLkdldFF1b3RhUmVzcG9uc2USQQoIU2V0UXVvdGESGS5ncm92ZS52MS5TZXRRdW90YVJlcXVlc3QaGi5ncm92ZS52MS5TZXRRdW90YVJlc3BvbnNlEk0KDFNldFVzZXJTdGF0ZRIdLmdyb3ZlLnYxLlNldFVzZXJTdGF0ZVJlcXVlc3QaHi5ncm92ZS52MS5TZXRVc2VyU3RhdGVSZXNwb25zZRJTCg5MaXN0VXNlclN0YXRlcxIfLmdyb3ZlLnYxLkxpc3RVc2VyU3RhdGVzUmVxdWVzdBogLmdyb3ZlLnYxLkxpc3RVc2VyU3RhdGVzUmVzcG9uc2USPgoHRXhwbGFpbhIYLmdyb3ZlLnYxLkV4cGxhaW5SZXF1ZXN0GhkuZ3JvdmUudjEuRXhwbGFpblJlc3BvbnNlEj0KC0JlZ2luVXBsb2FkEhwuZ3JvdmUudjEuQmVnaW5VcGxvYWRSZXF1ZXN0GhAuZ3JvdmUudjEuVXBsb2FkEjkKCUdldFVwbG9hZBIaLmdyb3ZlLnYxLkdldFVwbG9hZFJlcXVlc3QaEC5ncm92ZS52MS5VcGxvYWQSSgoLQWJvcnRVcGxvYWQSHC5ncm92ZS52MS5BYm9ydFVwbG9hZFJlcXVlc3QaHS5ncm92ZS52MS5BYm9ydFVwbG9hZFJlc3BvbnNlEjEKBExvY2sSFS5ncm92ZS52MS5Mb2NrUmVxdWVzdBoSLmdyb3ZlLnYxLkxvY2tJbmZvEj8KC1JlZnJlc2hMb2NrEhwuZ3JvdmUudjEuUmVmcmVzaExvY2tSZXF1ZXN0GhIuZ3JvdmUudjEuTG9ja0luZm8SOwoGVW5sb2NrEhcuZ3JvdmUudjEuVW5sb2NrUmVxdWVzdBoYLmdyb3ZlLnYxLlVubG9ja1Jlc3BvbnNlEkQKCUxpc3RMb2NrcxIaLmdyb3ZlLnYxLkxpc3RMb2Nrc1JlcXVlc3QaGy5ncm92ZS52MS5MaXN0TG9ja3NSZXNwb25zZRJQCg1HZXRQcm9wZXJ0aWVzEh4uZ3JvdmUudjEuR2V0UHJvcGVydGllc1JlcXVlc3QaHy5ncm92ZS52MS5HZXRQcm9wZXJ0aWVzUmVzcG9uc2USWQoQQ2hhbmdlUHJvcGVydGllcxIhLmdyb3ZlLnYxLkNoYW5nZVByb3BlcnRpZXNSZXF1ZXN0GiIuZ3JvdmUudjEuQ2hhbmdlUHJvcGVydGllc1Jlc3BvbnNlEkcKCkNyZWF0ZUxpbmsSGy5ncm92ZS52MS5DcmVhdGVMaW5rUmVxdWVzdBocLmdyb3ZlLnYxLkNyZWF0ZUxpbmtSZXNwb25zZRJECglMaXN0TGlua3MSGi5ncm92ZS52MS5MaXN0TGlua3NSZXF1ZXN0GhsuZ3JvdmUudjEuTGlzdExpbmtzUmVzcG9uc2USRwoKUmV2b2tlTGluaxIbLmdyb3ZlLnYxLlJldm9rZUxpbmtSZXF1ZXN0GhwuZ3JvdmUudjEuUmV2b2tlTGlua1Jlc3BvbnNlYgZwcm90bzM", [file_grove_v1_common]);
 
 /**
  * @generated from message grove.v1.RegisterClientRequest
@@ -46,6 +46,27 @@ export type RegisterClientRequest = Message<"grove.v1.RegisterClientRequest"> & 
    * @generated from field: string replaced_session_token = 4;
    */
   replacedSessionToken: string;
+
+  /**
+   * Instead of an ID token, over a door's certificate only: what a MetaServer has signed for that door and this server.
+   *
+   * @generated from field: string ticket = 5;
+   */
+  ticket: string;
+
+  /**
+   * With a ticket: the session that it renews instead of opening one. It stays the same session with the same token.
+   *
+   * @generated from field: string renewed_session_token = 6;
+   */
+  renewedSessionToken: string;
+
+  /**
+   * Instead of a ticket, over a door's certificate only: a visitor by a link. The session reads that, or drops there, and no more.
+   *
+   * @generated from field: grove.v1.LinkVisit link = 7;
+   */
+  link?: LinkVisit | undefined;
 };
 
 /**
@@ -107,6 +128,20 @@ export type RegisterClientResponse = Message<"grove.v1.RegisterClientResponse"> 
    * @generated from field: uint32 max_chunk_bytes = 9;
    */
   maxChunkBytes: number;
+
+  /**
+   * For a ticket whose credential holds below one folder: where that lies now. It moves with the folder; empty for all others.
+   *
+   * @generated from field: string folder_path = 10;
+   */
+  folderPath: string;
+
+  /**
+   * For a visitor by a link.
+   *
+   * @generated from field: grove.v1.LinkFacts link = 11;
+   */
+  link?: LinkFacts | undefined;
 };
 
 /**
@@ -115,6 +150,96 @@ export type RegisterClientResponse = Message<"grove.v1.RegisterClientResponse"> 
  */
 export const RegisterClientResponseSchema: GenMessage<RegisterClientResponse> = /*@__PURE__*/
   messageDesc(file_grove_v1_file_server, 1);
+
+/**
+ * How a visitor comes in by a link.
+ *
+ * @generated from message grove.v1.LinkVisit
+ */
+export type LinkVisit = Message<"grove.v1.LinkVisit"> & {
+  /**
+   * @generated from field: string token = 1;
+   */
+  token: string;
+
+  /**
+   * Where the link asks for one; a pass takes its place.
+   *
+   * @generated from field: string password = 2;
+   */
+  password: string;
+
+  /**
+   * Of an earlier visit of the same visitor.
+   *
+   * @generated from field: string pass = 3;
+   */
+  pass: string;
+
+  /**
+   * 16 to 64 letters and digits that the door has drawn: several ranges of one visitor count as one download.
+   *
+   * @generated from field: string visitor = 4;
+   */
+  visitor: string;
+};
+
+/**
+ * Describes the message grove.v1.LinkVisit.
+ * Use `create(LinkVisitSchema)` to create a new message.
+ */
+export const LinkVisitSchema: GenMessage<LinkVisit> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 2);
+
+/**
+ * What a visitor is told of a link.
+ *
+ * @generated from message grove.v1.LinkFacts
+ */
+export type LinkFacts = Message<"grove.v1.LinkFacts"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: grove.v1.Kind kind = 3;
+   */
+  kind: Kind;
+
+  /**
+   * True where files are dropped and nothing is read.
+   *
+   * @generated from field: bool drop = 4;
+   */
+  drop: boolean;
+
+  /**
+   * Unix milliseconds; 0 for no end.
+   *
+   * @generated from field: int64 ends_ms = 5;
+   */
+  endsMs: bigint;
+
+  /**
+   * Proves for some hours that the visitor knew the password; empty where none is asked for.
+   *
+   * @generated from field: string pass = 6;
+   */
+  pass: string;
+};
+
+/**
+ * Describes the message grove.v1.LinkFacts.
+ * Use `create(LinkFactsSchema)` to create a new message.
+ */
+export const LinkFactsSchema: GenMessage<LinkFacts> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 3);
 
 /**
  * @generated from message grove.v1.EndSessionRequest
@@ -140,7 +265,7 @@ export type EndSessionRequest = Message<"grove.v1.EndSessionRequest"> & {
  * Use `create(EndSessionRequestSchema)` to create a new message.
  */
 export const EndSessionRequestSchema: GenMessage<EndSessionRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 2);
+  messageDesc(file_grove_v1_file_server, 4);
 
 /**
  * @generated from message grove.v1.EndSessionResponse
@@ -157,7 +282,7 @@ export type EndSessionResponse = Message<"grove.v1.EndSessionResponse"> & {
  * Use `create(EndSessionResponseSchema)` to create a new message.
  */
 export const EndSessionResponseSchema: GenMessage<EndSessionResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 3);
+  messageDesc(file_grove_v1_file_server, 5);
 
 /**
  * @generated from message grove.v1.ListSessionsRequest
@@ -170,7 +295,7 @@ export type ListSessionsRequest = Message<"grove.v1.ListSessionsRequest"> & {
  * Use `create(ListSessionsRequestSchema)` to create a new message.
  */
 export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 4);
+  messageDesc(file_grove_v1_file_server, 6);
 
 /**
  * @generated from message grove.v1.ListSessionsResponse
@@ -187,7 +312,7 @@ export type ListSessionsResponse = Message<"grove.v1.ListSessionsResponse"> & {
  * Use `create(ListSessionsResponseSchema)` to create a new message.
  */
 export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 5);
+  messageDesc(file_grove_v1_file_server, 7);
 
 /**
  * @generated from message grove.v1.Session
@@ -246,7 +371,7 @@ export type Session = Message<"grove.v1.Session"> & {
  * Use `create(SessionSchema)` to create a new message.
  */
 export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 6);
+  messageDesc(file_grove_v1_file_server, 8);
 
 /**
  * @generated from message grove.v1.CreateFileRequest
@@ -289,7 +414,7 @@ export type CreateFileRequest = Message<"grove.v1.CreateFileRequest"> & {
  * Use `create(CreateFileRequestSchema)` to create a new message.
  */
 export const CreateFileRequestSchema: GenMessage<CreateFileRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 7);
+  messageDesc(file_grove_v1_file_server, 9);
 
 /**
  * @generated from message grove.v1.CreateDirectoryRequest
@@ -311,7 +436,7 @@ export type CreateDirectoryRequest = Message<"grove.v1.CreateDirectoryRequest"> 
  * Use `create(CreateDirectoryRequestSchema)` to create a new message.
  */
 export const CreateDirectoryRequestSchema: GenMessage<CreateDirectoryRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 8);
+  messageDesc(file_grove_v1_file_server, 10);
 
 /**
  * @generated from message grove.v1.GetAttrRequest
@@ -333,7 +458,7 @@ export type GetAttrRequest = Message<"grove.v1.GetAttrRequest"> & {
  * Use `create(GetAttrRequestSchema)` to create a new message.
  */
 export const GetAttrRequestSchema: GenMessage<GetAttrRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 9);
+  messageDesc(file_grove_v1_file_server, 11);
 
 /**
  * @generated from message grove.v1.ListDirRequest
@@ -372,7 +497,7 @@ export type ListDirRequest = Message<"grove.v1.ListDirRequest"> & {
  * Use `create(ListDirRequestSchema)` to create a new message.
  */
 export const ListDirRequestSchema: GenMessage<ListDirRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 10);
+  messageDesc(file_grove_v1_file_server, 12);
 
 /**
  * @generated from message grove.v1.ListDirResponse
@@ -394,7 +519,7 @@ export type ListDirResponse = Message<"grove.v1.ListDirResponse"> & {
  * Use `create(ListDirResponseSchema)` to create a new message.
  */
 export const ListDirResponseSchema: GenMessage<ListDirResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 11);
+  messageDesc(file_grove_v1_file_server, 13);
 
 /**
  * @generated from message grove.v1.ChangeDirRequest
@@ -416,7 +541,7 @@ export type ChangeDirRequest = Message<"grove.v1.ChangeDirRequest"> & {
  * Use `create(ChangeDirRequestSchema)` to create a new message.
  */
 export const ChangeDirRequestSchema: GenMessage<ChangeDirRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 12);
+  messageDesc(file_grove_v1_file_server, 14);
 
 /**
  * @generated from message grove.v1.ReadFileRequest
@@ -450,7 +575,7 @@ export type ReadFileRequest = Message<"grove.v1.ReadFileRequest"> & {
  * Use `create(ReadFileRequestSchema)` to create a new message.
  */
 export const ReadFileRequestSchema: GenMessage<ReadFileRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 13);
+  messageDesc(file_grove_v1_file_server, 15);
 
 /**
  * @generated from message grove.v1.ReadFileResponse
@@ -472,7 +597,7 @@ export type ReadFileResponse = Message<"grove.v1.ReadFileResponse"> & {
  * Use `create(ReadFileResponseSchema)` to create a new message.
  */
 export const ReadFileResponseSchema: GenMessage<ReadFileResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 14);
+  messageDesc(file_grove_v1_file_server, 16);
 
 /**
  * @generated from message grove.v1.WriteFileRequest
@@ -518,7 +643,7 @@ export type WriteFileRequest = Message<"grove.v1.WriteFileRequest"> & {
  * Use `create(WriteFileRequestSchema)` to create a new message.
  */
 export const WriteFileRequestSchema: GenMessage<WriteFileRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 15);
+  messageDesc(file_grove_v1_file_server, 17);
 
 /**
  * @generated from message grove.v1.UploadRequest
@@ -547,7 +672,7 @@ export type UploadRequest = Message<"grove.v1.UploadRequest"> & {
  * Use `create(UploadRequestSchema)` to create a new message.
  */
 export const UploadRequestSchema: GenMessage<UploadRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 16);
+  messageDesc(file_grove_v1_file_server, 18);
 
 /**
  * @generated from message grove.v1.UploadHeader
@@ -606,7 +731,7 @@ export type UploadHeader = Message<"grove.v1.UploadHeader"> & {
  * Use `create(UploadHeaderSchema)` to create a new message.
  */
 export const UploadHeaderSchema: GenMessage<UploadHeader> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 17);
+  messageDesc(file_grove_v1_file_server, 19);
 
 /**
  * @generated from message grove.v1.Chunk
@@ -637,7 +762,7 @@ export type Chunk = Message<"grove.v1.Chunk"> & {
  * Use `create(ChunkSchema)` to create a new message.
  */
 export const ChunkSchema: GenMessage<Chunk> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 18);
+  messageDesc(file_grove_v1_file_server, 20);
 
 /**
  * @generated from message grove.v1.UploadResponse
@@ -674,7 +799,7 @@ export type UploadResponse = Message<"grove.v1.UploadResponse"> & {
  * Use `create(UploadResponseSchema)` to create a new message.
  */
 export const UploadResponseSchema: GenMessage<UploadResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 19);
+  messageDesc(file_grove_v1_file_server, 21);
 
 /**
  * @generated from message grove.v1.DownloadRequest
@@ -713,7 +838,7 @@ export type DownloadRequest = Message<"grove.v1.DownloadRequest"> & {
  * Use `create(DownloadRequestSchema)` to create a new message.
  */
 export const DownloadRequestSchema: GenMessage<DownloadRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 20);
+  messageDesc(file_grove_v1_file_server, 22);
 
 /**
  * @generated from message grove.v1.DownloadResponse
@@ -742,7 +867,7 @@ export type DownloadResponse = Message<"grove.v1.DownloadResponse"> & {
  * Use `create(DownloadResponseSchema)` to create a new message.
  */
 export const DownloadResponseSchema: GenMessage<DownloadResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 21);
+  messageDesc(file_grove_v1_file_server, 23);
 
 /**
  * @generated from message grove.v1.DeleteFileRequest
@@ -769,7 +894,7 @@ export type DeleteFileRequest = Message<"grove.v1.DeleteFileRequest"> & {
  * Use `create(DeleteFileRequestSchema)` to create a new message.
  */
 export const DeleteFileRequestSchema: GenMessage<DeleteFileRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 22);
+  messageDesc(file_grove_v1_file_server, 24);
 
 /**
  * @generated from message grove.v1.DeleteFileResponse
@@ -791,7 +916,7 @@ export type DeleteFileResponse = Message<"grove.v1.DeleteFileResponse"> & {
  * Use `create(DeleteFileResponseSchema)` to create a new message.
  */
 export const DeleteFileResponseSchema: GenMessage<DeleteFileResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 23);
+  messageDesc(file_grove_v1_file_server, 25);
 
 /**
  * @generated from message grove.v1.RenameRequest
@@ -823,7 +948,7 @@ export type RenameRequest = Message<"grove.v1.RenameRequest"> & {
  * Use `create(RenameRequestSchema)` to create a new message.
  */
 export const RenameRequestSchema: GenMessage<RenameRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 24);
+  messageDesc(file_grove_v1_file_server, 26);
 
 /**
  * @generated from message grove.v1.CopyRequest
@@ -855,7 +980,7 @@ export type CopyRequest = Message<"grove.v1.CopyRequest"> & {
  * Use `create(CopyRequestSchema)` to create a new message.
  */
 export const CopyRequestSchema: GenMessage<CopyRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 25);
+  messageDesc(file_grove_v1_file_server, 27);
 
 /**
  * @generated from message grove.v1.TrashFileRequest
@@ -877,7 +1002,7 @@ export type TrashFileRequest = Message<"grove.v1.TrashFileRequest"> & {
  * Use `create(TrashFileRequestSchema)` to create a new message.
  */
 export const TrashFileRequestSchema: GenMessage<TrashFileRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 26);
+  messageDesc(file_grove_v1_file_server, 28);
 
 /**
  * @generated from message grove.v1.TrashFileResponse
@@ -894,7 +1019,7 @@ export type TrashFileResponse = Message<"grove.v1.TrashFileResponse"> & {
  * Use `create(TrashFileResponseSchema)` to create a new message.
  */
 export const TrashFileResponseSchema: GenMessage<TrashFileResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 27);
+  messageDesc(file_grove_v1_file_server, 29);
 
 /**
  * @generated from message grove.v1.TrashItem
@@ -958,7 +1083,7 @@ export type TrashItem = Message<"grove.v1.TrashItem"> & {
  * Use `create(TrashItemSchema)` to create a new message.
  */
 export const TrashItemSchema: GenMessage<TrashItem> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 28);
+  messageDesc(file_grove_v1_file_server, 30);
 
 /**
  * A share that an item of the trash had.
@@ -984,7 +1109,7 @@ export type FormerShare = Message<"grove.v1.FormerShare"> & {
  * Use `create(FormerShareSchema)` to create a new message.
  */
 export const FormerShareSchema: GenMessage<FormerShare> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 29);
+  messageDesc(file_grove_v1_file_server, 31);
 
 /**
  * @generated from message grove.v1.RestoreFileRequest
@@ -1027,7 +1152,7 @@ export type RestoreFileRequest = Message<"grove.v1.RestoreFileRequest"> & {
  * Use `create(RestoreFileRequestSchema)` to create a new message.
  */
 export const RestoreFileRequestSchema: GenMessage<RestoreFileRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 30);
+  messageDesc(file_grove_v1_file_server, 32);
 
 /**
  * What an administrator of the cluster says for looking at another user's things. The right to it is that of SetQuota.
@@ -1048,7 +1173,7 @@ export type OperatorAct = Message<"grove.v1.OperatorAct"> & {
  * Use `create(OperatorActSchema)` to create a new message.
  */
 export const OperatorActSchema: GenMessage<OperatorAct> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 31);
+  messageDesc(file_grove_v1_file_server, 33);
 
 /**
  * @generated from message grove.v1.ShowTrashRequest
@@ -1098,7 +1223,7 @@ export type ShowTrashRequest = Message<"grove.v1.ShowTrashRequest"> & {
  * Use `create(ShowTrashRequestSchema)` to create a new message.
  */
 export const ShowTrashRequestSchema: GenMessage<ShowTrashRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 32);
+  messageDesc(file_grove_v1_file_server, 34);
 
 /**
  * @generated from message grove.v1.ShowTrashResponse
@@ -1127,7 +1252,7 @@ export type ShowTrashResponse = Message<"grove.v1.ShowTrashResponse"> & {
  * Use `create(ShowTrashResponseSchema)` to create a new message.
  */
 export const ShowTrashResponseSchema: GenMessage<ShowTrashResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 33);
+  messageDesc(file_grove_v1_file_server, 35);
 
 /**
  * An administrator's look at somebody else's trash.
@@ -1163,7 +1288,7 @@ export type OperatorLook = Message<"grove.v1.OperatorLook"> & {
  * Use `create(OperatorLookSchema)` to create a new message.
  */
 export const OperatorLookSchema: GenMessage<OperatorLook> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 34);
+  messageDesc(file_grove_v1_file_server, 36);
 
 /**
  * @generated from message grove.v1.PurgeTrashRequest
@@ -1194,7 +1319,7 @@ export type PurgeTrashRequest = Message<"grove.v1.PurgeTrashRequest"> & {
  * Use `create(PurgeTrashRequestSchema)` to create a new message.
  */
 export const PurgeTrashRequestSchema: GenMessage<PurgeTrashRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 35);
+  messageDesc(file_grove_v1_file_server, 37);
 
 /**
  * @generated from message grove.v1.PurgeTrashResponse
@@ -1216,7 +1341,7 @@ export type PurgeTrashResponse = Message<"grove.v1.PurgeTrashResponse"> & {
  * Use `create(PurgeTrashResponseSchema)` to create a new message.
  */
 export const PurgeTrashResponseSchema: GenMessage<PurgeTrashResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 36);
+  messageDesc(file_grove_v1_file_server, 38);
 
 /**
  * @generated from message grove.v1.ShareRequest
@@ -1243,7 +1368,7 @@ export type ShareRequest = Message<"grove.v1.ShareRequest"> & {
  * Use `create(ShareRequestSchema)` to create a new message.
  */
 export const ShareRequestSchema: GenMessage<ShareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 37);
+  messageDesc(file_grove_v1_file_server, 39);
 
 /**
  * @generated from message grove.v1.ShareResponse
@@ -1267,7 +1392,7 @@ export type ShareResponse = Message<"grove.v1.ShareResponse"> & {
  * Use `create(ShareResponseSchema)` to create a new message.
  */
 export const ShareResponseSchema: GenMessage<ShareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 38);
+  messageDesc(file_grove_v1_file_server, 40);
 
 /**
  * @generated from message grove.v1.UnshareRequest
@@ -1294,7 +1419,7 @@ export type UnshareRequest = Message<"grove.v1.UnshareRequest"> & {
  * Use `create(UnshareRequestSchema)` to create a new message.
  */
 export const UnshareRequestSchema: GenMessage<UnshareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 39);
+  messageDesc(file_grove_v1_file_server, 41);
 
 /**
  * @generated from message grove.v1.UnshareResponse
@@ -1316,7 +1441,7 @@ export type UnshareResponse = Message<"grove.v1.UnshareResponse"> & {
  * Use `create(UnshareResponseSchema)` to create a new message.
  */
 export const UnshareResponseSchema: GenMessage<UnshareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 40);
+  messageDesc(file_grove_v1_file_server, 42);
 
 /**
  * @generated from message grove.v1.ListSharesRequest
@@ -1352,7 +1477,7 @@ export type ListSharesRequest = Message<"grove.v1.ListSharesRequest"> & {
  * Use `create(ListSharesRequestSchema)` to create a new message.
  */
 export const ListSharesRequestSchema: GenMessage<ListSharesRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 41);
+  messageDesc(file_grove_v1_file_server, 43);
 
 /**
  * @generated from message grove.v1.ListSharesResponse
@@ -1374,7 +1499,7 @@ export type ListSharesResponse = Message<"grove.v1.ListSharesResponse"> & {
  * Use `create(ListSharesResponseSchema)` to create a new message.
  */
 export const ListSharesResponseSchema: GenMessage<ListSharesResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 42);
+  messageDesc(file_grove_v1_file_server, 44);
 
 /**
  * A share as it was made, or the end of one below another that goes on.
@@ -1419,7 +1544,7 @@ export type ShareEntry = Message<"grove.v1.ShareEntry"> & {
  * Use `create(ShareEntrySchema)` to create a new message.
  */
 export const ShareEntrySchema: GenMessage<ShareEntry> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 43);
+  messageDesc(file_grove_v1_file_server, 45);
 
 /**
  * @generated from message grove.v1.GetQuotaRequest
@@ -1436,7 +1561,7 @@ export type GetQuotaRequest = Message<"grove.v1.GetQuotaRequest"> & {
  * Use `create(GetQuotaRequestSchema)` to create a new message.
  */
 export const GetQuotaRequestSchema: GenMessage<GetQuotaRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 44);
+  messageDesc(file_grove_v1_file_server, 46);
 
 /**
  * @generated from message grove.v1.GetQuotaResponse
@@ -1508,7 +1633,7 @@ export type GetQuotaResponse = Message<"grove.v1.GetQuotaResponse"> & {
  * Use `create(GetQuotaResponseSchema)` to create a new message.
  */
 export const GetQuotaResponseSchema: GenMessage<GetQuotaResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 45);
+  messageDesc(file_grove_v1_file_server, 47);
 
 /**
  * @generated from message grove.v1.SetQuotaRequest
@@ -1539,7 +1664,7 @@ export type SetQuotaRequest = Message<"grove.v1.SetQuotaRequest"> & {
  * Use `create(SetQuotaRequestSchema)` to create a new message.
  */
 export const SetQuotaRequestSchema: GenMessage<SetQuotaRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 46);
+  messageDesc(file_grove_v1_file_server, 48);
 
 /**
  * @generated from message grove.v1.SetQuotaResponse
@@ -1568,7 +1693,7 @@ export type SetQuotaResponse = Message<"grove.v1.SetQuotaResponse"> & {
  * Use `create(SetQuotaResponseSchema)` to create a new message.
  */
 export const SetQuotaResponseSchema: GenMessage<SetQuotaResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 47);
+  messageDesc(file_grove_v1_file_server, 49);
 
 /**
  * @generated from message grove.v1.SetUserStateRequest
@@ -1587,7 +1712,7 @@ export type SetUserStateRequest = Message<"grove.v1.SetUserStateRequest"> & {
  * Use `create(SetUserStateRequestSchema)` to create a new message.
  */
 export const SetUserStateRequestSchema: GenMessage<SetUserStateRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 48);
+  messageDesc(file_grove_v1_file_server, 50);
 
 /**
  * @generated from message grove.v1.SetUserStateResponse
@@ -1627,7 +1752,7 @@ export type SetUserStateResponse = Message<"grove.v1.SetUserStateResponse"> & {
  * Use `create(SetUserStateResponseSchema)` to create a new message.
  */
 export const SetUserStateResponseSchema: GenMessage<SetUserStateResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 49);
+  messageDesc(file_grove_v1_file_server, 51);
 
 /**
  * @generated from message grove.v1.ListUserStatesRequest
@@ -1653,7 +1778,7 @@ export type ListUserStatesRequest = Message<"grove.v1.ListUserStatesRequest"> & 
  * Use `create(ListUserStatesRequestSchema)` to create a new message.
  */
 export const ListUserStatesRequestSchema: GenMessage<ListUserStatesRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 50);
+  messageDesc(file_grove_v1_file_server, 52);
 
 /**
  * @generated from message grove.v1.ListUserStatesResponse
@@ -1684,7 +1809,7 @@ export type ListUserStatesResponse = Message<"grove.v1.ListUserStatesResponse"> 
  * Use `create(ListUserStatesResponseSchema)` to create a new message.
  */
 export const ListUserStatesResponseSchema: GenMessage<ListUserStatesResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 51);
+  messageDesc(file_grove_v1_file_server, 53);
 
 /**
  * @generated from message grove.v1.BeginUploadRequest
@@ -1726,7 +1851,7 @@ export type BeginUploadRequest = Message<"grove.v1.BeginUploadRequest"> & {
  * Use `create(BeginUploadRequestSchema)` to create a new message.
  */
 export const BeginUploadRequestSchema: GenMessage<BeginUploadRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 52);
+  messageDesc(file_grove_v1_file_server, 54);
 
 /**
  * @generated from message grove.v1.GetUploadRequest
@@ -1748,7 +1873,7 @@ export type GetUploadRequest = Message<"grove.v1.GetUploadRequest"> & {
  * Use `create(GetUploadRequestSchema)` to create a new message.
  */
 export const GetUploadRequestSchema: GenMessage<GetUploadRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 53);
+  messageDesc(file_grove_v1_file_server, 55);
 
 /**
  * @generated from message grove.v1.AbortUploadRequest
@@ -1770,7 +1895,7 @@ export type AbortUploadRequest = Message<"grove.v1.AbortUploadRequest"> & {
  * Use `create(AbortUploadRequestSchema)` to create a new message.
  */
 export const AbortUploadRequestSchema: GenMessage<AbortUploadRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 54);
+  messageDesc(file_grove_v1_file_server, 56);
 
 /**
  * @generated from message grove.v1.AbortUploadResponse
@@ -1787,7 +1912,7 @@ export type AbortUploadResponse = Message<"grove.v1.AbortUploadResponse"> & {
  * Use `create(AbortUploadResponseSchema)` to create a new message.
  */
 export const AbortUploadResponseSchema: GenMessage<AbortUploadResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 55);
+  messageDesc(file_grove_v1_file_server, 57);
 
 /**
  * A resumable upload and how far it has come.
@@ -1828,7 +1953,7 @@ export type Upload = Message<"grove.v1.Upload"> & {
  * Use `create(UploadSchema)` to create a new message.
  */
 export const UploadSchema: GenMessage<Upload> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 56);
+  messageDesc(file_grove_v1_file_server, 58);
 
 /**
  * @generated from message grove.v1.ExplainRequest
@@ -1864,7 +1989,7 @@ export type ExplainRequest = Message<"grove.v1.ExplainRequest"> & {
  * Use `create(ExplainRequestSchema)` to create a new message.
  */
 export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 57);
+  messageDesc(file_grove_v1_file_server, 59);
 
 /**
  * @generated from message grove.v1.ExplainResponse
@@ -1922,14 +2047,14 @@ export type ExplainResponse = Message<"grove.v1.ExplainResponse"> & {
  * Use `create(ExplainResponseSchema)` to create a new message.
  */
 export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 58);
+  messageDesc(file_grove_v1_file_server, 60);
 
 /**
  * @generated from message grove.v1.ExplainStep
  */
 export type ExplainStep = Message<"grove.v1.ExplainStep"> & {
   /**
-   * What was looked at: "identity", "owner", "grant", "right", "path", "storage", "quota" or "reserve".
+   * What was looked at: "identity", "owner", "grant", "right", "path", "lock", "storage", "quota", "reserve" or "scope".
    *
    * @generated from field: string check = 1;
    */
@@ -1953,7 +2078,638 @@ export type ExplainStep = Message<"grove.v1.ExplainStep"> & {
  * Use `create(ExplainStepSchema)` to create a new message.
  */
 export const ExplainStepSchema: GenMessage<ExplainStep> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 59);
+  messageDesc(file_grove_v1_file_server, 61);
+
+/**
+ * @generated from message grove.v1.LockRequest
+ */
+export type LockRequest = Message<"grove.v1.LockRequest"> & {
+  /**
+   * @generated from field: string root = 1;
+   */
+  root: string;
+
+  /**
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * Others may hold locks here too, of which each is shared.
+   *
+   * @generated from field: bool shared = 3;
+   */
+  shared: boolean;
+
+  /**
+   * Holds for everything below as well.
+   *
+   * @generated from field: bool deep = 4;
+   */
+  deep: boolean;
+
+  /**
+   * What the program says about its person, at most 1,000 characters; shown to others.
+   *
+   * @generated from field: string note = 5;
+   */
+  note: string;
+
+  /**
+   * At most 3,600; 0 means as many.
+   *
+   * @generated from field: uint32 seconds = 6;
+   */
+  seconds: number;
+};
+
+/**
+ * Describes the message grove.v1.LockRequest.
+ * Use `create(LockRequestSchema)` to create a new message.
+ */
+export const LockRequestSchema: GenMessage<LockRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 62);
+
+/**
+ * @generated from message grove.v1.RefreshLockRequest
+ */
+export type RefreshLockRequest = Message<"grove.v1.RefreshLockRequest"> & {
+  /**
+   * @generated from field: string root = 1;
+   */
+  root: string;
+
+  /**
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * @generated from field: string token = 3;
+   */
+  token: string;
+
+  /**
+   * At most 3,600 from now; 0 means as many.
+   *
+   * @generated from field: uint32 seconds = 4;
+   */
+  seconds: number;
+};
+
+/**
+ * Describes the message grove.v1.RefreshLockRequest.
+ * Use `create(RefreshLockRequestSchema)` to create a new message.
+ */
+export const RefreshLockRequestSchema: GenMessage<RefreshLockRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 63);
+
+/**
+ * @generated from message grove.v1.UnlockRequest
+ */
+export type UnlockRequest = Message<"grove.v1.UnlockRequest"> & {
+  /**
+   * @generated from field: string root = 1;
+   */
+  root: string;
+
+  /**
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * The lock's token. With break_locks empty for all that hold here.
+   *
+   * @generated from field: string token = 3;
+   */
+  token: string;
+
+  /**
+   * Ends locks of others; for the root's owner.
+   *
+   * @generated from field: bool break_locks = 4;
+   */
+  breakLocks: boolean;
+};
+
+/**
+ * Describes the message grove.v1.UnlockRequest.
+ * Use `create(UnlockRequestSchema)` to create a new message.
+ */
+export const UnlockRequestSchema: GenMessage<UnlockRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 64);
+
+/**
+ * @generated from message grove.v1.UnlockResponse
+ */
+export type UnlockResponse = Message<"grove.v1.UnlockResponse"> & {
+  /**
+   * @generated from field: uint32 ended = 1;
+   */
+  ended: number;
+};
+
+/**
+ * Describes the message grove.v1.UnlockResponse.
+ * Use `create(UnlockResponseSchema)` to create a new message.
+ */
+export const UnlockResponseSchema: GenMessage<UnlockResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 65);
+
+/**
+ * @generated from message grove.v1.ListLocksRequest
+ */
+export type ListLocksRequest = Message<"grove.v1.ListLocksRequest"> & {
+  /**
+   * @generated from field: string root = 1;
+   */
+  root: string;
+
+  /**
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * Those below as well.
+   *
+   * @generated from field: bool below = 3;
+   */
+  below: boolean;
+};
+
+/**
+ * Describes the message grove.v1.ListLocksRequest.
+ * Use `create(ListLocksRequestSchema)` to create a new message.
+ */
+export const ListLocksRequestSchema: GenMessage<ListLocksRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 66);
+
+/**
+ * @generated from message grove.v1.ListLocksResponse
+ */
+export type ListLocksResponse = Message<"grove.v1.ListLocksResponse"> & {
+  /**
+   * @generated from field: repeated grove.v1.LockInfo locks = 1;
+   */
+  locks: LockInfo[];
+};
+
+/**
+ * Describes the message grove.v1.ListLocksResponse.
+ * Use `create(ListLocksResponseSchema)` to create a new message.
+ */
+export const ListLocksResponseSchema: GenMessage<ListLocksResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 67);
+
+/**
+ * A lock that holds at a place.
+ *
+ * @generated from message grove.v1.LockInfo
+ */
+export type LockInfo = Message<"grove.v1.LockInfo"> & {
+  /**
+   * Empty for others than the holder.
+   *
+   * @generated from field: string token = 1;
+   */
+  token: string;
+
+  /**
+   * What was locked: a folder above where a deep lock holds, or something below.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * @generated from field: string username = 3;
+   */
+  username: string;
+
+  /**
+   * @generated from field: bool shared = 4;
+   */
+  shared: boolean;
+
+  /**
+   * @generated from field: bool deep = 5;
+   */
+  deep: boolean;
+
+  /**
+   * @generated from field: string note = 6;
+   */
+  note: string;
+
+  /**
+   * @generated from field: uint32 seconds_left = 7;
+   */
+  secondsLeft: number;
+};
+
+/**
+ * Describes the message grove.v1.LockInfo.
+ * Use `create(LockInfoSchema)` to create a new message.
+ */
+export const LockInfoSchema: GenMessage<LockInfo> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 68);
+
+/**
+ * A property that is kept and not understood.
+ *
+ * @generated from message grove.v1.Property
+ */
+export type Property = Message<"grove.v1.Property"> & {
+  /**
+   * An URI; may be empty.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The whole element as XML.
+   *
+   * @generated from field: string xml = 3;
+   */
+  xml: string;
+};
+
+/**
+ * Describes the message grove.v1.Property.
+ * Use `create(PropertySchema)` to create a new message.
+ */
+export const PropertySchema: GenMessage<Property> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 69);
+
+/**
+ * @generated from message grove.v1.GetPropertiesRequest
+ */
+export type GetPropertiesRequest = Message<"grove.v1.GetPropertiesRequest"> & {
+  /**
+   * @generated from field: string root = 1;
+   */
+  root: string;
+
+  /**
+   * @generated from field: string path = 2;
+   */
+  path: string;
+};
+
+/**
+ * Describes the message grove.v1.GetPropertiesRequest.
+ * Use `create(GetPropertiesRequestSchema)` to create a new message.
+ */
+export const GetPropertiesRequestSchema: GenMessage<GetPropertiesRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 70);
+
+/**
+ * @generated from message grove.v1.GetPropertiesResponse
+ */
+export type GetPropertiesResponse = Message<"grove.v1.GetPropertiesResponse"> & {
+  /**
+   * @generated from field: repeated grove.v1.Property properties = 1;
+   */
+  properties: Property[];
+
+  /**
+   * True where nothing in the whole root has any; told to its owner.
+   *
+   * @generated from field: bool none_in_root = 2;
+   */
+  noneInRoot: boolean;
+};
+
+/**
+ * Describes the message grove.v1.GetPropertiesResponse.
+ * Use `create(GetPropertiesResponseSchema)` to create a new message.
+ */
+export const GetPropertiesResponseSchema: GenMessage<GetPropertiesResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 71);
+
+/**
+ * @generated from message grove.v1.PropertyChange
+ */
+export type PropertyChange = Message<"grove.v1.PropertyChange"> & {
+  /**
+   * What to keep; with remove, the namespace and name of what to drop.
+   *
+   * @generated from field: grove.v1.Property property = 1;
+   */
+  property?: Property | undefined;
+
+  /**
+   * @generated from field: bool remove = 2;
+   */
+  remove: boolean;
+};
+
+/**
+ * Describes the message grove.v1.PropertyChange.
+ * Use `create(PropertyChangeSchema)` to create a new message.
+ */
+export const PropertyChangeSchema: GenMessage<PropertyChange> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 72);
+
+/**
+ * @generated from message grove.v1.ChangePropertiesRequest
+ */
+export type ChangePropertiesRequest = Message<"grove.v1.ChangePropertiesRequest"> & {
+  /**
+   * @generated from field: string root = 1;
+   */
+  root: string;
+
+  /**
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * @generated from field: repeated grove.v1.PropertyChange changes = 3;
+   */
+  changes: PropertyChange[];
+};
+
+/**
+ * Describes the message grove.v1.ChangePropertiesRequest.
+ * Use `create(ChangePropertiesRequestSchema)` to create a new message.
+ */
+export const ChangePropertiesRequestSchema: GenMessage<ChangePropertiesRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 73);
+
+/**
+ * @generated from message grove.v1.ChangePropertiesResponse
+ */
+export type ChangePropertiesResponse = Message<"grove.v1.ChangePropertiesResponse"> & {
+  /**
+   * Bytes of all properties there now.
+   *
+   * @generated from field: uint64 bytes = 1;
+   */
+  bytes: bigint;
+};
+
+/**
+ * Describes the message grove.v1.ChangePropertiesResponse.
+ * Use `create(ChangePropertiesResponseSchema)` to create a new message.
+ */
+export const ChangePropertiesResponseSchema: GenMessage<ChangePropertiesResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 74);
+
+/**
+ * A link as its owner sees it.
+ *
+ * @generated from message grove.v1.Link
+ */
+export type Link = Message<"grove.v1.Link"> & {
+  /**
+   * Names it to its owner; opens nothing.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Where its file or folder lies now.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * True where files are dropped and nothing is read.
+   *
+   * @generated from field: bool drop = 3;
+   */
+  drop: boolean;
+
+  /**
+   * @generated from field: bool has_password = 4;
+   */
+  hasPassword: boolean;
+
+  /**
+   * @generated from field: int64 created_ms = 5;
+   */
+  createdMs: bigint;
+
+  /**
+   * 0 for none, as for the limits below.
+   *
+   * @generated from field: int64 ends_ms = 6;
+   */
+  endsMs: bigint;
+
+  /**
+   * @generated from field: uint64 max_downloads = 7;
+   */
+  maxDownloads: bigint;
+
+  /**
+   * @generated from field: uint64 downloads = 8;
+   */
+  downloads: bigint;
+
+  /**
+   * @generated from field: uint64 max_bytes = 9;
+   */
+  maxBytes: bigint;
+
+  /**
+   * @generated from field: uint64 bytes = 10;
+   */
+  bytes: bigint;
+
+  /**
+   * @generated from field: uint64 max_files = 11;
+   */
+  maxFiles: bigint;
+
+  /**
+   * @generated from field: uint64 files = 12;
+   */
+  files: bigint;
+};
+
+/**
+ * Describes the message grove.v1.Link.
+ * Use `create(LinkSchema)` to create a new message.
+ */
+export const LinkSchema: GenMessage<Link> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 75);
+
+/**
+ * @generated from message grove.v1.CreateLinkRequest
+ */
+export type CreateLinkRequest = Message<"grove.v1.CreateLinkRequest"> & {
+  /**
+   * @generated from field: string root = 1;
+   */
+  root: string;
+
+  /**
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * Files may be dropped into the folder; nothing is listed or read. Needs an end, max_bytes and max_files.
+   *
+   * @generated from field: bool drop = 3;
+   */
+  drop: boolean;
+
+  /**
+   * At most 256 characters; empty for none.
+   *
+   * @generated from field: string password = 4;
+   */
+  password: string;
+
+  /**
+   * @generated from field: int64 ends_ms = 5;
+   */
+  endsMs: bigint;
+
+  /**
+   * @generated from field: uint64 max_downloads = 6;
+   */
+  maxDownloads: bigint;
+
+  /**
+   * @generated from field: uint64 max_bytes = 7;
+   */
+  maxBytes: bigint;
+
+  /**
+   * @generated from field: uint64 max_files = 8;
+   */
+  maxFiles: bigint;
+};
+
+/**
+ * Describes the message grove.v1.CreateLinkRequest.
+ * Use `create(CreateLinkRequestSchema)` to create a new message.
+ */
+export const CreateLinkRequestSchema: GenMessage<CreateLinkRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 76);
+
+/**
+ * @generated from message grove.v1.CreateLinkResponse
+ */
+export type CreateLinkResponse = Message<"grove.v1.CreateLinkResponse"> & {
+  /**
+   * What opens it; told this once.
+   *
+   * @generated from field: string token = 1;
+   */
+  token: string;
+
+  /**
+   * @generated from field: grove.v1.Link link = 2;
+   */
+  link?: Link | undefined;
+};
+
+/**
+ * Describes the message grove.v1.CreateLinkResponse.
+ * Use `create(CreateLinkResponseSchema)` to create a new message.
+ */
+export const CreateLinkResponseSchema: GenMessage<CreateLinkResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 77);
+
+/**
+ * @generated from message grove.v1.ListLinksRequest
+ */
+export type ListLinksRequest = Message<"grove.v1.ListLinksRequest"> & {
+  /**
+   * @generated from field: string root = 1;
+   */
+  root: string;
+
+  /**
+   * Those of this file or folder and of what is below it; "/" for all.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+};
+
+/**
+ * Describes the message grove.v1.ListLinksRequest.
+ * Use `create(ListLinksRequestSchema)` to create a new message.
+ */
+export const ListLinksRequestSchema: GenMessage<ListLinksRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 78);
+
+/**
+ * @generated from message grove.v1.ListLinksResponse
+ */
+export type ListLinksResponse = Message<"grove.v1.ListLinksResponse"> & {
+  /**
+   * At most 1,000, the oldest first.
+   *
+   * @generated from field: repeated grove.v1.Link links = 1;
+   */
+  links: Link[];
+};
+
+/**
+ * Describes the message grove.v1.ListLinksResponse.
+ * Use `create(ListLinksResponseSchema)` to create a new message.
+ */
+export const ListLinksResponseSchema: GenMessage<ListLinksResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 79);
+
+/**
+ * @generated from message grove.v1.RevokeLinkRequest
+ */
+export type RevokeLinkRequest = Message<"grove.v1.RevokeLinkRequest"> & {
+  /**
+   * @generated from field: string root = 1;
+   */
+  root: string;
+
+  /**
+   * The link's id.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message grove.v1.RevokeLinkRequest.
+ * Use `create(RevokeLinkRequestSchema)` to create a new message.
+ */
+export const RevokeLinkRequestSchema: GenMessage<RevokeLinkRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 80);
+
+/**
+ * @generated from message grove.v1.RevokeLinkResponse
+ */
+export type RevokeLinkResponse = Message<"grove.v1.RevokeLinkResponse"> & {
+  /**
+   * @generated from field: grove.v1.Link revoked = 1;
+   */
+  revoked?: Link | undefined;
+};
+
+/**
+ * Describes the message grove.v1.RevokeLinkResponse.
+ * Use `create(RevokeLinkResponseSchema)` to create a new message.
+ */
+export const RevokeLinkResponseSchema: GenMessage<RevokeLinkResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 81);
 
 /**
  * @generated from service grove.v1.FileServer
@@ -2217,6 +2973,89 @@ export const FileServer: GenService<{
     methodKind: "unary";
     input: typeof AbortUploadRequestSchema;
     output: typeof AbortUploadResponseSchema;
+  },
+  /**
+   * Locks, so that two people do not edit one file. A lock shuts out every change but those of its holder that show its token in
+   * the metadata svc-lock-tokens (tokens separated by commas).
+   *
+   * @generated from rpc grove.v1.FileServer.Lock
+   */
+  lock: {
+    methodKind: "unary";
+    input: typeof LockRequestSchema;
+    output: typeof LockInfoSchema;
+  },
+  /**
+   * @generated from rpc grove.v1.FileServer.RefreshLock
+   */
+  refreshLock: {
+    methodKind: "unary";
+    input: typeof RefreshLockRequestSchema;
+    output: typeof LockInfoSchema;
+  },
+  /**
+   * @generated from rpc grove.v1.FileServer.Unlock
+   */
+  unlock: {
+    methodKind: "unary";
+    input: typeof UnlockRequestSchema;
+    output: typeof UnlockResponseSchema;
+  },
+  /**
+   * @generated from rpc grove.v1.FileServer.ListLocks
+   */
+  listLocks: {
+    methodKind: "unary";
+    input: typeof ListLocksRequestSchema;
+    output: typeof ListLocksResponseSchema;
+  },
+  /**
+   * What WebDAV programs keep with files and folders beside their content (RFC 4918, section 4), at most 65,536 bytes each.
+   *
+   * @generated from rpc grove.v1.FileServer.GetProperties
+   */
+  getProperties: {
+    methodKind: "unary";
+    input: typeof GetPropertiesRequestSchema;
+    output: typeof GetPropertiesResponseSchema;
+  },
+  /**
+   * All changes in their order, or none. The bytes count in the owner's quota.
+   *
+   * @generated from rpc grove.v1.FileServer.ChangeProperties
+   */
+  changeProperties: {
+    methodKind: "unary";
+    input: typeof ChangePropertiesRequestSchema;
+    output: typeof ChangePropertiesResponseSchema;
+  },
+  /**
+   * Links let people without an account read a file or folder, or drop files into a folder, through a door. Owners only.
+   *
+   * @generated from rpc grove.v1.FileServer.CreateLink
+   */
+  createLink: {
+    methodKind: "unary";
+    input: typeof CreateLinkRequestSchema;
+    output: typeof CreateLinkResponseSchema;
+  },
+  /**
+   * @generated from rpc grove.v1.FileServer.ListLinks
+   */
+  listLinks: {
+    methodKind: "unary";
+    input: typeof ListLinksRequestSchema;
+    output: typeof ListLinksResponseSchema;
+  },
+  /**
+   * What is running by the link ends at once.
+   *
+   * @generated from rpc grove.v1.FileServer.RevokeLink
+   */
+  revokeLink: {
+    methodKind: "unary";
+    input: typeof RevokeLinkRequestSchema;
+    output: typeof RevokeLinkResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_grove_v1_file_server, 0);

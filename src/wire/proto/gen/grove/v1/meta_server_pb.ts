@@ -16,7 +16,907 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file grove/v1/meta_server.proto.
  */
 export const file_grove_v1_meta_server: GenFile = /*@__PURE__*/
-  fileDesc("Chpncm92ZS92MS9tZXRhX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiJQoPR2V0Um9vdHNSZXF1ZXN0EhIKCnBhZ2VfdG9rZW4YASABKAkiSgoQR2V0Um9vdHNSZXNwb25zZRIdCgVyb290cxgBIAMoCzIOLmdyb3ZlLnYxLlJvb3QSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInwKBFJvb3QSDQoFb3duZXIYASABKAkSDwoHcm9vdF9pZBgCIAEoCRIMCgRwYXRoGAMgASgJEg0KBWZzX2lkGAQgASgJEg8KB2FkZHJlc3MYBSABKAkSJgoKaGFuZF9vdmVycxgGIAMoCzISLmdyb3ZlLnYxLkhhbmRPdmVyIi0KD05hdmlnYXRlUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkieQoQTmF2aWdhdGVSZXNwb25zZRINCgVmc19pZBgBIAEoCRIPCgdhZGRyZXNzGAIgASgJEg8KB3Jvb3RfaWQYAyABKAkSDAoEcGF0aBgEIAEoCRITCgt0dGxfc2Vjb25kcxgFIAEoDRIRCglyZWFkX29ubHkYBiABKAgimgMKGVJlZ2lzdGVyRmlsZVNlcnZlclJlcXVlc3QSDQoFZnNfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCglncnBjX2FkZHIYAyABKAkSDwoHdmVyc2lvbhgFIAEoCRISCgpjbHVzdGVyX2lkGAYgASgJEiEKBXJvb3RzGAcgAygLMhIuZ3JvdmUudjEuUm9vdEluZm8SEgoKZGlza190b3RhbBgIIAEoBBIRCglkaXNrX2ZyZWUYCSABKAQSEwoLaW5zdGFuY2VfaWQYCiABKAkSDwoHZGF0YV9pZBgLIAEoCRIZCgxkaXNrX3Jlc2VydmUYDCABKARIAIgBARISCgpsYXN0X2Vwb2NoGA4gASgEEhgKC2tub3duX2Vwb2NoGA8gASgESAGIAQESFAoMcmVnaXN0cmF0aW9uGBAgASgEEgwKBHBhZ2UYESABKA0SDAoEbW9yZRgSIAEoCBIWCg5wcmVkZWNlc3Nvcl9pZBgTIAEoCUIPCg1fZGlza19yZXNlcnZlQg4KDF9rbm93bl9lcG9jaEoECAQQBSKaAQoIUm9vdEluZm8SDQoFb3duZXIYASABKAkSDwoHcm9vdF9pZBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgEEiMKBmdyYW50cxgEIAMoCzITLmdyb3ZlLnYxLlJvb3RHcmFudBIOCgZpc3N1ZXIYBSABKAkSDwoHc3ViamVjdBgGIAEoCRIXCg9zdWJqZWN0X3ZlcnNpb24YByABKAQiJwoJUm9vdEdyYW50EgwKBHBhdGgYASABKAkSDAoEdXNlchgCIAEoCSKZAQoaUmVnaXN0ZXJGaWxlU2VydmVyUmVzcG9uc2USEgoKY2x1c3Rlcl9pZBgBIAEoCRIZChFoZWFydGJlYXRfc2Vjb25kcxgCIAEoDRINCgVlcG9jaBgDIAEoBBIWCg5zZXJ2ZXJfdmVyc2lvbhgEIAEoCRISCgpoZWxkX2Vwb2NoGAUgASgEEhEKCW5leHRfcGFnZRgGIAEoDSLVAQoQSGVhcnRiZWF0UmVxdWVzdBINCgVmc19pZBgBIAEoCRINCgVlcG9jaBgCIAEoBBIVCg1yb290c192ZXJzaW9uGAMgASgEEhEKCWRpc2tfZnJlZRgEIAEoBBIQCghkcmFpbmluZxgFIAEoCBIOCgZub3dfbXMYBiABKAMSGgoSdXNlcl9zdGF0ZXNfZGlnZXN0GAkgASgJEhMKC2luc3RhbmNlX2lkGAggASgJEhcKCnJvb3RfY291bnQYByABKARIAIgBAUINCgtfcm9vdF9jb3VudCJ7ChFIZWFydGJlYXRSZXNwb25zZRINCgVrbm93bhgBIAEoCBIRCglzZW5kX2Z1bGwYAiABKAgSDgoGbm93X21zGAMgASgDEhoKEnVzZXJfc3RhdGVzX2RpZmZlchgEIAEoCBIYChBzdWJqZWN0c192ZXJzaW9uGAUgASgEImkKGkxpc3RSZWJvdW5kU3ViamVjdHNSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEhUKDWFmdGVyX3ZlcnNpb24YAyABKAQSFgoOYWZ0ZXJfdXNlcm5hbWUYBCABKAkiSQobTGlzdFJlYm91bmRTdWJqZWN0c1Jlc3BvbnNlEioKCHN1YmplY3RzGAEgAygLMhguZ3JvdmUudjEuUmVib3VuZFN1YmplY3QiVAoOUmVib3VuZFN1YmplY3QSEAoIdXNlcm5hbWUYASABKAkSDgoGaXNzdWVyGAIgASgJEg8KB3N1YmplY3QYAyABKAkSDwoHdmVyc2lvbhgEIAEoBCJtChlFeGNoYW5nZVVzZXJTdGF0ZXNSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEiMKBnN0YXRlcxgDIAMoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZRINCgVhZnRlchgEIAEoCSJPChpFeGNoYW5nZVVzZXJTdGF0ZXNSZXNwb25zZRIjCgZzdGF0ZXMYASADKAsyEy5ncm92ZS52MS5Vc2VyU3RhdGUSDAoEbW9yZRgCIAEoCCIYChZMaXN0RmlsZVNlcnZlcnNSZXF1ZXN0IkUKF0xpc3RGaWxlU2VydmVyc1Jlc3BvbnNlEioKB3NlcnZlcnMYASADKAsyGS5ncm92ZS52MS5GaWxlU2VydmVyRW50cnkiTQoPRmlsZVNlcnZlckVudHJ5Eg0KBWZzX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDwoHYWRkcmVzcxgDIAEoCRIMCgRsaXZlGAQgASgIIjoKFEtlZXBVc2VyU3RhdGVSZXF1ZXN0EiIKBXN0YXRlGAEgASgLMhMuZ3JvdmUudjEuVXNlclN0YXRlIkwKFUtlZXBVc2VyU3RhdGVSZXNwb25zZRIiCgVzdGF0ZRgBIAEoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZRIPCgdhcHBsaWVkGAIgASgIIjcKFEdldFVzZXJTdGF0ZXNSZXF1ZXN0EhAKCHVzZXJuYW1lGAEgASgJEg0KBWFmdGVyGAIgASgJIkoKFUdldFVzZXJTdGF0ZXNSZXNwb25zZRIjCgZzdGF0ZXMYASADKAsyEy5ncm92ZS52MS5Vc2VyU3RhdGUSDAoEbW9yZRgCIAEoCCJsChBSb290U2hhcmVSZXF1ZXN0Eg0KBW93bmVyGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEdXNlchgDIAEoCRINCgVmc19pZBgEIAEoCRIPCgd2ZXJzaW9uGAUgASgEEg0KBWVwb2NoGAYgASgEIhMKEVJvb3RTaGFyZVJlc3BvbnNlIm4KElJvb3RVbnNoYXJlUmVxdWVzdBINCgVvd25lchgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkSDQoFZnNfaWQYBCABKAkSDwoHdmVyc2lvbhgFIAEoBBINCgVlcG9jaBgGIAEoBCIVChNSb290VW5zaGFyZVJlc3BvbnNlInsKEENsYWltUm9vdFJlcXVlc3QSEAoIdXNlcm5hbWUYASABKAkSDQoFZnNfaWQYAiABKAkSDQoFZXBvY2gYAyABKAQSDgoGaXNzdWVyGAQgASgJEg8KB3N1YmplY3QYBSABKAkSFgoOcmVzdG9yZWRfYXRfbXMYBiABKAQiWwoRQ2xhaW1Sb290UmVzcG9uc2USDwoHcm9vdF9pZBgBIAEoCRINCgVmc19pZBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJEhUKDXJlcGxhY2VzX2xvc3QYBCABKAgigQEKD0pvaW5Ob2RlUmVxdWVzdBINCgV0b2tlbhgBIAEoCRIPCgdub2RlX2lkGAIgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYAyABKAkSDQoFbmFtZXMYBCADKAkSEQoJYWRkcmVzc2VzGAUgAygJEg8KB3ZlcnNpb24YBiABKAkiUAoQSm9pbk5vZGVSZXNwb25zZRIPCgdub2RlX2lkGAEgASgJEhMKC2NlcnRpZmljYXRlGAIgASgJEhYKDnNlcnZlcl92ZXJzaW9uGAMgASgJIioKF1JlbmV3Q2VydGlmaWNhdGVSZXF1ZXN0Eg8KB25vZGVfaWQYASABKAkiLwoYUmVuZXdDZXJ0aWZpY2F0ZVJlc3BvbnNlEhMKC2NlcnRpZmljYXRlGAEgASgJMvAICgpNZXRhU2VydmVyEkEKCEdldFJvb3RzEhkuZ3JvdmUudjEuR2V0Um9vdHNSZXF1ZXN0GhouZ3JvdmUudjEuR2V0Um9vdHNSZXNwb25zZRJBCghOYXZpZ2F0ZRIZLmdyb3ZlLnYxLk5hdmlnYXRlUmVxdWVzdBoaLmdyb3ZlLnYxLk5hdmlnYXRlUmVzcG9uc2USXwoSUmVnaXN0ZXJGaWxlU2VydmVyEiMuZ3JvdmUudjEuUmVnaXN0ZXJGaWxlU2VydmVyUmVxdWVzdBokLmdyb3ZlLnYxLlJlZ2lzdGVyRmlsZVNlcnZlclJlc3BvbnNlEkQKCUhlYXJ0YmVhdBIaLmdyb3ZlLnYxLkhlYXJ0YmVhdFJlcXVlc3QaGy5ncm92ZS52MS5IZWFydGJlYXRSZXNwb25zZRJECglSb290U2hhcmUSGi5ncm92ZS52MS5Sb290U2hhcmVSZXF1ZXN0GhsuZ3JvdmUudjEuUm9vdFNoYXJlUmVzcG9uc2USSgoLUm9vdFVuc2hhcmUSHC5ncm92ZS52MS5Sb290VW5zaGFyZVJlcXVlc3QaHS5ncm92ZS52MS5Sb290VW5zaGFyZVJlc3BvbnNlEkQKCUNsYWltUm9vdBIaLmdyb3ZlLnYxLkNsYWltUm9vdFJlcXVlc3QaGy5ncm92ZS52MS5DbGFpbVJvb3RSZXNwb25zZRJiChNMaXN0UmVib3VuZFN1YmplY3RzEiQuZ3JvdmUudjEuTGlzdFJlYm91bmRTdWJqZWN0c1JlcXVlc3QaJS5ncm92ZS52MS5MaXN0UmVib3VuZFN1YmplY3RzUmVzcG9uc2USXwoSRXhjaGFuZ2VVc2VyU3RhdGVzEiMuZ3JvdmUudjEuRXhjaGFuZ2VVc2VyU3RhdGVzUmVxdWVzdBokLmdyb3ZlLnYxLkV4Y2hhbmdlVXNlclN0YXRlc1Jlc3BvbnNlElYKD0xpc3RGaWxlU2VydmVycxIgLmdyb3ZlLnYxLkxpc3RGaWxlU2VydmVyc1JlcXVlc3QaIS5ncm92ZS52MS5MaXN0RmlsZVNlcnZlcnNSZXNwb25zZRJQCg1LZWVwVXNlclN0YXRlEh4uZ3JvdmUudjEuS2VlcFVzZXJTdGF0ZVJlcXVlc3QaHy5ncm92ZS52MS5LZWVwVXNlclN0YXRlUmVzcG9uc2USUAoNR2V0VXNlclN0YXRlcxIeLmdyb3ZlLnYxLkdldFVzZXJTdGF0ZXNSZXF1ZXN0Gh8uZ3JvdmUudjEuR2V0VXNlclN0YXRlc1Jlc3BvbnNlEkEKCEpvaW5Ob2RlEhkuZ3JvdmUudjEuSm9pbk5vZGVSZXF1ZXN0GhouZ3JvdmUudjEuSm9pbk5vZGVSZXNwb25zZRJZChBSZW5ld0NlcnRpZmljYXRlEiEuZ3JvdmUudjEuUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QaIi5ncm92ZS52MS5SZW5ld0NlcnRpZmljYXRlUmVzcG9uc2ViBnByb3RvMw", [file_grove_v1_common]);
+  fileDesc("Chpncm92ZS92MS9tZXRhX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiNgoSQ3JlYXRlR3JvdXBSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKd2l0aF9maWxlcxgCIAEoCCI1ChNDcmVhdGVHcm91cFJlc3BvbnNlEh4KBWdyb3VwGAEgASgLMg8uZ3JvdmUudjEuR3JvdXAizAEKBUdyb3VwEgwKBG5hbWUYASABKAkSDQoFb3duZXIYAiABKAkSDQoFZnNfaWQYAyABKAkSDwoHYWRkcmVzcxgEIAEoCRISCgpjcmVhdGVkX2J5GAUgASgJEhIKCmNyZWF0ZWRfbXMYBiABKAMSJgoHbWVtYmVycxgHIAMoCzIVLmdyb3ZlLnYxLkdyb3VwTWVtYmVyEiQKBmNsYWltcxgIIAMoCzIULmdyb3ZlLnYxLkdyb3VwQ2xhaW0SEAoIb3duX3JvbGUYCSABKAkiYgoLR3JvdXBNZW1iZXISEAoIdXNlcm5hbWUYASABKAkSDAoEcm9sZRgCIAEoCRIOCgZzZXRfYnkYAyABKAkSEQoJc2V0X2F0X21zGAQgASgDEhAKCHVudGlsX21zGAUgASgDIkwKCkdyb3VwQ2xhaW0SDQoFdmFsdWUYASABKAkSDAoEcm9sZRgCIAEoCRIOCgZzZXRfYnkYAyABKAkSEQoJc2V0X2F0X21zGAQgASgDIjAKEUxpc3RHcm91cHNSZXF1ZXN0EgwKBG5hbWUYASABKAkSDQoFYWZ0ZXIYAiABKAkiQwoSTGlzdEdyb3Vwc1Jlc3BvbnNlEh8KBmdyb3VwcxgBIAMoCzIPLmdyb3ZlLnYxLkdyb3VwEgwKBG1vcmUYAiABKAgitQEKEkNoYW5nZUdyb3VwUmVxdWVzdBIMCgRuYW1lGAEgASgJEisKCmFkZF9tZW1iZXIYAiABKAsyFS5ncm92ZS52MS5Hcm91cE1lbWJlckgAEhcKDXJlbW92ZV9tZW1iZXIYAyABKAlIABIpCglhZGRfY2xhaW0YBCABKAsyFC5ncm92ZS52MS5Hcm91cENsYWltSAASFgoMcmVtb3ZlX2NsYWltGAUgASgJSABCCAoGY2hhbmdlIjUKE0NoYW5nZUdyb3VwUmVzcG9uc2USHgoFZ3JvdXAYASABKAsyDy5ncm92ZS52MS5Hcm91cCIiChJEZWxldGVHcm91cFJlcXVlc3QSDAoEbmFtZRgBIAEoCSIVChNEZWxldGVHcm91cFJlc3BvbnNlIjoKFUxpc3RHcm91cFJvbGVzUmVxdWVzdBINCgVmc19pZBgBIAEoCRISCgpwYWdlX3Rva2VuGAIgASgJImUKFkxpc3RHcm91cFJvbGVzUmVzcG9uc2USDAoEbWFyaxgBIAEoCRIkCgZncm91cHMYAiADKAsyFC5ncm92ZS52MS5Hcm91cFJvbGVzEhcKD25leHRfcGFnZV90b2tlbhgDIAEoCSJRCgpHcm91cFJvbGVzEgwKBG5hbWUYASABKAkSJgoHbWVtYmVycxgCIAMoCzIVLmdyb3ZlLnYxLkdyb3VwTWVtYmVyEg0KBWZzX2lkGAMgASgJInQKGENyZWF0ZUFwcFBhc3N3b3JkUmVxdWVzdBIMCgRuYW1lGAEgASgJEhEKCXJlYWRfb25seRgCIAEoCBIRCglmb2xkZXJfaWQYAyABKAkSEwoLZm9sZGVyX3BhdGgYBCABKAkSDwoHZW5kc19tcxgFIAEoAyJuChlDcmVhdGVBcHBQYXNzd29yZFJlc3BvbnNlEhAKCHBhc3N3b3JkGAEgASgJEisKDGFwcF9wYXNzd29yZBgCIAEoCzIVLmdyb3ZlLnYxLkFwcFBhc3N3b3JkEhIKCndlYmRhdl91cmwYAyABKAkinQEKC0FwcFBhc3N3b3JkEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEQoJcmVhZF9vbmx5GAMgASgIEhEKCWZvbGRlcl9pZBgEIAEoCRITCgtmb2xkZXJfcGF0aBgFIAEoCRISCgpjcmVhdGVkX21zGAYgASgDEg8KB2VuZHNfbXMYByABKAMSFAoMbGFzdF91c2VkX21zGAggASgDIhkKF0xpc3RBcHBQYXNzd29yZHNSZXF1ZXN0IkgKGExpc3RBcHBQYXNzd29yZHNSZXNwb25zZRIsCg1hcHBfcGFzc3dvcmRzGAEgAygLMhUuZ3JvdmUudjEuQXBwUGFzc3dvcmQiKQoYUmV2b2tlQXBwUGFzc3dvcmRSZXF1ZXN0Eg0KBXdoaWNoGAEgASgJIkMKGVJldm9rZUFwcFBhc3N3b3JkUmVzcG9uc2USJgoHcmV2b2tlZBgBIAEoCzIVLmdyb3ZlLnYxLkFwcFBhc3N3b3JkIioKFk9wZW5Eb29yU2Vzc2lvblJlcXVlc3QSEAoIaWRfdG9rZW4YASABKAkiTAoXT3BlbkRvb3JTZXNzaW9uUmVzcG9uc2USDgoGc2VjcmV0GAEgASgJEhAKCHVzZXJuYW1lGAIgASgJEg8KB2VuZHNfbXMYAyABKAMiOwoVRW5kRG9vclNlc3Npb25SZXF1ZXN0Eg4KBnNlY3JldBgBIAEoCRISCgpldmVyeXdoZXJlGAIgASgIIicKFkVuZERvb3JTZXNzaW9uUmVzcG9uc2USDQoFZW5kZWQYASABKA0iOQoSSXNzdWVUaWNrZXRSZXF1ZXN0EhQKDGFwcF9wYXNzd29yZBgBIAEoCRINCgVmc19pZBgCIAEoCSKiAQoTSXNzdWVUaWNrZXRSZXNwb25zZRIQCgh1c2VybmFtZRgBIAEoCRISCgpjcmVkZW50aWFsGAIgASgJEhEKCXJlYWRfb25seRgDIAEoCBIRCglmb2xkZXJfaWQYBCABKAkSDgoGdGlja2V0GAUgASgJEhYKDnRpY2tldF9saWZlX21zGAYgASgNEhcKD3JlY2VudF91bnRpbF9tcxgHIAEoAyIzChRHZXRUaWNrZXROZXdzUmVxdWVzdBINCgVmc19pZBgBIAEoCRIMCgRtYXJrGAIgASgJIrABChVHZXRUaWNrZXROZXdzUmVzcG9uc2USIQoEa2V5cxgBIAMoCzITLmdyb3ZlLnYxLlRpY2tldEtleRIMCgRtYXJrGAIgASgJEhEKCXVuY2hhbmdlZBgDIAEoCBIoCgVlbmRlZBgEIAMoCzIZLmdyb3ZlLnYxLkVuZGVkQ3JlZGVudGlhbBIVCg1hbGxfYmVmb3JlX21zGAUgASgDEhIKCmNsdXN0ZXJfaWQYBiABKAkiKwoJVGlja2V0S2V5EgoKAmlkGAEgASgJEhIKCnB1YmxpY19rZXkYAiABKAwiNAoPRW5kZWRDcmVkZW50aWFsEhIKCmNyZWRlbnRpYWwYASABKAkSDQoFYXRfbXMYAiABKAMiJQoPR2V0Um9vdHNSZXF1ZXN0EhIKCnBhZ2VfdG9rZW4YASABKAkiSgoQR2V0Um9vdHNSZXNwb25zZRIdCgVyb290cxgBIAMoCzIOLmdyb3ZlLnYxLlJvb3QSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIpABCgRSb290Eg0KBW93bmVyGAEgASgJEg8KB3Jvb3RfaWQYAiABKAkSDAoEcGF0aBgDIAEoCRINCgVmc19pZBgEIAEoCRIPCgdhZGRyZXNzGAUgASgJEiYKCmhhbmRfb3ZlcnMYBiADKAsyEi5ncm92ZS52MS5IYW5kT3ZlchISCgpncm91cF9yb2xlGAcgASgJIi0KD05hdmlnYXRlUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkiiwEKEE5hdmlnYXRlUmVzcG9uc2USDQoFZnNfaWQYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIPCgdyb290X2lkGAMgASgJEgwKBHBhdGgYBCABKAkSEwoLdHRsX3NlY29uZHMYBSABKA0SEQoJcmVhZF9vbmx5GAYgASgIEhAKCGRvb3JfdXJsGAcgASgJIiQKEUxvY2F0ZVJvb3RSZXF1ZXN0Eg8KB3Jvb3RfaWQYASABKAkiNAoSTG9jYXRlUm9vdFJlc3BvbnNlEg0KBWZzX2lkGAEgASgJEg8KB2FkZHJlc3MYAiABKAkisQMKGVJlZ2lzdGVyRmlsZVNlcnZlclJlcXVlc3QSDQoFZnNfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCglncnBjX2FkZHIYAyABKAkSDwoHdmVyc2lvbhgFIAEoCRISCgpjbHVzdGVyX2lkGAYgASgJEiEKBXJvb3RzGAcgAygLMhIuZ3JvdmUudjEuUm9vdEluZm8SEgoKZGlza190b3RhbBgIIAEoBBIRCglkaXNrX2ZyZWUYCSABKAQSEwoLaW5zdGFuY2VfaWQYCiABKAkSDwoHZGF0YV9pZBgLIAEoCRIZCgxkaXNrX3Jlc2VydmUYDCABKARIAIgBARISCgpsYXN0X2Vwb2NoGA4gASgEEhgKC2tub3duX2Vwb2NoGA8gASgESAGIAQESFAoMcmVnaXN0cmF0aW9uGBAgASgEEgwKBHBhZ2UYESABKA0SDAoEbW9yZRgSIAEoCBIWCg5wcmVkZWNlc3Nvcl9pZBgTIAEoCRIVCg1zaGFyZWRfZW5naW5lGBQgASgIQg8KDV9kaXNrX3Jlc2VydmVCDgoMX2tub3duX2Vwb2NoSgQIBBAFIsQBCghSb290SW5mbxINCgVvd25lchgBIAEoCRIPCgdyb290X2lkGAIgASgJEg8KB3ZlcnNpb24YAyABKAQSIwoGZ3JhbnRzGAQgAygLMhMuZ3JvdmUudjEuUm9vdEdyYW50Eg4KBmlzc3VlchgFIAEoCRIPCgdzdWJqZWN0GAYgASgJEhcKD3N1YmplY3RfdmVyc2lvbhgHIAEoBBITCgtyb290X251bWJlchgIIAEoDRITCgtsZWFzZV9lcG9jaBgJIAEoBCInCglSb290R3JhbnQSDAoEcGF0aBgBIAEoCRIMCgR1c2VyGAIgASgJIpkBChpSZWdpc3RlckZpbGVTZXJ2ZXJSZXNwb25zZRISCgpjbHVzdGVyX2lkGAEgASgJEhkKEWhlYXJ0YmVhdF9zZWNvbmRzGAIgASgNEg0KBWVwb2NoGAMgASgEEhYKDnNlcnZlcl92ZXJzaW9uGAQgASgJEhIKCmhlbGRfZXBvY2gYBSABKAQSEQoJbmV4dF9wYWdlGAYgASgNItUBChBIZWFydGJlYXRSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEhUKDXJvb3RzX3ZlcnNpb24YAyABKAQSEQoJZGlza19mcmVlGAQgASgEEhAKCGRyYWluaW5nGAUgASgIEg4KBm5vd19tcxgGIAEoAxIaChJ1c2VyX3N0YXRlc19kaWdlc3QYCSABKAkSEwoLaW5zdGFuY2VfaWQYCCABKAkSFwoKcm9vdF9jb3VudBgHIAEoBEgAiAEBQg0KC19yb290X2NvdW50IpABChFIZWFydGJlYXRSZXNwb25zZRINCgVrbm93bhgBIAEoCBIRCglzZW5kX2Z1bGwYAiABKAgSDgoGbm93X21zGAMgASgDEhoKEnVzZXJfc3RhdGVzX2RpZmZlchgEIAEoCBIYChBzdWJqZWN0c192ZXJzaW9uGAUgASgEEhMKC2dyb3Vwc19tYXJrGAYgASgJImkKGkxpc3RSZWJvdW5kU3ViamVjdHNSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEhUKDWFmdGVyX3ZlcnNpb24YAyABKAQSFgoOYWZ0ZXJfdXNlcm5hbWUYBCABKAkiSQobTGlzdFJlYm91bmRTdWJqZWN0c1Jlc3BvbnNlEioKCHN1YmplY3RzGAEgAygLMhguZ3JvdmUudjEuUmVib3VuZFN1YmplY3QiVAoOUmVib3VuZFN1YmplY3QSEAoIdXNlcm5hbWUYASABKAkSDgoGaXNzdWVyGAIgASgJEg8KB3N1YmplY3QYAyABKAkSDwoHdmVyc2lvbhgEIAEoBCJtChlFeGNoYW5nZVVzZXJTdGF0ZXNSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEiMKBnN0YXRlcxgDIAMoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZRINCgVhZnRlchgEIAEoCSJPChpFeGNoYW5nZVVzZXJTdGF0ZXNSZXNwb25zZRIjCgZzdGF0ZXMYASADKAsyEy5ncm92ZS52MS5Vc2VyU3RhdGUSDAoEbW9yZRgCIAEoCCIYChZMaXN0RmlsZVNlcnZlcnNSZXF1ZXN0IkUKF0xpc3RGaWxlU2VydmVyc1Jlc3BvbnNlEioKB3NlcnZlcnMYASADKAsyGS5ncm92ZS52MS5GaWxlU2VydmVyRW50cnkiTQoPRmlsZVNlcnZlckVudHJ5Eg0KBWZzX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDwoHYWRkcmVzcxgDIAEoCRIMCgRsaXZlGAQgASgIIjoKFEtlZXBVc2VyU3RhdGVSZXF1ZXN0EiIKBXN0YXRlGAEgASgLMhMuZ3JvdmUudjEuVXNlclN0YXRlIkwKFUtlZXBVc2VyU3RhdGVSZXNwb25zZRIiCgVzdGF0ZRgBIAEoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZRIPCgdhcHBsaWVkGAIgASgIIjcKFEdldFVzZXJTdGF0ZXNSZXF1ZXN0EhAKCHVzZXJuYW1lGAEgASgJEg0KBWFmdGVyGAIgASgJIkoKFUdldFVzZXJTdGF0ZXNSZXNwb25zZRIjCgZzdGF0ZXMYASADKAsyEy5ncm92ZS52MS5Vc2VyU3RhdGUSDAoEbW9yZRgCIAEoCCJsChBSb290U2hhcmVSZXF1ZXN0Eg0KBW93bmVyGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEdXNlchgDIAEoCRINCgVmc19pZBgEIAEoCRIPCgd2ZXJzaW9uGAUgASgEEg0KBWVwb2NoGAYgASgEIhMKEVJvb3RTaGFyZVJlc3BvbnNlIm4KElJvb3RVbnNoYXJlUmVxdWVzdBINCgVvd25lchgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkSDQoFZnNfaWQYBCABKAkSDwoHdmVyc2lvbhgFIAEoBBINCgVlcG9jaBgGIAEoBCIVChNSb290VW5zaGFyZVJlc3BvbnNlIpEBChBDbGFpbVJvb3RSZXF1ZXN0EhAKCHVzZXJuYW1lGAEgASgJEg0KBWZzX2lkGAIgASgJEg0KBWVwb2NoGAMgASgEEg4KBmlzc3VlchgEIAEoCRIPCgdzdWJqZWN0GAUgASgJEhYKDnJlc3RvcmVkX2F0X21zGAYgASgEEhQKDG5lZWRzX251bWJlchgHIAEoCCJwChFDbGFpbVJvb3RSZXNwb25zZRIPCgdyb290X2lkGAEgASgJEg0KBWZzX2lkGAIgASgJEg8KB2FkZHJlc3MYAyABKAkSFQoNcmVwbGFjZXNfbG9zdBgEIAEoCBITCgtyb290X251bWJlchgFIAEoDSKBAQoPSm9pbk5vZGVSZXF1ZXN0Eg0KBXRva2VuGAEgASgJEg8KB25vZGVfaWQYAiABKAkSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgDIAEoCRINCgVuYW1lcxgEIAMoCRIRCglhZGRyZXNzZXMYBSADKAkSDwoHdmVyc2lvbhgGIAEoCSJQChBKb2luTm9kZVJlc3BvbnNlEg8KB25vZGVfaWQYASABKAkSEwoLY2VydGlmaWNhdGUYAiABKAkSFgoOc2VydmVyX3ZlcnNpb24YAyABKAkiKgoXUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QSDwoHbm9kZV9pZBgBIAEoCSIvChhSZW5ld0NlcnRpZmljYXRlUmVzcG9uc2USEwoLY2VydGlmaWNhdGUYASABKAkynREKCk1ldGFTZXJ2ZXISQQoIR2V0Um9vdHMSGS5ncm92ZS52MS5HZXRSb290c1JlcXVlc3QaGi5ncm92ZS52MS5HZXRSb290c1Jlc3BvbnNlEkEKCE5hdmlnYXRlEhkuZ3JvdmUudjEuTmF2aWdhdGVSZXF1ZXN0GhouZ3JvdmUudjEuTmF2aWdhdGVSZXNwb25zZRJfChJSZWdpc3RlckZpbGVTZXJ2ZXISIy5ncm92ZS52MS5SZWdpc3RlckZpbGVTZXJ2ZXJSZXF1ZXN0GiQuZ3JvdmUudjEuUmVnaXN0ZXJGaWxlU2VydmVyUmVzcG9uc2USRAoJSGVhcnRiZWF0EhouZ3JvdmUudjEuSGVhcnRiZWF0UmVxdWVzdBobLmdyb3ZlLnYxLkhlYXJ0YmVhdFJlc3BvbnNlEkQKCVJvb3RTaGFyZRIaLmdyb3ZlLnYxLlJvb3RTaGFyZVJlcXVlc3QaGy5ncm92ZS52MS5Sb290U2hhcmVSZXNwb25zZRJKCgtSb290VW5zaGFyZRIcLmdyb3ZlLnYxLlJvb3RVbnNoYXJlUmVxdWVzdBodLmdyb3ZlLnYxLlJvb3RVbnNoYXJlUmVzcG9uc2USRAoJQ2xhaW1Sb290EhouZ3JvdmUudjEuQ2xhaW1Sb290UmVxdWVzdBobLmdyb3ZlLnYxLkNsYWltUm9vdFJlc3BvbnNlEmIKE0xpc3RSZWJvdW5kU3ViamVjdHMSJC5ncm92ZS52MS5MaXN0UmVib3VuZFN1YmplY3RzUmVxdWVzdBolLmdyb3ZlLnYxLkxpc3RSZWJvdW5kU3ViamVjdHNSZXNwb25zZRJfChJFeGNoYW5nZVVzZXJTdGF0ZXMSIy5ncm92ZS52MS5FeGNoYW5nZVVzZXJTdGF0ZXNSZXF1ZXN0GiQuZ3JvdmUudjEuRXhjaGFuZ2VVc2VyU3RhdGVzUmVzcG9uc2USVgoPTGlzdEZpbGVTZXJ2ZXJzEiAuZ3JvdmUudjEuTGlzdEZpbGVTZXJ2ZXJzUmVxdWVzdBohLmdyb3ZlLnYxLkxpc3RGaWxlU2VydmVyc1Jlc3BvbnNlElAKDUtlZXBVc2VyU3RhdGUSHi5ncm92ZS52MS5LZWVwVXNlclN0YXRlUmVxdWVzdBofLmdyb3ZlLnYxLktlZXBVc2VyU3RhdGVSZXNwb25zZRJQCg1HZXRVc2VyU3RhdGVzEh4uZ3JvdmUudjEuR2V0VXNlclN0YXRlc1JlcXVlc3QaHy5ncm92ZS52MS5HZXRVc2VyU3RhdGVzUmVzcG9uc2USQQoISm9pbk5vZGUSGS5ncm92ZS52MS5Kb2luTm9kZVJlcXVlc3QaGi5ncm92ZS52MS5Kb2luTm9kZVJlc3BvbnNlElkKEFJlbmV3Q2VydGlmaWNhdGUSIS5ncm92ZS52MS5SZW5ld0NlcnRpZmljYXRlUmVxdWVzdBoiLmdyb3ZlLnYxLlJlbmV3Q2VydGlmaWNhdGVSZXNwb25zZRJcChFDcmVhdGVBcHBQYXNzd29yZBIiLmdyb3ZlLnYxLkNyZWF0ZUFwcFBhc3N3b3JkUmVxdWVzdBojLmdyb3ZlLnYxLkNyZWF0ZUFwcFBhc3N3b3JkUmVzcG9uc2USWQoQTGlzdEFwcFBhc3N3b3JkcxIhLmdyb3ZlLnYxLkxpc3RBcHBQYXNzd29yZHNSZXF1ZXN0GiIuZ3JvdmUudjEuTGlzdEFwcFBhc3N3b3Jkc1Jlc3BvbnNlElwKEVJldm9rZUFwcFBhc3N3b3JkEiIuZ3JvdmUudjEuUmV2b2tlQXBwUGFzc3dvcmRSZXF1ZXN0GiMuZ3JvdmUudjEuUmV2b2tlQXBwUGFzc3dvcmRSZXNwb25zZRJWCg9PcGVuRG9vclNlc3Npb24SIC5ncm92ZS52MS5PcGVuRG9vclNlc3Npb25SZXF1ZXN0GiEuZ3JvdmUudjEuT3BlbkRvb3JTZXNzaW9uUmVzcG9uc2USUwoORW5kRG9vclNlc3Npb24SHy5ncm92ZS52MS5FbmREb29yU2Vzc2lvblJlcXVlc3QaIC5ncm92ZS52MS5FbmREb29yU2Vzc2lvblJlc3BvbnNlEkoKC0lzc3VlVGlja2V0EhwuZ3JvdmUudjEuSXNzdWVUaWNrZXRSZXF1ZXN0Gh0uZ3JvdmUudjEuSXNzdWVUaWNrZXRSZXNwb25zZRJQCg1HZXRUaWNrZXROZXdzEh4uZ3JvdmUudjEuR2V0VGlja2V0TmV3c1JlcXVlc3QaHy5ncm92ZS52MS5HZXRUaWNrZXROZXdzUmVzcG9uc2USRwoKTG9jYXRlUm9vdBIbLmdyb3ZlLnYxLkxvY2F0ZVJvb3RSZXF1ZXN0GhwuZ3JvdmUudjEuTG9jYXRlUm9vdFJlc3BvbnNlEkoKC0NyZWF0ZUdyb3VwEhwuZ3JvdmUudjEuQ3JlYXRlR3JvdXBSZXF1ZXN0Gh0uZ3JvdmUudjEuQ3JlYXRlR3JvdXBSZXNwb25zZRJHCgpMaXN0R3JvdXBzEhsuZ3JvdmUudjEuTGlzdEdyb3Vwc1JlcXVlc3QaHC5ncm92ZS52MS5MaXN0R3JvdXBzUmVzcG9uc2USSgoLQ2hhbmdlR3JvdXASHC5ncm92ZS52MS5DaGFuZ2VHcm91cFJlcXVlc3QaHS5ncm92ZS52MS5DaGFuZ2VHcm91cFJlc3BvbnNlEkoKC0RlbGV0ZUdyb3VwEhwuZ3JvdmUudjEuRGVsZXRlR3JvdXBSZXF1ZXN0Gh0uZ3JvdmUudjEuRGVsZXRlR3JvdXBSZXNwb25zZRJTCg5MaXN0R3JvdXBSb2xlcxIfLmdyb3ZlLnYxLkxpc3RHcm91cFJvbGVzUmVxdWVzdBogLmdyb3ZlLnYxLkxpc3RHcm91cFJvbGVzUmVzcG9uc2ViBnByb3RvMw", [file_grove_v1_common]);
+
+/**
+ * @generated from message grove.v1.CreateGroupRequest
+ */
+export type CreateGroupRequest = Message<"grove.v1.CreateGroupRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The files of an earlier group of that name are opened to the new members; else they refuse it.
+   *
+   * @generated from field: bool with_files = 2;
+   */
+  withFiles: boolean;
+};
+
+/**
+ * Describes the message grove.v1.CreateGroupRequest.
+ * Use `create(CreateGroupRequestSchema)` to create a new message.
+ */
+export const CreateGroupRequestSchema: GenMessage<CreateGroupRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 0);
+
+/**
+ * @generated from message grove.v1.CreateGroupResponse
+ */
+export type CreateGroupResponse = Message<"grove.v1.CreateGroupResponse"> & {
+  /**
+   * @generated from field: grove.v1.Group group = 1;
+   */
+  group?: Group | undefined;
+};
+
+/**
+ * Describes the message grove.v1.CreateGroupResponse.
+ * Use `create(CreateGroupResponseSchema)` to create a new message.
+ */
+export const CreateGroupResponseSchema: GenMessage<CreateGroupResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 1);
+
+/**
+ * Roles are read, write and manage. Times are in unix milliseconds.
+ *
+ * @generated from message grove.v1.Group
+ */
+export type Group = Message<"grove.v1.Group"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The root's owner, as paths name it.
+   *
+   * @generated from field: string owner = 2;
+   */
+  owner: string;
+
+  /**
+   * @generated from field: string fs_id = 3;
+   */
+  fsId: string;
+
+  /**
+   * @generated from field: string address = 4;
+   */
+  address: string;
+
+  /**
+   * @generated from field: string created_by = 5;
+   */
+  createdBy: string;
+
+  /**
+   * @generated from field: int64 created_ms = 6;
+   */
+  createdMs: bigint;
+
+  /**
+   * By hand and by claim, by username; at most 2,000.
+   *
+   * @generated from field: repeated grove.v1.GroupMember members = 7;
+   */
+  members: GroupMember[];
+
+  /**
+   * Only for administrators.
+   *
+   * @generated from field: repeated grove.v1.GroupClaim claims = 8;
+   */
+  claims: GroupClaim[];
+
+  /**
+   * Role of the caller; empty for none.
+   *
+   * @generated from field: string own_role = 9;
+   */
+  ownRole: string;
+};
+
+/**
+ * Describes the message grove.v1.Group.
+ * Use `create(GroupSchema)` to create a new message.
+ */
+export const GroupSchema: GenMessage<Group> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 2);
+
+/**
+ * @generated from message grove.v1.GroupMember
+ */
+export type GroupMember = Message<"grove.v1.GroupMember"> & {
+  /**
+   * @generated from field: string username = 1;
+   */
+  username: string;
+
+  /**
+   * @generated from field: string role = 2;
+   */
+  role: string;
+
+  /**
+   * Username, "administrator", or "claim".
+   *
+   * @generated from field: string set_by = 3;
+   */
+  setBy: string;
+
+  /**
+   * @generated from field: int64 set_at_ms = 4;
+   */
+  setAtMs: bigint;
+
+  /**
+   * 0 for a member by hand: it has no end.
+   *
+   * @generated from field: int64 until_ms = 5;
+   */
+  untilMs: bigint;
+};
+
+/**
+ * Describes the message grove.v1.GroupMember.
+ * Use `create(GroupMemberSchema)` to create a new message.
+ */
+export const GroupMemberSchema: GenMessage<GroupMember> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 3);
+
+/**
+ * @generated from message grove.v1.GroupClaim
+ */
+export type GroupClaim = Message<"grove.v1.GroupClaim"> & {
+  /**
+   * @generated from field: string value = 1;
+   */
+  value: string;
+
+  /**
+   * @generated from field: string role = 2;
+   */
+  role: string;
+
+  /**
+   * @generated from field: string set_by = 3;
+   */
+  setBy: string;
+
+  /**
+   * @generated from field: int64 set_at_ms = 4;
+   */
+  setAtMs: bigint;
+};
+
+/**
+ * Describes the message grove.v1.GroupClaim.
+ * Use `create(GroupClaimSchema)` to create a new message.
+ */
+export const GroupClaimSchema: GenMessage<GroupClaim> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 4);
+
+/**
+ * @generated from message grove.v1.ListGroupsRequest
+ */
+export type ListGroupsRequest = Message<"grove.v1.ListGroupsRequest"> & {
+  /**
+   * Only this one; empty for all.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * List from behind this group on.
+   *
+   * @generated from field: string after = 2;
+   */
+  after: string;
+};
+
+/**
+ * Describes the message grove.v1.ListGroupsRequest.
+ * Use `create(ListGroupsRequestSchema)` to create a new message.
+ */
+export const ListGroupsRequestSchema: GenMessage<ListGroupsRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 5);
+
+/**
+ * @generated from message grove.v1.ListGroupsResponse
+ */
+export type ListGroupsResponse = Message<"grove.v1.ListGroupsResponse"> & {
+  /**
+   * By name; members are listed only where one group is named.
+   *
+   * @generated from field: repeated grove.v1.Group groups = 1;
+   */
+  groups: Group[];
+
+  /**
+   * @generated from field: bool more = 2;
+   */
+  more: boolean;
+};
+
+/**
+ * Describes the message grove.v1.ListGroupsResponse.
+ * Use `create(ListGroupsResponseSchema)` to create a new message.
+ */
+export const ListGroupsResponseSchema: GenMessage<ListGroupsResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 6);
+
+/**
+ * @generated from message grove.v1.ChangeGroupRequest
+ */
+export type ChangeGroupRequest = Message<"grove.v1.ChangeGroupRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from oneof grove.v1.ChangeGroupRequest.change
+   */
+  change: {
+    /**
+     * Its username and role.
+     *
+     * @generated from field: grove.v1.GroupMember add_member = 2;
+     */
+    value: GroupMember;
+    case: "addMember";
+  } | {
+    /**
+     * @generated from field: string remove_member = 3;
+     */
+    value: string;
+    case: "removeMember";
+  } | {
+    /**
+     * Its value and role.
+     *
+     * @generated from field: grove.v1.GroupClaim add_claim = 4;
+     */
+    value: GroupClaim;
+    case: "addClaim";
+  } | {
+    /**
+     * @generated from field: string remove_claim = 5;
+     */
+    value: string;
+    case: "removeClaim";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message grove.v1.ChangeGroupRequest.
+ * Use `create(ChangeGroupRequestSchema)` to create a new message.
+ */
+export const ChangeGroupRequestSchema: GenMessage<ChangeGroupRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 7);
+
+/**
+ * @generated from message grove.v1.ChangeGroupResponse
+ */
+export type ChangeGroupResponse = Message<"grove.v1.ChangeGroupResponse"> & {
+  /**
+   * @generated from field: grove.v1.Group group = 1;
+   */
+  group?: Group | undefined;
+};
+
+/**
+ * Describes the message grove.v1.ChangeGroupResponse.
+ * Use `create(ChangeGroupResponseSchema)` to create a new message.
+ */
+export const ChangeGroupResponseSchema: GenMessage<ChangeGroupResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 8);
+
+/**
+ * @generated from message grove.v1.DeleteGroupRequest
+ */
+export type DeleteGroupRequest = Message<"grove.v1.DeleteGroupRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message grove.v1.DeleteGroupRequest.
+ * Use `create(DeleteGroupRequestSchema)` to create a new message.
+ */
+export const DeleteGroupRequestSchema: GenMessage<DeleteGroupRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 9);
+
+/**
+ * @generated from message grove.v1.DeleteGroupResponse
+ */
+export type DeleteGroupResponse = Message<"grove.v1.DeleteGroupResponse"> & {
+};
+
+/**
+ * Describes the message grove.v1.DeleteGroupResponse.
+ * Use `create(DeleteGroupResponseSchema)` to create a new message.
+ */
+export const DeleteGroupResponseSchema: GenMessage<DeleteGroupResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 10);
+
+/**
+ * @generated from message grove.v1.ListGroupRolesRequest
+ */
+export type ListGroupRolesRequest = Message<"grove.v1.ListGroupRolesRequest"> & {
+  /**
+   * @generated from field: string fs_id = 1;
+   */
+  fsId: string;
+
+  /**
+   * From the answer before; the first has none.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message grove.v1.ListGroupRolesRequest.
+ * Use `create(ListGroupRolesRequestSchema)` to create a new message.
+ */
+export const ListGroupRolesRequestSchema: GenMessage<ListGroupRolesRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 11);
+
+/**
+ * @generated from message grove.v1.ListGroupRolesResponse
+ */
+export type ListGroupRolesResponse = Message<"grove.v1.ListGroupRolesResponse"> & {
+  /**
+   * Another mark than that of the first page means that the groups changed meanwhile: begin again.
+   *
+   * @generated from field: string mark = 1;
+   */
+  mark: string;
+
+  /**
+   * By name; one with many members goes on in the next page.
+   *
+   * @generated from field: repeated grove.v1.GroupRoles groups = 2;
+   */
+  groups: GroupRoles[];
+
+  /**
+   * @generated from field: string next_page_token = 3;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message grove.v1.ListGroupRolesResponse.
+ * Use `create(ListGroupRolesResponseSchema)` to create a new message.
+ */
+export const ListGroupRolesResponseSchema: GenMessage<ListGroupRolesResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 12);
+
+/**
+ * @generated from message grove.v1.GroupRoles
+ */
+export type GroupRoles = Message<"grove.v1.GroupRoles"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: repeated grove.v1.GroupMember members = 2;
+   */
+  members: GroupMember[];
+
+  /**
+   * The server that the root was given to.
+   *
+   * @generated from field: string fs_id = 3;
+   */
+  fsId: string;
+};
+
+/**
+ * Describes the message grove.v1.GroupRoles.
+ * Use `create(GroupRolesSchema)` to create a new message.
+ */
+export const GroupRolesSchema: GenMessage<GroupRoles> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 13);
+
+/**
+ * @generated from message grove.v1.CreateAppPasswordRequest
+ */
+export type CreateAppPasswordRequest = Message<"grove.v1.CreateAppPasswordRequest"> & {
+  /**
+   * What the owner calls it; 1 to 64 characters, unlike the owner's others.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: bool read_only = 2;
+   */
+  readOnly: boolean;
+
+  /**
+   * Attr.id of a directory of the caller's own root: it holds below that alone, wherever it is moved. Empty for all.
+   *
+   * @generated from field: string folder_id = 3;
+   */
+  folderId: string;
+
+  /**
+   * The directory's path now, for lists.
+   *
+   * @generated from field: string folder_path = 4;
+   */
+  folderPath: string;
+
+  /**
+   * When it ends, in unix milliseconds; 0 for never.
+   *
+   * @generated from field: int64 ends_ms = 5;
+   */
+  endsMs: bigint;
+};
+
+/**
+ * Describes the message grove.v1.CreateAppPasswordRequest.
+ * Use `create(CreateAppPasswordRequestSchema)` to create a new message.
+ */
+export const CreateAppPasswordRequestSchema: GenMessage<CreateAppPasswordRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 14);
+
+/**
+ * @generated from message grove.v1.CreateAppPasswordResponse
+ */
+export type CreateAppPasswordResponse = Message<"grove.v1.CreateAppPasswordResponse"> & {
+  /**
+   * Shown once; the server keeps a hash.
+   *
+   * @generated from field: string password = 1;
+   */
+  password: string;
+
+  /**
+   * @generated from field: grove.v1.AppPassword app_password = 2;
+   */
+  appPassword?: AppPassword | undefined;
+
+  /**
+   * Where WebDAV programs come in; empty where this server was not told.
+   *
+   * @generated from field: string webdav_url = 3;
+   */
+  webdavUrl: string;
+};
+
+/**
+ * Describes the message grove.v1.CreateAppPasswordResponse.
+ * Use `create(CreateAppPasswordResponseSchema)` to create a new message.
+ */
+export const CreateAppPasswordResponseSchema: GenMessage<CreateAppPasswordResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 15);
+
+/**
+ * An app password without its secret. Times are in unix milliseconds, 0 for none.
+ *
+ * @generated from message grove.v1.AppPassword
+ */
+export type AppPassword = Message<"grove.v1.AppPassword"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: bool read_only = 3;
+   */
+  readOnly: boolean;
+
+  /**
+   * @generated from field: string folder_id = 4;
+   */
+  folderId: string;
+
+  /**
+   * @generated from field: string folder_path = 5;
+   */
+  folderPath: string;
+
+  /**
+   * @generated from field: int64 created_ms = 6;
+   */
+  createdMs: bigint;
+
+  /**
+   * @generated from field: int64 ends_ms = 7;
+   */
+  endsMs: bigint;
+
+  /**
+   * Exact to five minutes.
+   *
+   * @generated from field: int64 last_used_ms = 8;
+   */
+  lastUsedMs: bigint;
+};
+
+/**
+ * Describes the message grove.v1.AppPassword.
+ * Use `create(AppPasswordSchema)` to create a new message.
+ */
+export const AppPasswordSchema: GenMessage<AppPassword> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 16);
+
+/**
+ * @generated from message grove.v1.ListAppPasswordsRequest
+ */
+export type ListAppPasswordsRequest = Message<"grove.v1.ListAppPasswordsRequest"> & {
+};
+
+/**
+ * Describes the message grove.v1.ListAppPasswordsRequest.
+ * Use `create(ListAppPasswordsRequestSchema)` to create a new message.
+ */
+export const ListAppPasswordsRequestSchema: GenMessage<ListAppPasswordsRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 17);
+
+/**
+ * @generated from message grove.v1.ListAppPasswordsResponse
+ */
+export type ListAppPasswordsResponse = Message<"grove.v1.ListAppPasswordsResponse"> & {
+  /**
+   * At most 50, the oldest first.
+   *
+   * @generated from field: repeated grove.v1.AppPassword app_passwords = 1;
+   */
+  appPasswords: AppPassword[];
+};
+
+/**
+ * Describes the message grove.v1.ListAppPasswordsResponse.
+ * Use `create(ListAppPasswordsResponseSchema)` to create a new message.
+ */
+export const ListAppPasswordsResponseSchema: GenMessage<ListAppPasswordsResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 18);
+
+/**
+ * @generated from message grove.v1.RevokeAppPasswordRequest
+ */
+export type RevokeAppPasswordRequest = Message<"grove.v1.RevokeAppPasswordRequest"> & {
+  /**
+   * Id or name.
+   *
+   * @generated from field: string which = 1;
+   */
+  which: string;
+};
+
+/**
+ * Describes the message grove.v1.RevokeAppPasswordRequest.
+ * Use `create(RevokeAppPasswordRequestSchema)` to create a new message.
+ */
+export const RevokeAppPasswordRequestSchema: GenMessage<RevokeAppPasswordRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 19);
+
+/**
+ * @generated from message grove.v1.RevokeAppPasswordResponse
+ */
+export type RevokeAppPasswordResponse = Message<"grove.v1.RevokeAppPasswordResponse"> & {
+  /**
+   * @generated from field: grove.v1.AppPassword revoked = 1;
+   */
+  revoked?: AppPassword | undefined;
+};
+
+/**
+ * Describes the message grove.v1.RevokeAppPasswordResponse.
+ * Use `create(RevokeAppPasswordResponseSchema)` to create a new message.
+ */
+export const RevokeAppPasswordResponseSchema: GenMessage<RevokeAppPasswordResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 20);
+
+/**
+ * @generated from message grove.v1.OpenDoorSessionRequest
+ */
+export type OpenDoorSessionRequest = Message<"grove.v1.OpenDoorSessionRequest"> & {
+  /**
+   * @generated from field: string id_token = 1;
+   */
+  idToken: string;
+};
+
+/**
+ * Describes the message grove.v1.OpenDoorSessionRequest.
+ * Use `create(OpenDoorSessionRequestSchema)` to create a new message.
+ */
+export const OpenDoorSessionRequestSchema: GenMessage<OpenDoorSessionRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 21);
+
+/**
+ * @generated from message grove.v1.OpenDoorSessionResponse
+ */
+export type OpenDoorSessionResponse = Message<"grove.v1.OpenDoorSessionResponse"> & {
+  /**
+   * For the browser's cookie; the server keeps a hash.
+   *
+   * @generated from field: string secret = 1;
+   */
+  secret: string;
+
+  /**
+   * @generated from field: string username = 2;
+   */
+  username: string;
+
+  /**
+   * Unix milliseconds.
+   *
+   * @generated from field: int64 ends_ms = 3;
+   */
+  endsMs: bigint;
+};
+
+/**
+ * Describes the message grove.v1.OpenDoorSessionResponse.
+ * Use `create(OpenDoorSessionResponseSchema)` to create a new message.
+ */
+export const OpenDoorSessionResponseSchema: GenMessage<OpenDoorSessionResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 22);
+
+/**
+ * @generated from message grove.v1.EndDoorSessionRequest
+ */
+export type EndDoorSessionRequest = Message<"grove.v1.EndDoorSessionRequest"> & {
+  /**
+   * @generated from field: string secret = 1;
+   */
+  secret: string;
+
+  /**
+   * Ends all of the person's sessions at doors.
+   *
+   * @generated from field: bool everywhere = 2;
+   */
+  everywhere: boolean;
+};
+
+/**
+ * Describes the message grove.v1.EndDoorSessionRequest.
+ * Use `create(EndDoorSessionRequestSchema)` to create a new message.
+ */
+export const EndDoorSessionRequestSchema: GenMessage<EndDoorSessionRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 23);
+
+/**
+ * @generated from message grove.v1.EndDoorSessionResponse
+ */
+export type EndDoorSessionResponse = Message<"grove.v1.EndDoorSessionResponse"> & {
+  /**
+   * @generated from field: uint32 ended = 1;
+   */
+  ended: number;
+};
+
+/**
+ * Describes the message grove.v1.EndDoorSessionResponse.
+ * Use `create(EndDoorSessionResponseSchema)` to create a new message.
+ */
+export const EndDoorSessionResponseSchema: GenMessage<EndDoorSessionResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 24);
+
+/**
+ * @generated from message grove.v1.IssueTicketRequest
+ */
+export type IssueTicketRequest = Message<"grove.v1.IssueTicketRequest"> & {
+  /**
+   * An app password, or the secret of a browser's session.
+   *
+   * @generated from field: string app_password = 1;
+   */
+  appPassword: string;
+
+  /**
+   * The FileServer that will take the ticket. Empty: only who it is.
+   *
+   * @generated from field: string fs_id = 2;
+   */
+  fsId: string;
+};
+
+/**
+ * Describes the message grove.v1.IssueTicketRequest.
+ * Use `create(IssueTicketRequestSchema)` to create a new message.
+ */
+export const IssueTicketRequestSchema: GenMessage<IssueTicketRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 25);
+
+/**
+ * @generated from message grove.v1.IssueTicketResponse
+ */
+export type IssueTicketResponse = Message<"grove.v1.IssueTicketResponse"> & {
+  /**
+   * @generated from field: string username = 1;
+   */
+  username: string;
+
+  /**
+   * "app:" and the password's id, or "browser:" and the session's.
+   *
+   * @generated from field: string credential = 2;
+   */
+  credential: string;
+
+  /**
+   * @generated from field: bool read_only = 3;
+   */
+  readOnly: boolean;
+
+  /**
+   * @generated from field: string folder_id = 4;
+   */
+  folderId: string;
+
+  /**
+   * Empty where none was asked for.
+   *
+   * @generated from field: string ticket = 5;
+   */
+  ticket: string;
+
+  /**
+   * Milliseconds for which it is good.
+   *
+   * @generated from field: uint32 ticket_life_ms = 6;
+   */
+  ticketLifeMs: number;
+
+  /**
+   * Of a browser's session: how long its sign-in counts as recent, in unix milliseconds; 0 for an app password.
+   *
+   * @generated from field: int64 recent_until_ms = 7;
+   */
+  recentUntilMs: bigint;
+};
+
+/**
+ * Describes the message grove.v1.IssueTicketResponse.
+ * Use `create(IssueTicketResponseSchema)` to create a new message.
+ */
+export const IssueTicketResponseSchema: GenMessage<IssueTicketResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 26);
+
+/**
+ * @generated from message grove.v1.GetTicketNewsRequest
+ */
+export type GetTicketNewsRequest = Message<"grove.v1.GetTicketNewsRequest"> & {
+  /**
+   * @generated from field: string fs_id = 1;
+   */
+  fsId: string;
+
+  /**
+   * The mark of the answer before; its credentials are left out where nothing has changed.
+   *
+   * @generated from field: string mark = 2;
+   */
+  mark: string;
+};
+
+/**
+ * Describes the message grove.v1.GetTicketNewsRequest.
+ * Use `create(GetTicketNewsRequestSchema)` to create a new message.
+ */
+export const GetTicketNewsRequestSchema: GenMessage<GetTicketNewsRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 27);
+
+/**
+ * @generated from message grove.v1.GetTicketNewsResponse
+ */
+export type GetTicketNewsResponse = Message<"grove.v1.GetTicketNewsResponse"> & {
+  /**
+   * At most two, while one is replaced.
+   *
+   * @generated from field: repeated grove.v1.TicketKey keys = 1;
+   */
+  keys: TicketKey[];
+
+  /**
+   * @generated from field: string mark = 2;
+   */
+  mark: string;
+
+  /**
+   * @generated from field: bool unchanged = 3;
+   */
+  unchanged: boolean;
+
+  /**
+   * Those that ended in the last two hours.
+   *
+   * @generated from field: repeated grove.v1.EndedCredential ended = 4;
+   */
+  ended: EndedCredential[];
+
+  /**
+   * All sessions of doors from tickets of before this moment have ended; unix milliseconds.
+   *
+   * @generated from field: int64 all_before_ms = 5;
+   */
+  allBeforeMs: bigint;
+
+  /**
+   * @generated from field: string cluster_id = 6;
+   */
+  clusterId: string;
+};
+
+/**
+ * Describes the message grove.v1.GetTicketNewsResponse.
+ * Use `create(GetTicketNewsResponseSchema)` to create a new message.
+ */
+export const GetTicketNewsResponseSchema: GenMessage<GetTicketNewsResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 28);
+
+/**
+ * @generated from message grove.v1.TicketKey
+ */
+export type TicketKey = Message<"grove.v1.TicketKey"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Ed25519, SPKI in DER.
+   *
+   * @generated from field: bytes public_key = 2;
+   */
+  publicKey: Uint8Array;
+};
+
+/**
+ * Describes the message grove.v1.TicketKey.
+ * Use `create(TicketKeySchema)` to create a new message.
+ */
+export const TicketKeySchema: GenMessage<TicketKey> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 29);
+
+/**
+ * @generated from message grove.v1.EndedCredential
+ */
+export type EndedCredential = Message<"grove.v1.EndedCredential"> & {
+  /**
+   * @generated from field: string credential = 1;
+   */
+  credential: string;
+
+  /**
+   * @generated from field: int64 at_ms = 2;
+   */
+  atMs: bigint;
+};
+
+/**
+ * Describes the message grove.v1.EndedCredential.
+ * Use `create(EndedCredentialSchema)` to create a new message.
+ */
+export const EndedCredentialSchema: GenMessage<EndedCredential> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 30);
 
 /**
  * @generated from message grove.v1.GetRootsRequest
@@ -35,7 +935,7 @@ export type GetRootsRequest = Message<"grove.v1.GetRootsRequest"> & {
  * Use `create(GetRootsRequestSchema)` to create a new message.
  */
 export const GetRootsRequestSchema: GenMessage<GetRootsRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 0);
+  messageDesc(file_grove_v1_meta_server, 31);
 
 /**
  * @generated from message grove.v1.GetRootsResponse
@@ -61,7 +961,7 @@ export type GetRootsResponse = Message<"grove.v1.GetRootsResponse"> & {
  * Use `create(GetRootsResponseSchema)` to create a new message.
  */
 export const GetRootsResponseSchema: GenMessage<GetRootsResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 1);
+  messageDesc(file_grove_v1_meta_server, 32);
 
 /**
  * @generated from message grove.v1.Root
@@ -100,6 +1000,13 @@ export type Root = Message<"grove.v1.Root"> & {
    * @generated from field: repeated grove.v1.HandOver hand_overs = 6;
    */
   handOvers: HandOver[];
+
+  /**
+   * For a group's root that the caller reaches as a member: read, write or manage.
+   *
+   * @generated from field: string group_role = 7;
+   */
+  groupRole: string;
 };
 
 /**
@@ -107,7 +1014,7 @@ export type Root = Message<"grove.v1.Root"> & {
  * Use `create(RootSchema)` to create a new message.
  */
 export const RootSchema: GenMessage<Root> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 2);
+  messageDesc(file_grove_v1_meta_server, 33);
 
 /**
  * @generated from message grove.v1.NavigateRequest
@@ -131,7 +1038,7 @@ export type NavigateRequest = Message<"grove.v1.NavigateRequest"> & {
  * Use `create(NavigateRequestSchema)` to create a new message.
  */
 export const NavigateRequestSchema: GenMessage<NavigateRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 3);
+  messageDesc(file_grove_v1_meta_server, 34);
 
 /**
  * @generated from message grove.v1.NavigateResponse
@@ -168,6 +1075,13 @@ export type NavigateResponse = Message<"grove.v1.NavigateResponse"> & {
    * @generated from field: bool read_only = 6;
    */
   readOnly: boolean;
+
+  /**
+   * Address of a door, where people come in by a browser; empty where it is not known.
+   *
+   * @generated from field: string door_url = 7;
+   */
+  doorUrl: string;
 };
 
 /**
@@ -175,7 +1089,46 @@ export type NavigateResponse = Message<"grove.v1.NavigateResponse"> & {
  * Use `create(NavigateResponseSchema)` to create a new message.
  */
 export const NavigateResponseSchema: GenMessage<NavigateResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 4);
+  messageDesc(file_grove_v1_meta_server, 35);
+
+/**
+ * @generated from message grove.v1.LocateRootRequest
+ */
+export type LocateRootRequest = Message<"grove.v1.LocateRootRequest"> & {
+  /**
+   * @generated from field: string root_id = 1;
+   */
+  rootId: string;
+};
+
+/**
+ * Describes the message grove.v1.LocateRootRequest.
+ * Use `create(LocateRootRequestSchema)` to create a new message.
+ */
+export const LocateRootRequestSchema: GenMessage<LocateRootRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 36);
+
+/**
+ * @generated from message grove.v1.LocateRootResponse
+ */
+export type LocateRootResponse = Message<"grove.v1.LocateRootResponse"> & {
+  /**
+   * @generated from field: string fs_id = 1;
+   */
+  fsId: string;
+
+  /**
+   * @generated from field: string address = 2;
+   */
+  address: string;
+};
+
+/**
+ * Describes the message grove.v1.LocateRootResponse.
+ * Use `create(LocateRootResponseSchema)` to create a new message.
+ */
+export const LocateRootResponseSchema: GenMessage<LocateRootResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 37);
 
 /**
  * @generated from message grove.v1.RegisterFileServerRequest
@@ -282,6 +1235,13 @@ export type RegisterFileServerRequest = Message<"grove.v1.RegisterFileServerRequ
    * @generated from field: string predecessor_id = 19;
    */
   predecessorId: string;
+
+  /**
+   * True where the roots lie in the shared engine, and not on the node's own disks: then no root moves between this node and another.
+   *
+   * @generated from field: bool shared_engine = 20;
+   */
+  sharedEngine: boolean;
 };
 
 /**
@@ -289,7 +1249,7 @@ export type RegisterFileServerRequest = Message<"grove.v1.RegisterFileServerRequ
  * Use `create(RegisterFileServerRequestSchema)` to create a new message.
  */
 export const RegisterFileServerRequestSchema: GenMessage<RegisterFileServerRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 5);
+  messageDesc(file_grove_v1_meta_server, 38);
 
 /**
  * A root that a FileServer holds, with all that the metadata store needs to be rebuilt from it.
@@ -335,6 +1295,20 @@ export type RootInfo = Message<"grove.v1.RootInfo"> & {
    * @generated from field: uint64 subject_version = 7;
    */
   subjectVersion: bigint;
+
+  /**
+   * The upper part of every inode number in the root; 0 from nodes that do not say it.
+   *
+   * @generated from field: uint32 root_number = 8;
+   */
+  rootNumber: number;
+
+  /**
+   * On a shared engine, where processes take roots over: it grows with each of them. 0 from nodes with files on their own disks.
+   *
+   * @generated from field: uint64 lease_epoch = 9;
+   */
+  leaseEpoch: bigint;
 };
 
 /**
@@ -342,7 +1316,7 @@ export type RootInfo = Message<"grove.v1.RootInfo"> & {
  * Use `create(RootInfoSchema)` to create a new message.
  */
 export const RootInfoSchema: GenMessage<RootInfo> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 6);
+  messageDesc(file_grove_v1_meta_server, 39);
 
 /**
  * @generated from message grove.v1.RootGrant
@@ -364,7 +1338,7 @@ export type RootGrant = Message<"grove.v1.RootGrant"> & {
  * Use `create(RootGrantSchema)` to create a new message.
  */
 export const RootGrantSchema: GenMessage<RootGrant> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 7);
+  messageDesc(file_grove_v1_meta_server, 40);
 
 /**
  * @generated from message grove.v1.RegisterFileServerResponse
@@ -413,7 +1387,7 @@ export type RegisterFileServerResponse = Message<"grove.v1.RegisterFileServerRes
  * Use `create(RegisterFileServerResponseSchema)` to create a new message.
  */
 export const RegisterFileServerResponseSchema: GenMessage<RegisterFileServerResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 8);
+  messageDesc(file_grove_v1_meta_server, 41);
 
 /**
  * @generated from message grove.v1.HeartbeatRequest
@@ -476,7 +1450,7 @@ export type HeartbeatRequest = Message<"grove.v1.HeartbeatRequest"> & {
  * Use `create(HeartbeatRequestSchema)` to create a new message.
  */
 export const HeartbeatRequestSchema: GenMessage<HeartbeatRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 9);
+  messageDesc(file_grove_v1_meta_server, 42);
 
 /**
  * @generated from message grove.v1.HeartbeatResponse
@@ -512,6 +1486,13 @@ export type HeartbeatResponse = Message<"grove.v1.HeartbeatResponse"> & {
    * @generated from field: uint64 subjects_version = 5;
    */
   subjectsVersion: bigint;
+
+  /**
+   * Changes whenever who has which role in which group does; empty while this MetaServer does not know.
+   *
+   * @generated from field: string groups_mark = 6;
+   */
+  groupsMark: string;
 };
 
 /**
@@ -519,7 +1500,7 @@ export type HeartbeatResponse = Message<"grove.v1.HeartbeatResponse"> & {
  * Use `create(HeartbeatResponseSchema)` to create a new message.
  */
 export const HeartbeatResponseSchema: GenMessage<HeartbeatResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 10);
+  messageDesc(file_grove_v1_meta_server, 43);
 
 /**
  * @generated from message grove.v1.ListReboundSubjectsRequest
@@ -553,7 +1534,7 @@ export type ListReboundSubjectsRequest = Message<"grove.v1.ListReboundSubjectsRe
  * Use `create(ListReboundSubjectsRequestSchema)` to create a new message.
  */
 export const ListReboundSubjectsRequestSchema: GenMessage<ListReboundSubjectsRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 11);
+  messageDesc(file_grove_v1_meta_server, 44);
 
 /**
  * @generated from message grove.v1.ListReboundSubjectsResponse
@@ -572,7 +1553,7 @@ export type ListReboundSubjectsResponse = Message<"grove.v1.ListReboundSubjectsR
  * Use `create(ListReboundSubjectsResponseSchema)` to create a new message.
  */
 export const ListReboundSubjectsResponseSchema: GenMessage<ListReboundSubjectsResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 12);
+  messageDesc(file_grove_v1_meta_server, 45);
 
 /**
  * @generated from message grove.v1.ReboundSubject
@@ -606,7 +1587,7 @@ export type ReboundSubject = Message<"grove.v1.ReboundSubject"> & {
  * Use `create(ReboundSubjectSchema)` to create a new message.
  */
 export const ReboundSubjectSchema: GenMessage<ReboundSubject> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 13);
+  messageDesc(file_grove_v1_meta_server, 46);
 
 /**
  * @generated from message grove.v1.ExchangeUserStatesRequest
@@ -642,7 +1623,7 @@ export type ExchangeUserStatesRequest = Message<"grove.v1.ExchangeUserStatesRequ
  * Use `create(ExchangeUserStatesRequestSchema)` to create a new message.
  */
 export const ExchangeUserStatesRequestSchema: GenMessage<ExchangeUserStatesRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 14);
+  messageDesc(file_grove_v1_meta_server, 47);
 
 /**
  * @generated from message grove.v1.ExchangeUserStatesResponse
@@ -666,7 +1647,7 @@ export type ExchangeUserStatesResponse = Message<"grove.v1.ExchangeUserStatesRes
  * Use `create(ExchangeUserStatesResponseSchema)` to create a new message.
  */
 export const ExchangeUserStatesResponseSchema: GenMessage<ExchangeUserStatesResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 15);
+  messageDesc(file_grove_v1_meta_server, 48);
 
 /**
  * @generated from message grove.v1.ListFileServersRequest
@@ -679,7 +1660,7 @@ export type ListFileServersRequest = Message<"grove.v1.ListFileServersRequest"> 
  * Use `create(ListFileServersRequestSchema)` to create a new message.
  */
 export const ListFileServersRequestSchema: GenMessage<ListFileServersRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 16);
+  messageDesc(file_grove_v1_meta_server, 49);
 
 /**
  * @generated from message grove.v1.ListFileServersResponse
@@ -696,7 +1677,7 @@ export type ListFileServersResponse = Message<"grove.v1.ListFileServersResponse"
  * Use `create(ListFileServersResponseSchema)` to create a new message.
  */
 export const ListFileServersResponseSchema: GenMessage<ListFileServersResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 17);
+  messageDesc(file_grove_v1_meta_server, 50);
 
 /**
  * A node as the store knows it.
@@ -732,7 +1713,7 @@ export type FileServerEntry = Message<"grove.v1.FileServerEntry"> & {
  * Use `create(FileServerEntrySchema)` to create a new message.
  */
 export const FileServerEntrySchema: GenMessage<FileServerEntry> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 18);
+  messageDesc(file_grove_v1_meta_server, 51);
 
 /**
  * @generated from message grove.v1.KeepUserStateRequest
@@ -751,7 +1732,7 @@ export type KeepUserStateRequest = Message<"grove.v1.KeepUserStateRequest"> & {
  * Use `create(KeepUserStateRequestSchema)` to create a new message.
  */
 export const KeepUserStateRequestSchema: GenMessage<KeepUserStateRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 19);
+  messageDesc(file_grove_v1_meta_server, 52);
 
 /**
  * @generated from message grove.v1.KeepUserStateResponse
@@ -777,7 +1758,7 @@ export type KeepUserStateResponse = Message<"grove.v1.KeepUserStateResponse"> & 
  * Use `create(KeepUserStateResponseSchema)` to create a new message.
  */
 export const KeepUserStateResponseSchema: GenMessage<KeepUserStateResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 20);
+  messageDesc(file_grove_v1_meta_server, 53);
 
 /**
  * @generated from message grove.v1.GetUserStatesRequest
@@ -803,7 +1784,7 @@ export type GetUserStatesRequest = Message<"grove.v1.GetUserStatesRequest"> & {
  * Use `create(GetUserStatesRequestSchema)` to create a new message.
  */
 export const GetUserStatesRequestSchema: GenMessage<GetUserStatesRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 21);
+  messageDesc(file_grove_v1_meta_server, 54);
 
 /**
  * @generated from message grove.v1.GetUserStatesResponse
@@ -827,7 +1808,7 @@ export type GetUserStatesResponse = Message<"grove.v1.GetUserStatesResponse"> & 
  * Use `create(GetUserStatesResponseSchema)` to create a new message.
  */
 export const GetUserStatesResponseSchema: GenMessage<GetUserStatesResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 22);
+  messageDesc(file_grove_v1_meta_server, 55);
 
 /**
  * @generated from message grove.v1.RootShareRequest
@@ -869,7 +1850,7 @@ export type RootShareRequest = Message<"grove.v1.RootShareRequest"> & {
  * Use `create(RootShareRequestSchema)` to create a new message.
  */
 export const RootShareRequestSchema: GenMessage<RootShareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 23);
+  messageDesc(file_grove_v1_meta_server, 56);
 
 /**
  * @generated from message grove.v1.RootShareResponse
@@ -882,7 +1863,7 @@ export type RootShareResponse = Message<"grove.v1.RootShareResponse"> & {
  * Use `create(RootShareResponseSchema)` to create a new message.
  */
 export const RootShareResponseSchema: GenMessage<RootShareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 24);
+  messageDesc(file_grove_v1_meta_server, 57);
 
 /**
  * @generated from message grove.v1.RootUnshareRequest
@@ -924,7 +1905,7 @@ export type RootUnshareRequest = Message<"grove.v1.RootUnshareRequest"> & {
  * Use `create(RootUnshareRequestSchema)` to create a new message.
  */
 export const RootUnshareRequestSchema: GenMessage<RootUnshareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 25);
+  messageDesc(file_grove_v1_meta_server, 58);
 
 /**
  * @generated from message grove.v1.RootUnshareResponse
@@ -937,7 +1918,7 @@ export type RootUnshareResponse = Message<"grove.v1.RootUnshareResponse"> & {
  * Use `create(RootUnshareResponseSchema)` to create a new message.
  */
 export const RootUnshareResponseSchema: GenMessage<RootUnshareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 26);
+  messageDesc(file_grove_v1_meta_server, 59);
 
 /**
  * @generated from message grove.v1.ClaimRootRequest
@@ -977,6 +1958,13 @@ export type ClaimRootRequest = Message<"grove.v1.ClaimRootRequest"> & {
    * @generated from field: uint64 restored_at_ms = 6;
    */
   restoredAtMs: bigint;
+
+  /**
+   * True when the node is about to make the root: the answer then has a number for it.
+   *
+   * @generated from field: bool needs_number = 7;
+   */
+  needsNumber: boolean;
 };
 
 /**
@@ -984,7 +1972,7 @@ export type ClaimRootRequest = Message<"grove.v1.ClaimRootRequest"> & {
  * Use `create(ClaimRootRequestSchema)` to create a new message.
  */
 export const ClaimRootRequestSchema: GenMessage<ClaimRootRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 27);
+  messageDesc(file_grove_v1_meta_server, 60);
 
 /**
  * @generated from message grove.v1.ClaimRootResponse
@@ -1011,6 +1999,13 @@ export type ClaimRootResponse = Message<"grove.v1.ClaimRootResponse"> & {
    * @generated from field: bool replaces_lost = 4;
    */
   replacesLost: boolean;
+
+  /**
+   * For a root on the calling node that needs one: a number that no other root of the cluster has. 0 from a MetaServer that gives none.
+   *
+   * @generated from field: uint32 root_number = 5;
+   */
+  rootNumber: number;
 };
 
 /**
@@ -1018,7 +2013,7 @@ export type ClaimRootResponse = Message<"grove.v1.ClaimRootResponse"> & {
  * Use `create(ClaimRootResponseSchema)` to create a new message.
  */
 export const ClaimRootResponseSchema: GenMessage<ClaimRootResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 28);
+  messageDesc(file_grove_v1_meta_server, 61);
 
 /**
  * @generated from message grove.v1.JoinNodeRequest
@@ -1066,7 +2061,7 @@ export type JoinNodeRequest = Message<"grove.v1.JoinNodeRequest"> & {
  * Use `create(JoinNodeRequestSchema)` to create a new message.
  */
 export const JoinNodeRequestSchema: GenMessage<JoinNodeRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 29);
+  messageDesc(file_grove_v1_meta_server, 62);
 
 /**
  * @generated from message grove.v1.JoinNodeResponse
@@ -1095,7 +2090,7 @@ export type JoinNodeResponse = Message<"grove.v1.JoinNodeResponse"> & {
  * Use `create(JoinNodeResponseSchema)` to create a new message.
  */
 export const JoinNodeResponseSchema: GenMessage<JoinNodeResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 30);
+  messageDesc(file_grove_v1_meta_server, 63);
 
 /**
  * @generated from message grove.v1.RenewCertificateRequest
@@ -1112,7 +2107,7 @@ export type RenewCertificateRequest = Message<"grove.v1.RenewCertificateRequest"
  * Use `create(RenewCertificateRequestSchema)` to create a new message.
  */
 export const RenewCertificateRequestSchema: GenMessage<RenewCertificateRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 31);
+  messageDesc(file_grove_v1_meta_server, 64);
 
 /**
  * @generated from message grove.v1.RenewCertificateResponse
@@ -1131,7 +2126,7 @@ export type RenewCertificateResponse = Message<"grove.v1.RenewCertificateRespons
  * Use `create(RenewCertificateResponseSchema)` to create a new message.
  */
 export const RenewCertificateResponseSchema: GenMessage<RenewCertificateResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 32);
+  messageDesc(file_grove_v1_meta_server, 65);
 
 /**
  * @generated from service grove.v1.MetaServer
@@ -1268,6 +2263,132 @@ export const MetaServer: GenService<{
     methodKind: "unary";
     input: typeof RenewCertificateRequestSchema;
     output: typeof RenewCertificateResponseSchema;
+  },
+  /**
+   * Makes a password for programs that reach the caller's files through a door. Wants a sign-in of the last ten minutes, as the two after it.
+   *
+   * @generated from rpc grove.v1.MetaServer.CreateAppPassword
+   */
+  createAppPassword: {
+    methodKind: "unary";
+    input: typeof CreateAppPasswordRequestSchema;
+    output: typeof CreateAppPasswordResponseSchema;
+  },
+  /**
+   * @generated from rpc grove.v1.MetaServer.ListAppPasswords
+   */
+  listAppPasswords: {
+    methodKind: "unary";
+    input: typeof ListAppPasswordsRequestSchema;
+    output: typeof ListAppPasswordsResponseSchema;
+  },
+  /**
+   * @generated from rpc grove.v1.MetaServer.RevokeAppPassword
+   */
+  revokeAppPassword: {
+    methodKind: "unary";
+    input: typeof RevokeAppPasswordRequestSchema;
+    output: typeof RevokeAppPasswordResponseSchema;
+  },
+  /**
+   * Opens a browser's session at a door for an ID token that names doors as its audience. A token opens one. Doors only.
+   *
+   * @generated from rpc grove.v1.MetaServer.OpenDoorSession
+   */
+  openDoorSession: {
+    methodKind: "unary";
+    input: typeof OpenDoorSessionRequestSchema;
+    output: typeof OpenDoorSessionResponseSchema;
+  },
+  /**
+   * Ends a browser's session at a door. Doors only.
+   *
+   * @generated from rpc grove.v1.MetaServer.EndDoorSession
+   */
+  endDoorSession: {
+    methodKind: "unary";
+    input: typeof EndDoorSessionRequestSchema;
+    output: typeof EndDoorSessionResponseSchema;
+  },
+  /**
+   * Who an app password or a browser's session belongs to, with a ticket for one server. Doors only, by their certificate.
+   *
+   * @generated from rpc grove.v1.MetaServer.IssueTicket
+   */
+  issueTicket: {
+    methodKind: "unary";
+    input: typeof IssueTicketRequestSchema;
+    output: typeof IssueTicketResponseSchema;
+  },
+  /**
+   * With which keys this MetaServer signs tickets, and which credentials have ended. FileServers only.
+   *
+   * @generated from rpc grove.v1.MetaServer.GetTicketNews
+   */
+  getTicketNews: {
+    methodKind: "unary";
+    input: typeof GetTicketNewsRequestSchema;
+    output: typeof GetTicketNewsResponseSchema;
+  },
+  /**
+   * Where the root of a link lives, by the root's id. For doors.
+   *
+   * @generated from rpc grove.v1.MetaServer.LocateRoot
+   */
+  locateRoot: {
+    methodKind: "unary";
+    input: typeof LocateRootRequestSchema;
+    output: typeof LocateRootResponseSchema;
+  },
+  /**
+   * Makes a group with a root of its own. Administrators only.
+   *
+   * @generated from rpc grove.v1.MetaServer.CreateGroup
+   */
+  createGroup: {
+    methodKind: "unary";
+    input: typeof CreateGroupRequestSchema;
+    output: typeof CreateGroupResponseSchema;
+  },
+  /**
+   * All groups for administrators, else those in which the caller has a role.
+   *
+   * @generated from rpc grove.v1.MetaServer.ListGroups
+   */
+  listGroups: {
+    methodKind: "unary";
+    input: typeof ListGroupsRequestSchema;
+    output: typeof ListGroupsResponseSchema;
+  },
+  /**
+   * Adds or removes a member by hand, for administrators and members who manage; or a claim, for administrators.
+   *
+   * @generated from rpc grove.v1.MetaServer.ChangeGroup
+   */
+  changeGroup: {
+    methodKind: "unary";
+    input: typeof ChangeGroupRequestSchema;
+    output: typeof ChangeGroupResponseSchema;
+  },
+  /**
+   * Ends all roles of a group; its files stay. Administrators only.
+   *
+   * @generated from rpc grove.v1.MetaServer.DeleteGroup
+   */
+  deleteGroup: {
+    methodKind: "unary";
+    input: typeof DeleteGroupRequestSchema;
+    output: typeof DeleteGroupResponseSchema;
+  },
+  /**
+   * Who has which role in which group. FileServers only.
+   *
+   * @generated from rpc grove.v1.MetaServer.ListGroupRoles
+   */
+  listGroupRoles: {
+    methodKind: "unary";
+    input: typeof ListGroupRolesRequestSchema;
+    output: typeof ListGroupRolesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_grove_v1_meta_server, 0);
