@@ -45,6 +45,15 @@ export interface QuotaStoreDeps {
   /** Called when the file was missing or damaged and the previous generation is in force. */
   readonly onRecovered?: (reason: string) => void;
   readonly replaceFile?: ReplaceFile;
+  /** Keeps a change where other nodes find it, before it is in force here; left out on a node's own disks. */
+  readonly share?: (username: string, change: QuotaChange) => Promise<void>;
+}
+
+/** What other nodes have kept of one user. */
+export interface SharedQuota {
+  readonly username: string;
+  readonly bytes: bigint | undefined;
+  readonly inodes: number | undefined;
 }
 
 /**
@@ -55,6 +64,7 @@ export class QuotaStore {
   readonly #path: string;
   readonly #replaceFile: ReplaceFile;
   readonly #defaultInodeLimit: number;
+  readonly #share: QuotaStoreDeps["share"];
   #entries: QuotaEntries;
   #lastSet: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -64,6 +74,7 @@ export class QuotaStore {
     this.#path = path;
     this.#entries = entries;
     this.#defaultInodeLimit = deps.defaultInodeLimit ?? DEFAULT_INODE_LIMIT;
+    this.#share = deps.share;
     this.#replaceFile =
       deps.replaceFile ?? ((file, content) => writeFileAtomic(file, content, { keepPrevious: true }));
   }
@@ -151,12 +162,35 @@ export class QuotaStore {
     }
   }
 
-  async #replace(username: string, { quotaBytes, inodeLimit }: QuotaChange): Promise<void> {
+  /** Takes over what other nodes have kept of users; those without an entry there have the default. */
+  async adopt(usernames: readonly string[], kept: readonly SharedQuota[]): Promise<void> {
+    const mine = this.#lastSet.then(async () => {
+      const [quotas, limits] = [new Map(this.#entries.quotas), new Map(this.#entries.inodeLimits)];
+      for (const username of usernames) {
+        quotas.delete(username);
+        limits.delete(username);
+      }
+      for (const { username, bytes, inodes } of kept) {
+        if (bytes !== undefined) quotas.set(username, bytes);
+        if (inodes !== undefined) limits.set(username, inodes);
+      }
+      const entries = { quotas, inodeLimits: limits };
+      const text = formatQuotas(entries);
+      if (text !== formatQuotas(this.#entries)) await this.#replaceFile(this.#path, text);
+      this.#entries = entries;
+    });
+    this.#lastSet = mine.catch(() => undefined);
+    await mine;
+  }
+
+  async #replace(username: string, change: QuotaChange): Promise<void> {
+    const { quotaBytes, inodeLimit } = change;
     if (this.#failure !== undefined) throw new GroveError("STORAGE_FAILED", this.#failure);
     const next: QuotaEntries = {
       quotas: withEntry(this.#entries.quotas, username, quotaBytes),
       inodeLimits: withEntry(this.#entries.inodeLimits, username, inodeLimit),
     };
+    await this.#share?.(username, change);
     try {
       await this.#replaceFile(this.#path, formatQuotas(next));
     } catch (error) {

@@ -10,7 +10,7 @@ import { checkedNodeId } from "#base/node-id.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { createPrivateFile, readPrivateFile, writePrivateFile } from "#os/private-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
-import type { KeyPair, Signer } from "./certificate-maker.ts";
+import type { KeyPair, Signer, Subject } from "./certificate-maker.ts";
 import { IssuedCertificates, NODE_CERTIFICATE_LIFETIME_MS } from "./issued-certificates.ts";
 
 /** Life of the authority's own certificate. */
@@ -69,6 +69,13 @@ export interface Authority {
    * weak key too.
    */
   signNodeCertificate(publicKey: Uint8Array, request: NodeCertificateRequest): Promise<string>;
+  /**
+   * A certificate of a door for a public key: for clients alone, with the one name `<id>.door.cluster.local`,
+   * so that it speaks for no node and serves nothing. Throws BAD_ARGUMENT for a bad id or a weak key.
+   */
+  signDoorCertificate(publicKey: Uint8Array, id: string): Promise<string>;
+  /** Makes a key and such a certificate for it. */
+  issueDoorCertificate(id: string): Promise<IssuedCertificate>;
 }
 
 /** Dependencies of an authority. */
@@ -158,15 +165,37 @@ function open(
     throw new GroveError("BAD_ARGUMENT", `the cluster's authority ${certificatePath} has expired`);
   }
   const issued = new IssuedCertificates(join(folder, "issued"));
-  const signNodeCertificate = async (
-    publicKey: Uint8Array,
-    request: NodeCertificateRequest,
-  ): Promise<string> => {
+  const signAndKeep = async (order: Order): Promise<string> => {
     const { importPrivateKey } = await import("./certificate-maker.ts");
     const signer: Signer = { certificatePem, privateKey: await importPrivateKey(keyPem) };
-    const signed = await sign({ signer, authorityEndsMs: notAfterWallMs, publicKey, request }, deps);
+    const signed = await sign({ ...order, signer, authorityEndsMs: notAfterWallMs }, deps);
     await issued.add(signed, deps.clock.wallMs());
     return signed;
+  };
+  const withNewKey = async (
+    signKey: (publicKey: Uint8Array) => Promise<string>,
+  ): Promise<IssuedCertificate> => {
+    const { exportPrivateKey, exportPublicKey, makeKeyPair } = await import("./certificate-maker.ts");
+    const keys = await makeKeyPair();
+    const signed = await signKey(await exportPublicKey(keys.publicKey));
+    return {
+      certificatePem: signed,
+      keyPem: await exportPrivateKey(keys.privateKey),
+      notAfterWallMs: new X509Certificate(signed).validToDate.getTime(),
+    };
+  };
+  const signNodeCertificate: Authority["signNodeCertificate"] = async (publicKey, request) => {
+    checkNodeRequest(publicKey, request);
+    const { id, names = [], addresses = [] } = request;
+    const dnsNames = [...new Set([`${id}.cluster.local`, ...names])];
+    return signAndKeep({
+      subject: { commonName: id, dnsNames, ipAddresses: [...new Set(addresses)], publicKey },
+    });
+  };
+  const signDoorCertificate: Authority["signDoorCertificate"] = async (publicKey, id) => {
+    checkNodeRequest(publicKey, { id });
+    const names = { commonName: `${id}.door`, dnsNames: [`${id}.door.cluster.local`], ipAddresses: [] };
+    return signAndKeep({ subject: { ...names, publicKey, isClientOnly: true } });
   };
   return {
     folder,
@@ -176,16 +205,9 @@ function open(
     notAfterWallMs,
     issued,
     signNodeCertificate,
-    async issueNodeCertificate(request) {
-      const { exportPrivateKey, exportPublicKey, makeKeyPair } = await import("./certificate-maker.ts");
-      const keys = await makeKeyPair();
-      const signed = await signNodeCertificate(await exportPublicKey(keys.publicKey), request);
-      return {
-        certificatePem: signed,
-        keyPem: await exportPrivateKey(keys.privateKey),
-        notAfterWallMs: new X509Certificate(signed).validToDate.getTime(),
-      };
-    },
+    issueNodeCertificate: (request) => withNewKey((key) => signNodeCertificate(key, request)),
+    signDoorCertificate,
+    issueDoorCertificate: (id) => withNewKey((key) => signDoorCertificate(key, id)),
   };
 }
 
@@ -200,28 +222,22 @@ async function writeAuthorityCertificate(path: string, keys: KeyPair, deps: Auth
 }
 
 interface Order {
-  readonly signer: Signer;
-  readonly authorityEndsMs: number;
-  readonly publicKey: Uint8Array;
-  readonly request: NodeCertificateRequest;
+  readonly subject: Subject;
 }
 
-async function sign(order: Order, deps: AuthorityDeps): Promise<string> {
-  const { publicKey, request } = order;
-  checkNodeRequest(publicKey, request);
-  const { id, names = [], addresses = [] } = request;
+interface SignedOrder extends Order {
+  readonly signer: Signer;
+  readonly authorityEndsMs: number;
+}
+
+async function sign({ subject, signer, authorityEndsMs }: SignedOrder, deps: AuthorityDeps): Promise<string> {
   const { makeLeafCertificate } = await import("./certificate-maker.ts");
   const nowMs = deps.clock.wallMs();
   const lifetimeMs = deps.lifetimeMs ?? NODE_CERTIFICATE_LIFETIME_MS;
-  const dnsNames = [...new Set([`${id}.cluster.local`, ...names])];
-  return makeLeafCertificate(
-    order.signer,
-    { commonName: id, dnsNames, ipAddresses: [...new Set(addresses)], publicKey },
-    {
-      notBefore: new Date(nowMs - Math.min(BACKDATE_MS, lifetimeMs / 10)),
-      notAfter: new Date(Math.min(nowMs + lifetimeMs, order.authorityEndsMs)),
-    },
-  );
+  return makeLeafCertificate(signer, subject, {
+    notBefore: new Date(nowMs - Math.min(BACKDATE_MS, lifetimeMs / 10)),
+    notAfter: new Date(Math.min(nowMs + lifetimeMs, authorityEndsMs)),
+  });
 }
 
 /** Throws BAD_ARGUMENT for an invalid id, name, address or key. */

@@ -42,6 +42,8 @@ export interface Subject {
   readonly ipAddresses: readonly string[];
   /** The public key as SPKI in DER; the holder of its private half is not checked here. */
   readonly publicKey: Uint8Array;
+  /** True for one that only a TLS client can use. */
+  readonly isClientOnly?: boolean;
 }
 
 /** Makes an ECDSA P-256 key pair. */
@@ -90,7 +92,7 @@ export async function makeAuthorityCertificate(
   return `${certificate.toString("pem")}\n`;
 }
 
-/** Makes a certificate for both ends of a TLS connection. */
+/** Makes a certificate for both ends of a TLS connection, or for clients alone. */
 export async function makeLeafCertificate(
   signer: Signer,
   subject: Subject,
@@ -108,7 +110,10 @@ export async function makeLeafCertificate(
     extensions: [
       new BasicConstraintsExtension(false, undefined, true),
       new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-      new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth, ExtendedKeyUsage.clientAuth]),
+      new ExtendedKeyUsageExtension([
+        ...(subject.isClientOnly === true ? [] : [ExtendedKeyUsage.serverAuth]),
+        ExtendedKeyUsage.clientAuth,
+      ]),
       new SubjectAlternativeNameExtension([
         ...subject.dnsNames.map((value) => ({ type: "dns", value }) as const),
         ...subject.ipAddresses.map((value) => ({ type: "ip", value }) as const),

@@ -92,7 +92,7 @@ export class IssuedCertificates {
       const certificate = new X509Certificate(certificatePem);
       return {
         serial: normalSerial(certificate.serialNumber),
-        id: /^CN=([a-z0-9-]{1,63})$/.exec(certificate.subject)?.[1] ?? certificate.subject,
+        id: /^CN=([a-z0-9-]{1,63}(?:\.door)?)$/.exec(certificate.subject)?.[1] ?? certificate.subject,
         notBeforeWallMs: certificate.validFromDate.getTime(),
         notAfterWallMs: certificate.validToDate.getTime(),
         certificatePem,

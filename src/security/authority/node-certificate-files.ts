@@ -7,7 +7,7 @@ import type { Clock } from "#base/clock.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { readPrivateFile, writePrivateFile } from "#os/private-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
-import type { Authority, NodeCertificateRequest } from "./authority.ts";
+import type { Authority, IssuedCertificate, NodeCertificateRequest } from "./authority.ts";
 import { NODE_CERTIFICATE_LIFETIME_MS } from "./issued-certificates.ts";
 
 /** A certificate with less time than this left is renewed. */
@@ -29,13 +29,42 @@ export async function ensureNodeCertificate(
   request: NodeCertificateRequest,
   clock: Pick<Clock, "wallMs">,
 ): Promise<NodeCertificateFiles> {
-  const files = {
-    certificatePath: join(folder, `${request.id}.crt`),
-    keyPath: join(folder, `${request.id}.key`),
-  };
-  if (await isGood(authority, files, request, clock)) return files;
+  const { id, names = [], addresses = [] } = request;
+  const wanted = { names: [`${id}.cluster.local`, ...names], addresses };
+  const place = { folder, stem: id };
+  return await ensureFiles(authority, place, wanted, clock, () => authority.issueNodeCertificate(request));
+}
+
+/** The same for a door: `<folder>/<id>.crt` with the one name that doors have. */
+export async function ensureDoorCertificate(
+  authority: Authority,
+  folder: string,
+  id: string,
+  clock: Pick<Clock, "wallMs">,
+): Promise<NodeCertificateFiles> {
+  const wanted = { names: [`${id}.door.cluster.local`], addresses: [] };
+  return await ensureFiles(authority, { folder, stem: id }, wanted, clock, () =>
+    authority.issueDoorCertificate(id),
+  );
+}
+
+/** Names and addresses that a certificate must have. */
+interface Wanted {
+  readonly names: readonly string[];
+  readonly addresses: readonly string[];
+}
+
+async function ensureFiles(
+  authority: Authority,
+  { folder, stem }: { readonly folder: string; readonly stem: string },
+  wanted: Wanted,
+  clock: Pick<Clock, "wallMs">,
+  issue: () => Promise<IssuedCertificate>,
+): Promise<NodeCertificateFiles> {
+  const files = { certificatePath: join(folder, `${stem}.crt`), keyPath: join(folder, `${stem}.key`) };
+  if (await isGood(authority, files, wanted, clock)) return files;
   makePrivateFolder(folder);
-  const issued = await authority.issueNodeCertificate(request);
+  const issued = await issue();
   await writePrivateFile(files.keyPath, issued.keyPem);
   await writeFileAtomic(files.certificatePath, issued.certificatePem, { mode: 0o644 });
   return files;
@@ -44,7 +73,7 @@ export async function ensureNodeCertificate(
 async function isGood(
   authority: Authority,
   files: NodeCertificateFiles,
-  request: NodeCertificateRequest,
+  { names, addresses }: Wanted,
   clock: Pick<Clock, "wallMs">,
 ): Promise<boolean> {
   const pem = await readFile(files.certificatePath, "utf8").catch(() => undefined);
@@ -56,10 +85,8 @@ async function isGood(
       certificate.verify(new X509Certificate(authority.certificatePem).publicKey) &&
       certificate.checkPrivateKey(createPrivateKey(keyPem)) &&
       certificate.validToDate.getTime() - clock.wallMs() > RENEW_BEFORE_MS &&
-      [`${request.id}.cluster.local`, ...(request.names ?? [])].every((name) =>
-        certificate.checkHost(name),
-      ) &&
-      (request.addresses ?? []).every((address) => certificate.checkIP(address))
+      names.every((name) => certificate.checkHost(name)) &&
+      addresses.every((address) => certificate.checkIP(address))
     );
   } catch {
     // It is not a certificate of this authority: a new one replaces it.

@@ -3,6 +3,7 @@ import { X509Certificate } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
 import type { Authority } from "./authority.ts";
 
+const DOOR_NAME = /^([a-z0-9-]{1,63})\.door\.cluster\.local$/;
 const NODE_NAME = /^([a-z0-9-]{1,63})\.cluster\.local$/i;
 
 /**
@@ -19,6 +20,9 @@ export async function signAgain(authority: Authority, certificate: string | Uint
     );
   }
   const { dnsNames, ipAddresses } = alternativeNames(old.raw);
+  const publicKey = old.publicKey.export({ type: "spki", format: "der" });
+  const door = dnsNames.length === 1 ? DOOR_NAME.exec(dnsNames[0] ?? "")?.[1] : undefined;
+  if (door !== undefined) return authority.signDoorCertificate(publicKey, door);
   const ids = new Set(dnsNames.flatMap((name) => NODE_NAME.exec(name)?.[1]?.toLowerCase() ?? []));
   const [id] = ids;
   if (id === undefined || ids.size > 1) {
@@ -27,7 +31,7 @@ export async function signAgain(authority: Authority, certificate: string | Uint
       "only a certificate that names one node (ID.cluster.local) can be renewed",
     );
   }
-  return authority.signNodeCertificate(old.publicKey.export({ type: "spki", format: "der" }), {
+  return authority.signNodeCertificate(publicKey, {
     id,
     names: dnsNames.filter((name) => !NODE_NAME.test(name)),
     addresses: ipAddresses,

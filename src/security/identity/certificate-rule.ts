@@ -40,31 +40,39 @@ const OTHER_NAMES: readonly string[] = ["fileserver", "localhost"];
  * label, and names no node.
  */
 export function judgeCertificate(peer: PeerCertificate, nowWallMs: number): CertificateVerdict {
+  const certificate = readClientCertificate(peer, nowWallMs);
+  return typeof certificate === "string" ? refused(certificate) : judgeNames(certificate);
+}
+
+/**
+ * A peer's certificate that the cluster's authority signed for clients and that is in date, whatever it names;
+ * else the reason, as the end of a sentence that begins with "the certificate".
+ */
+export function readClientCertificate(peer: PeerCertificate, nowWallMs: number): X509Certificate | string {
   if (
     peer.certificate === undefined ||
     (peer.certificate instanceof Uint8Array && peer.certificate.length === 0)
   ) {
-    return refused("is missing");
+    return "is missing";
   }
   // Without this the chain is unverified, and nothing in the certificate can be trusted.
-  if (!peer.authorized)
-    return refused(UNVERIFIED[peer.problem ?? ""] ?? "was not signed by this cluster's authority");
+  if (!peer.authorized) return UNVERIFIED[peer.problem ?? ""] ?? "was not signed by this cluster's authority";
   let certificate: X509Certificate;
   try {
     certificate =
       peer.certificate instanceof X509Certificate ? peer.certificate : new X509Certificate(peer.certificate);
   } catch {
-    return refused("cannot be read");
+    return "cannot be read";
   }
-  if (nowWallMs < certificate.validFromDate.getTime()) return refused("is not yet valid");
-  if (nowWallMs > certificate.validToDate.getTime()) return refused("has expired");
-  if (certificate.ca) return refused("is an authority's certificate");
+  if (nowWallMs < certificate.validFromDate.getTime()) return "is not yet valid";
+  if (nowWallMs > certificate.validToDate.getTime()) return "has expired";
+  if (certificate.ca) return "is an authority's certificate";
   // Node's field of extended key usages; undefined without that extension.
   const usages = certificate.keyUsage as readonly string[] | undefined;
   if (usages !== undefined && !usages.includes(CLIENT_AUTH) && !usages.includes(ANY_USAGE)) {
-    return refused("is not for clients");
+    return "is not for clients";
   }
-  return judgeNames(certificate);
+  return certificate;
 }
 
 /** DNS names of a certificate in lower case; undefined when the extension is ambiguous. */

@@ -2,8 +2,8 @@
 // decision D21, C-09).
 import { GroveError } from "#base/errors.ts";
 import { ISSUER_MAX_LENGTH, SUBJECT_MAX_LENGTH, TOKEN_CLOCK_LENIENCY_MS } from "#base/limits.ts";
-import { canonicalUsername } from "#base/names.ts";
 import { makeVerifiedIdentity, type VerifiedIdentity } from "#base/verified-identity.ts";
+import { claimValues, personsUsername } from "#security/policy/group.ts";
 
 /** Unverified claims. */
 export type Claims = Readonly<Record<string, unknown>>;
@@ -19,6 +19,8 @@ export interface ClaimExpectations {
   /** True also accepts `aud` as a list of one; otherwise lists are refused (spec 5.2.2). */
   readonly allowAudienceList?: boolean | undefined;
   readonly nowWallMs: number;
+  /** Claim with the names of the person's groups; undefined reads none. */
+  readonly groupsClaim?: string | undefined;
 }
 
 /** Identity from a verified ID token, and its validity. */
@@ -28,6 +30,13 @@ export interface VerifiedToken {
   readonly expiresAtWallMs: number;
   /** Wall time of its `iat`, in whole seconds; undefined without one. */
   readonly issuedAtWallMs?: number | undefined;
+  /**
+   * Wall time at which the person proved themselves: `auth_time`, else `iat`, which a provider renews without
+   * asking anybody.
+   */
+  readonly signedInAtWallMs?: number | undefined;
+  /** Values of the claim of groups, in order; undefined where none is read. */
+  readonly groups?: readonly string[] | undefined;
 }
 
 /** Turns claims of proven origin into an identity. Throws TOKEN_REJECTED with metadata `claim`. */
@@ -38,10 +47,13 @@ export function checkClaims(claims: Claims, expected: ClaimExpectations): Verifi
   checkHostedDomain(claims, expected.hostedDomain);
   const username = checkEmail(claims);
   const subject = optionalText(claims, "sub", SUBJECT_MAX_LENGTH);
+  const issuedAtWallMs = timeOf(claims, "iat");
   return {
     identity: makeVerifiedIdentity({ username, issuer: subject === "" ? "" : issuer, subject }),
     expiresAtWallMs,
-    issuedAtWallMs: timeOf(claims, "iat"),
+    issuedAtWallMs,
+    signedInAtWallMs: timeOf(claims, "auth_time") ?? issuedAtWallMs,
+    ...(expected.groupsClaim === undefined ? {} : { groups: claimValues(claims[expected.groupsClaim]) }),
   };
 }
 
@@ -138,7 +150,7 @@ function checkTimes(claims: Claims, nowWallMs: number): number {
   if (expiresAtWallMs === undefined) throw rejected("exp", "is missing");
   if (expiresAtWallMs <= nowWallMs - TOKEN_CLOCK_LENIENCY_MS)
     throw outOfTime("exp", "is past: the token has run out", nowWallMs);
-  for (const claim of ["iat", "nbf"]) {
+  for (const claim of ["iat", "nbf", "auth_time"]) {
     const fromMs = timeOf(claims, claim);
     if (fromMs !== undefined && fromMs > nowWallMs + TOKEN_CLOCK_LENIENCY_MS) {
       throw outOfTime(
@@ -174,7 +186,7 @@ function checkEmail(claims: Claims): string {
   if (isVerified === undefined) throw rejected("email_verified", "is missing");
   if (isVerified !== true && isVerified !== "true") throw rejected("email_verified", "is not true");
   try {
-    return canonicalUsername(email);
+    return personsUsername(email);
   } catch {
     throw rejected("email", "is not an e-mail address that can be a username");
   }

@@ -10,6 +10,8 @@ export interface CodeFlowDeps {
   readonly clientSecret: string | undefined;
   /** Address to which the provider redirects the browser. */
   readonly redirectUri: string;
+  /** Seconds since the person last proved themselves to the provider, at most; else it asks anew. */
+  readonly maxAgeSeconds?: number;
   readonly clock: Clock;
   readonly random: Random;
   readonly fetch: Fetch;

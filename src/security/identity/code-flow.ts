@@ -41,6 +41,7 @@ export function createCodeFlow(deps: CodeFlowDeps): CodeFlow {
         code_challenge_method: "S256",
         state: secrets.state,
         nonce: secrets.nonce,
+        ...(deps.maxAgeSeconds === undefined ? {} : { max_age: String(deps.maxAgeSeconds) }),
       };
       for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
       return { url: url.href, secrets };

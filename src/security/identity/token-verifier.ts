@@ -5,6 +5,7 @@ import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import { HAS_IDP_AUTH, NO_IDP_AUTH_TEXT } from "#base/build-flags.ts";
 import type { Clock } from "#base/clock.ts";
+import { isDoorSecret } from "#base/door-call.ts";
 import { type ErrorMetadata, GroveError, isGroveError } from "#base/errors.ts";
 import { TOKEN_CACHE_CAP_MS, TOKEN_CACHE_ENTRIES } from "#base/limits.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
@@ -52,6 +53,8 @@ export interface TokenVerifierDeps {
   readonly hostedDomain?: string | undefined;
   /** True also accepts `aud` as a list of one (IDP_ALLOW_AUD_LIST). */
   readonly allowAudienceList?: boolean | undefined;
+  /** Claim with the names of the person's groups; undefined reads none. */
+  readonly groupsClaim?: string | undefined;
   /** True accepts mock tokens (SVC_AUTH_MOCK, spec 5.7). */
   readonly mock: boolean;
   /**
@@ -130,6 +133,9 @@ class CachingVerifier implements TokenVerifier {
 
   async verify(token: string, peerAddress?: string): Promise<VerifiedToken> {
     const isMock = looksLikeMockToken(token);
+    // It must never reach the identity provider.
+    if (isDoorSecret(token))
+      throw new GroveError("TOKEN_REJECTED", "an app password is no ID token: it opens doors alone");
     if (isMock && !this.#deps.mock) refuseMockToken(this.#deps.onSecurityEvent, peerAddress);
     if (token.length > ID_TOKEN_MAX_LENGTH) {
       throw new GroveError(
@@ -230,8 +236,9 @@ class CachingVerifier implements TokenVerifier {
   #verifyMock(token: string): VerifiedToken {
     const nowWallMs = this.#deps.clock.wallMs();
     const claims = mockClaims(token, { clientId: this.#clientId, nowWallMs });
-    const { allowAudienceList } = this.#deps;
-    return checkClaims(claims, { clientId: this.#clientId, issuer: undefined, allowAudienceList, nowWallMs });
+    const { allowAudienceList, groupsClaim } = this.#deps;
+    const expected = { clientId: this.#clientId, issuer: undefined, allowAudienceList, nowWallMs };
+    return checkClaims(claims, { ...expected, groupsClaim });
   }
 
   async #verifyReal(token: string): Promise<VerifiedToken> {
@@ -241,6 +248,7 @@ class CachingVerifier implements TokenVerifier {
       issuer,
       hostedDomain: this.#deps.hostedDomain,
       allowAudienceList: this.#deps.allowAudienceList,
+      groupsClaim: this.#deps.groupsClaim,
       nowWallMs: this.#deps.clock.wallMs(),
     });
   }

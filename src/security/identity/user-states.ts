@@ -152,14 +152,14 @@ export class UserStates {
     return inherited.filter((inheritance) => this.#holds(inheritance.owner, inheritance, nowMs));
   }
 
-  /**
-   * Also false when the owner or the heir was removed since: the address may belong to another person now.
-   */
+  /** True for a user who was removed after a moment: the address may belong to another person now. */
+  isGoneSince(username: string, setAtMs: number, nowMs: number): boolean {
+    const untilMs = goneUntilMs(this.#byName.get(username)?.removal, nowMs);
+    return untilMs !== undefined && setAtMs <= untilMs;
+  }
+
   #holds(owner: string, handOver: HandOver, nowMs: number): boolean {
-    const isOver = (username: string): boolean => {
-      const untilMs = goneUntilMs(this.#byName.get(username)?.removal, nowMs);
-      return untilMs !== undefined && handOver.setAtMs <= untilMs;
-    };
+    const isOver = (username: string): boolean => this.isGoneSince(username, handOver.setAtMs, nowMs);
     return isInForce(handOver, nowMs) && !isOver(owner) && !isOver(handOver.to);
   }
 

@@ -4,7 +4,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { makeVerifiedIdentity } from "#base/verified-identity.ts";
-import { decide, decideQuotaView, type Permission } from "./decide.ts";
+import {
+  decide,
+  decideHeld,
+  decideQuotaView,
+  type Heir,
+  type Holder,
+  heirByGroup,
+  memberOf,
+  type Permission,
+  strongestHeir,
+  type Target,
+} from "./decide.ts";
 
 const identity = (username: string) => makeVerifiedIdentity({ username, issuer: "", subject: "" });
 const OWNER = "alice@example.com";
@@ -112,4 +123,109 @@ test("a quota is shown to owner, sharee, heir and administrator, and to nobody e
   }
   const refused = decideQuotaView(identity(STRANGER), target, ADMIN);
   assert.equal(refused.allowed ? "" : refused.code, "NOT_SHARED");
+});
+
+test("what was taken by a credential stands as long as its person may write there, within its folder", () => {
+  const own = { owner: OWNER, shared: [], way: ["1", "2", "3"] };
+  const within = (folderId: string | undefined): Holder => ({
+    username: OWNER,
+    limit: { access: "write", folderId },
+  });
+  const stands = (holder: Holder, at: Target): boolean => decideHeld(holder, at).allowed;
+  assert.deepEqual(
+    [within(undefined), within("2"), within("3"), within("4")].map((holder) => stands(holder, own)),
+    [true, true, true, false],
+  );
+  // What lies elsewhere by now has no way to it.
+  assert.equal(stands(within("2"), { ...own, way: undefined }), false);
+  assert.equal(stands({ username: SHAREE }, { owner: OWNER, shared: [SHAREE] }), true);
+  assert.equal(stands({ username: SHAREE }, { owner: OWNER, shared: [] }), false);
+  const heirs = [{ username: HEIR, mayDelete: false }];
+  assert.equal(stands({ username: HEIR }, { owner: OWNER, shared: [], heirs }), true);
+});
+
+test("a link's visitor reads below its inode, or puts there what is not there yet, and nothing else", () => {
+  const visitor = (kind: "drop" | "read") => {
+    const link = { id: "k", kind, owner: OWNER, inodeId: "5", visitor: "v" };
+    return makeVerifiedIdentity({ username: "link:k", issuer: "", subject: "", link });
+  };
+  const there = { owner: OWNER, shared: [SHAREE, "link:k"], heirs };
+  const allowed = (kind: "drop" | "read", way: string[] | undefined, owner = OWNER): string[] =>
+    (["read", "write", "delete", "share", "admin"] as const).filter(
+      (permission) => decide(visitor(kind), permission, { ...there, owner, way }, "link:k").allowed,
+    );
+  assert.deepEqual(allowed("read", ["1", "5"]), ["read"]);
+  assert.deepEqual(allowed("read", ["1", "5", "7"]), ["read"]);
+  assert.deepEqual(allowed("drop", ["1", "5"]), ["write"]);
+  // What is there already is neither replaced nor seen.
+  assert.deepEqual(allowed("drop", ["1", "5", "7"]), []);
+  for (const kind of ["drop", "read"] as const) {
+    assert.deepEqual(allowed(kind, ["1"]), []);
+    assert.deepEqual(allowed(kind, ["1", "6"]), []);
+    assert.deepEqual(allowed(kind, undefined), []);
+    assert.deepEqual(allowed(kind, ["1", "5"], "other@example.com"), []);
+    assert.deepEqual(allowed(kind, ["1", "5"], "link:k"), []);
+  }
+});
+
+test("members of a group may do in its root what their role says, and share with the role to manage alone (D33)", () => {
+  const owner = "atlas@group";
+  const table = {
+    read: ["read"],
+    write: ["read", "write", "delete"],
+    manage: ["read", "write", "delete", "share"],
+  } as const;
+  for (const role of ["read", "write", "manage"] as const) {
+    const heirs = [memberOf(SHAREE, "atlas", role)];
+    for (const permission of ["read", "write", "delete", "share", "admin"] as const) {
+      const decision = decide(identity(SHAREE), permission, { owner, shared: [], heirs }, ADMIN);
+      assert.equal(decision.allowed, (table[role] as readonly string[]).includes(permission), permission);
+      assert.equal(
+        decide(identity(STRANGER), permission, { owner, shared: [], heirs }, ADMIN).allowed,
+        false,
+      );
+      // An app password holds for a group's root within its bounds, and below one folder of one's own not at all.
+      const limit = { access: "read", folderId: undefined } as const;
+      const bounded = makeVerifiedIdentity({ username: SHAREE, issuer: "", subject: "", limit });
+      const read = decide(bounded, permission, { owner, shared: [], heirs }, ADMIN);
+      assert.equal(read.allowed, permission === "read");
+      const below = { ...bounded, limit: { access: "write", folderId: "f" } } as typeof bounded;
+      assert.equal(decide(below, permission, { owner, shared: [], heirs, way: ["f"] }, ADMIN).allowed, false);
+    }
+  }
+});
+
+test("a member who may read alone still writes what is shared with them, and nothing else (D33)", () => {
+  const heirs = [memberOf(SHAREE, "atlas", "read")];
+  const shared = { owner: "atlas@group", shared: [SHAREE], heirs };
+  assert.equal(decide(identity(SHAREE), "write", shared, ADMIN).allowed, true);
+  const refused = decide(identity(SHAREE), "write", { ...shared, shared: [] }, ADMIN);
+  assert.deepEqual(refused.allowed ? "" : [refused.code, refused.isReader], ["NOT_SHARED", true]);
+});
+
+test("a root handed over to a group gives its members no more than the handing over, and never to share", () => {
+  const rights = (role: "read" | "write" | "manage", mayDelete: boolean): string[] => {
+    const heirs = [heirByGroup(memberOf(SHAREE, "atlas", role), { mayDelete })];
+    const target = { owner: OWNER, shared: [], heirs };
+    return (["read", "write", "delete", "share"] as const).filter(
+      (permission) => decide(identity(SHAREE), permission, target, ADMIN).allowed,
+    );
+  };
+  assert.deepEqual(rights("read", true), ["read"]);
+  assert.deepEqual(rights("write", false), ["read", "write"]);
+  assert.deepEqual(rights("manage", true), ["read", "write", "delete"]);
+});
+
+test("of several ways into a root the one counts that gives most, in whatever order they are found", () => {
+  const [reader, writer, manager] = (["read", "write", "manage"] as const).map((role) =>
+    memberOf(SHAREE, "atlas", role),
+  ) as [Heir, Heir, Heir];
+  const own = { username: SHAREE, mayDelete: false };
+  assert.equal(strongestHeir([]), undefined);
+  const rising = [heirByGroup(reader, { mayDelete: true }), own, writer, manager];
+  for (const [index, strongest] of rising.entries()) {
+    const some = rising.slice(0, index + 1);
+    assert.equal(strongestHeir(some), strongest);
+    assert.equal(strongestHeir(some.toReversed()), strongest);
+  }
 });
