@@ -10,6 +10,7 @@ import { writeFileAtomic } from "#os/atomic-file.ts";
 import { BACKUPS_FOLDER, FILES_FOLDER, poolPath } from "#storage/chunks/backup-layout.ts";
 import { CHUNK_DIRECTORIES, CHUNKS_DIRECTORY, chunkPath } from "#storage/chunks/chunk-names.ts";
 import { IDENTITY_FILE, IDENTITY_SCHEMA, syncDirectoryNow } from "#storage/metadata/data-directory.ts";
+import { journalRemovals } from "#storage/metadata/move-journal.ts";
 import { closeWriter, DATABASE_FILE, FLAG_DAMAGED, openWriter } from "#storage/metadata/schema.ts";
 import type { BackupProgress } from "./backup-create.ts";
 import { chunkFileProblem, copyWhole } from "./backup-files.ts";
@@ -154,6 +155,7 @@ function makeOwn(path: string, dataId: string, damaged: readonly DamagedChunk[],
     // The MetaServer's versions of shares since the backup are higher: only a time is surely higher than
     // those (M-03).
     db.prepare("UPDATE root SET access_version = max(access_version + 1, ?)").run(Math.trunc(nowMs));
+    leaveMoves(db);
     // Everything lies on another disk now, so the scrub must read everything again.
     db.exec("DELETE FROM meta WHERE key = 'scrub'; DELETE FROM damaged_chunk");
     db.exec(
@@ -169,4 +171,21 @@ function makeOwn(path: string, dataId: string, damaged: readonly DamagedChunk[],
   } finally {
     closeWriter(db);
   }
+}
+
+/**
+ * Ends moves that were under way at the backup: what the other side has since is not in it. The metadata
+ * store says which node serves a root. A root that had departed stays so, since its copy may be the last one;
+ * one that had not arrived whole is no longer the move's, and the node removes it.
+ */
+function leaveMoves(db: DatabaseSync): void {
+  const moves = db
+    .prepare("SELECT number FROM root_move WHERE state IN ('copying', 'frozen', 'arrived')")
+    .all();
+  for (const { number } of moves as { number: number }[]) {
+    for (const statement of journalRemovals(number)) db.exec(statement);
+    db.prepare("DELETE FROM move_bucket WHERE number = ?").run(number);
+    db.prepare("DELETE FROM root_move WHERE number = ?").run(number);
+  }
+  db.exec("UPDATE root_move SET move_id = 'restored:' || move_id WHERE state = 'arriving' AND head = ''");
 }

@@ -16,14 +16,13 @@ import {
   upload,
 } from "#storage/local/store.fixture.ts";
 import { SCHEMA_VERSION } from "#storage/metadata/schema.ts";
+import { STEPS_BACK } from "#storage/metadata/schema-back.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { createBackup } from "./backup-create.ts";
 
 /** Turns each schema back into the version before, the newest first. */
 const DOWNGRADES: readonly string[] = [
-  "ALTER TABLE root DROP COLUMN live_inodes; ALTER TABLE root DROP COLUMN trash_inodes",
-  "ALTER TABLE share_grant DROP COLUMN excluded; ALTER TABLE trash_grant DROP COLUMN excluded",
-  "DROP INDEX inode_by_height; ALTER TABLE inode DROP COLUMN height",
+  ...STEPS_BACK.map(({ sql }) => sql),
   "ALTER TABLE trash_grant DROP COLUMN path",
   "DROP TABLE copying",
   "DROP TABLE upload",

@@ -27,7 +27,8 @@ const SLICE_ROWS = 1_000;
 /** Input of a content check. A repair needs an open transaction. */
 export interface ContentCheck {
   readonly db: DatabaseSync;
-  readonly directory: string;
+  /** Holds the chunk files; undefined where chunks lie elsewhere, and their rows alone are checked. */
+  readonly directory: string | undefined;
   readonly findings: Findings;
   readonly repair: boolean;
   readonly deep: boolean;
@@ -55,7 +56,7 @@ export function checkContent(check: ContentCheck): number {
   const damage: Damage = { inodes: new Set(), chunks: new Set() };
   checkLists(check);
   let verifiedBytes = checkChunks(check, damage);
-  checkOrphanFiles(check);
+  if (check.directory !== undefined) checkOrphanFiles(check, check.directory);
   checkFileChecksums(check);
   checkUploads(check.db, check.findings, check.repair);
   if (check.deep) verifiedBytes += checkInline(check, damage);
@@ -149,14 +150,16 @@ function checkChunks(check: ContentCheck, damage: Damage): number {
 
 /** Says what is wrong with a chunk's file or checksums. */
 function chunkProblem({ directory, deep }: ContentCheck, chunk: ChunkRow): string | undefined {
+  const own = checksumProblem(chunk);
+  if (directory === undefined) return own;
   const path = chunkPath(directory, chunk.name);
-  const problem = checksumProblem(chunk) ?? lengthProblem(path, chunk.length);
+  const problem = own ?? lengthProblem(path, chunk.length);
   return problem ?? (deep ? bytesProblem(path, chunk) : undefined);
 }
 
 /** Files without rows: remains of a crash in directories that the next start sweeps, or stray files. */
-function checkOrphanFiles(check: ContentCheck): void {
-  const { db, directory, findings, repair } = check;
+function checkOrphanFiles(check: ContentCheck, directory: string): void {
+  const { db, findings, repair } = check;
   const open = new Set(
     (db.prepare("SELECT name FROM open_directory").all() as { name: string }[]).map(({ name }) => name),
   );
@@ -274,6 +277,7 @@ function markDamaged({ db, repair }: ContentCheck, id: number, flags: number): v
 
 /** Moves a file out of chunks/ and keeps it: a check never destroys bytes that may be a user's. */
 function setAside({ directory }: ContentCheck, name: string): void {
+  if (directory === undefined) return;
   const path = isChunkName(name) ? chunkPath(directory, name) : join(directory, CHUNKS_DIRECTORY, name);
   if (!existsSync(path)) return;
   const target = join(directory, LOST_AND_FOUND);

@@ -72,7 +72,11 @@ function checkPlaces(db: DatabaseSync, findings: Findings, repair: boolean): voi
 
 function placeFinder(db: DatabaseSync): (inodeId: number) => Place {
   const select = db.prepare("SELECT parent_id AS parentId, name FROM inode WHERE id = ?");
-  const root = db.prepare("SELECT owner FROM root WHERE directory_id = ?");
+  const root = db.prepare(
+    // The shares of a root that has departed keep its owner's name.
+    `SELECT coalesce((SELECT root_move.owner FROM root_move WHERE root_move.number = root.number AND state = 'departed'), owner)
+       AS owner FROM root WHERE directory_id = ?`,
+  );
   return (inodeId) => {
     const names: string[] = [];
     let id = inodeId;

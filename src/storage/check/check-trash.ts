@@ -1,6 +1,6 @@
 // Compares the trash with the tree: every item is in its owner's trash alone, and none is shared.
 import type { DatabaseSync } from "node:sqlite";
-import { ROOT_STRIDE } from "#storage/metadata/unit-of-work.ts";
+import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import type { Findings } from "./check-report.ts";
 
 /** Checks the rows of the trash. A repair leaves an inode that is in both tree and trash to the tree. */

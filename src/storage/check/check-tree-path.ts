@@ -1,6 +1,6 @@
 // The path of an inode for the report of a check.
 import type { DatabaseSync } from "node:sqlite";
-import { ROOT_STRIDE } from "#storage/metadata/unit-of-work.ts";
+import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 
 /** Path of an inode as text: the owner's name and the names from the root down. */
 export function describeInode(db: DatabaseSync, id: number): string {

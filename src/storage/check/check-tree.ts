@@ -2,11 +2,12 @@
 // directory.
 import type { DatabaseSync } from "node:sqlite";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import { RECOUNT_KEY } from "#storage/contract/recount-types.ts";
 import { KIND_DIRECTORY, KIND_FILE } from "#storage/metadata/schema.ts";
 import { counted, isOff, type Offsets, TreeCount, type TreeSums } from "#storage/metadata/tree-count.ts";
-import { ROOT_STRIDE } from "#storage/metadata/unit-of-work.ts";
 import { checkGrants } from "./check-grants.ts";
+import { checkKept } from "./check-kept.ts";
 import type { Findings } from "./check-report.ts";
 import { checkTrash } from "./check-trash.ts";
 import { describeInode } from "./check-tree-path.ts";
@@ -16,6 +17,7 @@ export function checkTree(db: DatabaseSync, findings: Findings, repair: boolean)
   checkStructure(db, findings);
   checkGrants(db, findings, repair);
   checkTrash(db, findings, repair);
+  checkKept(db, findings, repair);
   const count = new TreeCount(db);
   const inodes = checkDirectories(db, count, findings, repair);
   const trashBytes = checkRoots(db, count, findings, repair);

@@ -72,6 +72,13 @@ export class ChunkStore {
     return this.#current + this.#random.bytes(CHUNK_NAME_RANDOM_BYTES).toString("hex");
   }
 
+  /** Takes the name of a chunk that comes from another node. It must be settled once, as one's own. */
+  async adoptName(name: string): Promise<void> {
+    const directory = directoryOfChunk(name);
+    this.#unsettled.set(directory, (this.#unsettled.get(directory) ?? 0) + 1);
+    if (directory !== this.#current) await this.#openDirectories.open(directory);
+  }
+
   /** Marks names as settled: the chunks have rows now, or no files any more. */
   settle(names: readonly string[]): void {
     for (const name of names) {

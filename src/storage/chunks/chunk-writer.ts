@@ -3,6 +3,7 @@
 import { writev } from "node:fs";
 import { promisify } from "node:util";
 import type { ChunkStore } from "./chunk-store.ts";
+import type { ChunkChecksums } from "./content-checksums.ts";
 
 const writeBuffers = promisify(writev);
 
@@ -26,6 +27,7 @@ export class ChunkWriter {
   readonly #writes = new Set<Promise<void>>();
   #length = 0;
   #finished: Promise<void> | undefined;
+  #returned: (() => void) | undefined;
 
   constructor(store: ChunkStore, position: number, party: string) {
     this.#store = store;
@@ -53,6 +55,20 @@ export class ChunkWriter {
     await this.#descriptor;
   }
 
+  /** Lends the file to another thread until `giveBack`. Resolves with its descriptor. */
+  lend(): Promise<number> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#returned = resolve;
+    this.#writes.add(promise);
+    return this.#descriptor;
+  }
+
+  /** The other thread has written that many bytes, and uses the file no more. */
+  giveBack(length: number): void {
+    this.#length = length;
+    this.#returned?.();
+  }
+
   /** Puts the file on stable storage. The caller that commits flushes its directory. */
   finish(): Promise<void> {
     this.#finished ??= this.#finish();
@@ -71,7 +87,7 @@ export class ChunkWriter {
   }
 
   /** The chunk's row. */
-  record(crc32: number, blockCrcs: readonly number[]): NewChunk {
+  record({ crc32, blockCrcs }: ChunkChecksums): NewChunk {
     const { position, name } = this;
     return { position, name, length: this.#length, crc32, blockCrcs: packCrcs(blockCrcs) };
   }
@@ -90,26 +106,25 @@ export class ChunkWriter {
   }
 
   async #write(slices: readonly Buffer[], byteCount: number, at: number): Promise<void> {
-    const descriptor = await this.#descriptor;
-    let rest = slices;
-    let written = 0;
-    while (written < byteCount) {
-      const { bytesWritten } = await writeBuffers(descriptor, rest, at + written);
-      // Only a full disk makes short writes; the next write then fails.
-      written += bytesWritten;
-      if (written < byteCount) rest = behind(rest, bytesWritten);
-    }
+    await writeSlices(await this.#descriptor, slices, byteCount, at);
   }
 }
 
-/** Flushes chunks and the entries of their directories concurrently: neither flush needs the other. */
-export async function finishChunks(store: ChunkStore, writers: readonly ChunkWriter[]): Promise<void> {
-  if (writers.length === 0) return;
-  const flushEntries = async (): Promise<void> => {
-    await Promise.all(writers.map((writer) => writer.named()));
-    await store.flushDirectoriesOf(writers.map(({ name }) => name));
-  };
-  await Promise.all([flushEntries(), ...writers.map((writer) => writer.finish())]);
+/** Writes slices of that many bytes into a file, from a place on. */
+export async function writeSlices(
+  descriptor: number,
+  slices: readonly Buffer[],
+  byteCount: number,
+  at: number,
+): Promise<void> {
+  let rest = slices;
+  let written = 0;
+  while (written < byteCount) {
+    const { bytesWritten } = await writeBuffers(descriptor, rest, at + written);
+    // Only a full disk makes short writes; the next write then fails.
+    written += bytesWritten;
+    if (written < byteCount) rest = behind(rest, bytesWritten);
+  }
 }
 
 /** Packs one little-endian number of four bytes per block. */

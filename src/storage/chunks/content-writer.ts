@@ -28,11 +28,22 @@ export interface WholeChunk<F extends GrowingFile> {
   readonly durable: Promise<void>;
 }
 
+/** How far the writes of one upload may be ahead of what is stable before its sender has to wait. */
+export interface ContentAhead {
+  readonly bytes: number;
+  /** Complete chunks that wait for their flush. */
+  readonly chunks: number;
+}
+
+const AHEAD_OF_DISK: ContentAhead = { bytes: UPLOAD_IN_FLIGHT_BYTES, chunks: UPLOAD_CHUNKS_FLUSHING };
+
 /** Dependencies of a content writer. */
 export interface ContentWriterDeps<F extends GrowingFile> {
   readonly budget: UploadShare;
   /** Bytes of the whole content, where they are known. */
   readonly sizeBytes: number | undefined;
+  /** Another measure of what may be under way than that of a local disk. */
+  readonly ahead?: ContentAhead;
   /** Begins the file of the chunk at a position. */
   readonly begin: (position: number) => F;
   /** Called with each chunk whose bytes have all been given to its file. */
@@ -90,9 +101,9 @@ export class ContentWriter<F extends GrowingFile> {
     return Buffer.concat(this.#gathered.peek());
   }
 
-  /** The file of a chunk that has not ended. */
-  get unfinished(): F | undefined {
-    return this.#file;
+  /** Files of chunks that have not ended. */
+  get unfinished(): readonly F[] {
+    return this.#file === undefined ? [] : [this.#file];
   }
 
   beginMessage(): void {
@@ -188,11 +199,8 @@ export class ContentWriter<F extends GrowingFile> {
   }
 
   #isAhead(): boolean {
-    return (
-      this.#bytesInFlight > UPLOAD_IN_FLIGHT_BYTES ||
-      this.#chunksFlushing > UPLOAD_CHUNKS_FLUSHING ||
-      this.#deps.budget.isSpent
-    );
+    const { ahead = AHEAD_OF_DISK, budget } = this.#deps;
+    return this.#bytesInFlight > ahead.bytes || this.#chunksFlushing > ahead.chunks || budget.isSpent;
   }
 
   #untilDrained(): Promise<void> {

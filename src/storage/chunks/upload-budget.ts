@@ -35,11 +35,18 @@ export interface UploadShare {
 
 /** Counts bytes in flight and wakes waiting senders as they fall. */
 export class UploadBudget {
-  readonly buffers = new WriteBuffers();
+  readonly buffers: WriteBuffers;
   #bytesInFlight = 0;
   #openUploads = 0;
   readonly #users = new Map<string, UserShare>();
   readonly #waiting = new Map<() => void, UserShare>();
+  readonly #parts: number;
+
+  /** A budget of one of several threads is that part of the whole. */
+  constructor(parts = 1) {
+    this.#parts = parts;
+    this.buffers = new WriteBuffers(parts);
+  }
 
   /** The share of a user, kept while uploads of that user are open. */
   shareOf(user: string): UploadShare {
@@ -49,12 +56,17 @@ export class UploadBudget {
   }
 
   get isSpent(): boolean {
-    return this.#bytesInFlight > UPLOADS_IN_FLIGHT_BYTES;
+    return this.#bytesInFlight > UPLOADS_IN_FLIGHT_BYTES / this.#parts;
   }
 
   get gatherBytes(): number {
-    const share = UPLOADS_GATHERED_BYTES / this.#openUploads;
+    const share = UPLOADS_GATHERED_BYTES / this.#parts / this.#openUploads;
     return Math.min(UPLOAD_GATHER_BYTES, Math.max(UPLOAD_GATHER_MIN_BYTES, share));
+  }
+
+  /** The most that one user's uploads may have in flight. */
+  get bytesPerUser(): number {
+    return UPLOADS_IN_FLIGHT_BYTES_PER_USER / this.#parts;
   }
 
   /** Users with open uploads. */
@@ -109,7 +121,7 @@ class UserShare implements UploadShare {
   }
 
   get isSpent(): boolean {
-    return this.#budget.isSpent || this.#bytesInFlight > UPLOADS_IN_FLIGHT_BYTES_PER_USER;
+    return this.#budget.isSpent || this.#bytesInFlight > this.#budget.bytesPerUser;
   }
 
   get gatherBytes(): number {

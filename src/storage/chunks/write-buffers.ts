@@ -11,6 +11,12 @@ const KEPT_BUFFERS = 256;
  */
 export class WriteBuffers {
   readonly #free: Buffer[] = [];
+  readonly #kept: number;
+
+  /** A pool of one of several threads keeps that part of the buffers. */
+  constructor(parts = 1) {
+    this.#kept = KEPT_BUFFERS / parts;
+  }
 
   /** A buffer of WRITE_BUFFER_BYTES with any content. */
   take(): Buffer {
@@ -20,7 +26,7 @@ export class WriteBuffers {
   /** Takes back buffers that nothing reads any more. */
   give(buffers: readonly Buffer[]): void {
     for (const buffer of buffers) {
-      if (buffer.length === WRITE_BUFFER_BYTES && this.#free.length < KEPT_BUFFERS) this.#free.push(buffer);
+      if (buffer.length === WRITE_BUFFER_BYTES && this.#free.length < this.#kept) this.#free.push(buffer);
     }
   }
 

@@ -3,6 +3,14 @@
 /** Number of an inode; its upper bits are its root's number, so that it reveals nothing about other users. */
 export type InodeId = number;
 
+/** A root's number is the upper part of every id below it. */
+export const ROOT_STRIDE: number = 2 ** 32;
+
+/** The number of the root to which an id belongs. */
+export function rootNumberOf(id: InodeId): number {
+  return Math.floor(id / ROOT_STRIDE);
+}
+
 /** Kind of an inode. There are no symbolic links (decision D13). */
 export type InodeKind = "file" | "directory";
 
@@ -70,6 +78,8 @@ export interface ChangeContext {
   readonly at?: string | undefined;
   /** Inodes that the caller has claimed; a change that would make more is stale. Undefined for no limit. */
   readonly maxInodes?: number | undefined;
+  /** The root's lock version that the check saw; a change is stale once a lock was taken after it. */
+  readonly lockVersion?: number | undefined;
 }
 
 /** Content that a user other than the owner replaced or cut, now in the owner's trash (decision D13). */
@@ -129,6 +139,11 @@ export interface UploadSink {
   /** CRC-32 (IEEE) of the bytes since beginMessage. */
   endMessage(): number;
   /**
+   * Has the next message written by the thread that the sink was made with, instead of `write`. Resolves with
+   * the CRC-32 of its payload, once the disk is no longer behind.
+   */
+  takeElsewhere(payloadBytes: number): Promise<number>;
+  /**
    * Puts all content on stable storage, then into the namespace in one transaction. Resolves when both are
    * durable. After a refusal (a stale access version, a taken name) another target may follow; otherwise the
    * caller must abort.
@@ -147,6 +162,13 @@ export function inodeIdText(id: InodeId): string {
 }
 
 const BASE36_LOW = 36 ** 5;
+
+/** The id that such a text names; undefined for text that names none. */
+export function parseInodeId(text: string): InodeId | undefined {
+  if (!/^[0-9a-z]{1,11}$/.test(text)) return undefined;
+  const id = Number.parseInt(text, 36);
+  return Number.isSafeInteger(id) && inodeIdText(id) === text ? id : undefined;
+}
 
 /** The etag of an inode's current version. */
 export function etagOf(inode: Pick<Inode, "id" | "version">): string {

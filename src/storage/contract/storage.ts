@@ -1,8 +1,12 @@
 // The interface of a FileServer's storage, as whole commands; SQLite and chunk files implement it.
-
+import type { ContentElsewhere } from "./content-elsewhere.ts";
 import type { CopyOrder } from "./copy-order.ts";
 import type { Change, ChangeContext, Inode, InodeId, UploadSink, Usage } from "./inode.ts";
+import type { LinkStorage } from "./links.ts";
+import type { LockStorage } from "./locks.ts";
+import type { PropertyStorage } from "./properties.ts";
 import type { RecountSettings, RecountState } from "./recount-types.ts";
+import type { RootMoveStorage } from "./root-move.ts";
 import type { ScrubSettings, ScrubState } from "./scrub-types.ts";
 import type { TrashStorage } from "./trash.ts";
 import type { UploadStore } from "./upload-store.ts";
@@ -16,7 +20,13 @@ export interface RootRecord {
   readonly directoryId: InodeId;
   /** Grows with every change that can affect access: shares, moves of directories, trash and restore. */
   readonly accessVersion: number;
+  /** Grows with every lock that is taken. */
+  readonly lockVersion: number;
+  /** Locks in the root, those that have ended by themselves included. */
+  readonly lockCount: number;
   readonly usage: Usage;
+  /** On a shared engine: grows with each take-over by another process. */
+  readonly leaseEpoch?: number;
 }
 
 /** Result of following a path, read in one snapshot. */
@@ -90,6 +100,25 @@ export interface OwnShare {
   readonly isExcluded: boolean;
 }
 
+/** A chunk for a reader in another thread. */
+export interface LentChunk {
+  /** Start of the chunk in the file. */
+  readonly startBytes: number;
+  /** Length of the chunk in the file: stored bytes, then zeros. */
+  readonly length: number;
+  readonly storedLength: number;
+  /** One little-endian CRC-32 of four bytes per block of the stored bytes. */
+  readonly blockCrcs: Uint8Array;
+  /** Undefined for a hole. */
+  readonly descriptor: number | undefined;
+}
+
+/** What is wrong with a chunk's file; with the code of the system's error where a read failed. */
+export interface ChunkFault {
+  readonly problem: string;
+  readonly code: string | undefined;
+}
+
 /** One pinned version of a file: later changes and removals do not affect its reads. */
 export interface FileContent {
   readonly inode: Inode;
@@ -103,6 +132,14 @@ export interface FileContent {
   readBlock(offset: number, into?: () => Buffer): Buffer | Promise<Buffer>;
   /** CRC-32 of a range, from stored block checksums and the verified bytes at its edges. Throws CORRUPT. */
   rangeCrc32(offset: number, length: number): number | Promise<number>;
+  /** True for a small file, whose bytes lie in the database and not in chunk files. */
+  readonly isSmall: boolean;
+  /**
+   * Lends the file of the chunk around an offset while `use` runs, for another thread that reads it and checks
+   * each block. `use` returns the fault that the thread found, if any; then throws CORRUPT, or the refusal of
+   * a file that cannot be read for want of something.
+   */
+  lend(offset: number, use: (chunk: LentChunk) => Promise<ChunkFault | undefined>): Promise<void>;
   /** Unpins. */
   close(): void;
 }
@@ -235,6 +272,8 @@ export interface WantedUpload {
   /** User who uploads, when it is not the owner. */
   readonly by?: string;
   readonly sizeBytes: number | undefined;
+  /** Where another thread moves the bytes. */
+  readonly elsewhere?: ContentElsewhere | undefined;
 }
 
 /**
@@ -271,9 +310,7 @@ export interface Storage extends TrashStorage {
   /** Progress and findings of the recount. */
   recountState(): RecountState;
 
-  /**
-   * Reads come from one snapshot with every acknowledged change; they are synchronous and take microseconds.
-   */
+  /** Reads come from one snapshot with every acknowledged change, synchronously and within microseconds. */
   root(owner: string): RootRecord | undefined;
   roots(): RootRecord[];
   /** Resolves canonical names below a root. Throws NO_SUCH_PATH only when the root does not exist. */
@@ -294,8 +331,11 @@ export interface Storage extends TrashStorage {
   /** Pins the current version of a file. Throws NO_SUCH_PATH when it is gone. */
   openFile(fileId: InodeId): FileContent;
 
-  /** Makes a root; a repeated rootId returns the existing root. */
-  createRoot(root: { owner: string; rootId: string }): Promise<RootRecord>;
+  /**
+   * Makes a root; a repeated rootId returns the existing root. Its inode numbers begin with the cluster's
+   * number; without one, or when that is taken here, with the data folder's own next one.
+   */
+  createRoot(root: { owner: string; rootId: string; number?: number | undefined }): Promise<RootRecord>;
   createDirectory(change: ChangeContext & { parentId: InodeId; name: string }): Promise<Change>;
   /** Creates a small file (at most 65,536 bytes) in one transaction. Throws PATH_EXISTS. */
   createFile(
@@ -304,6 +344,11 @@ export interface Storage extends TrashStorage {
   /** Uploads that outlive their streams and restarts. */
   readonly uploads: UploadStore;
   readonly shares: ShareStorage;
+  /** Roots on their way to other nodes, and from them. */
+  readonly moves: RootMoveStorage;
+  readonly locks: LockStorage;
+  readonly links: LinkStorage;
+  readonly properties: PropertyStorage;
   /** Opens a sink for content; a known size lets chunk files be laid out for it. */
   beginUpload(upload: WantedUpload): UploadSink;
   /**

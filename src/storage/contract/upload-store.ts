@@ -1,4 +1,5 @@
 // Resumable uploads as storage keeps them: staged content that outlives streams and restarts (decision D15).
+import type { ContentElsewhere } from "./content-elsewhere.ts";
 import type { Change, ChangeContext, Counted, UploadSink, UploadTarget, Usage } from "./inode.ts";
 
 /** A new resumable upload; its fields are fixed when it begins. */
@@ -58,9 +59,13 @@ export interface UploadStore {
   find(uploadId: string): StoredUpload | undefined;
   /**
    * Opens the upload's one stream at stagedBytes. `onStaged` receives every change of the staged bytes.
-   * Throws NO_SUCH_UPLOAD.
+   * Throws NO_SUCH_UPLOAD. With `elsewhere`, that thread moves the bytes.
    */
-  open(uploadId: string, onStaged: (change: StagingChange) => void): ResumableSink;
+  open(
+    uploadId: string,
+    onStaged: (change: StagingChange) => void,
+    elsewhere?: ContentElsewhere,
+  ): ResumableSink;
   /** Drops an upload with everything staged; its stream must have ended. Throws NO_SUCH_UPLOAD. */
   drop(uploadId: string): Promise<Counted<StagingChange>>;
   /** Uploads untouched since a time, the longest untouched first. */

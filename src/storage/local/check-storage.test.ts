@@ -11,13 +11,14 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { CHECK_DIFFERENCES_LISTED, CHUNK_BYTES } from "#base/limits.ts";
 import { checkStorage } from "#storage/check/check-storage.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import {
   assertSound,
   BY_OWNER,
+  copiesOf,
   inodeAt,
   OWNER,
   openTestStorage,
@@ -28,18 +29,13 @@ import {
 } from "./store.fixture.ts";
 
 /** A directory with a small file, a large one and folders. */
-async function filled(context: TestContext): Promise<string> {
-  const directory = temporaryDirectory(context);
-  const storage = await openTestStorage(directory);
+const filled = copiesOf(async (storage) => {
   const { directoryId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
   const { inode: a } = await storage.createDirectory({ ...BY_OWNER, parentId: directoryId, name: "a" });
   const { inode: b } = await storage.createDirectory({ ...BY_OWNER, parentId: a.id, name: "b" });
   await upload(storage, { parentId: b.id, name: "small", bytes: patterned(1_000) });
   await upload(storage, { parentId: b.id, name: "large", bytes: patterned(700_000) });
-  await storage.close();
-  assertSound(directory);
-  return directory;
-}
+});
 
 function change(directory: string, sql: string): void {
   const db = new DatabaseSync(join(directory, "inodes.db"), { enableForeignKeyConstraints: false });

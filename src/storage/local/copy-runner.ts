@@ -1,8 +1,10 @@
 // Drives a copy slice by slice, so that other commands run between its slices (D13).
+
 import { STALE_ACCESS_RETRIES } from "#base/limits.ts";
 import { FairSlots } from "#storage/chunks/fair-slots.ts";
 import type { CopyOrder, CopyTarget } from "#storage/contract/copy-order.ts";
 import { type Counted, StaleAccessError } from "#storage/contract/inode.ts";
+import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { ChangeReply } from "#storage/metadata/change-messages.ts";
 import type { CopyJob } from "#storage/metadata/copy-messages.ts";
 import { grown, isCopied } from "#storage/writer/copy-commands.ts";
@@ -24,7 +26,7 @@ export const COPY_SLICES_AT_ONCE = 2;
 
 /** Dependencies of copies. */
 export interface CopyRunnerDeps {
-  readonly queue: WriteQueue;
+  readonly queue: Pick<WriteQueue, "submit">;
   readonly drops: DropRetries;
   readonly nowMs: () => number;
 }
@@ -68,6 +70,7 @@ export class CopyRunner {
     if (!("job" in begun.reply)) return { target: begun.target, reply: begun.reply };
     let { job } = begun.reply;
     const { owner, accessVersion } = begun.target;
+    // The last step alone puts something into the tree, where a lock may be.
     const change = { owner, by, accessVersion };
     try {
       while (!isCopied(job)) {
@@ -98,7 +101,7 @@ export class CopyRunner {
     };
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#slices.run(by, step, signal);
+        return await againWhenRowsCome(() => this.#slices.run(by, step, signal));
       } catch (error) {
         if (!(error instanceof StaleAccessError) || tries >= STALE_ACCESS_RETRIES) throw error;
       }

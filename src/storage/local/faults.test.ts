@@ -267,7 +267,7 @@ test("a damaged database stops all changes when it is met, and the check says so
   const path = join(directory, "inodes.db");
   const bytes = readFileSync(path);
   // Everything but the schema and the first pages of tables.
-  bytes.fill(0xff, 40 * 4_096);
+  bytes.fill(0xff, 60 * 4_096);
   writeFileSync(path, bytes);
   rmSync(`${path}-wal`, { force: true });
   const damaged = await openTestStorage(directory);

@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { checkStorage } from "#storage/check/check-storage.ts";
 import { type ChangeContext, type InodeId, StaleAccessError } from "#storage/contract/inode.ts";
 import type { Storage } from "#storage/contract/storage.ts";
+import { takeSchemaBack } from "#storage/metadata/schema-back.ts";
 import {
   assertSound,
   BY_OWNER,
@@ -18,6 +19,8 @@ import {
   upload,
 } from "./store.fixture.ts";
 
+/** The last schema without the counts. */
+const SCHEMA_BEFORE_COUNTS = 9;
 const BY_EVE: ChangeContext = { ...BY_OWNER, by: "eve@example.com" };
 
 /** Live and trashed inodes of the root. */
@@ -108,9 +111,7 @@ test("a directory of before the counts gets them at its first start, the trash i
   await storage.trash({ ...BY_OWNER, inodeId: topId });
   await storage.close();
   const db = new DatabaseSync(join(directory, "inodes.db"));
-  const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
-  db.exec("ALTER TABLE root DROP COLUMN live_inodes; ALTER TABLE root DROP COLUMN trash_inodes");
-  db.exec(`PRAGMA user_version = ${version - 1}`);
+  takeSchemaBack(db, SCHEMA_BEFORE_COUNTS);
   db.close();
   const again = await openTestStorage(directory);
   assert.deepEqual(counts(again), [1, 3]);

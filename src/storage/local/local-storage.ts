@@ -7,10 +7,12 @@ import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { LockProbe } from "#os/file-lock.ts";
 import { BACKUP_LEASE_FILE } from "#storage/chunks/backup-layout.ts";
+import { FileChunks } from "#storage/chunks/chunk-outlet.ts";
 import { ChunkPins } from "#storage/chunks/chunk-pins.ts";
 import { ChunkStore } from "#storage/chunks/chunk-store.ts";
 import { OpenChunkFiles } from "#storage/chunks/open-chunk-files.ts";
 import { UploadBudget } from "#storage/chunks/upload-budget.ts";
+import type { ContentElsewhere } from "#storage/contract/content-elsewhere.ts";
 import type { CopyOrder } from "#storage/contract/copy-order.ts";
 import type {
   Change,
@@ -57,9 +59,13 @@ import { WriteQueue } from "#storage/writer/write-queue.ts";
 import { CopyRunner } from "./copy-runner.ts";
 import { DropRetries } from "./drop-retries.ts";
 import { GarbageCollector } from "./garbage-collector.ts";
+import { LocalLinks } from "./link-store.ts";
+import { LocalMoves } from "./local-moves.ts";
 import { LocalPasses } from "./local-passes.ts";
 import { LocalUploads } from "./local-uploads.ts";
+import { LocalLocks } from "./lock-store.ts";
 import { type ContentDeps, PinnedContent } from "./pinned-content.ts";
+import { LocalProperties } from "./property-store.ts";
 import { RangeWriter } from "./range-writer.ts";
 import { LocalShares } from "./share-store.ts";
 import { SortedListings } from "./sorted-listings.ts";
@@ -81,6 +87,10 @@ export class LocalStorage implements Storage {
   readonly dataId: string;
   readonly uploads: LocalUploads;
   readonly shares: LocalShares;
+  readonly moves: LocalMoves;
+  readonly locks: LocalLocks;
+  readonly links: LocalLinks;
+  readonly properties: LocalProperties;
   readonly #data: DataDirectory;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -130,8 +140,15 @@ export class LocalStorage implements Storage {
     this.#garbage = new GarbageCollector({ ...common, store, queue, logger, lease: this.#lease });
     const nowMs = () => this.#nowMs();
     this.shares = new LocalShares({ tables: this.#reader.tables, queue, nowMs });
+    const root = (owner: string): RootRecord | undefined => this.#reader.root(owner);
+    this.properties = new LocalProperties({ tables: this.#reader.tables, queue, nowMs });
+    this.locks = new LocalLocks({ tables: this.#reader.tables, queue, nowMs, root });
+    this.links = new LocalLinks({ tables: this.#reader.tables, queue, nowMs });
     this.#damage = new DamageReports({ queue, nowMs });
     this.#damaged = new DamageReader(this.#reader.tables);
+    const sharesChanged = (owners: readonly string[]): void => this.shares.changed(owners);
+    const moved = { queue, store, files: this.#files, damage: this.#damage, sharesChanged };
+    this.moves = new LocalMoves({ ...moved, tables: this.#reader.tables });
     this.#listings = new SortedListings({ ...data, clock: deps.clock, broken: failed });
     this.#passes = new LocalPasses({ ...deps, queue, failed, damage: this.#damage, reader: this.#damaged });
     this.#content = {
@@ -139,14 +156,15 @@ export class LocalStorage implements Storage {
       damaged: ({ id, version }, problem, chunkId) =>
         void this.#damage.report(chunkId === undefined ? { fileId: id, version } : { chunkId }, problem),
     };
-    this.#ranges = new RangeWriter({ content: this.#content, store, queue, failed, nowMs });
+    const outletFor = ({ by }: ChangeContext) => new FileChunks(store, by);
+    this.#ranges = new RangeWriter({ content: this.#content, outletFor, queue, failed, nowMs });
     this.#drops = new DropRetries(deps);
     this.#copies = new CopyRunner({ queue, drops: this.#drops, nowMs });
     this.uploads = new LocalUploads({
       queue,
       tables: this.#reader.tables,
       clock: deps.clock,
-      openSink: (upload, point, onStaged) => this.#resumeUpload(upload, point, onStaged),
+      openSink: (...wanted) => this.#resumeUpload(...wanted),
     });
   }
 
@@ -231,8 +249,8 @@ export class LocalStorage implements Storage {
     return new PinnedContent(this.#content, this.#open().content(fileId));
   }
 
-  createRoot({ owner, rootId }: { owner: string; rootId: string }): Promise<RootRecord> {
-    return this.#queue.submit({ op: "createRoot", owner, rootId, nowMs: this.#nowMs() });
+  createRoot({ owner, rootId, number }: Parameters<Storage["createRoot"]>[0]): Promise<RootRecord> {
+    return this.#queue.submit({ op: "createRoot", owner, rootId, number, nowMs: this.#nowMs() });
   }
 
   async createDirectory(change: ChangeContext & { parentId: InodeId; name: string }): Promise<Change> {
@@ -250,11 +268,11 @@ export class LocalStorage implements Storage {
     return toChange(change, await this.#queue.submit(command));
   }
 
-  beginUpload({ owner, by = owner, sizeBytes }: WantedUpload): UploadSink {
+  beginUpload({ owner, by = owner, sizeBytes, elsewhere }: WantedUpload): UploadSink {
     const queue = this.#queue;
     return new StagedUpload(
       {
-        ...this.#sinkDeps(by),
+        ...this.#sinkDeps(by, elsewhere),
         stage: (contentId, chunks) => queue.submit({ op: "stageChunks", owner, contentId, chunks }),
         dropStaged: (contentId) => this.#drops.run(() => queue.submit({ op: "dropStaged", contentId })),
         commit: (target, uploaded) => this.#commitUpload(target, uploaded),
@@ -267,11 +285,12 @@ export class LocalStorage implements Storage {
     { uploadId, by, sizeBytes }: StoredUpload,
     point: ResumePoint,
     onStaged: (change: StagingChange) => void,
+    elsewhere: ContentElsewhere | undefined,
   ): ResumableSink {
     const queue = this.#queue;
     return new StagedUpload(
       {
-        ...this.#sinkDeps(by),
+        ...this.#sinkDeps(by, elsewhere),
         stage: async (_, chunks) => {
           const nowMs = this.uploads.nowMs();
           onStaged(await queue.submit({ op: "stageUpload", uploadId, chunks, nowMs }));
@@ -289,10 +308,14 @@ export class LocalStorage implements Storage {
     );
   }
 
-  #sinkDeps(by: string): Pick<UploadSinkDeps, "store" | "by" | "budget" | "failure" | "failed"> {
+  #sinkDeps(
+    by: string,
+    thread: ContentElsewhere | undefined,
+  ): Pick<UploadSinkDeps, "outlet" | "budget" | "elsewhere" | "failure" | "failed"> {
+    const files = new FileChunks(this.#store, by);
     return {
-      store: this.#store,
-      by,
+      outlet: files,
+      elsewhere: thread && { thread, files },
       budget: this.#budget.shareOf(by),
       failure: () => this.failure,
       failed: (reason) => this.#queue.fail(reason),
@@ -397,8 +420,8 @@ export class LocalStorage implements Storage {
   }
 
   #fields(change: ChangeContext): ChangeContext & { nowMs: number } {
-    const { owner, accessVersion, by, at, maxInodes } = change;
-    return { owner, accessVersion, by, at, maxInodes, nowMs: this.#nowMs() };
+    const { owner, accessVersion, lockVersion, by, at, maxInodes } = change;
+    return { owner, accessVersion, lockVersion, by, at, maxInodes, nowMs: this.#nowMs() };
   }
 
   #nowMs(): number {

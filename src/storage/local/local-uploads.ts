@@ -2,6 +2,7 @@
 import type { StatementSync } from "node:sqlite";
 import type { Clock } from "#base/clock.ts";
 import { UPLOAD_IDLE_MS } from "#base/limits.ts";
+import type { ContentElsewhere } from "#storage/contract/content-elsewhere.ts";
 import type { Counted } from "#storage/contract/inode.ts";
 import type {
   NewUpload,
@@ -10,6 +11,7 @@ import type {
   StoredUpload,
   UploadStore,
 } from "#storage/contract/upload-store.ts";
+import { IS_HERE } from "#storage/metadata/moved-roots.ts";
 import type { SnapshotTables } from "#storage/metadata/snapshot-reader.ts";
 import { noSuchUpload } from "#storage/writer/upload-commands.ts";
 import type { WriteQueue } from "#storage/writer/write-queue.ts";
@@ -21,7 +23,7 @@ import type { ResumePoint } from "./upload-sink.ts";
 export const UPLOAD_RESTART_GRACE_MS: number = 60 * 60_000;
 
 const COLUMNS = `upload_id, root.owner, upload.username, path, size, replaces, if_match, mtime_ms, staged_bytes, touched_at_ms, content_id, crc32
-  FROM upload JOIN root ON root.number = root_number`;
+  FROM upload JOIN root ON root.number = root_number AND ${IS_HERE}`;
 type Row = [
   string,
   string,
@@ -39,7 +41,7 @@ type Row = [
 
 /** Dependencies of the upload store. */
 export interface LocalUploadsDeps {
-  readonly queue: WriteQueue;
+  readonly queue: Pick<WriteQueue, "submit">;
   readonly tables: SnapshotTables;
   readonly clock: Clock;
   /** Makes the sink of one stream. */
@@ -47,6 +49,7 @@ export interface LocalUploadsDeps {
     upload: StoredUpload,
     point: ResumePoint,
     onStaged: (change: StagingChange) => void,
+    elsewhere: ContentElsewhere | undefined,
   ) => ResumableSink;
 }
 
@@ -103,10 +106,14 @@ export class LocalUploads implements UploadStore {
     return this.#find(uploadId)?.upload;
   }
 
-  open(uploadId: string, onStaged: (change: StagingChange) => void): ResumableSink {
+  open(
+    uploadId: string,
+    onStaged: (change: StagingChange) => void,
+    elsewhere?: ContentElsewhere,
+  ): ResumableSink {
     const found = this.#find(uploadId);
     if (found === undefined) throw noSuchUpload();
-    return this.#deps.openSink(found.upload, found.point, onStaged);
+    return this.#deps.openSink(found.upload, found.point, onStaged, elsewhere);
   }
 
   drop(uploadId: string): Promise<Counted<StagingChange>> {

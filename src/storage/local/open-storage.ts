@@ -37,6 +37,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Storage>
     throw notOpened(directory, error);
   });
   try {
+    if (data.upgrade !== undefined) logger.warn("storage.upgraded", { ...data.upgrade });
     const { sweptChunkFiles, droppedUploads, firstDirectory } = data.recovery;
     if (sweptChunkFiles > 0 || droppedUploads > 0) {
       logger.info("storage.swept_leftovers", { chunkFiles: sweptChunkFiles, uploads: droppedUploads });

@@ -3,14 +3,14 @@
 import { read } from "node:fs";
 import { promisify } from "node:util";
 import { crc32Combine } from "#base/crc32-combine.ts";
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import { type ChunkList, type ChunkPins, chunkIdAt } from "#storage/chunks/chunk-pins.ts";
 import { crcWithZeros, ListChecksum } from "#storage/chunks/list-checksum.ts";
 import type { OpenChunkFiles } from "#storage/chunks/open-chunk-files.ts";
 import type { Inode } from "#storage/contract/inode.ts";
-import type { FileContent } from "#storage/contract/storage.ts";
+import type { ChunkFault, FileContent, LentChunk } from "#storage/contract/storage.ts";
 import { damagedText } from "#storage/metadata/damage-rows.ts";
 import type { ChunkRecord, ContentRecord, SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
 import { harmlessFileError } from "#storage/metadata/sqlite-errors.ts";
@@ -25,13 +25,22 @@ const readBytes = promisify(read);
 
 /** Dependencies of reads. */
 export interface ContentDeps {
-  readonly reader: SnapshotReader;
-  readonly files: OpenChunkFiles;
+  readonly reader: Pick<SnapshotReader, "chunk" | "chunkList" | "file" | "inline">;
+  readonly files: Pick<OpenChunkFiles, "use">;
+  /** Opens what reads chunks that lie elsewhere than in files. */
+  readonly elsewhere?: ((inode: Inode) => ChunkBytes) | undefined;
   readonly pins: ChunkPins;
   /**
    * Called when stored bytes do not match their checksum; with their chunk, unless they lie in the database.
    */
   readonly damaged: (inode: Inode, problem: string, chunkId: number | undefined) => void;
+}
+
+/** Stored bytes of chunks, for one reader. Throws GroveError. */
+export interface ChunkBytes {
+  /** Fills a buffer from the start of a block on, with checked bytes. */
+  fill(bytes: Buffer, chunk: ChunkRecord, start: number, next: () => readonly ChunkRecord[]): Promise<void>;
+  close(): void;
 }
 
 /** A range of the content: one block of one chunk, or of a hole. */
@@ -52,6 +61,7 @@ export class PinnedContent implements FileContent {
   readonly inode: Inode;
   readonly #deps: ContentDeps;
   readonly #pinned: ChunkList | undefined;
+  readonly #elsewhere: ChunkBytes | undefined;
   #inline: Buffer | undefined;
   #isInlineChecked = false;
   #isClosed = false;
@@ -70,6 +80,7 @@ export class PinnedContent implements FileContent {
     // start again.
     const key = `${inode.id}-${inode.version}`;
     this.#pinned = deps.pins.pin(key, () => deps.reader.chunkList(contentId));
+    this.#elsewhere = deps.elsewhere?.(inode);
   }
 
   readBlock(offset: number, into?: () => Buffer): Buffer | Promise<Buffer> {
@@ -143,12 +154,53 @@ export class PinnedContent implements FileContent {
     return crc;
   }
 
+  get isSmall(): boolean {
+    return this.#pinned === undefined;
+  }
+
+  async lend(offset: number, use: (chunk: LentChunk) => Promise<ChunkFault | undefined>): Promise<void> {
+    this.#refuseOutside(offset, 0);
+    this.#refuseDamaged();
+    this.#checkList();
+    const position = Math.floor(offset / CHUNK_BYTES);
+    const startBytes = position * CHUNK_BYTES;
+    const length = Math.min(CHUNK_BYTES, this.inode.sizeBytes - startBytes);
+    const chunk = this.#chunkAt(position);
+    if (chunk === undefined) {
+      await use({ startBytes, length, storedLength: 0, blockCrcs: new Uint8Array(0), descriptor: undefined });
+      return;
+    }
+    const { length: storedLength, blockCrcs } = chunk;
+    if (blockCrcs.byteLength < Math.ceil(storedLength / BLOCK_BYTES) * 4)
+      throw this.#corrupt("a checksum is missing", chunk);
+    const fault = await this.#lendFile(chunk, (descriptor) =>
+      use({ startBytes, length, storedLength, blockCrcs, descriptor }),
+    );
+    if (fault === undefined) return;
+    const cause = Object.assign(new Error(fault.problem), { code: fault.code });
+    throw harmlessFileError(cause) ?? this.#corrupt(fault.problem, chunk, cause);
+  }
+
+  async #lendFile<T>(chunk: ChunkRecord, use: (descriptor: number) => Promise<T>): Promise<T> {
+    let isOpen = false;
+    try {
+      return await this.#deps.files.use(chunk.name, (descriptor) => {
+        isOpen = true;
+        return use(descriptor);
+      });
+    } catch (error) {
+      if (isOpen) throw error;
+      throw harmlessFileError(error) ?? this.#corrupt("a chunk file cannot be read", chunk, error);
+    }
+  }
+
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#inline = undefined;
     this.#lastChunk = undefined;
     if (this.#pinned !== undefined) this.#deps.pins.unpin(this.#pinned);
+    this.#elsewhere?.close();
   }
 
   /**
@@ -232,6 +284,7 @@ export class PinnedContent implements FileContent {
 
   /** Reads stored bytes of a chunk, from an offset within it. */
   async #fill(bytes: Buffer, chunk: ChunkRecord, start: number): Promise<void> {
+    if (this.#elsewhere !== undefined) return this.#fetch(this.#elsewhere, bytes, chunk, start);
     let got: number;
     try {
       got = await this.#deps.files.use(chunk.name, (descriptor) => readFully(descriptor, bytes, start));
@@ -239,6 +292,24 @@ export class PinnedContent implements FileContent {
       throw harmlessFileError(error) ?? this.#corrupt("a chunk file cannot be read", chunk, error);
     }
     if (got < bytes.length) throw this.#corrupt("a chunk file is too short", chunk);
+  }
+
+  async #fetch(from: ChunkBytes, bytes: Buffer, chunk: ChunkRecord, start: number): Promise<void> {
+    try {
+      await from.fill(bytes, chunk, start, () => this.#following(chunk.id));
+    } catch (error) {
+      throw isGroveError(error, "CORRUPT")
+        ? this.#corrupt("a chunk of the store is damaged", chunk, error)
+        : error;
+    }
+  }
+
+  /** The two chunks after one, for a reader in order. */
+  #following(id: number): ChunkRecord[] {
+    const { chunkIds = new Float64Array() } = this.#pinned ?? {};
+    const at = chunkIds.indexOf(id);
+    const next = at < 0 ? [] : [...chunkIds.subarray(at + 1, at + 3)];
+    return next.flatMap((each) => this.#deps.reader.chunk(each) ?? []);
   }
 
   #verify(block: Buffer, blockCrc: number, chunk: ChunkRecord): void {

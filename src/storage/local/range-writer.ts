@@ -3,9 +3,9 @@
 import { crc32Replace } from "#base/crc32-combine.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES, STALE_ACCESS_RETRIES } from "#base/limits.ts";
-import type { ChunkStore } from "#storage/chunks/chunk-store.ts";
-import { ChunkWriter, finishChunks, type NewChunk } from "#storage/chunks/chunk-writer.ts";
-import { ContentChecksums } from "#storage/chunks/content-checksums.ts";
+import type { ChunkOutlet, MadeChunk } from "#storage/chunks/chunk-outlet.ts";
+import type { NewChunk } from "#storage/chunks/chunk-writer.ts";
+import { type ChunkChecksums, ContentChecksums } from "#storage/chunks/content-checksums.ts";
 import { FairSlots } from "#storage/chunks/fair-slots.ts";
 import { crcWithZeros } from "#storage/chunks/list-checksum.ts";
 import {
@@ -41,8 +41,9 @@ export interface RangeWrite extends ChangeContext {
 /** Dependencies of ranged writes. */
 export interface RangeWriterDeps {
   readonly content: ContentDeps;
-  readonly store: ChunkStore;
-  readonly queue: WriteQueue;
+  /** Makes the chunks of one write. */
+  readonly outletFor: (write: ChangeContext) => ChunkOutlet;
+  readonly queue: Pick<WriteQueue, "failure" | "submit">;
   /** Ends all writing. */
   readonly failed: (reason: string) => void;
   readonly nowMs: () => number;
@@ -106,9 +107,19 @@ export class RangeWriter {
         continue;
       }
       // An empty write behind the end: the file grows by a hole.
-      const { owner, accessVersion, by, at } = change;
+      const { owner, accessVersion, lockVersion, by, at } = change;
       const data = new Uint8Array(0);
-      const grow = { owner, accessVersion, by, at, fileId, offset: sizeBytes, data, ifMatch: etag };
+      const grow = {
+        owner,
+        accessVersion,
+        lockVersion,
+        by,
+        at,
+        fileId,
+        offset: sizeBytes,
+        data,
+        ifMatch: etag,
+      };
       try {
         return await this.#writeInTurn(grow);
       } catch (error) {
@@ -122,22 +133,24 @@ export class RangeWriter {
   async #cut(
     change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
   ): Promise<Counted<ChangeReply> | undefined> {
-    const { owner, accessVersion, by, at, maxInodes, fileId, sizeBytes, ifMatch } = change;
-    const { store, queue, content: deps } = this.#deps;
+    const { owner, accessVersion, lockVersion, by, at, maxInodes, fileId, sizeBytes, ifMatch } = change;
+    const { queue, content: deps } = this.#deps;
+    const outlet = this.#deps.outletFor(change);
     // The content may have changed during the wait for a slot: it is that of the row read with it.
     const record = this.#record(change);
     if (sizeBytes >= record.inode.sizeBytes) return undefined;
     requireEtag(record, ifMatch);
     const content = new PinnedContent(deps, record);
-    const writers: ChunkWriter[] = [];
+    const writers: MadeChunk[] = [];
     let isCommitted = false;
     try {
-      const left = await cutContent(content, sizeBytes, { store, writers, by }).catch((error: unknown) => {
+      const left = await cutContent(content, sizeBytes, { outlet, writers }).catch((error: unknown) => {
         throw error instanceof GroveError ? error : this.#fileError(error);
       });
       const fields = {
         owner,
         accessVersion,
+        lockVersion,
         by,
         at,
         maxInodes,
@@ -151,7 +164,7 @@ export class RangeWriter {
       return reply;
     } finally {
       content.close();
-      await this.#settle(writers, isCommitted, store);
+      await this.#settle(writers, isCommitted, outlet);
     }
   }
 
@@ -164,10 +177,10 @@ export class RangeWriter {
   }
 
   async #writeInTurn(write: RangeWrite): Promise<Counted<ChangeReply>> {
-    const { fileId, offset, data, ifMatch, owner, accessVersion, by, at } = write;
+    const { fileId, offset, data, ifMatch, owner, accessVersion, lockVersion, by, at } = write;
     for (let attempt = 0; attempt <= STALE_ACCESS_RETRIES; attempt++) {
       const nowMs = this.#deps.nowMs();
-      const change = { owner, accessVersion, by, at, nowMs, fileId };
+      const change = { owner, accessVersion, lockVersion, by, at, nowMs, fileId };
       const record = this.#record(write);
       const reply = endsSmall(record, write)
         ? await this.#writeInline({ op: "writeInline", ...change, offset, data, ifMatch }, record.inode)
@@ -191,62 +204,63 @@ export class RangeWriter {
 
   /** Undefined when the file has become small, or was replaced meanwhile. */
   async #writeChunks(write: RangeWrite, nowMs: number): Promise<Counted<ChangeReply> | undefined> {
-    const { owner, accessVersion, by, at, fileId, ifMatch } = write;
-    const { store, queue, content: deps } = this.#deps;
+    const { owner, accessVersion, lockVersion, by, at, fileId, ifMatch } = write;
+    const { queue, content: deps } = this.#deps;
+    const outlet = this.#deps.outletFor(write);
     const record = this.#record(write);
     if (endsSmall(record, write)) return undefined;
     requireEtag(record, ifMatch);
     const content = new PinnedContent(deps, record);
-    const writers: ChunkWriter[] = [];
+    const writers: MadeChunk[] = [];
     let isCommitted = false;
     try {
-      const made = await this.#makeChunks(write, content, writers);
+      const made = await this.#makeChunks(write, content, { outlet, writers });
       const expectedVersion = record.inode.version;
-      const change = { owner, accessVersion, by, at, nowMs, fileId, expectedVersion };
+      const change = { owner, accessVersion, lockVersion, by, at, nowMs, fileId, expectedVersion };
       const reply = await queue.submit({ op: "writeChunks", ...change, ...made });
       isCommitted = reply !== undefined;
       return reply;
     } finally {
       content.close();
-      await this.#settle(writers, isCommitted, store);
+      await this.#settle(writers, isCommitted, outlet);
     }
   }
 
   async #makeChunks(
-    { offset, data, by }: RangeWrite,
+    { offset, data }: RangeWrite,
     content: PinnedContent,
-    writers: ChunkWriter[],
+    { outlet, writers }: { readonly outlet: ChunkOutlet; readonly writers: MadeChunk[] },
   ): Promise<NewContentOfRange> {
     const oldSize = content.inode.sizeBytes;
     const sizeBytes = Math.max(oldSize, offset + data.length);
     let crc = crcWithZeros(content.inode.crc32, sizeBytes - oldSize);
-    const chunks: NewChunk[] = [];
+    const made: { writer: MadeChunk; end: ChunkChecksums }[] = [];
     for (const position of touchedPositions(offset, data.length, oldSize)) {
       const start = position * CHUNK_BYTES;
       // Created while the old bytes are read.
-      const writer = new ChunkWriter(this.#deps.store, position, by);
+      const writer = outlet.begin(position);
       writers.push(writer);
       const bytes = await mergedChunk(content, position, offset, data);
       const checksums = new ContentChecksums();
       checksums.update(bytes);
-      const { crc32, blockCrcs } = checksums.endChunk();
+      const end = checksums.endChunk();
       const span = Math.min(CHUNK_BYTES, sizeBytes - start);
       const old = storedPart(content, position);
       crc = crc32Replace(
         crc,
         crcWithZeros(old.crc32, span - old.length),
-        crcWithZeros(crc32, span - bytes.length),
+        crcWithZeros(end.crc32, span - bytes.length),
         sizeBytes - start - span,
       );
       writer.append([bytes], bytes.length).catch(() => undefined);
-      chunks.push(writer.record(crc32, blockCrcs));
+      made.push({ writer, end });
     }
     try {
-      await finishChunks(this.#deps.store, writers);
+      await Promise.all([outlet.secure(writers), ...made.map(({ writer, end }) => writer.finish(end))]);
     } catch (error) {
       throw this.#fileError(error);
     }
-    return { chunks, sizeBytes, crc32: crc };
+    return { chunks: made.map(({ writer, end }) => writer.record(end)), sizeBytes, crc32: crc };
   }
 
   #fileError(error: unknown): GroveError {
@@ -255,14 +269,16 @@ export class RangeWriter {
     return harmless ?? storageFailed(this.#deps.queue.failure ?? String(error));
   }
 
-  async #settle(writers: readonly ChunkWriter[], isCommitted: boolean, store: ChunkStore): Promise<void> {
-    if (!isCommitted) {
-      // Chunks that a failed writer has received may be found committed at the next start.
-      const mayUnlink = this.#deps.queue.failure === undefined;
-      const results = await Promise.allSettled(writers.map((writer) => writer.discard(mayUnlink)));
-      if (!mayUnlink || results.some(({ status }) => status === "rejected")) return;
+  async #settle(writers: readonly MadeChunk[], isCommitted: boolean, outlet: ChunkOutlet): Promise<void> {
+    if (isCommitted) {
+      outlet.settle(writers);
+      return;
     }
-    store.settle(writers.map(({ name }) => name));
+    // Chunks that a failed writer has received may be found committed at the next start.
+    const mayUnlink = this.#deps.queue.failure === undefined;
+    const results = await Promise.allSettled(writers.map((writer) => writer.discard(mayUnlink)));
+    if (!mayUnlink || results.some(({ status }) => status === "rejected")) return;
+    outlet.dropped(writers);
   }
 }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { CHUNK_BYTES } from "#base/limits.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
@@ -16,15 +16,7 @@ import { newRecountPass, RECOUNT_FOUND_LOGGED, readRecountRecord } from "#storag
 import { RecountReader } from "#storage/scrub/recount-reader.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { until } from "#testing/until.ts";
-import {
-  assertSound,
-  BY_OWNER,
-  inodeAt,
-  OWNER,
-  openTestStorage,
-  patterned,
-  upload,
-} from "./store.fixture.ts";
+import { BY_OWNER, copiesOf, inodeAt, OWNER, openTestStorage, patterned, upload } from "./store.fixture.ts";
 
 const FAST: RecountSettings = { rowsPerSecond: 2 ** 40, pauseMs: 3_600_000 };
 const NONE: Drift = {
@@ -54,9 +46,7 @@ async function counted(storage: Storage): Promise<void> {
 }
 
 /** Two roots with folders, files, trash and an unfinished upload. */
-async function filled(context: TestContext): Promise<string> {
-  const directory = temporaryDirectory(context);
-  const storage = await openTestStorage(directory);
+const filled = copiesOf(async (storage) => {
   const { directoryId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
   await storage.createRoot({ owner: "bob@example.com", rootId: "02ROOT" });
   const { inode: a } = await storage.createDirectory({ ...BY_OWNER, parentId: directoryId, name: "a" });
@@ -75,10 +65,7 @@ async function filled(context: TestContext): Promise<string> {
   sink.acceptMessage();
   await sink.suspend();
   assert.equal(storage.root(OWNER)?.usage.stagingBytes, CHUNK_BYTES);
-  await storage.close();
-  assertSound(directory);
-  return directory;
-}
+});
 
 function change(directory: string, sql: string): void {
   const db = new DatabaseSync(join(directory, "inodes.db"), { enableForeignKeyConstraints: false });

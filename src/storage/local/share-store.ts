@@ -25,7 +25,7 @@ export const SHARED_PATHS_CACHED = 8_192;
 
 /** See ShareStorage. */
 export class LocalShares implements ShareStorage {
-  readonly #queue: WriteQueue;
+  readonly #queue: Pick<WriteQueue, "submit">;
   readonly #nowMs: () => number;
   readonly #callbacks: ((owners: readonly string[]) => void)[] = [];
   readonly #tables: SnapshotTables;
@@ -43,7 +43,7 @@ export class LocalShares implements ShareStorage {
   readonly #place: ReturnType<SnapshotTables["prepare"]>;
   readonly #atInode: ReturnType<SnapshotTables["prepare"]>;
 
-  constructor(deps: { tables: SnapshotTables; queue: WriteQueue; nowMs: () => number }) {
+  constructor(deps: { tables: SnapshotTables; queue: Pick<WriteQueue, "submit">; nowMs: () => number }) {
     const { tables } = deps;
     this.#queue = deps.queue;
     this.#nowMs = deps.nowMs;
@@ -99,13 +99,18 @@ export class LocalShares implements ShareStorage {
 
   /** Called by the writer when grants of these owners may have changed. */
   changed(owners: readonly string[]): void {
-    for (const owner of owners) this.#known.delete(owner);
+    this.forget(owners);
     for (const callback of this.#callbacks) callback(owners);
   }
 
+  /** Forgets what was read of these roots. */
+  forget(owners: readonly string[]): void {
+    for (const owner of owners) this.#known.delete(owner);
+  }
+
   #command(change: GrantChange): GrantChange & { nowMs: number } {
-    const { owner, accessVersion, by, at, inodeId, username } = change;
-    return { owner, accessVersion, by, at, inodeId, username, nowMs: this.#nowMs() };
+    const { owner, accessVersion, lockVersion, by, at, inodeId, username } = change;
+    return { owner, accessVersion, lockVersion, by, at, inodeId, username, nowMs: this.#nowMs() };
   }
 
   #forgetAll(): void {

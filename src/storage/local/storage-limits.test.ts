@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GroveError } from "#base/errors.ts";
-import { IDS_PER_ROOT, INLINE_FILE_MAX_BYTES, LIST_PAGE_MAX } from "#base/limits.ts";
+import {
+  CLUSTER_ROOT_NUMBERS_FROM,
+  IDS_PER_ROOT,
+  INLINE_FILE_MAX_BYTES,
+  LIST_PAGE_MAX,
+  ROOT_NUMBER_MAX,
+} from "#base/limits.ts";
+import { ROOT_STRIDE, rootNumberOf } from "#storage/contract/inode.ts";
 import { LIST_SORTED_ENTRIES_MAX } from "#storage/metadata/list-page.ts";
 import { DIRECTORY_DEPTH_MAX } from "#storage/metadata/tree-heights.ts";
 import { STORAGE_QUEUE_BYTES, STORAGE_QUEUE_COMMANDS } from "#storage/writer/write-queue.ts";
@@ -107,6 +114,24 @@ test("a root's numbers run up to 2^32 - 1 and then end in words (limits)", async
     refusal("BAD_ARGUMENT"),
   );
   await again.close();
+});
+
+test("a root takes the cluster's number where it is free, and else the data folder's next (D19)", async (context) => {
+  const { storage, rootDirectoryId } = await freshStorage(context);
+  const numberOf = async (owner: string, number?: number) =>
+    rootNumberOf((await storage.createRoot({ owner, rootId: `id of ${owner}`, number })).directoryId);
+  const own = rootNumberOf(rootDirectoryId);
+  assert.equal(await numberOf("b@example.com", CLUSTER_ROOT_NUMBERS_FROM), CLUSTER_ROOT_NUMBERS_FROM);
+  assert.equal(await numberOf("c@example.com", CLUSTER_ROOT_NUMBERS_FROM), own + 1);
+  assert.equal(await numberOf("d@example.com", ROOT_NUMBER_MAX), ROOT_NUMBER_MAX);
+  assert.equal(await numberOf("e@example.com", ROOT_NUMBER_MAX + 1), own + 2);
+  assert.equal(await numberOf("f@example.com", CLUSTER_ROOT_NUMBERS_FROM - 1), own + 3);
+  assert.equal(await numberOf("g@example.com"), own + 4);
+  const last = storage.root("d@example.com")?.directoryId ?? 0;
+  const by = { owner: "d@example.com", by: "d@example.com", accessVersion: undefined };
+  const { inode } = await storage.createDirectory({ ...by, parentId: last, name: "folder" });
+  assert.equal(inode.id, last + 1);
+  assert.ok(Number.isSafeInteger(ROOT_NUMBER_MAX * ROOT_STRIDE + IDS_PER_ROOT));
 });
 
 test("a removed tree of any size is gone at once, its rows and files soon, and others go on meanwhile (A-18)", async (context) => {

@@ -1,9 +1,9 @@
 // Fixtures of storage tests: a temporary store, a root in it, and short ways to put and read bytes.
 import assert from "node:assert/strict";
-import { readdirSync, rmSync } from "node:fs";
+import { cpSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { TestContext } from "node:test";
+import { after, type TestContext } from "node:test";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
@@ -11,7 +11,7 @@ import { systemRandom } from "#base/random.ts";
 import { checkStorage } from "#storage/check/check-storage.ts";
 import type { Change, ChangeContext, Inode, InodeId, Usage } from "#storage/contract/inode.ts";
 import type { Storage } from "#storage/contract/storage.ts";
-import { makeDirectory } from "#testing/temporary-folder.ts";
+import { makeDirectory, temporaryDirectory } from "#testing/temporary-folder.ts";
 import { openStorage } from "./open-storage.ts";
 
 export const OWNER = "ada@example.com";
@@ -57,6 +57,33 @@ export async function freshStorage(
     rmSync(directory, { recursive: true, force: true });
   });
   return { storage, directory, rootDirectoryId: root.directoryId };
+}
+
+/**
+ * Fills a data directory at the first call and checks it; each test of the file gets a copy. Storage that opens
+ * starts threads, which takes longer than a copy.
+ */
+export function copiesOf(
+  fill: (storage: Storage) => Promise<void>,
+): (context: TestContext) => Promise<string> {
+  let made: Promise<string> | undefined;
+  const make = async (): Promise<string> => {
+    const directory = makeDirectory();
+    const storage = await openTestStorage(directory);
+    await fill(storage);
+    await storage.close();
+    assertSound(directory);
+    return directory;
+  };
+  after(async () => {
+    if (made !== undefined) rmSync(await made, { recursive: true, force: true });
+  });
+  return async (context) => {
+    made ??= make();
+    const copy = temporaryDirectory(context);
+    cpSync(await made, copy, { recursive: true, preserveTimestamps: true });
+    return copy;
+  };
 }
 
 /** Fails when a deep check finds anything. */

@@ -2,8 +2,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { crc32Combine } from "#base/crc32-combine.ts";
 import { CHUNK_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
-import type { ChunkStore } from "#storage/chunks/chunk-store.ts";
-import { ChunkWriter, finishChunks } from "#storage/chunks/chunk-writer.ts";
+import type { ChunkOutlet, MadeChunk } from "#storage/chunks/chunk-outlet.ts";
 import { ContentChecksums } from "#storage/chunks/content-checksums.ts";
 import type { TruncateCommand } from "#storage/writer/write-commands.ts";
 import type { PinnedContent } from "./pinned-content.ts";
@@ -15,7 +14,7 @@ const CHUNKS_PER_TURN = 256;
 export async function cutContent(
   content: PinnedContent,
   sizeBytes: number,
-  chunks: { readonly store: ChunkStore; readonly writers: ChunkWriter[]; readonly by: string },
+  chunks: { readonly outlet: ChunkOutlet; readonly writers: MadeChunk[] },
 ): Promise<Pick<TruncateCommand, "content" | "crc32">> {
   const crc32 = await crcOfRest(content, sizeBytes);
   if (sizeBytes <= INLINE_FILE_MAX_BYTES) {
@@ -32,12 +31,11 @@ export async function cutContent(
   const checksums = new ContentChecksums();
   checksums.update(bytes);
   const made = checksums.endChunk();
-  const writer = new ChunkWriter(chunks.store, position, chunks.by);
+  const writer = chunks.outlet.begin(position);
   chunks.writers.push(writer);
   writer.append([bytes], bytes.length).catch(() => undefined);
-  await finishChunks(chunks.store, [writer]);
-  const record = writer.record(made.crc32, made.blockCrcs);
-  return { content: { keptBelow: position, chunks: [record] }, crc32 };
+  await Promise.all([chunks.outlet.secure([writer]), writer.finish(made)]);
+  return { content: { keptBelow: position, chunks: [writer.record(made)] }, crc32 };
 }
 
 async function crcOfRest(content: PinnedContent, sizeBytes: number): Promise<number> {

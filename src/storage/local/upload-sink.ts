@@ -1,23 +1,24 @@
 // Decides about one upload: which chunks get rows when, the commit, and what goes away without one.
 import { GroveError } from "#base/errors.ts";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
-import type { ChunkStore } from "#storage/chunks/chunk-store.ts";
-import { ChunkWriter, type NewChunk } from "#storage/chunks/chunk-writer.ts";
+import type { ChunkOutlet, MadeChunk } from "#storage/chunks/chunk-outlet.ts";
+import type { ChunkWriter, NewChunk } from "#storage/chunks/chunk-writer.ts";
+import type { ChunkChecksums } from "#storage/chunks/content-checksums.ts";
 import { ContentWriter, type WholeChunk } from "#storage/chunks/content-writer.ts";
 import type { UploadShare } from "#storage/chunks/upload-budget.ts";
+import type { ContentElsewhere } from "#storage/contract/content-elsewhere.ts";
 import type { Change, UploadTarget } from "#storage/contract/inode.ts";
 import type { ResumableSink } from "#storage/contract/upload-store.ts";
 import { harmlessFileError, storageFailed } from "#storage/metadata/sqlite-errors.ts";
 import type { NewContent } from "#storage/writer/write-commands.ts";
+import { DistantContent } from "./distant-content.ts";
 
 /** Finished chunks of one upload that go to the database together before its commit. */
 export const UPLOAD_STAGED_CHUNKS = 256;
 
 /** Dependencies of a sink. */
 export interface UploadSinkDeps {
-  readonly store: ChunkStore;
-  /** The user who uploads. */
-  readonly by: string;
+  readonly outlet: ChunkOutlet;
   readonly budget: UploadShare;
   /** Reason for which changes are refused for good. */
   readonly failure: () => string | undefined;
@@ -30,6 +31,14 @@ export interface UploadSinkDeps {
     target: UploadTarget,
     content: { content: NewContent; sizeBytes: number; crc32: number },
   ) => Promise<Change>;
+  /** Where another thread moves the bytes: into files that the outlet makes. */
+  readonly elsewhere?: LentFiles | undefined;
+}
+
+/** Another thread that moves the bytes, and the files that it is lent. */
+export interface LentFiles {
+  readonly thread: ContentElsewhere;
+  readonly files: ChunkOutlet<ChunkWriter>;
 }
 
 /** Start of a resumed stream: after the staged whole chunks. */
@@ -42,8 +51,8 @@ export interface ResumePoint {
 interface FinishedChunk {
   /** End of the staged content in the file. */
   readonly endBytes: number;
-  readonly writer: ChunkWriter;
-  readonly record: NewChunk;
+  readonly writer: MadeChunk;
+  readonly checksums: ChunkChecksums;
   readonly durable: Promise<void>;
 }
 
@@ -55,7 +64,7 @@ export class StagedUpload implements ResumableSink {
   readonly #deps: UploadSinkDeps;
   readonly #sizeBytes: number | undefined;
   readonly #isResumable: boolean;
-  readonly #content: ContentWriter<ChunkWriter>;
+  readonly #content: ContentWriter<MadeChunk> | DistantContent;
   /** Resumable: bytes that may be staged, since their messages' checksums were right. */
   #acceptedBytes = 0;
   #isStaging = false;
@@ -71,17 +80,28 @@ export class StagedUpload implements ResumableSink {
     this.#deps = deps;
     this.#sizeBytes = sizeBytes;
     this.#isResumable = resume !== undefined;
-    const { store, by, budget } = deps;
-    this.#content = new ContentWriter(
-      {
-        budget,
-        sizeBytes,
-        begin: (position) => new ChunkWriter(store, position, by),
-        ended: (chunk) => this.#ended(chunk),
-        failed: (error) => this.#fail(error),
-      },
-      resume,
-    );
+    const { outlet, budget, elsewhere } = deps;
+    const { ahead } = outlet;
+    const said = {
+      sizeBytes,
+      ended: (chunk: WholeChunk<MadeChunk>) => this.#ended(chunk),
+      failed: (error: unknown) => this.#fail(error),
+    };
+    this.#content =
+      elsewhere === undefined
+        ? new ContentWriter(
+            {
+              ...said,
+              budget,
+              ...(ahead === undefined ? {} : { ahead }),
+              begin: (position) => outlet.begin(position),
+            },
+            resume,
+          )
+        : new DistantContent(
+            { ...said, elsewhere: elsewhere.thread, begin: (position) => elsewhere.files.begin(position) },
+            resume,
+          );
     this.#contentId = resume?.contentId;
   }
 
@@ -90,16 +110,22 @@ export class StagedUpload implements ResumableSink {
   }
 
   beginMessage(): void {
-    this.#content.beginMessage();
+    this.#here.beginMessage();
   }
 
   write(slice: Buffer): Promise<void> | undefined {
     this.#refuseUnlessReceiving();
-    return this.#content.write(slice);
+    return this.#here.write(slice);
   }
 
   endMessage(): number {
-    return this.#content.endMessage();
+    return this.#here.endMessage();
+  }
+
+  async takeElsewhere(payloadBytes: number): Promise<number> {
+    this.#refuseUnlessReceiving();
+    if (this.#content instanceof ContentWriter) throw new GroveError("INTERNAL", "the bytes are moved here");
+    return this.#content.take(payloadBytes);
   }
 
   acceptMessage(): void {
@@ -138,7 +164,8 @@ export class StagedUpload implements ResumableSink {
     await this.#committing?.catch(() => undefined);
     if (this.#state === "committed" || this.#state === "aborted") return false;
     this.#state = "aborted";
-    this.#content.close();
+    const closing = this.#content.close();
+    if (closing !== undefined) await closing;
     return true;
   }
 
@@ -150,20 +177,26 @@ export class StagedUpload implements ResumableSink {
         throw new GroveError("BAD_ARGUMENT", "the upload is not as long as it was announced");
       }
       this.#state = "committing";
-      content.end();
+      const ending = content.end();
+      if (ending !== undefined) await ending;
       await this.#untilDurable();
       this.#state = "complete";
     }
     const stored: NewContent =
       sizeBytes <= INLINE_FILE_MAX_BYTES
         ? { inline: content.inline }
-        : { contentId: this.#contentId, chunks: this.#finished.map(({ record }) => record) };
+        : { contentId: this.#contentId, chunks: this.#finished.map(recordOf) };
     const change = await this.#deps.commit(target, { content: stored, sizeBytes, crc32: content.fileCrc });
     this.#state = "committed";
-    content.close();
-    this.#deps.store.settle(this.#finished.map(({ record }) => record.name));
+    void content.close();
+    this.#deps.outlet.settle(this.#finished.map(({ writer }) => writer));
     this.#finished = [];
     return change;
+  }
+
+  get #here(): ContentWriter<MadeChunk> {
+    if (this.#content instanceof ContentWriter) return this.#content;
+    throw new GroveError("INTERNAL", "another thread moves the bytes");
   }
 
   #refuseUnlessReceiving(): void {
@@ -173,10 +206,14 @@ export class StagedUpload implements ResumableSink {
     if (this.#state !== "receiving") throw new GroveError("BAD_ARGUMENT", "the upload has ended");
   }
 
-  #ended({ endBytes, file, checksums, durable }: WholeChunk<ChunkWriter>): void {
-    const record = file.record(checksums.crc32, checksums.blockCrcs);
-    this.#finished.push({ endBytes, writer: file, record, durable });
-    if (!this.#isResumable && this.#finished.length >= UPLOAD_STAGED_CHUNKS) this.#stage();
+  #ended({ endBytes, file, checksums, durable }: WholeChunk<MadeChunk>): void {
+    this.#finished.push({ endBytes, writer: file, checksums, durable });
+    if (!this.#isResumable) {
+      if (this.#finished.length >= UPLOAD_STAGED_CHUNKS) this.#stage();
+    } else if (endBytes <= this.#acceptedBytes && !this.#isStaging) {
+      // Another thread reports a chunk once it is written, which may be after its message was accepted.
+      this.#stage();
+    }
   }
 
   /**
@@ -194,11 +231,10 @@ export class StagedUpload implements ResumableSink {
       try {
         if (this.#error !== undefined) throw this.#error;
         await Promise.all(chunks.map(({ durable }) => durable));
-        const names = chunks.map(({ record }) => record.name);
-        await this.#deps.store.flushDirectoriesOf(names);
-        const records = chunks.map(({ record }) => record);
-        this.#contentId = await this.#deps.stage(this.#contentId, records);
-        this.#deps.store.settle(names);
+        const writers = chunks.map(({ writer }) => writer);
+        await this.#deps.outlet.secure(writers);
+        this.#contentId = await this.#deps.stage(this.#contentId, chunks.map(recordOf));
+        this.#deps.outlet.settle(writers);
       } catch (error) {
         this.#finished.unshift(...chunks);
         this.#fail(error);
@@ -215,7 +251,7 @@ export class StagedUpload implements ResumableSink {
     try {
       await Promise.all(this.#finished.map(({ durable }) => durable));
       if (this.#finished.length > 0) {
-        await this.#deps.store.flushDirectoriesOf(this.#finished.map(({ record }) => record.name));
+        await this.#deps.outlet.secure(this.#finished.map(({ writer }) => writer));
       }
     } catch (error) {
       this.#fail(error);
@@ -226,14 +262,13 @@ export class StagedUpload implements ResumableSink {
   /** Removes files without rows. */
   async #discardChunks(): Promise<void> {
     const writers = this.#finished.map(({ writer }) => writer);
-    const { unfinished } = this.#content;
-    if (unfinished !== undefined) writers.push(unfinished);
+    writers.push(...this.#content.unfinished);
     this.#finished = [];
     // A commit whose flush failed may be found done at the next start: then its files must exist.
     const mayUnlink = this.#deps.failure() === undefined;
     const results = await Promise.allSettled(writers.map((writer) => writer.discard(mayUnlink)));
     const gone = writers.filter((_, index) => results[index]?.status === "fulfilled");
-    if (mayUnlink) this.#deps.store.settle(gone.map(({ name }) => name));
+    if (mayUnlink) this.#deps.outlet.dropped(gone);
   }
 
   #fail(error: unknown): void {
@@ -246,4 +281,8 @@ export class StagedUpload implements ResumableSink {
     if (harmless === undefined) this.#deps.failed(`writing a chunk file failed: ${String(error)}`);
     this.#error = harmless ?? storageFailed(this.#deps.failure() ?? String(error));
   }
+}
+
+function recordOf({ writer, checksums }: FinishedChunk): NewChunk {
+  return writer.record(checksums);
 }

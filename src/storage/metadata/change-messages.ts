@@ -10,6 +10,8 @@ export interface ChangeFields {
   readonly at?: string | undefined;
   /** See ChangeContext. */
   readonly maxInodes?: number | undefined;
+  /** See ChangeContext. */
+  readonly lockVersion?: number | undefined;
   readonly nowMs: number;
 }
 

@@ -34,6 +34,7 @@ export class ContentRows {
   readonly #selectPosition: StatementSync;
   readonly #selectAfter: StatementSync;
   readonly #addReference: StatementSync;
+  readonly #chunkByName: StatementSync;
   readonly #deletePosition: StatementSync;
   readonly #dropReference: StatementSync;
   readonly #insertGarbage: StatementSync;
@@ -68,6 +69,7 @@ export class ContentRows {
     this.#selectAfter = db.prepare(
       "SELECT position, chunk_id AS chunkId FROM file_chunk WHERE content_id = ? AND position > ? AND position < ? ORDER BY position LIMIT ?",
     );
+    this.#chunkByName = db.prepare("SELECT id, refs FROM chunk WHERE name = ?");
     this.#addReference = db.prepare("UPDATE chunk SET refs = refs + 1 WHERE id = ?");
     this.#deletePosition = db.prepare("DELETE FROM file_chunk WHERE content_id = ? AND position = ?");
     this.#dropReference = db.prepare("UPDATE chunk SET refs = refs - 1 WHERE id = ? RETURNING refs");
@@ -126,6 +128,22 @@ export class ContentRows {
       this.#addReference.run(chunkId);
     }
     return { count: rows.length, position: rows.at(-1)?.position ?? range.after };
+  }
+
+  /**
+   * Adds a chunk that came from another node to a list. False while a former chunk of this name waits for the
+   * removal of its file.
+   */
+  adoptChunk(contentId: number, chunk: NewChunk): boolean {
+    const present = this.#chunkByName.get(chunk.name) as { id: number; refs: number } | undefined;
+    if (present === undefined) {
+      this.addChunks(contentId, [chunk]);
+      return true;
+    }
+    if (present.refs === 0) return false;
+    this.#insertPosition.run(contentId, chunk.position, present.id);
+    this.#addReference.run(present.id);
+    return true;
   }
 
   /** Removes the chunk at a position from a list, if there is one. */

@@ -19,9 +19,18 @@ import { ulid } from "#base/ulid.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { holdAlone } from "#os/file-lock.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
+import { copyBeforeUpgrade, type SchemaUpgrade } from "#os/schema-copy.ts";
 import { requireKnownSchema } from "#os/state-file.ts";
 import { CHUNK_DIRECTORIES, CHUNKS_DIRECTORY } from "#storage/chunks/chunk-names.ts";
-import { closeWriter, DATABASE_FILE, migrate, openWriter, refuseForeignSchema } from "./schema.ts";
+import {
+  closeWriter,
+  DATABASE_FILE,
+  migrate,
+  openWriter,
+  refuseForeignSchema,
+  SCHEMA_VERSION,
+  schemaVersionOf,
+} from "./schema.ts";
 import { isBrokenDatabase } from "./sqlite-errors.ts";
 
 const LOCK_FILE = "grove.lock";
@@ -29,6 +38,8 @@ const LOCK_FILE = "grove.lock";
 export const IDENTITY_FILE = "identity.json";
 /** Schema of that file. */
 export const IDENTITY_SCHEMA = 1;
+/** File of a folder whose process works on the shared engine. */
+export const ENGINE_FILE = "engine-instance";
 const ULID_FORM = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 import { type Recovery, recover } from "./start-recovery.ts";
@@ -41,6 +52,8 @@ export interface DataDirectory {
   readonly dataId: string;
   /** Findings and repairs of the start. */
   readonly recovery: Recovery;
+  /** The upgrade of its schema at this start, with the copy from before; undefined without one. */
+  readonly upgrade: SchemaUpgrade | undefined;
   /** Releases the lock; so does the end of the process. */
   release(): void;
 }
@@ -60,6 +73,12 @@ export async function openDataDirectory(
     const identity = readIdentity(path);
     if (identity === undefined) return await makeDataDirectory(path, deps, release);
     const databasePath = join(path, DATABASE_FILE);
+    if (existsSync(join(path, ENGINE_FILE))) {
+      throw new GroveError(
+        "STORAGE_FAILED",
+        `${path} is the local folder of a node on the shared engine: start it with -engine and -store`,
+      );
+    }
     if (!existsSync(databasePath)) {
       throw new GroveError(
         "STORAGE_FAILED",
@@ -67,8 +86,8 @@ export async function openDataDirectory(
       );
     }
     makeChunkDirectories(path);
-    const recovery = bringUpToDate(path, databasePath, identity);
-    return { path, databasePath, dataId: identity, recovery, release };
+    const opened = bringUpToDate(path, databasePath, identity);
+    return { path, databasePath, dataId: identity, ...opened, release };
   } catch (error) {
     release();
     throw error;
@@ -138,12 +157,12 @@ async function makeDataDirectory(
   const dataId = interrupted ?? ulid(deps.clock, deps.random);
   makeChunkDirectories(path);
   closeSync(openSync(databasePath, "a", 0o600));
-  const recovery = bringUpToDate(path, databasePath, dataId);
+  const opened = bringUpToDate(path, databasePath, dataId);
   syncDirectoryNow(path);
   // Written last: its presence shows that everything else is complete.
   const identity = { schema: IDENTITY_SCHEMA, data_id: dataId, created_at_ms: deps.clock.wallMs() };
   await writeFileAtomic(join(path, IDENTITY_FILE), `${JSON.stringify(identity)}\n`);
-  return { path, databasePath, dataId, recovery, release };
+  return { path, databasePath, dataId, ...opened, release };
 }
 
 /**
@@ -163,12 +182,21 @@ function emptyDatabaseIdentity(databasePath: string): string | undefined {
   }
 }
 
-/** Migrates and recovers before the first call is served. */
-function bringUpToDate(path: string, databasePath: string, dataId: string): Recovery {
+/** Migrates, after a copy, and recovers before the first call is served. */
+function bringUpToDate(
+  path: string,
+  databasePath: string,
+  dataId: string,
+): Pick<DataDirectory, "recovery" | "upgrade"> {
   const db = openWriter(databasePath);
   let recovery: Recovery;
+  let upgrade: SchemaUpgrade | undefined;
   try {
     refuseForeignSchema(db, databasePath);
+    const from = schemaVersionOf(db);
+    if (from > 0 && from < SCHEMA_VERSION) {
+      upgrade = { from, to: SCHEMA_VERSION, copy: copyBeforeUpgrade(db, databasePath, from) };
+    }
     migrate(db, dataId);
     const inside = databaseIdentity(db);
     if (inside !== dataId) {
@@ -186,7 +214,7 @@ function bringUpToDate(path: string, databasePath: string, dataId: string): Reco
   }
   closeWriter(db);
   makeLog(path, databasePath);
-  return recovery;
+  return { recovery, upgrade };
 }
 
 /** SQLite flushes the directory of a new log, but does not report a failure of that (A-06). */

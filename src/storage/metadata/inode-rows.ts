@@ -3,6 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { InodeId } from "#storage/contract/inode.ts";
 import type { ChangeReply, InodeFields } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
+import { PropertyRows } from "./property-rows.ts";
 import { FLAG_DAMAGED, FLAG_HAS_GRANTS, KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
 import type { DirectoryState, Ledger, RootState } from "./unit-of-work.ts";
 import { usageOf } from "./unit-of-work.ts";
@@ -57,6 +58,7 @@ export class InodeRows {
   readonly #content: ContentRows;
   readonly #byId: StatementSync;
   readonly #byName: StatementSync;
+  readonly properties: PropertyRows;
   readonly #children: StatementSync;
   readonly #childrenAfter: StatementSync;
   readonly #insert: StatementSync;
@@ -68,6 +70,7 @@ export class InodeRows {
   readonly #deleteGrants: StatementSync;
 
   constructor(db: DatabaseSync, ledger: Ledger, content: ContentRows) {
+    this.properties = new PropertyRows(db, ledger);
     this.#ledger = ledger;
     this.#content = content;
     this.#byId = db.prepare(`SELECT ${COLUMNS} FROM inode WHERE id = ?`);
@@ -156,11 +159,12 @@ export class InodeRows {
     this.#content.purgeLater({ inodeId: id });
   }
 
-  /** Deletes an inode without children, its content and its grants. Returns the rows handled. */
+  /** Deletes an inode without children, its content, properties and grants. Returns the rows handled. */
   delete(inode: InodeRow, root: RootState | undefined): number {
     let rows = 1;
     if (inode.kind === KIND_FILE) rows += this.#content.release(inode);
     else this.#ledger.dropDirectory(inode.id);
+    rows += this.properties.drop(root, inode.id);
     if ((inode.flags & FLAG_HAS_GRANTS) !== 0) {
       const removed = Number(this.#deleteGrants.run(inode.id).changes);
       rows += removed;

@@ -3,6 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import type { ChunkList } from "#storage/chunks/chunk-pins.ts";
 import type { Inode, InodeId } from "#storage/contract/inode.ts";
+import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import type { ListPage, ListQuery, Resolution, RootRecord } from "#storage/contract/storage.ts";
 import type { TrashHead, TrashPage, TrashQuery } from "#storage/contract/trash.ts";
 import {
@@ -29,11 +30,11 @@ import {
   type ShareRow,
 } from "./list-page.ts";
 import { type ListingOrder, listingSql } from "./listing-sql.ts";
+import { DEPARTED } from "./moved-roots.ts";
 import { readPageToken, sortOf } from "./page-token.ts";
 import { KIND_DIRECTORY, openReader } from "./schema.ts";
 import { isBrokenDatabase } from "./sqlite-errors.ts";
 import { TrashReader } from "./trash-reader.ts";
-import { ROOT_STRIDE } from "./unit-of-work.ts";
 
 /** Roots and directories that reads keep in memory until the next commit. */
 const READ_CACHE_ENTRIES = 8_192;
@@ -63,7 +64,8 @@ export interface SnapshotTables {
   read<T>(read: () => T): T;
 }
 
-type RootRow = [string, string, number, number, number, number, number, number, number, number, number];
+type Three = [number, number, number];
+type RootRow = [string, string, ...Three, ...Three, ...Three, number, number];
 
 interface CachedDirectory {
   readonly inode: Inode;
@@ -107,8 +109,9 @@ export class SnapshotReader {
   readonly #cachedRoots = new Map<string, CachedRoot>();
   readonly #cachedDirectories = new Map<InodeId, Map<string, CachedDirectory>>();
 
-  constructor(path: string, broken: (error: unknown) => void) {
-    this.#db = openReader(path);
+  /** Takes a path, or a connection of its own that it closes. */
+  constructor(source: string | DatabaseSync, broken: (error: unknown) => void) {
+    this.#db = typeof source === "string" ? openReader(source) : source;
     this.#broken = broken;
     this.#trash = new TrashReader(this.#db);
     this.#begin = this.#db.prepare("BEGIN");
@@ -116,10 +119,11 @@ export class SnapshotReader {
     this.#dataVersion = this.#prepare("PRAGMA data_version");
     this.#child = this.#prepare(`SELECT ${ENTRY_COLUMNS} FROM inode WHERE parent_id = ? AND name = ?`);
     this.#inode = this.#prepare(INODE_BY_ID);
-    const root = `SELECT owner, root_id, directory_id, access_version, number, live_bytes, trash_bytes, staging_bytes,
-      file_count, live_inodes, trash_inodes FROM root`;
+    const root = `SELECT owner, root_id, directory_id, access_version, number, live_bytes + property_bytes, trash_bytes, staging_bytes,
+      file_count, live_inodes, trash_inodes, lock_version, lock_count FROM root`;
     this.#root = this.#prepare(`${root} WHERE owner = ?`);
-    this.#roots = this.#prepare(`${root} ORDER BY number`);
+    // A root that has moved away waits here under a name that no user has.
+    this.#roots = this.#prepare(`${root} WHERE owner NOT GLOB '${DEPARTED}*' ORDER BY number`);
     this.#grants = this.#prepare(SHARES_OF_INODE);
     this.#inline = this.#prepare(SELECT_INLINE);
     this.#content = this.#prepare(
@@ -359,15 +363,11 @@ export class SnapshotReader {
 
   #toRoot(row: RootRow): RootRecord {
     const [owner, rootId, directoryId, accessVersion, number, ...counts] = row;
-    const [liveBytes, trashBytes, stagingBytes, fileCount, liveInodes, trashInodes] = counts;
+    const [liveBytes, trashBytes, stagingBytes, fileCount, liveInodes, trashInodes, ...locks] = counts;
+    const [lockVersion, lockCount] = locks;
+    const usage = { liveBytes, trashBytes, stagingBytes, fileCount, liveInodes, trashInodes };
     this.#owners.set(number, owner);
-    return {
-      owner,
-      rootId,
-      directoryId,
-      accessVersion,
-      usage: { liveBytes, trashBytes, stagingBytes, fileCount, liveInodes, trashInodes },
-    };
+    return { owner, rootId, directoryId, accessVersion, lockVersion, lockCount, usage };
   }
 
   /** Users with access through a chain of inodes with share rows; the deepest row decides. */

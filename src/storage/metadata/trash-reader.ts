@@ -1,12 +1,14 @@
 // Reads of the trash on the main thread: pages of one root's, and the oldest items of all for expiry.
+
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX } from "#base/limits.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
+import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import type { ListedTrashItem, TrashHead, TrashPage, TrashQuery } from "#storage/contract/trash.ts";
+import { IS_HERE } from "./moved-roots.ts";
 import { KIND_DIRECTORY } from "./schema.ts";
 import { FORMER_SHARES, formerSharesOf } from "./trash-bin.ts";
-import { ROOT_STRIDE } from "./unit-of-work.ts";
 
 /** Bytes of paths on one page of the trash, so that stock clients can take it. */
 const TRASH_PAGE_BYTES = 1_000_000;
@@ -52,7 +54,9 @@ export class TrashReader {
     );
     const head = `SELECT owner, trash.id, trashed_at_ms AS trashedAtMs, size AS sizeBytes
       FROM trash JOIN inode ON inode.id = inode_id JOIN root ON root.number = root_number`;
-    this.#before = db.prepare(`${head} WHERE trashed_at_ms < ? ORDER BY trashed_at_ms LIMIT ?`);
+    this.#before = db.prepare(
+      `${head} AND ${IS_HERE} WHERE trashed_at_ms < ? ORDER BY trashed_at_ms LIMIT ?`,
+    );
     this.#oldest = db.prepare(
       `${head} WHERE root_number = ? AND trashed_at_ms < ? ORDER BY trash.id LIMIT ?`,
     );

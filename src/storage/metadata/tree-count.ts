@@ -2,8 +2,10 @@
 // the recount (D16, A-17).
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { InodeId } from "#storage/contract/inode.ts";
+import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { PROPERTY_BYTES } from "./property-rows.ts";
 import { KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
-import { CHAIN_MAX, ROOT_STRIDE } from "./unit-of-work.ts";
+import { CHAIN_MAX } from "./unit-of-work.ts";
 
 /**
  * Rows that the recount adds up in one statement; then it ends its snapshot unless one directory has more.
@@ -128,7 +130,10 @@ export class TreeCount {
       `SELECT owner, live_bytes, trash_bytes, staging_bytes, file_count, grant_count, next_id, live_inodes, trash_inodes,
          inode.size, inode.tree_files, inode.tree_inodes,
          (SELECT count(*) FROM share_grant WHERE inode_id BETWEEN ?1 * ${ROOT_STRIDE} AND ?1 * ${ROOT_STRIDE} + ${ROOT_STRIDE - 1}),
-         (SELECT max(id) FROM inode WHERE id BETWEEN ?1 * ${ROOT_STRIDE} AND ?1 * ${ROOT_STRIDE} + ${ROOT_STRIDE - 1})
+         (SELECT max(id) FROM inode WHERE id BETWEEN ?1 * ${ROOT_STRIDE} AND ?1 * ${ROOT_STRIDE} + ${ROOT_STRIDE - 1}),
+         lock_count, (SELECT count(*) FROM lock WHERE root_number = ?1), property_bytes,
+         (SELECT coalesce(sum(${PROPERTY_BYTES}), 0) FROM property
+          WHERE inode_id BETWEEN ?1 * ${ROOT_STRIDE} AND ?1 * ${ROOT_STRIDE} + ${ROOT_STRIDE - 1})
        FROM root LEFT JOIN inode ON inode.id = directory_id WHERE number = ?1`,
     );
     this.#trash = prepare(
@@ -209,6 +214,7 @@ export class TreeCount {
     const [owner, live = 0, trash = 0, staging = 0, fileCount = 0, grantCount = 0, nextId = 0] = row;
     const [liveInodes = 0, trashInodes = 0] = row.slice(7) as number[];
     const [size, files, inodes, grants = 0, lastId] = row.slice(9) as (number | null)[];
+    const [saidLocks = 0, locks = 0, saidProperties = 0, properties = 0] = row.slice(14) as number[];
     if (size == null || files == null || inodes == null) return { number, owner, facts: undefined };
     const trashed = yield* this.#trashOf(number);
     let staged = 0;
@@ -243,6 +249,14 @@ export class TreeCount {
         is: trashed.inodes,
       },
       { ...kept, what: "grants", column: "grant_count", said: grantCount, is: Number(grants) },
+      { ...kept, what: "locks", column: "lock_count", said: saidLocks, is: locks },
+      {
+        ...kept,
+        what: "bytes of properties",
+        column: "property_bytes",
+        said: saidProperties,
+        is: properties,
+      },
       { ...kept, what: "next id", column: "next_id", said: nextId, is: Math.max(nextId, used) },
     ];
     return { number, owner, facts };

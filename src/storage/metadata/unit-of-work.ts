@@ -2,12 +2,11 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { IDS_PER_ROOT } from "#base/limits.ts";
-import { type InodeId, StaleAccessError, type Usage } from "#storage/contract/inode.ts";
+import { type InodeId, ROOT_STRIDE, StaleAccessError, type Usage } from "#storage/contract/inode.ts";
 import type { StorageFacts } from "#storage/contract/storage.ts";
+import { type CounterState, readCounters } from "./data-counters.ts";
+import { FrozenRoots } from "./frozen-roots.ts";
 import { KIND_DIRECTORY, STORAGE_CACHED_DIRECTORIES } from "./schema.ts";
-
-/** A root's number is the upper part of every id below it. */
-export const ROOT_STRIDE: number = 2 ** 32;
 
 /** Old moves could pass the depth that a path can name; a longer chain is a circle in a damaged database. */
 export const CHAIN_MAX = 1_000_000;
@@ -46,17 +45,9 @@ export interface RootState {
   trashInodes: number;
   nextId: number;
   grantCount: number;
-  savedFor: number;
-}
-
-/** Counters of the whole data directory. Change them only after `touch`. */
-export interface CounterState {
-  inodeCount: number;
-  chunkCount: number;
-  /** Bytes in the trash of all roots. */
-  trashBytes: number;
-  /** Rows of the garbage table; counted at start-up, not stored. */
-  garbageCount: number;
+  lockVersion: number;
+  lockCount: number;
+  propertyBytes: number;
   savedFor: number;
 }
 
@@ -77,7 +68,8 @@ const DIRECTORY_COLUMNS = `id, parent_id AS parentId, name, kind, size, child_co
   tree_files AS treeFiles, height, mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, version, flags, created_by AS createdBy`;
 const ROOT_COLUMNS = `number, owner, root_id AS rootId, directory_id AS directoryId, access_version AS accessVersion,
   live_bytes AS liveBytes, trash_bytes AS trashBytes, staging_bytes AS stagingBytes, file_count AS fileCount,
-  live_inodes AS liveInodes, trash_inodes AS trashInodes, next_id AS nextId, grant_count AS grantCount`;
+  live_inodes AS liveInodes, trash_inodes AS trashInodes, next_id AS nextId, grant_count AS grantCount,
+  lock_version AS lockVersion, lock_count AS lockCount, property_bytes AS propertyBytes`;
 
 /**
  * The writer's state of directories, roots and counters: `rollback` undoes a command, `discard` a
@@ -99,6 +91,8 @@ export class Ledger {
   #countersDirty = false;
   #command = 1;
   #undo: (() => void)[] = [];
+  /** Numbers of roots that change no more until their move goes on or is undone. */
+  readonly frozen: FrozenRoots;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
@@ -111,12 +105,13 @@ export class Ledger {
     this.#selectRootByNumber = db.prepare("SELECT owner FROM root WHERE number = ?");
     this.#updateRoot = db.prepare(
       `UPDATE root SET access_version = ?, live_bytes = ?, trash_bytes = ?, staging_bytes = ?, file_count = ?,
-         live_inodes = ?, trash_inodes = ?, next_id = ?, grant_count = ? WHERE number = ?`,
+         live_inodes = ?, trash_inodes = ?, next_id = ?, grant_count = ?, lock_version = ?, lock_count = ?, property_bytes = ? WHERE number = ?`,
     );
     this.#updateCounter = db.prepare(
       "INSERT INTO counter (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
     );
     this.#counters = readCounters(db);
+    this.frozen = new FrozenRoots(db, (undo) => this.#undo.push(undo));
   }
 
   /** Begins a command: `rollback` undoes its changes together. */
@@ -146,20 +141,7 @@ export class Ledger {
         id,
       );
     }
-    for (const root of this.#dirtyRoots) {
-      this.#updateRoot.run(
-        root.accessVersion,
-        root.liveBytes,
-        root.trashBytes,
-        root.stagingBytes,
-        root.fileCount,
-        root.liveInodes,
-        root.trashInodes,
-        root.nextId,
-        root.grantCount,
-        root.number,
-      );
-    }
+    for (const root of this.#dirtyRoots) this.#writeRoot(root);
     if (this.#countersDirty) {
       this.#updateCounter.run("inodes", this.#counters.inodeCount);
       this.#updateCounter.run("chunks", this.#counters.chunkCount);
@@ -227,7 +209,21 @@ export class Ledger {
     if (accessVersion !== undefined && root.accessVersion !== accessVersion) {
       throw new StaleAccessError("who may reach what has changed; check again and repeat");
     }
+    this.frozen.requireChangeable(root.number);
     return root;
+  }
+
+  /** Forgets a root whose row the command has changed or deleted; its changes of before are written. */
+  forgetRoot(owner: string): void {
+    const root = this.#roots.get(owner);
+    if (root === undefined) return;
+    const wasDirty = this.#dirtyRoots.delete(root);
+    if (wasDirty) this.#writeRoot(root);
+    this.#roots.delete(owner);
+    this.#undo.push(() => {
+      this.#roots.set(owner, root);
+      if (wasDirty) this.#dirtyRoots.add(root);
+    });
   }
 
   /** The root under which an id was made; undefined for an unused id. */
@@ -351,6 +347,24 @@ export class Ledger {
     root.stagingBytes += bytes;
   }
 
+  #writeRoot(root: RootState): void {
+    this.#updateRoot.run(
+      root.accessVersion,
+      root.liveBytes,
+      root.trashBytes,
+      root.stagingBytes,
+      root.fileCount,
+      root.liveInodes,
+      root.trashInodes,
+      root.nextId,
+      root.grantCount,
+      root.lockVersion,
+      root.lockCount,
+      root.propertyBytes,
+      root.number,
+    );
+  }
+
   #save(state: DirectoryState | RootState | CounterState): void {
     if (state.savedFor === this.#command) return;
     const before = { ...state };
@@ -374,24 +388,12 @@ function requireExact({ liveBytes, trashBytes, stagingBytes }: RootState, bytes:
 
 /** A root's usage as callers see it. */
 export function usageOf(root: RootState): Usage {
-  const { liveBytes, trashBytes, stagingBytes, fileCount, liveInodes, trashInodes } = root;
+  const { propertyBytes, trashBytes, stagingBytes, fileCount, liveInodes, trashInodes } = root;
+  const liveBytes = root.liveBytes + propertyBytes;
   return { liveBytes, trashBytes, stagingBytes, fileCount, liveInodes, trashInodes };
 }
 
 /** The refusal of a change to an inode that was removed or moved out of reach. */
 export function noLongerThere(): GroveError {
   return new GroveError("NO_SUCH_PATH", "no such file or directory");
-}
-
-function readCounters(db: DatabaseSync): CounterState {
-  const rows = db.prepare("SELECT name, value FROM counter").all() as { name: string; value: number }[];
-  const values = new Map(rows.map((row) => [row.name, row.value]));
-  const { count } = db.prepare("SELECT count(*) AS count FROM garbage").get() as { count: number };
-  return {
-    inodeCount: values.get("inodes") ?? 0,
-    chunkCount: values.get("chunks") ?? 0,
-    trashBytes: values.get("trash_bytes") ?? 0,
-    garbageCount: count,
-    savedFor: 0,
-  };
 }

@@ -1,10 +1,11 @@
 // Reads of damage on the main thread: number of damaged files, their paths, and the saved progress of passes.
 import type { InodeId } from "#storage/contract/inode.ts";
+import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import type { PassName } from "#storage/contract/pass-types.ts";
 import type { DamagedFile, DamagedFiles } from "#storage/contract/storage.ts";
 import { FLAG_DAMAGED } from "#storage/metadata/schema.ts";
 import type { SnapshotTables } from "#storage/metadata/snapshot-reader.ts";
-import { CHAIN_MAX, ROOT_STRIDE } from "#storage/metadata/unit-of-work.ts";
+import { CHAIN_MAX } from "#storage/metadata/unit-of-work.ts";
 
 /** Damaged files listed one by one, in the metrics document and elsewhere; the rest is only counted. */
 const DAMAGED_FILES_LISTED = 100;

@@ -1,6 +1,7 @@
 // Counts everything anew, one bounded step at a time; runs in the recount's thread beside the writer (D16,
 //
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import type { Drift, RecountFinding, RecountPass } from "#storage/contract/recount-types.ts";
 import {
   type DirectoryCount,
@@ -9,7 +10,6 @@ import {
   RECOUNT_SLICE_ROWS,
   TreeCount,
 } from "#storage/metadata/tree-count.ts";
-import { ROOT_STRIDE } from "#storage/metadata/unit-of-work.ts";
 import type { PassStep } from "./pass-thread.ts";
 
 /** A step of a pass; found holds every finding of the step. */

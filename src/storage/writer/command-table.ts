@@ -5,12 +5,18 @@ import { ContentRows } from "#storage/metadata/content-rows.ts";
 import { DamageRows } from "#storage/metadata/damage-rows.ts";
 import { orOvertaken } from "#storage/metadata/followed-path.ts";
 import { InodeRows } from "#storage/metadata/inode-rows.ts";
+import { LinkRows } from "#storage/metadata/link-rows.ts";
+import { LockRows } from "#storage/metadata/lock-rows.ts";
 import { ShareRows } from "#storage/metadata/share-rows.ts";
 import { TrashBin } from "#storage/metadata/trash-bin.ts";
 import { TreeHeights } from "#storage/metadata/tree-heights.ts";
 import type { Ledger } from "#storage/metadata/unit-of-work.ts";
 import { ContentCommands } from "./content-commands.ts";
 import { CopyCommands } from "./copy-commands.ts";
+import { LinkCommands } from "./link-commands.ts";
+import type { LinkCommand } from "./link-messages.ts";
+import { LockCommands } from "./lock-commands.ts";
+import { MoveCommands } from "./move-commands.ts";
 import { NamespaceCommands } from "./namespace-commands.ts";
 import { ShareCommands } from "./share-commands.ts";
 import { TrashCommands } from "./trash-commands.ts";
@@ -20,10 +26,16 @@ import type { Command, CommandReply } from "./write-commands.ts";
 type SilentOp =
   | "boundUploadTimes"
   | "closeChunkDirectory"
+  | LinkCommand["op"]
   | "dropGarbage"
   | "dropStaged"
   | "openChunkDirectory"
-  | "savePass";
+  | "savePass"
+  | "receiveBuckets"
+  | "thawRoot"
+  | "departRoot"
+  | "finishImport"
+  | "keepMoveHead";
 
 /** Runs single commands. */
 export class CommandTable {
@@ -37,9 +49,13 @@ export class CommandTable {
   readonly #namespace: NamespaceCommands;
   readonly #trash: TrashCommands;
   readonly #shares: ShareCommands;
+  readonly #locks: LockCommands;
+  readonly #links: LinkCommands;
   readonly #damage: DamageRows;
   readonly #uploads: UploadCommands;
   readonly #copies: CopyCommands;
+  readonly #makeMoves: () => MoveCommands;
+  #madeMoves: MoveCommands | undefined;
   readonly #openDirectory: StatementSync;
   readonly #closeDirectory: StatementSync;
   readonly #savePass: StatementSync;
@@ -49,9 +65,13 @@ export class CommandTable {
     this.#content = new ContentRows(db, ledger);
     const inodes = new InodeRows(db, ledger, this.#content);
     this.shareRows = new ShareRows(db, ledger, inodes);
-    this.#shares = new ShareCommands(ledger, inodes, this.shareRows);
     const heights = new TreeHeights(db, ledger);
-    const tables = { ledger, inodes, content: this.#content, shares: this.shareRows, heights };
+    const locks = new LockRows(db, ledger);
+    this.#shares = new ShareCommands(ledger, inodes, this.shareRows, locks);
+    this.#locks = new LockCommands(ledger, inodes, locks);
+    const links = new LinkRows(db, locks);
+    this.#links = new LinkCommands(ledger, inodes, links);
+    const tables = { ledger, inodes, content: this.#content, shares: this.shareRows, heights, locks, links };
     const bin = new TrashBin(db, tables);
     this.#bin = bin;
     this.#uploads = new UploadCommands(db, tables);
@@ -67,6 +87,7 @@ export class CommandTable {
     this.contents = new ContentCommands(db, rows);
     this.#trash = new TrashCommands(rows);
     this.#copies = new CopyCommands(db, rows);
+    this.#makeMoves = () => new MoveCommands(db, tables);
     this.#openDirectory = db.prepare(
       "INSERT INTO open_directory (name) VALUES (?) ON CONFLICT (name) DO NOTHING",
     );
@@ -82,6 +103,7 @@ export class CommandTable {
    */
   apply(command: Command): Counted<CommandReply> {
     const before = this.#inodesOf(command);
+    this.#requireLockVersion(command);
     this.#bin.takeKept();
     const reply = this.#applyAt(command);
     if (typeof reply !== "object" || !("usedDeltaBytes" in reply)) return reply;
@@ -91,6 +113,20 @@ export class CommandTable {
     }
     const kept = this.#bin.takeKept();
     return kept === undefined ? { ...reply, inodeDelta } : { ...reply, inodeDelta, kept };
+  }
+
+  /** A change whose check did not see a lock that was taken since is checked again. */
+  #requireLockVersion(command: Command): void {
+    if (!("lockVersion" in command) || command.lockVersion === undefined) return;
+    if (this.#ledger.findRoot(command.owner)?.lockVersion !== command.lockVersion) {
+      throw new StaleAccessError("something was locked meanwhile; check again and repeat");
+    }
+  }
+
+  /** Few nodes move roots, and those of a shared engine never. */
+  get #moves(): MoveCommands {
+    this.#madeMoves ??= this.#makeMoves();
+    return this.#madeMoves;
   }
 
   #inodesOf(command: Command): number {
@@ -122,6 +158,14 @@ export class CommandTable {
         return this.#shares.share(command);
       case "unshare":
         return this.#shares.unshare(command);
+      case "lock":
+        return this.#locks.lock(command);
+      case "changeProperties":
+        return this.#locks.changeProperties(command);
+      case "refreshLock":
+        return this.#locks.refresh(command);
+      case "unlock":
+        return this.#locks.unlock(command);
       case "trash":
         return this.#trash.trash(command);
       case "restore":
@@ -142,6 +186,14 @@ export class CommandTable {
         return this.#damage.mark(command);
       case "createUpload":
         return this.#uploads.create(command);
+      case "beginExport":
+      case "markExport":
+      case "endExport":
+      case "freezeRoot":
+      case "beginImport":
+      case "putMoveBuckets":
+      case "dropImport":
+        return this.#moves.answered(command);
       case "beginCopy":
         return this.#copies.begin(command);
       case "copySlice":
@@ -166,6 +218,21 @@ export class CommandTable {
       case "dropStaged":
         this.contents.dropStaged(command.contentId);
         break;
+      case "receiveBuckets":
+        this.#moves.receive(command);
+        break;
+      case "thawRoot":
+        this.#moves.thaw(command);
+        break;
+      case "departRoot":
+        this.#moves.depart(command);
+        break;
+      case "keepMoveHead":
+        this.#moves.keepHead(command);
+        break;
+      case "finishImport":
+        this.#moves.finishImport(command);
+        break;
       case "dropGarbage":
         this.#content.dropGarbage(command.chunkIds);
         break;
@@ -174,6 +241,13 @@ export class CommandTable {
         break;
       case "openChunkDirectory":
         this.#openDirectory.run(command.directory);
+        break;
+      case "createLink":
+      case "revokeLink":
+      case "countDownload":
+      case "claimDrop":
+      case "returnDrop":
+        this.#links.run(command);
         break;
       case "savePass":
         this.#savePass.run(command.name, command.record);

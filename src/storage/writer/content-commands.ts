@@ -4,16 +4,18 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
-import { etagOf, type InodeId } from "#storage/contract/inode.ts";
+import { etagOf, type InodeId, ROOT_STRIDE } from "#storage/contract/inode.ts";
 import type { ChangeFields, ChangeReply } from "#storage/metadata/change-messages.ts";
 import { type ContentRows, PURGE_SLICE_ROWS } from "#storage/metadata/content-rows.ts";
 import { type DamageRows, damagedText } from "#storage/metadata/damage-rows.ts";
 import { holdToPath } from "#storage/metadata/followed-path.ts";
 import { fileReply, type InodeRow, type InodeRows, isDirectory } from "#storage/metadata/inode-rows.ts";
+import { MAY_BE_PURGED } from "#storage/metadata/moved-roots.ts";
 import { FLAG_DAMAGED } from "#storage/metadata/schema.ts";
 import type { TrashBin } from "#storage/metadata/trash-bin.ts";
-import { type Ledger, noLongerThere, type Place, ROOT_STRIDE } from "#storage/metadata/unit-of-work.ts";
-import { authorOf, type NamespaceCommands, pathExists } from "./namespace-commands.ts";
+import { type Ledger, noLongerThere, type Place } from "#storage/metadata/unit-of-work.ts";
+import { authorOf, pathExists } from "./entry-words.ts";
+import type { NamespaceCommands } from "./namespace-commands.ts";
 import type { UploadCommands } from "./upload-commands.ts";
 import type {
   CommitUploadCommand,
@@ -58,7 +60,8 @@ export class ContentCommands {
     // The newest first: entries that a slice detaches go before its siblings, so the table stays as small as
     // the tree is deep.
     this.#nextPurge = db.prepare(
-      "SELECT id, inode_id AS inodeId, content_id AS contentId FROM purging ORDER BY id DESC LIMIT 1",
+      `SELECT id, inode_id AS inodeId, content_id AS contentId FROM purging WHERE ${MAY_BE_PURGED}
+       ORDER BY id DESC LIMIT 1`,
     );
     this.#deletePurge = db.prepare("DELETE FROM purging WHERE id = ?");
   }

@@ -40,7 +40,8 @@ import {
   type Place,
   type RootState,
 } from "#storage/metadata/unit-of-work.ts";
-import { authorOf, type NamespaceCommands, pathExists } from "./namespace-commands.ts";
+import { authorOf, pathExists } from "./entry-words.ts";
+import type { NamespaceCommands } from "./namespace-commands.ts";
 
 /** Rows that one slice of a copy makes; it bounds the wait of other commands. */
 export const COPY_SLICE_ROWS = 512;
@@ -153,7 +154,6 @@ export class CopyCommands {
     const delta = (bytes: number): number => bytes - freedBytes;
     if (command.job.topId === null) {
       const { contentId, row } = this.#finishedFile(source, command.job);
-      if (row.size > command.maxBytes) throw grown();
       const made = this.#namespace.insertFile(place, {
         name,
         size: row.size,
@@ -164,12 +164,13 @@ export class CopyCommands {
         createdBy: authorOf(command),
       });
       if (made === undefined) throw pathExists();
-      this.#copyRest(row, made.id);
-      return fileReply({ ...made, flags: row.flags & FLAG_DAMAGED }, root, delta(row.size));
+      const bytes = row.size + this.#copyRest(root, row, made.id);
+      if (bytes > command.maxBytes) throw grown();
+      return fileReply({ ...made, flags: row.flags & FLAG_DAMAGED }, root, delta(bytes));
     }
     const top = this.#ledger.directory(command.job.topId);
     if (top === undefined) throw noLongerThere();
-    if (top.size > command.maxBytes || 1 + top.treeInodes > command.maxInodes) throw grown();
+    if (command.job.bytes > command.maxBytes || 1 + top.treeInodes > command.maxInodes) throw grown();
     requireDepth(chain, top.height, 0);
     this.#deleteCopying.run(top.id);
     this.#inodes.rename(top.id, { parentId: chain[0].id, name, ctimeMs: nowMs, version: top.version });
@@ -180,7 +181,7 @@ export class CopyCommands {
     this.#ledger.addToUsage(root, { bytes: top.size, inodes, files: top.treeFiles });
     this.#ledger.addToChain(chain, { bytes: top.size, inodes, files: top.treeFiles });
     this.#namespace.enter(chain, top.height, nowMs);
-    return directoryReply(top, root, delta(top.size));
+    return directoryReply(top, root, delta(command.job.bytes));
   }
 
   drop({ job }: DropCopyCommand): undefined {
@@ -330,15 +331,12 @@ export class CopyCommands {
   #finishedFile(source: InodeRow, { list }: CopyJob): { contentId: number | null; row: InodeRow } {
     if (isDirectory(source)) throw noLongerThere();
     if (list === null) {
-      if (source.contentId !== null) {
-        throw new GroveError("OVERLOADED", "the file changed while it was copied; try again");
-      }
-      return { contentId: null, row: source };
-    }
-    if (source.version !== list.version || !this.#content.unstage(list.list)) {
+      if (source.contentId === null) return { contentId: null, row: source };
       throw new GroveError("OVERLOADED", "the file changed while it was copied; try again");
     }
-    return { contentId: list.list, row: source };
+    if (source.version === list.version && this.#content.unstage(list.list))
+      return { contentId: list.list, row: source };
+    throw new GroveError("OVERLOADED", "the file changed while it was copied; try again");
   }
 
   #insertFile(slice: Slice, file: InodeRow, parentId: InodeId, contentId: number | null): void {
@@ -350,13 +348,14 @@ export class CopyCommands {
     if (!this.#inodes.insert(row)) throw pathExists();
     slice.inodes++;
     this.#ledger.count({ inodes: -1 });
-    this.#copyRest(file, id);
+    slice.bytes += this.#copyRest(slice.root, file, id);
   }
 
-  /** The rest of a file: its bytes when they are few, and the mark of damage, as the bytes are the same. */
-  #copyRest(file: InodeRow, id: InodeId): void {
+  /** The rest of a file: few bytes, the mark of damage, properties, whose bytes it returns. */
+  #copyRest(root: RootState, file: InodeRow, id: InodeId): number {
     if (file.contentId === null) this.#content.putInline(id, this.#content.inline(file.id));
     if ((file.flags & FLAG_DAMAGED) !== 0) this.#inodes.setFlags(id, FLAG_DAMAGED);
+    return this.#inodes.properties.copy(root, file.id, id);
   }
 
   #insertDirectory(slice: Slice, source: InodeRow, parentId: InodeId | null, name: string): DirectoryState {
@@ -367,6 +366,7 @@ export class CopyCommands {
     const row = { id, parentId, name, kind: KIND_DIRECTORY, size: 0, crc32: 0, mtimeMs, ctimeMs: nowMs };
     if (!this.#inodes.insert({ ...row, contentId: null, createdBy })) throw pathExists();
     slice.inodes++;
+    slice.bytes += this.#inodes.properties.copy(slice.root, source.id, id);
     // Only visible inodes are counted.
     this.#ledger.count({ inodes: -1 });
     const state: DirectoryState = {

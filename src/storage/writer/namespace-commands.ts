@@ -2,10 +2,11 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import { CLUSTER_ROOT_NUMBERS_FROM, INLINE_FILE_MAX_BYTES, ROOT_NUMBER_MAX } from "#base/limits.ts";
 import { nameProblem } from "#base/names.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
+import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import type { ChangeFields, ChangeReply } from "#storage/metadata/change-messages.ts";
 import type { ContentRows } from "#storage/metadata/content-rows.ts";
 import { holdToPath } from "#storage/metadata/followed-path.ts";
@@ -18,6 +19,8 @@ import {
   isDirectory,
   newDirectory,
 } from "#storage/metadata/inode-rows.ts";
+import type { LinkRows } from "#storage/metadata/link-rows.ts";
+import type { LockRows } from "#storage/metadata/lock-rows.ts";
 import { KIND_DIRECTORY, KIND_FILE } from "#storage/metadata/schema.ts";
 import { pathBelow, type ShareRows, sameGrantsAbove } from "#storage/metadata/share-rows.ts";
 import type { TrashBin } from "#storage/metadata/trash-bin.ts";
@@ -27,10 +30,10 @@ import {
   type DirectoryState,
   type Ledger,
   noLongerThere,
-  ROOT_STRIDE,
   type RootState,
   usageOf,
 } from "#storage/metadata/unit-of-work.ts";
+import { authorOf, pathExists } from "./entry-words.ts";
 import type {
   CreateDirectoryCommand,
   CreateFileCommand,
@@ -41,8 +44,8 @@ import type {
   RootReply,
 } from "./write-commands.ts";
 
-/** Roots that one data directory may ever hold; with IDS_PER_ROOT, ids stay below 2^53. */
-const ROOTS_PER_DATA_DIRECTORY: number = 2 ** 21 - 1;
+/** Numbers that one data directory gives out itself; those above are the cluster's. */
+const ROOTS_PER_DATA_DIRECTORY: number = CLUSTER_ROOT_NUMBERS_FROM - 1;
 
 /** Commands on names; run one at a time within a transaction. */
 export class NamespaceCommands {
@@ -52,9 +55,12 @@ export class NamespaceCommands {
   readonly #bin: TrashBin;
   readonly #shares: ShareRows;
   readonly #heights: TreeHeights;
+  readonly #locks: LockRows;
+  readonly #links: LinkRows;
   readonly #insertRoot: StatementSync;
   readonly #lastRoot: StatementSync;
   readonly #rootById: StatementSync;
+  readonly #rootByNumber: StatementSync;
 
   constructor(
     db: DatabaseSync,
@@ -65,6 +71,8 @@ export class NamespaceCommands {
       bin: TrashBin;
       shares: ShareRows;
       heights: TreeHeights;
+      locks: LockRows;
+      links: LinkRows;
     },
   ) {
     this.#ledger = rows.ledger;
@@ -73,17 +81,20 @@ export class NamespaceCommands {
     this.#bin = rows.bin;
     this.#shares = rows.shares;
     this.#heights = rows.heights;
+    this.#locks = rows.locks;
+    this.#links = rows.links;
     this.#insertRoot = db.prepare(
       `INSERT INTO root (number, owner, root_id, directory_id, access_version, live_bytes, trash_bytes, staging_bytes, file_count,
          next_id, grant_count)
        VALUES (?, ?, ?, ?, 1, 0, 0, 0, 0, 2, 0)`,
     );
-    this.#lastRoot = db.prepare("SELECT max(number) AS number FROM root");
+    this.#lastRoot = db.prepare("SELECT max(number) AS number FROM root WHERE number <= ?");
+    this.#rootByNumber = db.prepare("SELECT owner FROM root WHERE number = ?");
     this.#rootById = db.prepare("SELECT owner FROM root WHERE root_id = ?");
   }
 
   /** Makes a root; a repeated call finds it. */
-  createRoot({ owner, rootId, nowMs }: CreateRootCommand): RootReply {
+  createRoot({ owner, rootId, number: given, nowMs }: CreateRootCommand): RootReply {
     const present = this.#ledger.findRoot(owner);
     if (present?.rootId === rootId) return rootReply(present);
     if (present !== undefined || this.#rootById.get(rootId) !== undefined) {
@@ -92,13 +103,7 @@ export class NamespaceCommands {
         "this user's root, or a root with this id, is on this node already",
       );
     }
-    const { number: last } = this.#lastRoot.get() as { number: number | null };
-    const number = (last ?? 0) + 1;
-    if (number > ROOTS_PER_DATA_DIRECTORY) {
-      throw new GroveError("OVERLOADED", `a data directory holds at most ${ROOTS_PER_DATA_DIRECTORY} roots`, {
-        metadata: { limit: String(ROOTS_PER_DATA_DIRECTORY) },
-      });
-    }
+    const number = this.#rootNumber(given);
     const directoryId = number * ROOT_STRIDE + 1;
     this.#inodes.insert({
       id: directoryId,
@@ -114,6 +119,18 @@ export class NamespaceCommands {
     });
     this.#insertRoot.run(number, owner, rootId, directoryId);
     return rootReply(this.#ledger.root(owner));
+  }
+
+  /** The cluster's number where it is free here, else the data directory's next. */
+  #rootNumber(given: number | undefined): number {
+    const isClusters = given !== undefined && given >= CLUSTER_ROOT_NUMBERS_FROM && given <= ROOT_NUMBER_MAX;
+    if (isClusters && this.#rootByNumber.get(given) === undefined) return given;
+    const { number: last } = this.#lastRoot.get(ROOTS_PER_DATA_DIRECTORY) as { number: number | null };
+    const number = (last ?? 0) + 1;
+    if (number <= ROOTS_PER_DATA_DIRECTORY) return number;
+    throw new GroveError("OVERLOADED", `a data directory holds at most ${ROOTS_PER_DATA_DIRECTORY} roots`, {
+      metadata: { limit: String(ROOTS_PER_DATA_DIRECTORY) },
+    });
   }
 
   createDirectory(command: CreateDirectoryCommand): ChangeReply {
@@ -299,6 +316,8 @@ export class NamespaceCommands {
     const inodes = 1 + (state?.treeInodes ?? 0);
     const files = state === undefined ? 1 : state.treeFiles;
     if (root.grantCount > 0) this.#shares.takeBelow(root, pathBelow(chain, row.name));
+    this.#locks.dropBelow(root, row.id);
+    this.#links.dropBelow(root, row.id, state !== undefined && state.childCount > 0);
     if (state !== undefined && state.childCount > 0) {
       this.#ledger.touch(state);
       state.parentId = null;
@@ -325,7 +344,11 @@ export class NamespaceCommands {
       throw new GroveError("NOT_DIRECTORY", "a directory cannot replace a file");
     }
     const isKept = change.by !== change.owner && !isDirectory(target);
-    if (isKept) this.#bin.keepEntry(place, target, change);
+    if (isKept) {
+      this.#locks.dropBelow(place.root, target.id);
+      this.#links.dropBelow(place.root, target.id, false);
+      this.#bin.keepEntry(place, target, change);
+    }
     const freedBytes = isKept ? 0 : this.#removeEntry(place, target, false).bytes;
     this.#ledger.touch(place.chain[0]);
     place.chain[0].childCount--;
@@ -344,6 +367,7 @@ export class NamespaceCommands {
     const { root, row, moved, from, to, name, nowMs } = move;
     const parentId = to[0].id;
     const version = (moved?.version ?? row.version) + 1;
+    this.#locks.dropBelow(root, row.id);
     this.#shares.moved(root, pathBelow(from, row.name), pathBelow(to, name));
     this.#inodes.rename(row.id, { parentId, name, ctimeMs: nowMs, version });
     if (moved !== undefined) {
@@ -370,17 +394,7 @@ export class NamespaceCommands {
   }
 }
 
-/** Username of the creator, or null for the owner. */
-export function authorOf(change: ChangeFields): string | null {
-  return change.by === change.owner ? null : change.by;
-}
-
-/** The refusal of a taken name. */
-export function pathExists(): GroveError {
-  return new GroveError("PATH_EXISTS", "the name is taken already");
-}
-
 function rootReply(root: RootState): RootReply {
-  const { owner, rootId, directoryId, accessVersion } = root;
-  return { owner, rootId, directoryId, accessVersion, usage: usageOf(root) };
+  const { owner, rootId, directoryId, accessVersion, lockVersion, lockCount } = root;
+  return { owner, rootId, directoryId, accessVersion, lockVersion, lockCount, usage: usageOf(root) };
 }

@@ -2,14 +2,15 @@
 // (spec 4.5, T24).
 import { GroveError } from "#base/errors.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
+import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import { holdToPath } from "#storage/metadata/followed-path.ts";
 import type { InodeRows } from "#storage/metadata/inode-rows.ts";
+import type { LockRows } from "#storage/metadata/lock-rows.ts";
 import { type PlacedGrant, pathBelow, type ShareRows, shareLimit } from "#storage/metadata/share-rows.ts";
 import {
   type DirectoryState,
   type Ledger,
   noLongerThere,
-  ROOT_STRIDE,
   type RootState,
   usageOf,
 } from "#storage/metadata/unit-of-work.ts";
@@ -28,8 +29,10 @@ export class ShareCommands {
   readonly #ledger: Ledger;
   readonly #inodes: InodeRows;
   readonly #shares: ShareRows;
+  readonly #locks: LockRows;
 
-  constructor(ledger: Ledger, inodes: InodeRows, shares: ShareRows) {
+  constructor(ledger: Ledger, inodes: InodeRows, shares: ShareRows, locks: LockRows) {
+    this.#locks = locks;
     this.#ledger = ledger;
     this.#inodes = inodes;
     this.#shares = shares;
@@ -47,6 +50,7 @@ export class ShareCommands {
     if (username === root.owner) {
       throw new GroveError("BAD_ARGUMENT", "this belongs to that user already");
     }
+    this.#locks.dropBelow(root, inodeId, username);
     const shares = this.#shares;
     const own = shares.at(inodeId, username);
     const excluded = shares

@@ -15,6 +15,8 @@ import {
   isDirectory,
   newDirectory,
 } from "#storage/metadata/inode-rows.ts";
+import type { LinkRows } from "#storage/metadata/link-rows.ts";
+import type { LockRows } from "#storage/metadata/lock-rows.ts";
 import { KIND_DIRECTORY } from "#storage/metadata/schema.ts";
 import { pathBelow } from "#storage/metadata/share-rows.ts";
 import { type TrashBin, type TrashRow, weightOf } from "#storage/metadata/trash-bin.ts";
@@ -25,7 +27,8 @@ import {
   tooDeep,
 } from "#storage/metadata/tree-heights.ts";
 import { type Ledger, type Place, type RootState, usageOf } from "#storage/metadata/unit-of-work.ts";
-import { type NamespaceCommands, pathExists } from "./namespace-commands.ts";
+import { pathExists } from "./entry-words.ts";
+import type { NamespaceCommands } from "./namespace-commands.ts";
 import type { PurgeTrashCommand, RestoreCommand, RestoreReply, TrashCommand } from "./write-commands.ts";
 
 /** Commands on the trash; run one at a time within a transaction. */
@@ -36,6 +39,8 @@ export class TrashCommands {
   readonly #namespace: NamespaceCommands;
   readonly #bin: TrashBin;
   readonly #heights: TreeHeights;
+  readonly #locks: LockRows;
+  readonly #links: LinkRows;
 
   constructor(rows: {
     ledger: Ledger;
@@ -44,6 +49,8 @@ export class TrashCommands {
     namespace: NamespaceCommands;
     bin: TrashBin;
     heights: TreeHeights;
+    locks: LockRows;
+    links: LinkRows;
   }) {
     this.#ledger = rows.ledger;
     this.#inodes = rows.inodes;
@@ -51,6 +58,8 @@ export class TrashCommands {
     this.#namespace = rows.namespace;
     this.#bin = rows.bin;
     this.#heights = rows.heights;
+    this.#locks = rows.locks;
+    this.#links = rows.links;
   }
 
   trash(command: TrashCommand): Trashed {
@@ -59,6 +68,8 @@ export class TrashCommands {
     const chain = this.#ledger.chain(root, row.parentId);
     holdToPath(command.at, chain, row.name);
     const height = isDirectory(row) ? (this.#ledger.directory(row.id)?.height ?? 0) : 0;
+    this.#locks.dropBelow(root, row.id);
+    this.#links.dropBelow(root, row.id, isDirectory(row));
     const item = this.#bin.put({ root, chain }, row, command);
     this.#namespace.leave(chain, height, command.nowMs);
     return { item, usage: usageOf(root), usedDeltaBytes: 0 };

@@ -124,6 +124,7 @@ export class UploadCommands {
   #changed({ contentId }: UploadRow, bytes: number): StagingChange {
     const root = this.#ledger.rootOfId(contentId);
     if (root === undefined) throw new GroveError("INTERNAL", "an upload belongs to no root");
+    this.#ledger.frozen.requireChangeable(root.number);
     this.#ledger.addStaging(root, bytes);
     return { usage: usageOf(root), usedDeltaBytes: bytes };
   }

@@ -4,6 +4,7 @@ import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts"
 import type { NewChunk } from "#storage/chunks/chunk-writer.ts";
 import { type Counted, type InodeId, StaleAccessError, type Usage } from "#storage/contract/inode.ts";
 import type { PassName } from "#storage/contract/pass-types.ts";
+import type { PropertyEdit, PropertyOutcome } from "#storage/contract/properties.ts";
 import type { StorageFacts } from "#storage/contract/storage.ts";
 import type { FormerShare, Trashed, TrashPurge } from "#storage/contract/trash.ts";
 import type { StagingChange } from "#storage/contract/upload-store.ts";
@@ -16,12 +17,15 @@ import type {
   FinishCopyCommand,
 } from "#storage/metadata/copy-messages.ts";
 import type { DamageMark } from "#storage/metadata/damage-rows.ts";
+import type { MoveCommand, MoveReplies } from "#storage/metadata/move-messages.ts";
 import type {
   BoundUploadTimesCommand,
   CreateUploadCommand,
   DropUploadCommand,
   StageUploadCommand,
 } from "#storage/metadata/upload-messages.ts";
+
+import type { LinkCommand } from "./link-messages.ts";
 
 /**
  * A file's new content: bytes in the database, or a list of chunks of which the first may be staged already.
@@ -124,11 +128,49 @@ export interface UnshareCommand extends ChangeFields {
   readonly username: string;
 }
 
+/** Locks an inode. Refused with LOCKED where another lock excludes it. */
+export interface LockCommand extends ChangeFields {
+  readonly op: "lock";
+  readonly inodeId: InodeId;
+  readonly token: string;
+  readonly username: string;
+  readonly credential: string;
+  readonly isExclusive: boolean;
+  readonly isDeep: boolean;
+  readonly note: string;
+  readonly expiresAtMs: number;
+}
+
+/** Moves the end of a lock. */
+export interface RefreshLockCommand {
+  readonly op: "refreshLock";
+  readonly owner: string;
+  readonly token: string;
+  readonly expiresAtMs: number;
+  readonly nowMs: number;
+}
+
+/** Ends a lock. */
+export interface UnlockCommand {
+  readonly op: "unlock";
+  readonly owner: string;
+  readonly token: string;
+}
+
+/** Changes properties of an inode. */
+export interface ChangePropertiesCommand extends ChangeFields {
+  readonly op: "changeProperties";
+  readonly inodeId: InodeId;
+  readonly edits: readonly PropertyEdit[];
+}
+
 /** Makes a root. */
 export interface CreateRootCommand {
   readonly op: "createRoot";
   readonly owner: string;
   readonly rootId: string;
+  /** Given out for the whole cluster; undefined for the data folder's next. */
+  readonly number?: number | undefined;
   readonly nowMs: number;
 }
 
@@ -216,9 +258,13 @@ export type Command =
   | DropStagedCommand
   | DropUploadCommand
   | FinishCopyCommand
+  | LinkCommand
+  | LockCommand
   | MarkDamagedCommand
+  | MoveCommand
   | OpenChunkDirectoryCommand
   | PurgeTrashCommand
+  | RefreshLockCommand
   | RemoveCommand
   | RenameCommand
   | RestoreCommand
@@ -226,6 +272,8 @@ export type Command =
   | SavePassCommand
   | StageChunksCommand
   | TrashCommand
+  | UnlockCommand
+  | ChangePropertiesCommand
   | UnshareCommand
   | StageUploadCommand
   | TruncateCommand
@@ -259,6 +307,8 @@ export interface RootReply {
   readonly rootId: string;
   readonly directoryId: InodeId;
   readonly accessVersion: number;
+  readonly lockVersion: number;
+  readonly lockCount: number;
   readonly usage: Usage;
 }
 
@@ -272,6 +322,7 @@ export interface RefusedReply {
 /** Answer to a command, from the part of the writer that runs it. */
 export type CommandReply =
   | ChangeReply
+  | Omit<PropertyOutcome, "inodeDelta">
   | CopyReply
   | TrashPurge
   | RemovalReply
@@ -280,6 +331,7 @@ export type CommandReply =
   | SharingReply
   | StagingChange
   | Trashed
+  | MoveReplies[keyof MoveReplies]
   | number
   | undefined;
 

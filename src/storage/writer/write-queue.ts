@@ -9,11 +9,13 @@ import { errorText } from "#base/log.ts";
 import { Slots } from "#base/slots.ts";
 import type { CallWaits } from "#base/wait-times.ts";
 import type { Counted } from "#storage/contract/inode.ts";
+import type { PropertyOutcome } from "#storage/contract/properties.ts";
 import type { StorageFacts } from "#storage/contract/storage.ts";
 import type { Trashed, TrashPurge } from "#storage/contract/trash.ts";
 import type { StagingChange } from "#storage/contract/upload-store.ts";
 import type { ChangeReply } from "#storage/metadata/change-messages.ts";
 import type { CopyJob, CopyReply } from "#storage/metadata/copy-messages.ts";
+import type { MoveReplies } from "#storage/metadata/move-messages.ts";
 import { storageFailed } from "#storage/metadata/sqlite-errors.ts";
 import {
   type Command,
@@ -48,11 +50,12 @@ const SHARED_FOR_MS = 1_000;
 const BATCHES_SENT = 2;
 
 /** Answers of single commands. */
-interface OwnReplies {
+interface OwnReplies extends MoveReplies {
   readonly remove: RemovalReply;
   readonly trash: Trashed;
   readonly restore: RestoreReply;
   readonly purgeTrash: TrashPurge;
+  readonly changeProperties: Omit<PropertyOutcome, "inodeDelta">;
 }
 
 /** The answer of each command. */

@@ -115,6 +115,9 @@ const DETACHING: ReadonlySet<string> = new Set([
   "beginCopy",
   "commitUpload",
   "dropGarbage",
+  "endExport",
+  "finishImport",
+  "dropImport",
 ]);
 
 function mayDetach(op: string): boolean {

@@ -44,6 +44,13 @@ function mayUseBallast(command: Command): boolean {
   return FREEING.has(command.op) || (command.op === "restore" && command.maxInodes === 0);
 }
 
+/** Commands whose rows may refer to missing ones; each has a transaction of its own. */
+const ARRIVALS: ReadonlySet<Command["op"]> = new Set(["putMoveBuckets", "finishImport", "dropImport"]);
+
+function isArrival([, { op }]: NumberedCommands[number]): boolean {
+  return ARRIVALS.has(op);
+}
+
 /** A frame of the write-ahead log: a page of 4 KiB and its header. */
 const WAL_FRAME_BYTES = 4_120;
 /** Share of the ballast that the log may use before it is brought in. */
@@ -107,8 +114,9 @@ export class Writer {
   run(commands: NumberedCommands): Reply[] {
     if (this.#failure !== undefined) return refuseAll(commands, storageFailed(this.#failure));
     if (this.#isBallastSpent && !this.#regainBallast()) return this.#runOnFullDisk(commands);
+    if (commands.length > 1 && commands.some(isArrival)) return commands.flatMap((one) => this.run([one]));
     try {
-      return this.#transaction(commands);
+      return commands.some(isArrival) ? this.#arrival(commands) : this.#transaction(commands);
     } catch (error) {
       this.#undo(error);
       if (this.#failure !== undefined) return refuseAll(commands, storageFailed(this.#failure));
@@ -234,6 +242,18 @@ export class Writer {
     this.#commit.run();
     this.#ledger.committed();
     return replies;
+  }
+
+  /** A root's rows arrive in any order, so that they refer to rows that come later. */
+  #arrival(commands: NumberedCommands): Reply[] {
+    this.#db.exec("PRAGMA foreign_keys = OFF");
+    try {
+      return this.#transaction(commands);
+    } finally {
+      // Nothing is changed inside of a transaction, which an error may have left open.
+      if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+      this.#db.exec("PRAGMA foreign_keys = ON");
+    }
   }
 
   /** Tries only with room for the attempt: it runs before every transaction while the disk is full. */

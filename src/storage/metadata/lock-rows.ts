@@ -1,0 +1,100 @@
+// Rows of locks as the writer keeps them: who holds which inode, and until when (RFC 4918, section 6).
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { InodeId } from "#storage/contract/inode.ts";
+import { CHAIN_MAX, type Ledger, type RootState } from "./unit-of-work.ts";
+
+/** One lock. */
+export interface LockRow {
+  readonly token: string;
+  readonly inodeId: InodeId;
+  readonly username: string;
+  /** The credential that took it. */
+  readonly credential: string;
+  readonly isExclusive: 0 | 1;
+  /** 1 where it holds for everything below as well. */
+  readonly isDeep: 0 | 1;
+  /** What the program that took it says about its person; XML. */
+  readonly note: string;
+  readonly expiresAtMs: number;
+}
+
+/** Columns of a lock, in the order of LockRow. */
+export const LOCK_COLUMNS =
+  "token, inode_id AS inodeId, username, credential, is_exclusive AS isExclusive, is_deep AS isDeep, note, expires_at_ms AS expiresAtMs";
+
+/** Statements on locks, which root.lock_count counts. */
+export class LockRows {
+  readonly #ledger: Ledger;
+  readonly #ofRoot: StatementSync;
+  readonly #insert: StatementSync;
+  readonly #refresh: StatementSync;
+  readonly #delete: StatementSync;
+  readonly #parent: StatementSync;
+
+  constructor(db: DatabaseSync, ledger: Ledger) {
+    this.#ledger = ledger;
+    this.#ofRoot = db.prepare(`SELECT ${LOCK_COLUMNS} FROM lock WHERE root_number = ? ORDER BY token`);
+    this.#insert = db.prepare(
+      `INSERT INTO lock (token, root_number, inode_id, username, credential, is_exclusive, is_deep, note, expires_at_ms)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#refresh = db.prepare("UPDATE lock SET expires_at_ms = ? WHERE token = ?");
+    this.#delete = db.prepare("DELETE FROM lock WHERE token = ? AND root_number = ?");
+    this.#parent = db.prepare("SELECT parent_id AS parentId FROM inode WHERE id = ?");
+  }
+
+  /** Locks of a root, those that have ended by themselves included. */
+  ofRoot(root: RootState): LockRow[] {
+    return root.lockCount === 0 ? [] : (this.#ofRoot.all(root.number) as unknown as LockRow[]);
+  }
+
+  /** Adds a lock and moves the root's lock version. */
+  add(root: RootState, lock: LockRow): void {
+    const { token, inodeId, username, credential, isExclusive, isDeep, note, expiresAtMs } = lock;
+    this.#insert.run(
+      token,
+      root.number,
+      inodeId,
+      username,
+      credential,
+      isExclusive,
+      isDeep,
+      note,
+      expiresAtMs,
+    );
+    this.#ledger.touchRoot(root);
+    root.lockCount++;
+    root.lockVersion++;
+  }
+
+  /** Moves the end of a lock. */
+  refresh(token: string, expiresAtMs: number): void {
+    this.#refresh.run(expiresAtMs, token);
+  }
+
+  /** Ends a lock; false where the root has none with that token. */
+  drop(root: RootState, token: string): boolean {
+    if (Number(this.#delete.run(token, root.number).changes) === 0) return false;
+    this.#ledger.touchRoot(root);
+    root.lockCount--;
+    return true;
+  }
+
+  /** Ends the locks on an inode and on everything below it: all where it goes away or elsewhere, or a user's. */
+  dropBelow(root: RootState, inodeId: InodeId, username?: string): void {
+    for (const lock of this.ofRoot(root)) {
+      if (username !== undefined && lock.username !== username) continue;
+      if (this.isWithin(lock.inodeId, inodeId)) this.drop(root, lock.token);
+    }
+  }
+
+  /** True for an inode itself and for what lies below it. */
+  isWithin(inodeId: InodeId, above: InodeId): boolean {
+    let at: InodeId | null | undefined = inodeId;
+    for (let level = 0; level < CHAIN_MAX && typeof at === "number"; level++) {
+      if (at === above) return true;
+      at = (this.#parent.get(at) as { parentId: InodeId | null } | undefined)?.parentId;
+    }
+    return false;
+  }
+}
