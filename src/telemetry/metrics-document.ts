@@ -1,6 +1,7 @@
 // The document of GET /metrics: types and construction (spec 2.7, decisions D12, T8, T17).
 import { type Json64, toJson64 } from "#base/json64.ts";
 import { WAITS, type Wait } from "#base/wait-times.ts";
+import { type EngineFields, type EngineReadings, engineFields } from "./engine-metrics.ts";
 import type { UserMaps } from "./user-maps.ts";
 
 /** Latencies of one kind of operation in milliseconds, over the last 1024 of them. */
@@ -129,10 +130,12 @@ export interface MetricsInputs {
   /** True once a flush has failed and the node takes no more writes. */
   readonly storageFailed: boolean;
   readonly care: CareReadings;
+  /** Undefined on a node with disks of its own. */
+  readonly engine?: EngineReadings | undefined;
 }
 
 /** The document without the per-user maps: spec 2.7 and the additions of decision D12. */
-export interface NodeMetrics {
+export interface NodeMetrics extends EngineFields {
   readonly disk_total_bytes: Json64 | null;
   readonly disk_used_bytes: Json64 | null;
   readonly disk_free_bytes: Json64 | null;
@@ -263,6 +266,7 @@ export function buildMetrics(
     auth_mock: inputs.authMock,
     storage_failed: inputs.storageFailed,
     ...careFields(inputs.care),
+    ...engineFields(inputs.engine),
     users_truncated: users.isTruncated,
   };
 }

@@ -1,5 +1,7 @@
 // The /metrics document in Prometheus' forms: conventional names, base units, grouped by family (D12).
+
 import { WAITS } from "#base/wait-times.ts";
+import { engineFamilies } from "./engine-metrics.ts";
 import type { NodeMetrics } from "./metrics-document.ts";
 import {
   familyHeader,
@@ -18,7 +20,12 @@ export function prometheusText(
   form: PrometheusForm,
   maps?: Pick<UserMaps, "samples">,
 ): readonly Buffer[] {
-  const families = [...hostFamilies(metrics), ...workFamilies(metrics), ...careFamilies(metrics)];
+  const families = [
+    ...hostFamilies(metrics),
+    ...workFamilies(metrics),
+    ...careFamilies(metrics),
+    ...engineFamilies(metrics),
+  ];
   const pieces: Buffer[] = [Buffer.from(families.map((family) => familyText(family, form)).join(""))];
   if (maps !== undefined) {
     for (const family of USER_FAMILIES) {

@@ -1,0 +1,131 @@
+// `grove fsck` of the shared engine: one snapshot of its rows by the rules of the local engine, and the bucket
+// beside them.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type pg from "pg";
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { CHECK_DIFFERENCES_LISTED } from "#base/limits.ts";
+import { silentLogger } from "#base/log.ts";
+import type { StorageReport } from "#storage/check/check-report.ts";
+import { checkRows } from "#storage/check/check-storage.ts";
+import { migrate } from "#storage/metadata/schema.ts";
+import { type BucketDifference, compareBucket } from "#storage/object-store/bucket-list.ts";
+import { openRequests } from "#storage/object-store/object-store.ts";
+import type { StoreSettings } from "#storage/object-store/store-settings.ts";
+import { connectToPrimary, type SharedAddress } from "#storage/shared/shared-connection.ts";
+import { SharedLine } from "#storage/shared/shared-line.ts";
+import { SHARED_TABLES, type SharedTable } from "#storage/shared/shared-tables.ts";
+import { EngineRows } from "./engine-rows.ts";
+import { REMOVAL_LOCK } from "./removal-passes.ts";
+
+const ROWS_AT_ONCE = 5_000;
+/** A page of the comparison may wait for a busy database so long. */
+const ANSWER_MS = 60_000;
+
+/** What is checked. */
+export interface EngineCheck {
+  readonly database: readonly SharedAddress[];
+  /** The bucket, to be listed and compared with the rows; undefined for rows alone. */
+  readonly bucket: StoreSettings | undefined;
+  readonly clock: Clock;
+  readonly fraction: () => number;
+}
+
+/**
+ * Checks the engine while FileServers may use it. The rows are copied to a folder for temporary files, which
+ * needs room for them. Throws what pg throws, the store's errors, and DATA_IN_USE while chunks are being
+ * removed.
+ */
+export async function checkEngine(check: EngineCheck): Promise<StorageReport> {
+  const folder = mkdtempSync(join(tmpdir(), "grove-fsck-"));
+  const client = await connectToPrimary(check.database);
+  const db = new DatabaseSync(join(folder, "rows.db"), { enableForeignKeyConstraints: false });
+  try {
+    // The lock ends with the connection.
+    if (check.bucket !== undefined) await requireNoRemoval(client);
+    const { dataId, unheld } = await copyRows(client, db);
+    const rows = checkRows(db);
+    const more = unheld.map((owner) => `the root of ${owner} has no lease row: no FileServer can serve it`);
+    if (check.bucket !== undefined) more.push(...(await differencesOfBucket(check, check.bucket)));
+    return {
+      ...rows,
+      dataId,
+      differences: [...rows.differences, ...more].slice(0, CHECK_DIFFERENCES_LISTED),
+      differenceCount: rows.differenceCount + more.length,
+    };
+  } finally {
+    db.close();
+    await client.end().catch(() => undefined);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function requireNoRemoval(client: pg.Client): Promise<void> {
+  const { rows } = await client.query('SELECT pg_try_advisory_lock($1) AS "isMine"', [REMOVAL_LOCK]);
+  if ((rows[0] as { isMine: boolean }).isMine) return;
+  throw new GroveError("DATA_IN_USE", "chunks are being removed at this moment; try again in some minutes");
+}
+
+async function copyRows(
+  client: pg.Client,
+  db: DatabaseSync,
+): Promise<{ readonly dataId: string; readonly unheld: readonly string[] }> {
+  db.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
+  migrate(db, "");
+  db.exec("PRAGMA foreign_keys = OFF");
+  await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+  for (const table of SHARED_TABLES) await copyTable(client, db, table);
+  const { rows } = await client.query(
+    `SELECT incarnation, (SELECT json_agg(owner) FROM root
+       WHERE NOT EXISTS (SELECT 1 FROM holding WHERE root_number = number)) AS unheld FROM identity`,
+  );
+  await client.query("COMMIT");
+  const { incarnation, unheld } = rows[0] as { incarnation: string; unheld: string[] | null };
+  return { dataId: incarnation, unheld: unheld ?? [] };
+}
+
+async function copyTable(client: pg.Client, db: DatabaseSync, { name, columns }: SharedTable): Promise<void> {
+  const names = columns.map((column) => column.name);
+  const insert = db.prepare(
+    `INSERT INTO ${name} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
+  );
+  await client.query(`DECLARE page NO SCROLL CURSOR FOR SELECT ${names.join(", ")} FROM ${name}`);
+  for (;;) {
+    const { rows } = await client.query(`FETCH ${ROWS_AT_ONCE} FROM page`);
+    db.exec("BEGIN");
+    for (const row of rows as Record<string, string | number | Buffer | null>[]) {
+      insert.run(...names.map((column) => row[column] ?? null));
+    }
+    db.exec("COMMIT");
+    if (rows.length < ROWS_AT_ONCE) break;
+  }
+  await client.query("CLOSE page");
+}
+
+const SAID: Readonly<Record<BucketDifference["kind"], string>> = {
+  foreign: "is no object of Grove's",
+  orphan: "belongs to no row",
+  missing: "has no object",
+  length: "has an object of another length",
+};
+
+async function differencesOfBucket(
+  { database, clock, fraction }: EngineCheck,
+  settings: StoreSettings,
+): Promise<string[]> {
+  const line = new SharedLine({ connect: () => connectToPrimary(database), clock, answerMs: ANSWER_MS });
+  const requests = await openRequests({ settings, clock, fraction, logger: silentLogger });
+  try {
+    const found: string[] = [];
+    for await (const { kind, name } of compareBucket(requests, settings.prefix, new EngineRows(line))) {
+      found.push(`chunk ${name} ${SAID[kind]}`);
+    }
+    return found;
+  } finally {
+    requests.client.close();
+    line.close();
+  }
+}

@@ -1,0 +1,219 @@
+// The roots that this process holds: under one lease, taken from processes that ended, lost to those that
+// took over.
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { LeaseHolder, SHARED_LEASE_MS } from "#storage/shared/lease-holder.ts";
+import {
+  endedHolders,
+  endInstance,
+  joinInstances,
+  ownersOf,
+  renewInstance,
+  rootsOf,
+  runningInstances,
+  takeRoots,
+} from "#storage/shared/lease-rows.ts";
+import { LeaseWatch, SHARED_WATCH_MS } from "#storage/shared/lease-watch.ts";
+import type { SharedLine } from "#storage/shared/shared-line.ts";
+
+/** Roots that one take-over brings; other processes may take the rest meanwhile. */
+const ROOTS_AT_ONCE = 64;
+
+/** A root that this process holds. */
+export interface OwnRoot {
+  readonly owner: string;
+  readonly number: number;
+  readonly rootId: string;
+  readonly epoch: number;
+}
+
+/** Dependencies of the held roots. */
+export interface HeldRootsDeps {
+  /** This process's name: used once. */
+  readonly instance: string;
+  /** The process that held the data folder before, which has ended; empty for none. */
+  readonly before: string;
+  /** host:port that clients are sent to. */
+  readonly address: string;
+  readonly line: SharedLine;
+  /** Renewals must not wait behind anything. */
+  readonly leaseLine: SharedLine;
+  readonly clock: Clock;
+  readonly fraction: () => number;
+  readonly logger: Logger;
+  /** Brings in what serving needs. Until it resolves the roots are not served here. */
+  readonly taking: (roots: readonly OwnRoot[]) => Promise<void>;
+  /** Called after each change of what is held. */
+  readonly changed: (change: {
+    readonly gained: readonly OwnRoot[];
+    readonly lost: readonly OwnRoot[];
+  }) => void;
+  /** Called once: the process may neither read nor write any more. */
+  readonly ended: (reason: string) => void;
+  readonly leaseMs?: number | undefined;
+}
+
+/** Holds and takes roots until its lease ends, which ends it for good. */
+export class HeldRoots {
+  readonly #deps: HeldRootsDeps;
+  readonly #lease: LeaseHolder;
+  readonly #watch: LeaseWatch;
+  readonly #byOwner = new Map<string, OwnRoot>();
+  readonly #byNumber = new Map<number, OwnRoot>();
+  #stopWatch: () => void = () => undefined;
+  #taking: Promise<void> | undefined;
+  /** Taken, but what serving needs has not come yet. */
+  #unserved: { readonly number: number; readonly epoch: number }[] = [];
+  #isStopped = false;
+  #takenOver = 0;
+
+  constructor(deps: HeldRootsDeps) {
+    const leaseMs = deps.leaseMs ?? SHARED_LEASE_MS;
+    this.#deps = deps;
+    this.#lease = new LeaseHolder({
+      clock: deps.clock,
+      renew: () => deps.leaseLine.run((client) => renewInstance(client, deps.instance)),
+      ended: () => this.#ended(),
+      leaseMs,
+    });
+    this.#watch = new LeaseWatch(deps.clock, leaseMs);
+  }
+
+  /** Begins the lease, and takes what the process before had. Rejects when the database does not answer. */
+  async start(): Promise<void> {
+    const { instance, before, address, leaseLine, line, clock, leaseMs = SHARED_LEASE_MS } = this.#deps;
+    const takenAt = this.#lease.now();
+    await leaseLine.run((client) => joinInstances(client, instance, address, leaseMs));
+    this.#lease.start(takenAt);
+    // Whoever has the lock of the data folder knows that the process before is gone.
+    if (before !== "") await line.run((client) => endInstance(client, before));
+    await this.#takeFrom({ id: before, beat: 0 });
+    this.#stopWatch = clock.every(SHARED_WATCH_MS * (leaseMs / SHARED_LEASE_MS), () => this.lookAround());
+  }
+
+  /** True while the process may answer from what it knows. */
+  get mayRead(): boolean {
+    return this.#lease.mayRead;
+  }
+
+  /** Time since the last renewal of the lease was asked for. */
+  get leaseAgeMs(): number {
+    return this.#lease.ageMs;
+  }
+
+  /** Roots taken over from processes that had ended. */
+  get takenOverTotal(): number {
+    return this.#takenOver;
+  }
+
+  get count(): number {
+    return this.#byOwner.size;
+  }
+
+  of(owner: string): OwnRoot | undefined {
+    return this.#byOwner.get(owner);
+  }
+
+  withNumber(number: number): OwnRoot | undefined {
+    return this.#byNumber.get(number);
+  }
+
+  all(): IterableIterator<OwnRoot> {
+    return this.#byOwner.values();
+  }
+
+  /** Serves a root that this process has just made. */
+  add(root: OwnRoot): void {
+    if (this.#byOwner.has(root.owner)) return;
+    this.#put(root);
+    this.#deps.changed({ gained: [root], lost: [] });
+  }
+
+  /** Serves roots no longer that others have taken. */
+  drop(numbers: readonly number[]): void {
+    const lost = numbers.flatMap((number) => this.#byNumber.get(number) ?? []);
+    for (const { owner, number } of lost) {
+      this.#byOwner.delete(owner);
+      this.#byNumber.delete(number);
+    }
+    if (lost.length > 0) this.#deps.changed({ gained: [], lost });
+  }
+
+  /** Looks for processes that have ended, and takes their roots. Never throws. */
+  lookAround(): void {
+    if (this.#taking !== undefined || this.#isStopped) return;
+    this.#taking = this.#look()
+      .catch((error: unknown) => {
+        this.#deps.logger.warn("engine.take_over_failed", { error: errorText(error) });
+      })
+      .finally(() => {
+        this.#taking = undefined;
+      });
+  }
+
+  /** Ends the lease: others may take the roots at once. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#stopWatch();
+    await this.#taking;
+    const { line, instance } = this.#deps;
+    this.#lease.end();
+    await line.run((client) => endInstance(client, instance)).catch(() => undefined);
+  }
+
+  async #look(): Promise<void> {
+    const { line, instance } = this.#deps;
+    if (this.#unserved.length > 0) await this.#serve();
+    const silent = await this.#watch.look(() => line.run(runningInstances));
+    for (const from of silent) if (from.id !== instance) await this.#takeFrom(from);
+    for (const id of await line.run(endedHolders)) await this.#takeFrom({ id, beat: 0 });
+  }
+
+  async #takeFrom(from: { readonly id: string; readonly beat: number }): Promise<void> {
+    const { line, instance, before, clock, fraction, logger } = this.#deps;
+    for (;;) {
+      if (from.id === "" || this.#isStopped) return;
+      const roots = await line.run((client) => rootsOf(client, from.id, ROOTS_AT_ONCE));
+      if (roots.length === 0) return;
+      const taken = await line.run((client) => takeRoots(client, { by: instance, from, roots }));
+      if (taken.length > 0) {
+        this.#unserved.push(...taken);
+        if (from.id !== before) this.#takenOver += taken.length;
+        await this.#serve();
+        logger.warn("engine.took_over", { from: from.id, roots: taken.length });
+      } else if (!this.#lease.isHeld) return;
+      // Others look at the same time: each gets a share of what is left.
+      await new Promise<void>((resolve) => clock.after(1 + 50 * fraction(), resolve));
+      if (taken.length === 0) return;
+    }
+  }
+
+  async #serve(): Promise<void> {
+    const taken = [...this.#unserved];
+    const epochs = new Map(taken.map(({ number, epoch }) => [number, epoch]));
+    const names = await this.#deps.line.run((client) => ownersOf(client, [...epochs.keys()]));
+    const roots = names.map((root) => ({ ...root, epoch: epochs.get(root.number) ?? 0 }));
+    await this.#deps.taking(roots);
+    this.#unserved = this.#unserved.filter((root) => !taken.includes(root));
+    for (const root of roots) this.#put(root);
+    this.#deps.changed({ gained: roots, lost: [] });
+  }
+
+  #put(root: OwnRoot): void {
+    this.#byOwner.set(root.owner, root);
+    this.#byNumber.set(root.number, root);
+  }
+
+  #ended(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    this.#stopWatch();
+    this.#deps.ended("the lease on the shared engine has ended: this process was cut off, or stood still");
+  }
+}
+
+/** The refusal of reads without a lease. */
+export function withoutLease(): GroveError {
+  return new GroveError("STORE_UNAVAILABLE", "the shared database does not answer; try again");
+}

@@ -1,0 +1,298 @@
+// Opens the shared engine for a process: its lease in PostgreSQL, its cache of rows, its object store.
+import { join } from "node:path";
+import type pg from "pg";
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import type { Logger } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
+import { ulid } from "#base/ulid.ts";
+import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
+import { ObjectStore } from "#storage/object-store/object-store.ts";
+import type { StoreSettings } from "#storage/object-store/store-settings.ts";
+import { CommitClient } from "#storage/shared/commit-client.ts";
+import { SHARED_LEASE_MS } from "#storage/shared/lease-holder.ts";
+import { makeRoot } from "#storage/shared/lease-rows.ts";
+import { RowCache } from "#storage/shared/row-cache.ts";
+import type { RowFacts } from "#storage/shared/row-facts.ts";
+import { fetchRows } from "#storage/shared/row-fetch.ts";
+import { connectToPrimary, type SharedAddress } from "#storage/shared/shared-connection.ts";
+import { SharedLine } from "#storage/shared/shared-line.ts";
+import { makeSharedTables } from "#storage/shared/shared-schema.ts";
+import { SharedWriter } from "#storage/shared/shared-writer.ts";
+import { type EngineFolder, openEngineFolder } from "./data-folder.ts";
+import { EngineRows, type StoredQuota } from "./engine-rows.ts";
+import { HeldRoots } from "./held-roots.ts";
+import { RemovalPasses } from "./removal-passes.ts";
+import { SharedStorage } from "./shared-storage.ts";
+
+/** How long the database may take for an answer before the connection counts as broken. */
+const ANSWER_MS = 5_000;
+/** The same of a lease's renewal, as a part of the lease: two fit into it. */
+const RENEW_ANSWER_PART = 0.25;
+/** Pause between two tries of a commit whose outcome is unknown. */
+const COMMIT_PAUSE_MS = 100;
+/** Longest pass that removes objects; another process goes on with the rest. */
+const PASS_ANSWER_MS = 600_000;
+/** Interval at which detached content is looked for. */
+const PURGE_MS = 500;
+
+/** Options of the shared engine. */
+export interface OpenSharedStorageOptions {
+  /** The local folder: lock, identity, caches. */
+  readonly directory: string;
+  /** The servers of the database; the one that takes changes is used. */
+  readonly database: readonly SharedAddress[];
+  readonly store: StoreSettings;
+  /** host:port that clients are sent to. */
+  readonly address: string;
+  /** Free bytes that the local disk keeps. */
+  readonly reserveBytes: bigint;
+  readonly hasLocalRoom: (bytes: number) => boolean;
+  /** Takes in what is kept of users whose roots are about to be served here; others have the defaults. */
+  readonly takeQuotas: (usernames: readonly string[], kept: readonly StoredQuota[]) => Promise<void>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly fraction: () => number;
+  readonly logger: Logger;
+  readonly leaseMs?: number | undefined;
+}
+
+/** The engine, open. */
+export interface OpenedEngine {
+  readonly storage: SharedStorage;
+  readonly rows: EngineRows;
+  readonly store: ObjectStore;
+  readonly passes: RemovalPasses;
+  /** How it goes, for /metrics. */
+  readonly readings: () => EngineFigures;
+}
+
+/** Figures of the engine in this process. */
+export interface EngineFigures {
+  readonly leaseAgeMs: number;
+  readonly roots: number;
+  readonly cachedRows: number;
+  readonly takenOverTotal: number;
+  readonly storeRetriesTotal: number;
+}
+
+/**
+ * Begins a lease, takes the roots of the process before, and serves them. Throws STORE_UNAVAILABLE or what pg
+ * throws when the database does not answer, and BAD_ARGUMENT for a bucket that must not be used.
+ */
+export async function openSharedStorage(options: OpenSharedStorageOptions): Promise<OpenedEngine> {
+  await using undo = new AsyncDisposableStack();
+  const folder = await openEngineFolder(options.directory, options);
+  undo.defer(() => folder.release());
+  const base = await openPlaces(options, folder, undo);
+  const cached = await openRows(options, { ...base, folder }, undo);
+  const { rows, store, incarnation } = base;
+  const { clock, logger } = options;
+  const passLine = base.lineOf(PASS_ANSWER_MS);
+  const passes = new RemovalPasses({ rows, line: passLine, store, incarnation, clock, logger });
+  undo.defer(() => passes.stop());
+  const { roots, writer, reader, facts, cache, events } = cached;
+  const purge = new PurgeTurns({ cache, writer, roots, clock, logger });
+  undo.defer(() => purge.stop());
+  undo.defer(() => roots.stop());
+  await roots.start();
+  const closers = undo.move();
+  const storage = new SharedStorage({
+    dataId: folder.dataId,
+    reader,
+    facts,
+    writer,
+    roots,
+    store,
+    clock,
+    logger,
+    makeRoot: async ({ owner, rootId }) => {
+      await base.takeQuotas([owner]);
+      const nowMs = Math.trunc(clock.wallMs());
+      const { number, instance, epoch } = await base.line.run((client) =>
+        makeRoot(client, { owner, rootId, instance: folder.instance, nowMs }),
+      );
+      return { owner, rootId, number, epoch, isHere: instance === folder.instance };
+    },
+    close: () => closers.disposeAsync(),
+  });
+  events.storage = storage;
+  const readings = (): EngineFigures => ({
+    leaseAgeMs: roots.leaseAgeMs,
+    roots: roots.count,
+    cachedRows: writer.cachedRows,
+    takenOverTotal: roots.takenOverTotal,
+    storeRetriesTotal: store.requests.retriesTotal,
+  });
+  return { storage, rows, store, passes, readings };
+}
+
+/** The database and the bucket, both checked. */
+interface Places {
+  readonly connect: () => Promise<pg.Client>;
+  readonly lineOf: (answerMs: number) => SharedLine;
+  readonly line: SharedLine;
+  readonly rows: EngineRows;
+  readonly store: ObjectStore;
+  readonly incarnation: string;
+  readonly takeQuotas: (owners: string[]) => Promise<void>;
+}
+
+async function openPlaces(
+  options: OpenSharedStorageOptions,
+  folder: EngineFolder,
+  undo: AsyncDisposableStack,
+): Promise<Places> {
+  const { database, clock } = options;
+  const connect = () => connectToPrimary(database);
+  const maker = await connect();
+  try {
+    await makeSharedTables(maker, database[0]?.schema ?? "");
+  } finally {
+    await maker.end();
+  }
+  const lineOf = (answerMs: number): SharedLine => {
+    const made = new SharedLine({ connect, clock, answerMs });
+    undo.defer(() => made.close());
+    return made;
+  };
+  const line = lineOf(ANSWER_MS);
+  const rows = new EngineRows(line);
+  const store = await ObjectStore.open({
+    ...options,
+    settings: options.store,
+    blocks: rows,
+    folder: folder.cacheFolder,
+  });
+  undo.defer(() => store.close());
+  await store.check();
+  const incarnation = await rows.incarnation();
+  if ((await store.marker.claim(incarnation)) !== incarnation) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      "this bucket and prefix belong to another database, of which this one may be a copy: name another prefix",
+    );
+  }
+  const takeQuotas = async (owners: string[]): Promise<void> =>
+    options.takeQuotas(owners, await rows.quotas(owners));
+  return { connect, lineOf, line, rows, store, incarnation, takeQuotas };
+}
+
+/** The cached rows and their writer, under the process's lease. */
+interface CachedRows {
+  readonly cache: RowCache;
+  readonly reader: SnapshotReader;
+  readonly facts: RowFacts;
+  readonly writer: SharedWriter;
+  readonly roots: HeldRoots;
+  /** What hears of changes, once it is there. */
+  readonly events: { storage?: SharedStorage };
+}
+
+async function openRows(
+  options: OpenSharedStorageOptions,
+  places: Places & { readonly folder: EngineFolder },
+  undo: AsyncDisposableStack,
+): Promise<CachedRows> {
+  const { clock, random } = options;
+  const { folder, connect, lineOf, line, rows, store } = places;
+  const cache = new RowCache(join(folder.cacheFolder, "rows.db"), await rows.idRange());
+  undo.defer(() => cache.close());
+  const { db, facts } = cache.openReader();
+  const reader = new SnapshotReader(db, (error) => {
+    throw error;
+  });
+  undo.defer(() => reader.close());
+  const groupId = (): string => ulid(clock, random);
+  const commits = new CommitClient({
+    connect,
+    clock,
+    groupId,
+    answerMs: ANSWER_MS,
+    pauseMs: COMMIT_PAUSE_MS,
+  });
+  undo.defer(() => commits.close());
+  const fetchLine = lineOf(ANSWER_MS);
+  const events: CachedRows["events"] = {};
+  const writer = new SharedWriter({
+    cache,
+    commits,
+    instance: folder.instance,
+    fetch: (wanted) => fetchLine.run((client) => fetchRows(client, wanted)),
+    changed: () => reader.renew(),
+    sharesChanged: (owners) => events.storage?.sharesChanged(owners),
+    forgot: () => events.storage?.forgot(),
+    lost: (numbers) => roots.drop(numbers),
+  });
+  const { leaseMs = SHARED_LEASE_MS } = options;
+  const roots: HeldRoots = new HeldRoots({
+    ...options,
+    instance: folder.instance,
+    before: folder.before,
+    line,
+    leaseLine: lineOf(leaseMs * RENEW_ANSWER_PART),
+    taking: async (taken) => {
+      await places.takeQuotas(taken.map(({ owner }) => owner));
+      await Promise.all(taken.map(({ owner }) => writer.know(owner)));
+    },
+    changed: ({ gained, lost }) => events.storage?.rootsChanged(gained, lost),
+    ended: (reason) => {
+      events.storage?.fail(reason);
+      commits.close();
+      void store.close();
+    },
+  });
+  return { cache, reader, facts, writer, roots, events };
+}
+
+/** Removes detached content slice by slice, while there is some. */
+class PurgeTurns {
+  readonly #deps: {
+    readonly writer: SharedWriter;
+    readonly roots: HeldRoots;
+    readonly logger: Logger;
+  };
+  readonly #next: () => number | undefined;
+  readonly #stop: () => void;
+  #running: Promise<void> | undefined;
+  #isStopped = false;
+
+  constructor(deps: {
+    readonly cache: RowCache;
+    readonly writer: SharedWriter;
+    readonly roots: HeldRoots;
+    readonly clock: Clock;
+    readonly logger: Logger;
+  }) {
+    this.#deps = deps;
+    const next = deps.cache.preparePlain("SELECT coalesce(inode_id, content_id) AS id FROM purging LIMIT 1");
+    this.#next = () => (next.get() as { id: number } | undefined)?.id;
+    this.#stop = deps.clock.every(PURGE_MS, () => {
+      this.#running ??= this.#purge().finally(() => {
+        this.#running = undefined;
+      });
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#stop();
+    await this.#running;
+  }
+
+  async #purge(): Promise<void> {
+    const { writer, roots, logger } = this.#deps;
+    while (!this.#isStopped) {
+      const id = this.#next();
+      const root = id === undefined ? undefined : roots.withNumber(Math.floor(id / ROOT_STRIDE));
+      if (root === undefined) return;
+      try {
+        if (!(await writer.purgeSlice(root.owner))) return;
+      } catch (error) {
+        logger.warn("engine.purge_failed", { error: String(error) });
+        return;
+      }
+    }
+  }
+}

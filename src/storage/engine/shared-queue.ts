@@ -1,0 +1,100 @@
+// Sends commands to the writer of the shared engine, which takes them root by root.
+import { GroveError } from "#base/errors.ts";
+import { type Counted, type InodeId, ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { storageFailed } from "#storage/metadata/sqlite-errors.ts";
+import type { SharedWriter } from "#storage/shared/shared-writer.ts";
+import type { Command } from "#storage/writer/write-commands.ts";
+import { type ReplyOf, STORAGE_QUEUE_BYTES, STORAGE_QUEUE_COMMANDS } from "#storage/writer/write-queue.ts";
+import type { HeldRoots } from "./held-roots.ts";
+
+/** Dependencies of the queue. */
+export interface SharedQueueDeps {
+  readonly writer: Pick<SharedWriter, "submit">;
+  readonly roots: Pick<HeldRoots, "of" | "withNumber">;
+  /** The owner of the root that an upload belongs to; undefined for an unknown one. */
+  readonly ownerOfUpload: (uploadId: string) => string | undefined;
+}
+
+/** As WriteQueue, for the parts of storage that both engines have. */
+export class SharedQueue {
+  readonly #deps: SharedQueueDeps;
+  #failure: string | undefined;
+  #waiting = 0;
+  #waitingBytes = 0;
+  /** Owners of chunks that were found damaged, until they are marked. */
+  readonly #damaged = new Map<number, string>();
+
+  constructor(deps: SharedQueueDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reason for which every change is refused. */
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  /** Refuses all later changes. */
+  fail(reason: string): void {
+    this.#failure ??= reason;
+  }
+
+  /** Says whose chunk is damaged: its number alone does not. */
+  noteDamaged(chunkId: number, fileId: InodeId): void {
+    const owner = this.#ownerOf(fileId);
+    if (owner !== undefined) this.#damaged.set(chunkId, owner);
+  }
+
+  /** Runs a command. Rejects with its refusal, OVERLOADED, WRONG_NODE, and STORAGE_FAILED after a failure. */
+  async submit<Op extends Command["op"]>(
+    command: Extract<Command, { op: Op }>,
+  ): Promise<Counted<ReplyOf<Op>>> {
+    if (this.#failure !== undefined) throw storageFailed(this.#failure);
+    const owner = this.#rootOf(command);
+    if (owner === undefined || this.#deps.roots.of(owner) === undefined) throw notHere();
+    const bytes = bytesOf(command);
+    if (this.#waiting >= STORAGE_QUEUE_COMMANDS || this.#waitingBytes + bytes > STORAGE_QUEUE_BYTES) {
+      throw new GroveError("OVERLOADED", "too many changes wait for the shared database; try again");
+    }
+    this.#waiting++;
+    this.#waitingBytes += bytes;
+    try {
+      return await this.#deps.writer.submit<Op>(owner, command);
+    } finally {
+      this.#waiting--;
+      this.#waitingBytes -= bytes;
+    }
+  }
+
+  #rootOf(command: Command): string | undefined {
+    if ("owner" in command) return command.owner;
+    switch (command.op) {
+      case "stageUpload":
+      case "dropUpload":
+        return this.#deps.ownerOfUpload(command.uploadId);
+      case "dropStaged":
+        return this.#ownerOf(command.contentId);
+      case "dropCopy":
+        return this.#ownerOf(command.job.sourceId);
+      case "markDamaged":
+        return "fileId" in command.target
+          ? this.#ownerOf(command.target.fileId)
+          : this.#damaged.get(command.target.chunkId);
+      default:
+        throw new Error(`the shared engine has no root for ${command.op}`);
+    }
+  }
+
+  #ownerOf(id: number): string | undefined {
+    return this.#deps.roots.withNumber(Math.floor(id / ROOT_STRIDE))?.owner;
+  }
+}
+
+/** The refusal of a root that another process holds, or that does not exist. */
+export function notHere(): GroveError {
+  return new GroveError("NO_SUCH_PATH", "there is no such root on this node");
+}
+
+function bytesOf(command: Command): number {
+  if ("data" in command) return command.data.length;
+  return command.op === "commitUpload" && "inline" in command.content ? command.content.inline.length : 0;
+}

@@ -1,0 +1,130 @@
+// The leases in PostgreSQL: processes with their numbers, and the take-over of roots from those that ended.
+import type pg from "pg";
+import { SHARED_LEASE_MS } from "./lease-holder.ts";
+import type { SeenInstance } from "./lease-watch.ts";
+
+/** A root that a take-over has brought, with its new epoch. */
+export interface TakenRoot {
+  readonly number: number;
+  readonly epoch: number;
+  readonly batch: number;
+}
+
+/** Who holds a root, and where that process is reached. */
+export interface RootHolder extends SeenInstance {
+  readonly number: number;
+  readonly address: string;
+  readonly isEnded: boolean;
+}
+
+/** Begins the lease of a process. Its name is used once. */
+export async function joinInstances(
+  client: pg.ClientBase,
+  id: string,
+  address: string,
+  leaseMs: number = SHARED_LEASE_MS,
+): Promise<void> {
+  await client.query(
+    "INSERT INTO instance (id, address, beat, is_ended, lease_ms) VALUES ($1, $2, 1, FALSE, $3)",
+    [id, address, leaseMs],
+  );
+}
+
+/** Renews it; false once it has ended. */
+export async function renewInstance(client: pg.ClientBase, id: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    "UPDATE instance SET beat = beat + 1 WHERE id = $1 AND NOT is_ended",
+    [id],
+  );
+  return rowCount === 1;
+}
+
+/** Ends it: its roots may be taken at once. */
+export async function endInstance(client: pg.ClientBase, id: string): Promise<void> {
+  await client.query("UPDATE instance SET is_ended = TRUE WHERE id = $1", [id]);
+}
+
+/** The processes whose leases run. */
+export async function runningInstances(client: pg.ClientBase): Promise<SeenInstance[]> {
+  const { rows } = await client.query(
+    'SELECT id, beat, lease_ms AS "leaseMs" FROM instance WHERE NOT is_ended ORDER BY id',
+  );
+  return rows as SeenInstance[];
+}
+
+/** The holder of a user's root; undefined when there is no such root. */
+export async function holderOf(client: pg.ClientBase, owner: string): Promise<RootHolder | undefined> {
+  const { rows } = await client.query(
+    `SELECT root.number, instance.id, beat, address, is_ended AS "isEnded" FROM root
+     JOIN holding ON root_number = root.number JOIN instance ON instance.id = holding.instance WHERE owner = $1`,
+    [owner],
+  );
+  return rows[0] as RootHolder | undefined;
+}
+
+/** Roots of a process, the lowest numbers first. */
+export async function rootsOf(client: pg.ClientBase, id: string, limit: number): Promise<number[]> {
+  const { rows } = await client.query(
+    "SELECT root_number AS number FROM holding WHERE instance = $1 ORDER BY root_number LIMIT $2",
+    [id, limit],
+  );
+  return (rows as { number: number }[]).map(({ number }) => number);
+}
+
+/**
+ * Takes roots from a process that has ended, or whose number is still what the caller has watched; that ends
+ * the process's lease for good. Roots that another one has taken before are not among the answer's.
+ */
+export async function takeRoots(
+  client: pg.ClientBase,
+  take: { readonly by: string; readonly from: SeenInstance; readonly roots: readonly number[] },
+): Promise<TakenRoot[]> {
+  const { rows } = await client.query(
+    'SELECT root_number AS "number", epoch, last_batch AS batch FROM take_roots($1, $2, $3, $4)',
+    [take.by, take.from.id, take.from.beat, take.roots],
+  );
+  return rows as TakenRoot[];
+}
+
+/** Processes that have ended and still hold roots; a few at a time. */
+export async function endedHolders(client: pg.ClientBase): Promise<string[]> {
+  const { rows } = await client.query(
+    `SELECT id FROM instance WHERE is_ended AND EXISTS (SELECT 1 FROM holding WHERE holding.instance = instance.id)
+     ORDER BY id LIMIT 16`,
+  );
+  return (rows as { id: string }[]).map(({ id }) => id);
+}
+
+/** Names of roots. */
+export async function ownersOf(
+  client: pg.ClientBase,
+  numbers: readonly number[],
+): Promise<{ number: number; owner: string; rootId: string }[]> {
+  const { rows } = await client.query(
+    'SELECT number, owner, root_id AS "rootId" FROM root WHERE number = ANY ($1) ORDER BY number',
+    [numbers],
+  );
+  return rows as { number: number; owner: string; rootId: string }[];
+}
+
+/** Makes a user's root, or finds the one with this id, and tells who holds it. */
+export async function makeRoot(
+  client: pg.ClientBase,
+  root: {
+    readonly owner: string;
+    readonly rootId: string;
+    readonly instance: string;
+    readonly nowMs: number;
+  },
+): Promise<{ number: number; instance: string; epoch: number }> {
+  const { owner, rootId, instance, nowMs } = root;
+  const made = await client.query("SELECT make_root($1, $2, $3, $4) AS number", [
+    owner,
+    rootId,
+    instance,
+    nowMs,
+  ]);
+  const { number } = made.rows[0] as { number: number };
+  const { rows } = await client.query("SELECT instance, epoch FROM holding WHERE root_number = $1", [number]);
+  return { number, ...(rows[0] as { instance: string; epoch: number }) };
+}

@@ -1,0 +1,210 @@
+// The rows of held roots in an SQLite database of this machine: a cache of PostgreSQL's, with the commands'
+// own SQL.
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { BUSY_TIMEOUT_MS, migrate } from "#storage/metadata/schema.ts";
+import type { TableEffects } from "./commit-client.ts";
+import { changedRows } from "./row-changes.ts";
+import { FACTS_TABLE, type Fact, RowFacts } from "./row-facts.ts";
+import { guard } from "./row-guards.ts";
+import { SHARED_TABLES, type SharedTable } from "./shared-tables.ts";
+
+/** Rows of the database with the facts that they make known. */
+export interface FetchedRows {
+  readonly facts: readonly Fact[];
+  /** Rows as JSON has them, bytes as `\x` and digits. */
+  readonly rows: readonly { readonly table: string; readonly row: Readonly<Record<string, unknown>> }[];
+}
+
+/** Says why a statement cannot be prepared, or prepares it with its guard. */
+class GuardedDatabase extends DatabaseSync {
+  facts: RowFacts | undefined;
+
+  override prepare(sql: string): StatementSync {
+    const { facts } = this;
+    if (facts === undefined) return super.prepare(sql);
+    return guard(sql, super.prepare(sql), facts, (plain) => super.prepare(plain));
+  }
+
+  /** For the cache itself, which knows what it asks for. */
+  preparePlain(sql: string): StatementSync {
+    return super.prepare(sql);
+  }
+}
+
+interface TableStatements {
+  readonly table: SharedTable;
+  /** Positions of the columns with bytes. */
+  readonly bytes: readonly string[];
+  readonly select: StatementSync;
+  readonly insert: StatementSync;
+}
+
+/**
+ * Commands run in a transaction of this database. What they have changed goes to PostgreSQL before it is
+ * committed here, so that the cache never holds more than PostgreSQL. It is made anew with each process.
+ */
+export class RowCache {
+  readonly facts: RowFacts;
+  readonly #path: string;
+  readonly #db: GuardedDatabase;
+  readonly #tables: ReadonlyMap<string, TableStatements>;
+  readonly #blind: StatementSync;
+  readonly #forgetBlind: StatementSync;
+
+  /** `firstId` begins the range of numbers for chunks that is this cache's own. */
+  constructor(path: string, firstId: number) {
+    const db = new GuardedDatabase(path, { enableForeignKeyConstraints: false });
+    this.#path = path;
+    this.#db = db;
+    db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY");
+    migrate(db, "");
+    // Rows come without what they refer to, so that a cascade would take away too little or too much.
+    db.exec(`
+      PRAGMA foreign_keys = OFF;
+      CREATE TABLE id_range (first INTEGER NOT NULL) STRICT;
+      INSERT INTO id_range (first) VALUES (${firstId});
+      ${FACTS_TABLE}
+      CREATE TABLE blind_inline (inode_id INTEGER NOT NULL) STRICT;
+      CREATE UNIQUE INDEX blind_inline_once ON blind_inline (inode_id);
+    `);
+    this.facts = new RowFacts((sql) => db.preparePlain(sql));
+    db.facts = this.facts;
+    this.#blind = db.preparePlain("SELECT inode_id FROM blind_inline");
+    this.#forgetBlind = db.preparePlain("DELETE FROM blind_inline");
+    this.#tables = new Map(SHARED_TABLES.map((table) => [table.name, this.#statementsOf(table)]));
+  }
+
+  /** The database for the commands; each of its statements is guarded. */
+  get db(): DatabaseSync {
+    return this.#db;
+  }
+
+  /** A statement of the engine's own, which must know that what it reads is whole. */
+  preparePlain(sql: string): StatementSync {
+    return this.#db.preparePlain(sql);
+  }
+
+  /**
+   * A connection that sees what is committed, each of its statements guarded by the facts of the same
+   * version.
+   */
+  openReader(): { readonly db: DatabaseSync; readonly facts: RowFacts } {
+    const db = new GuardedDatabase(this.#path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+    const facts = new RowFacts((sql) => db.preparePlain(sql));
+    db.facts = facts;
+    return { db, facts };
+  }
+
+  /** Begins a group, runs it and returns what it has changed. The transaction stays open. */
+  change(run: () => void): TableEffects[] {
+    this.#db.exec("BEGIN IMMEDIATE");
+    this.facts.begin();
+    const session = this.#db.createSession();
+    try {
+      run();
+      return this.#effectsOf(session.changeset());
+    } finally {
+      session.close();
+    }
+  }
+
+  /** Ends the group as PostgreSQL has ended it. */
+  end(how: "COMMIT" | "ROLLBACK"): void {
+    if (this.#db.isTransaction) this.#db.exec(how);
+  }
+
+  /** Takes rows in. A row that is here already is as new. */
+  accept({ facts, rows }: FetchedRows): void {
+    this.#db.exec("BEGIN IMMEDIATE");
+    try {
+      for (const { table, row } of rows) {
+        const { table: shape, bytes, insert } = this.#statements(table);
+        const values = shape.columns.map(({ name }) => {
+          const value = row[name] as string | number | null;
+          return bytes.includes(name) ? Buffer.from(String(value).slice(2), "hex") : value;
+        });
+        insert.run(...values);
+      }
+      for (const fact of facts) this.facts.add(fact);
+      this.#db.exec("COMMIT");
+    } catch (error) {
+      this.end("ROLLBACK");
+      throw error;
+    }
+  }
+
+  /** Forgets all rows and facts. */
+  forget(): void {
+    const tables = [...SHARED_TABLES.map(({ name }) => name), "fetched", "blind_inline"];
+    this.#db.exec(`BEGIN; ${tables.map((name) => `DELETE FROM ${name};`).join(" ")} COMMIT`);
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #effectsOf(changeset: Uint8Array): TableEffects[] {
+    const effects = new Map<string, { table: string; gone: object[]; rows: object[] }>();
+    const of = (table: string): { gone: object[]; rows: object[] } => {
+      const known = effects.get(table) ?? { table, gone: [], rows: [] };
+      effects.set(table, known);
+      return known;
+    };
+    for (const { table, key, isGone } of changedRows(changeset)) {
+      if (!this.#tables.has(table)) continue;
+      const { table: shape, bytes, select } = this.#statements(table);
+      if (isGone) {
+        of(table).gone.push(Object.fromEntries(keyColumns(shape).map((name, at) => [name, key[at]])));
+        continue;
+      }
+      of(table).rows.push(asJson(select.get(...key) as Record<string, unknown>, bytes));
+    }
+    const blind = this.#blind.all() as { inode_id: number }[];
+    if (blind.length > 0) {
+      const { gone, rows } = of("inline_content");
+      const { bytes, select } = this.#statements("inline_content");
+      const sent = new Set(rows.map((row) => (row as { inode_id: number }).inode_id));
+      gone.push(...blind);
+      for (const { inode_id: inode } of blind) {
+        // Bytes that went and came back alike are no change here, and were deleted there.
+        const row = sent.has(inode) ? undefined : select.get(inode);
+        if (row !== undefined) rows.push(asJson(row, bytes));
+      }
+      this.#forgetBlind.run();
+    }
+    return [...effects.values()];
+  }
+
+  #statements(table: string): TableStatements {
+    const statements = this.#tables.get(table);
+    if (statements === undefined) throw new Error(`there is no shared table ${table}`);
+    return statements;
+  }
+
+  #statementsOf(table: SharedTable): TableStatements {
+    const names = table.columns.map(({ name }) => name);
+    const same = keyColumns(table).map((name) => `${name} = ?`);
+    return {
+      table,
+      bytes: table.columns.filter(({ type }) => type === "BYTEA").map(({ name }) => name),
+      select: this.#db.preparePlain(
+        `SELECT ${names.join(", ")} FROM ${table.name} WHERE ${same.join(" AND ")}`,
+      ),
+      insert: this.#db.preparePlain(
+        `INSERT INTO ${table.name} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})
+         ON CONFLICT (${table.key.join(", ")}) DO NOTHING`,
+      ),
+    };
+  }
+}
+
+/** A row as JSON has it. */
+function asJson(row: Record<string, unknown>, bytes: readonly string[]): object {
+  for (const name of bytes) row[name] = `\\x${Buffer.from(row[name] as Uint8Array).toString("hex")}`;
+  return row;
+}
+
+/** The key's columns in the order of the table, as a changeset has them. */
+function keyColumns({ key, columns }: SharedTable): string[] {
+  return columns.map(({ name }) => name).filter((name) => key.includes(name));
+}

@@ -1,0 +1,129 @@
+// What the row cache knows: an absent row counts only where the database was asked, or cannot have one.
+import type { StatementSync } from "node:sqlite";
+import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+
+/** Something that the database is asked for: with its rows in the cache, what is not there does not exist. */
+export type Fact =
+  /** A root by its owner, with everything of it that is few: grants, locks, uploads, staged and detached things. */
+  | { readonly kind: "root"; readonly owner: string }
+  /** The same by its number. */
+  | { readonly kind: "number"; readonly id: number }
+  /** An inode, and the directories above it. */
+  | { readonly kind: "inode"; readonly id: number }
+  /** The entry of a directory with a name. */
+  | { readonly kind: "name"; readonly id: number; readonly name: string }
+  /** Everything on a path that was there once: later reads ask for what has changed. */
+  | { readonly kind: "path"; readonly owner: string; readonly names: readonly string[] }
+  /** All entries of a directory. */
+  | { readonly kind: "children"; readonly id: number }
+  /** The entries of a directory that have directories below them. */
+  | { readonly kind: "heights"; readonly id: number }
+  /** What programs keep with an inode. */
+  | { readonly kind: "properties"; readonly id: number }
+  /** The bytes of a small file. */
+  | { readonly kind: "inline"; readonly id: number }
+  /** A chunk list, with its chunks. */
+  | { readonly kind: "list"; readonly id: number }
+  /** A chunk. */
+  | { readonly kind: "chunk"; readonly id: number }
+  /** The files that use a chunk. */
+  | { readonly kind: "users"; readonly id: number }
+  /** All items of a root's trash, by the root's number. */
+  | { readonly kind: "trashes"; readonly id: number }
+  /** An item of a root's trash, with its former shares. */
+  | { readonly kind: "trash"; readonly id: number; readonly item: string };
+
+/** Thrown by a command that needs rows which are not in the cache; it has changed nothing then. */
+export class RowsMissing extends Error {
+  override readonly name = "RowsMissing";
+  readonly fact: Fact;
+
+  constructor(fact: Fact) {
+    super(`rows are missing: ${fact.kind}`);
+    this.fact = fact;
+  }
+}
+
+/** The table of facts. It has no primary key, so that a session does not take them for changes. */
+export const FACTS_TABLE = `
+  CREATE TABLE fetched (kind TEXT NOT NULL, id INTEGER NOT NULL, text TEXT NOT NULL) STRICT;
+  CREATE UNIQUE INDEX fetched_once ON fetched (kind, id, text);`;
+
+/** Words of a fact in the table: kind, number and text. */
+type Words = [kind: string, id: number, text: string];
+
+/** The facts of a cache. They lie in its database, so that a command that is undone takes its own back. */
+export class RowFacts {
+  readonly #known: StatementSync;
+  readonly #add: StatementSync;
+  readonly #nextId: StatementSync;
+  readonly #nextIds = new Map<number, number>();
+
+  constructor(prepare: (sql: string) => StatementSync) {
+    this.#known = prepare("SELECT 1 FROM fetched WHERE kind = ? AND id = ? AND text = ?");
+    this.#add = prepare("INSERT INTO fetched (kind, id, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING");
+    this.#nextId = prepare("SELECT next_id AS nextId FROM root WHERE number = ?");
+  }
+
+  /** Begins a group: numbers that roots had not given out by then belong to nothing in the database. */
+  begin(): void {
+    this.#nextIds.clear();
+  }
+
+  /** Throws RowsMissing unless the fact is known. */
+  require(fact: Fact): void {
+    if (!this.#isKnown(fact)) throw new RowsMissing(fact);
+  }
+
+  /** True when what the fact is about is whole here. */
+  knows(fact: Fact): boolean {
+    return this.#isKnown(fact);
+  }
+
+  /** Records a fact. */
+  add(fact: Fact): void {
+    this.#add.run(...wordsOf(fact));
+  }
+
+  /** True for the number of an inode or list that the group itself has made. */
+  isNew(id: number): boolean {
+    const root = Math.floor(id / ROOT_STRIDE);
+    let next = this.#nextIds.get(root);
+    if (next === undefined) {
+      const row = this.#nextId.get(root) as { nextId: number } | undefined;
+      next = row?.nextId ?? Number.POSITIVE_INFINITY;
+      this.#nextIds.set(root, next);
+    }
+    return id % ROOT_STRIDE >= next;
+  }
+
+  #isKnown(fact: Fact): boolean {
+    return this.#isImplied(fact) || this.#known.get(...wordsOf(fact)) !== undefined;
+  }
+
+  /** True where a larger fact says it, or where there can be nothing. */
+  #isImplied(fact: Fact): boolean {
+    switch (fact.kind) {
+      case "name":
+      case "heights":
+        return this.#isKnown({ kind: "children", id: fact.id });
+      case "trash":
+        return this.#isKnown({ kind: "trashes", id: fact.id });
+      case "inode":
+      case "children":
+      case "inline":
+      case "properties":
+      case "list":
+        return this.isNew(fact.id);
+      default:
+        return false;
+    }
+  }
+}
+
+function wordsOf(fact: Fact): Words {
+  if (fact.kind === "root") return [fact.kind, 0, fact.owner];
+  if (fact.kind === "path") return [fact.kind, 0, JSON.stringify([fact.owner, ...fact.names])];
+  if (fact.kind === "name") return [fact.kind, fact.id, fact.name];
+  return [fact.kind, fact.id, fact.kind === "trash" ? fact.item : ""];
+}

@@ -1,0 +1,316 @@
+// Runs the storage's commands on cached rows, and commits what they change to PostgreSQL before it answers.
+import type { StatementSync } from "node:sqlite";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { errorText } from "#base/log.ts";
+import { type Counted, ROOT_STRIDE, StaleAccessError } from "#storage/contract/inode.ts";
+import { Ledger } from "#storage/metadata/unit-of-work.ts";
+import { CommandTable } from "#storage/writer/command-table.ts";
+import type { Command } from "#storage/writer/write-commands.ts";
+import type { ReplyOf } from "#storage/writer/write-queue.ts";
+import { type CommitClient, FencedError, type HeldRoot } from "./commit-client.ts";
+import { requireOwnRoots } from "./own-roots.ts";
+import type { RowCache } from "./row-cache.ts";
+import { type Fact, RowsMissing } from "./row-facts.ts";
+import type { Fetched } from "./row-fetch.ts";
+
+/** Commands that one commit of the shared engine takes. */
+export const SHARED_GROUP_COMMANDS = 512;
+/** Rows of the shared engine's database that a process keeps at hand: some hundred megabytes. */
+const CACHED_ROWS_MAX = 1_000_000;
+/** Fetches of rows for one command: each asks for more than the one before, down a path or along a list. */
+const FETCHES_MAX = 256;
+
+/** Dependencies of a writer. */
+export interface SharedWriterDeps {
+  readonly cache: RowCache;
+  readonly commits: Pick<CommitClient, "commit">;
+  readonly fetch: (facts: readonly Fact[]) => Promise<Fetched>;
+  /** This process, as the holder of its roots. */
+  readonly instance: string;
+  /** Fetched rows above which all are forgotten; CACHED_ROWS_MAX by default. */
+  readonly rowsMax?: number;
+  /** After a commit, before any of its answers; and when fetched rows are here. */
+  readonly changed?: () => void;
+  /** Grants of these roots, or their paths, may have changed. */
+  readonly sharesChanged?: (owners: readonly string[]) => void;
+  /** All rows were forgotten. */
+  readonly forgot?: () => void;
+  /** Other processes have taken these roots. */
+  readonly lost?: (numbers: readonly number[]) => void;
+}
+
+interface Work {
+  /** Runs within the group; returns the answer. */
+  readonly run: () => unknown;
+  /** The root that it changes; undefined for none. */
+  readonly root: () => number | undefined;
+  readonly resolve: (reply: unknown) => void;
+  readonly reject: (error: Error) => void;
+  fetches: number;
+}
+
+interface Settled {
+  readonly work: Work;
+  readonly settle: () => void;
+}
+
+/** One writer for the roots that this process holds. A group waits for the commit of the one before. */
+export class SharedWriter {
+  readonly #deps: SharedWriterDeps;
+  readonly #ledger: Ledger;
+  readonly #commands: CommandTable;
+  readonly #savepoint: StatementSync;
+  readonly #undo: StatementSync;
+  readonly #release: StatementSync;
+  readonly #nextPurge: StatementSync;
+  readonly #held = new Map<number, HeldRoot>();
+  #queue: Work[] = [];
+  #isWorking = false;
+  #mustForget = false;
+  #fetched = 0;
+
+  constructor(deps: SharedWriterDeps) {
+    this.#deps = deps;
+    const { cache } = deps;
+    this.#ledger = new Ledger(cache.db);
+    this.#commands = new CommandTable(cache.db, this.#ledger);
+    this.#savepoint = cache.preparePlain("SAVEPOINT command");
+    this.#undo = cache.preparePlain("ROLLBACK TO command");
+    this.#release = cache.preparePlain("RELEASE command");
+    this.#nextPurge = cache.preparePlain(
+      "SELECT coalesce(inode_id, content_id) AS id FROM purging ORDER BY id DESC LIMIT 1",
+    );
+  }
+
+  /** Rows that were fetched since all were forgotten. */
+  get cachedRows(): number {
+    return this.#fetched;
+  }
+
+  /**
+   * Runs a command on a root; resolves when PostgreSQL has it. Rejects with its refusal, WRONG_NODE when
+   * another process holds the root, and INTERNAL when the database refuses the rows.
+   */
+  submit<Op extends Command["op"]>(
+    owner: string,
+    command: Extract<Command, { op: Op }>,
+  ): Promise<Counted<ReplyOf<Op>>> {
+    const run = (): unknown => {
+      // What is few of a root is only known to be whole with the root.
+      if (this.#ledger.findRoot(owner) === undefined) throw noRoot();
+      return this.#commands.apply(command);
+    };
+    return this.#add(run, () => this.#ledger.findRoot(owner)?.number) as Promise<Counted<ReplyOf<Op>>>;
+  }
+
+  /**
+   * Removes a bounded part of what is detached, of the root or of others that are known; false when none is.
+   */
+  purgeSlice(owner: string): Promise<boolean> {
+    let root: number | undefined;
+    const run = (): unknown => {
+      if (this.#ledger.findRoot(owner) === undefined) throw noRoot();
+      const next = this.#nextPurge.get() as { id: number } | undefined;
+      root = next === undefined ? undefined : Math.floor(next.id / ROOT_STRIDE);
+      return this.#commands.contents.purgeSlice();
+    };
+    return this.#add(run, () => root) as Promise<boolean>;
+  }
+
+  /**
+   * Resolves when the root is known here, and the fact: its rows are in the cache. Rejects as `submit` does.
+   */
+  async know(owner: string, fact?: Fact): Promise<void> {
+    const run = (): void => {
+      if (this.#ledger.findRoot(owner) === undefined) throw noRoot();
+      if (fact !== undefined) this.#deps.cache.facts.require(fact);
+    };
+    await this.#add(run, () => undefined);
+  }
+
+  /** Forgets all rows before the next group of commands; resolves when that is done. */
+  async forgetSoon(): Promise<void> {
+    this.#mustForget = true;
+    await this.#add(
+      () => undefined,
+      () => undefined,
+    );
+  }
+
+  /** Forgets all rows; they are fetched again. Call it between commands. */
+  forget(): void {
+    this.#deps.cache.forget();
+    this.#ledger.discard();
+    this.#mustForget = false;
+    this.#fetched = 0;
+    this.#deps.changed?.();
+    this.#deps.forgot?.();
+  }
+
+  #add(run: Work["run"], root: Work["root"]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ run, root, resolve, reject, fetches: 0 });
+      if (this.#isWorking) return;
+      this.#isWorking = true;
+      setImmediate(() => void this.#work());
+    });
+  }
+
+  async #work(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const group = this.#queue.splice(0, SHARED_GROUP_COMMANDS);
+      try {
+        // Commands for which rows have just come would wait for them again.
+        const isBetween = group.every(({ fetches }) => fetches === 0);
+        if (isBetween && (this.#mustForget || this.#fetched > (this.#deps.rowsMax ?? CACHED_ROWS_MAX)))
+          this.forget();
+        await this.#runGroup(group);
+      } catch (error) {
+        this.#giveUp();
+        const failure = isGroveError(error) ? error : internal(error);
+        for (const work of group) work.reject(failure);
+      }
+    }
+    this.#isWorking = false;
+  }
+
+  async #runGroup(group: readonly Work[]): Promise<void> {
+    const settled: Settled[] = [];
+    const missing = new Map<Work, Fact>();
+    const roots = new Set<number>();
+    const effects = this.#deps.cache.change(() => {
+      for (const work of group) {
+        const settle = this.#runOne(work, missing);
+        if (settle === undefined) continue;
+        settled.push({ work, settle });
+        const root = work.root();
+        if (root !== undefined) roots.add(root);
+      }
+      this.#ledger.flush();
+    });
+    if (effects.length > 0) {
+      const held = [...roots].toSorted((a, b) => a - b).flatMap((number) => this.#held.get(number) ?? []);
+      requireOwnRoots(effects, held);
+      try {
+        await this.#deps.commits.commit(held, effects);
+      } catch (error) {
+        if (!(error instanceof FencedError)) throw error;
+        this.#lose(error, group);
+        return;
+      }
+    }
+    this.#deps.cache.end("COMMIT");
+    this.#ledger.committed();
+    this.#deps.changed?.();
+    const owners = this.#commands.shareRows.takeChangedOwners();
+    if (owners.length > 0) this.#deps.sharesChanged?.(owners);
+    for (const { settle } of settled) settle();
+    if (missing.size > 0) await this.#fetch(missing);
+  }
+
+  /** The answer, or the refusal, for when the group is durable; undefined when rows are missing. */
+  #runOne(work: Work, missing: Map<Work, Fact>): (() => void) | undefined {
+    this.#savepoint.run();
+    this.#ledger.begin();
+    try {
+      const reply = work.run();
+      return () => work.resolve(reply);
+    } catch (error) {
+      this.#undo.run();
+      this.#ledger.rollback();
+      if (error instanceof RowsMissing) {
+        missing.set(work, error.fact);
+        return undefined;
+      }
+      const isRefusal = error instanceof GroveError || error instanceof StaleAccessError;
+      const refusal = isRefusal ? error : internal(error);
+      return () => work.reject(refusal);
+    } finally {
+      this.#release.run();
+    }
+  }
+
+  /** Fetches what is missing, and queues the commands again before all others. */
+  async #fetch(missing: ReadonlyMap<Work, Fact>): Promise<void> {
+    const fetched = await this.#deps.fetch([...missing.values()]).catch((error: unknown) => {
+      for (const work of missing.keys()) work.reject(unavailable(error));
+    });
+    if (fetched === undefined) return;
+    const foreign = this.#takeHoldings(fetched);
+    const roots = fetched.rows.flatMap(({ table, row }) => (table === "root" ? [row] : []));
+    const again: Work[] = [];
+    for (const [work, fact] of missing) {
+      const of = fact.kind === "root" ? roots.find((row) => row["owner"] === fact.owner) : undefined;
+      if (fact.kind === "root" && of === undefined) work.reject(noRoot());
+      else if (of !== undefined && foreign.has(Number(of["number"]))) work.reject(heldElsewhere());
+      else if (++work.fetches > FETCHES_MAX) work.reject(internal("what a command needs does not come"));
+      else again.push(work);
+    }
+    this.#queue.unshift(...again);
+    // A root that is not there, or not here, may change at any time: nothing is remembered of it.
+    const isOwn = (fact: Fact): boolean =>
+      fact.kind !== "root" || roots.some((row) => row["owner"] === fact.owner);
+    if (foreign.size > 0) return;
+    this.#fetched += fetched.rows.length;
+    this.#deps.cache.accept({ ...fetched, facts: fetched.facts.filter(isOwn) });
+    this.#deps.changed?.();
+  }
+
+  /** The numbers of those roots that other processes hold. */
+  #takeHoldings({ holdings }: Fetched): Set<number> {
+    const foreign = new Set<number>();
+    for (const { number, instance, epoch, batch } of holdings) {
+      const known = this.#held.get(number);
+      if (instance !== this.#deps.instance) foreign.add(number);
+      else if (known === undefined) this.#held.set(number, { number, epoch, batch, isUncertain: false });
+      // The same process again, after another one: what is here is of the time before.
+      else if (known.epoch !== epoch || known.batch !== batch) foreign.add(number);
+    }
+    const lost = [...foreign].filter((number) => this.#held.has(number));
+    if (lost.length > 0) this.#giveUp();
+    for (const number of foreign) this.#held.delete(number);
+    if (lost.length > 0) this.#deps.lost?.(lost);
+    return foreign;
+  }
+
+  #lose({ lost, isAbsent }: FencedError, group: readonly Work[]): void {
+    const works = group.map((work) => ({ work, root: work.root() }));
+    this.#giveUp();
+    for (const number of lost) this.#held.delete(number);
+    this.#deps.lost?.(lost);
+    const again: Work[] = [];
+    for (const { work, root } of works) {
+      if (!isAbsent)
+        work.reject(unavailable("the root was taken over, and what became of the change is unknown"));
+      else if (root !== undefined && lost.includes(root)) work.reject(heldElsewhere());
+      else again.push(work);
+    }
+    this.#queue.unshift(...again);
+  }
+
+  /** Back to knowing nothing, which is true whatever was committed. */
+  #giveUp(): void {
+    this.#deps.cache.end("ROLLBACK");
+    this.forget();
+  }
+}
+
+function noRoot(): GroveError {
+  return new GroveError("NO_SUCH_PATH", "there is no such root on this node");
+}
+
+function heldElsewhere(): GroveError {
+  return new GroveError("WRONG_NODE", "another node serves this root now");
+}
+
+function unavailable(error: unknown): GroveError {
+  const text = typeof error === "string" ? error : "the shared database does not answer; try again";
+  return new GroveError("STORE_UNAVAILABLE", text, typeof error === "string" ? {} : { cause: error });
+}
+
+function internal(error: unknown): GroveError {
+  return new GroveError(
+    "INTERNAL",
+    `a change failed: ${typeof error === "string" ? error : errorText(error)}`,
+  );
+}
