@@ -3,11 +3,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
-import type { NodeRegistration, Speaker } from "./directory.ts";
+import { testCredentials } from "./credentials-contract.fixture.ts";
+import type { NodeRegistration } from "./directory.ts";
+import { testGroups } from "./groups-contract.fixture.ts";
 import { testListings } from "./listings-contract.fixture.ts";
 import { testLostRoots } from "./lost-roots-contract.fixture.ts";
+import type { Speaker } from "./node-caller.ts";
 import { testNodeRemoval } from "./node-removal-contract.fixture.ts";
 import { testPlacementPauses } from "./placement-pauses-contract.fixture.ts";
+import { testRootMoves } from "./root-moves-contract.fixture.ts";
+import { testRootNumbers } from "./root-numbers-contract.fixture.ts";
 import { testRoots } from "./roots-contract.fixture.ts";
 import { testSecurityReports } from "./security-contract.fixture.ts";
 import { testSshNodes } from "./ssh-nodes-contract.fixture.ts";
@@ -334,13 +339,17 @@ export function testDirectoryContract(
   );
 
   testRoots(contract);
+  testRootMoves(contract);
+  testRootNumbers(contract);
   testListings(contract);
   testSubjects(contract);
   testUserStates(contract);
+  testGroups(contract);
   testSshNodes(contract);
   testNodeRemoval(contract);
   testPlacementPauses(contract);
   testLostRoots(contract);
+  testCredentials(contract);
   testSecurityReports(contract);
 
   contract("a closed store refuses instead of hanging", async ({ directory }) => {

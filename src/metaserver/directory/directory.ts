@@ -1,20 +1,15 @@
 // The interface of the metadata store: nodes with leases and epochs, places of roots, grants (D19).
 
 import type { SshNode } from "#base/ssh-node.ts";
+import type { CredentialStore } from "./credential-store.ts";
+import type { MissingLists } from "./missing-lists.ts";
+import type { NodeCaller, Speaker } from "./node-caller.ts";
 import type { PeopleStore } from "./people-store.ts";
+import type { RootMoveStore } from "./root-move.ts";
 import type { Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
 
 /** Commands that may wait for the metadata store; more are answered OVERLOADED. */
 export const DIRECTORY_QUEUE_MAX = 10_000;
-
-/** The proven sender of a node's calls (spec 5.6, D20). */
-export type Speaker =
-  /** Mock mode: nothing is proven, and the data directory's id stands for the key. */
-  | { readonly kind: "mock" }
-  /** A certificate that names this very node. */
-  | { readonly kind: "named"; readonly keyFingerprint: string }
-  /** A certificate that names no node (`localhost`): good for ids first registered with its key. */
-  | { readonly kind: "generic"; readonly keyFingerprint: string };
 
 /** One user who may read and write below a path of a root. */
 export interface Grant {
@@ -31,6 +26,10 @@ export interface HeldRoot {
   readonly grants: readonly Grant[];
   /** The owner's person as the node knows it; undefined when unknown. */
   readonly subject?: Subject | undefined;
+  /** The upper part of the root's inode numbers; undefined from nodes that omit it. */
+  readonly number?: number | undefined;
+  /** The epoch under which a process holds it on a shared engine; undefined for files on a node's disk. */
+  readonly leaseEpoch?: bigint | undefined;
 }
 
 /** All that a FileServer states when it registers. */
@@ -59,6 +58,8 @@ export interface NodeRegistration {
   readonly roots: readonly HeldRoot[];
   /** Set when the roots come in pages. */
   readonly page?: RegistrationPage | undefined;
+  /** Set where the roots lie in the shared engine: none moves between this node and another. */
+  readonly onEngine?: true;
   readonly speaker: Speaker;
 }
 
@@ -115,15 +116,6 @@ export interface HeartbeatOutcome {
   readonly subjectsVersion?: bigint | undefined;
 }
 
-/** A node that acts for itself in a control call. */
-export interface NodeCaller {
-  readonly fsId: string;
-  readonly epoch: number;
-  readonly speaker: Speaker;
-  /** Time of its data folder's restore, in unix milliseconds; undefined when it was not restored. */
-  readonly restoredAtMs?: number | undefined;
-}
-
 /** A node as the store knows it. */
 export interface NodeRecord {
   readonly fsId: string;
@@ -141,6 +133,8 @@ export interface NodeRecord {
   readonly lastSeenWallMs: number;
   /** Roots that live on it. */
   readonly rootCount: number;
+  /** Set where they lie in the shared engine, and not on its own disks. */
+  readonly onEngine?: true;
 }
 
 /** Where a root lives. */
@@ -153,6 +147,8 @@ export interface LocatedRoot {
   readonly live: boolean;
   /** Set when a claim replaces a lost root that an operator has given up. */
   readonly replacesLost?: true;
+  /** Set in the answer to a claim that needs it: a number that no other root of the cluster has. */
+  readonly number?: number;
 }
 
 /** The node on which a user's root lives. */
@@ -185,14 +181,6 @@ export interface SecurityReport {
   readonly document: string;
 }
 
-/** Ids of nodes whose roots are not all in the store. */
-export interface MissingLists {
-  /** New roots wait until these have listed theirs. */
-  readonly awaited: readonly string[];
-  /** An operator has given these up. */
-  readonly givenUp: readonly string[];
-}
-
 /** A root that an operator has given up. */
 export interface GivenUpRoot {
   /** The node that held it. */
@@ -219,9 +207,9 @@ export type StoreState =
 /**
  * The shared metadata store (D19). Every method is one atomic command, so that several MetaServers may use
  * one store; all may reject with STORE_UNAVAILABLE or OVERLOADED. Registrations of the FileServers restore
- * its content, except the nodes reached over SSH and the MetaServers' security events.
+ * its content, except the nodes reached over SSH, the MetaServers' security events and app passwords.
  */
-export interface Directory extends PeopleStore {
+export interface Directory extends PeopleStore, RootMoveStore, CredentialStore {
   /** Resolves with the reason when this process can never use the store again; stays pending otherwise. */
   readonly failed: Promise<Error>;
 
@@ -273,6 +261,9 @@ export interface Directory extends PeopleStore {
 
   /** Where a root lives, without placing it. */
   findRoot(owner: string): Promise<LocatedRoot | undefined>;
+
+  /** The same by the root's id, which the links of its files name. */
+  findRootById(rootId: string): Promise<LocatedRoot | undefined>;
 
   /** Places of all roots, by owner, after a given owner: pages of at most 1000; a shorter one is the last. */
   listRoots(afterOwner?: string): Promise<RootPlace[]>;
@@ -370,6 +361,10 @@ export type DirectoryReader = Pick<
   | "sshNodes"
   | "securityReports"
   | "userStates"
+  | "groupBook"
+  | "appPasswordsOf"
+  | "rootMoves"
+  | "drainedNodes"
   | "close"
 >;
 
@@ -385,7 +380,16 @@ export type NodeStore = Pick<
   | "giveUpNode"
   | "removeNode"
   | "giveUpRoot"
+  | "revokeUsedAtDoor"
   | "setPlacementPause"
+  | "listRoots"
+  | "beginMove"
+  | "decideMove"
+  | "rootMoves"
+  | "setDrained"
+  | "drainedNodes"
+  | "wantRootSizes"
+  | "rootSizes"
   | "sshNodes"
   | "putSshNode"
   | "removeSshNode"

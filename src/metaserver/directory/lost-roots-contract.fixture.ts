@@ -1,6 +1,7 @@
 // The contract of the metadata store about roots that a restored node lacks, for every implementation.
 import assert from "node:assert/strict";
-import type { HeldRoot, NodeCaller } from "./directory.ts";
+import type { HeldRoot } from "./directory.ts";
+import type { NodeCaller } from "./node-caller.ts";
 import { type Contract, MOCK, refused, registration } from "./store-under-test.fixture.ts";
 
 const DAVE = "dave@example.com";

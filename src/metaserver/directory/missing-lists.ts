@@ -1,8 +1,15 @@
 // Nodes whose roots the store may lack: new roots wait for their lists, so no user gets a second one (D19).
 import { GroveError } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS, NODES_MAX } from "#base/limits.ts";
-import type { MissingLists } from "./directory.ts";
-import { all, get, type Plan, rowsOfMarks, run } from "./sql-plan.ts";
+import { all, get, type Plan, rowsOfMarks, run } from "#metaserver/sql/sql-plan.ts";
+
+/** Ids of nodes whose roots are not all in the store. */
+export interface MissingLists {
+  /** New roots wait until these have listed theirs. */
+  readonly awaited: readonly string[];
+  /** An operator has given these up. */
+  readonly givenUp: readonly string[];
+}
 
 /** Nodes that a refusal names one by one. */
 const NAMED_MAX = 5;

@@ -3,17 +3,19 @@ import { GroveError } from "#base/errors.ts";
 import { NODES_MAX } from "#base/limits.ts";
 import { systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
+import { all, get, getLocked, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import type {
   Heartbeat,
   HeartbeatOutcome,
   Lease,
-  NodeCaller,
   NodeRecord,
   NodeRegistration,
   RootConflict,
 } from "./directory.ts";
 import { awaitAllLists, awaitRestOfList, giveUpList, listComplete } from "./missing-lists.ts";
+import type { NodeCaller } from "./node-caller.ts";
 import {
+  ENGINE_PREFIX,
   epochInTheWay,
   isOfAnother,
   mayBeat,
@@ -21,12 +23,14 @@ import {
   maySpeak,
   type NodeRow,
   nextEpoch,
+  ON_ENGINE,
   requireEpoch,
   toNodeRecord,
 } from "./node-row.ts";
 import { requireNotRemoved } from "./removed-nodes.ts";
+import { departedFrom } from "./root-move-rows.ts";
+import { noteRootNumbers } from "./root-numbers.ts";
 import { registerRoots } from "./root-takeover.ts";
-import { all, get, getLocked, type Plan, run } from "./sql-plan.ts";
 import { forgetStaged, isPaged, stagedPage, stagePage } from "./staged-pages.ts";
 import { newestSubject } from "./subject-version.ts";
 
@@ -43,7 +47,7 @@ export interface Moment {
   holdPlacement(): void;
 }
 
-const NODE_COLUMNS = `n.*, (SELECT COUNT(*) FROM roots r WHERE r.fs_id = n.fs_id) AS root_count`;
+const NODE_COLUMNS = `n.*, (SELECT COUNT(*) FROM roots r WHERE r.fs_id = n.fs_id) AS root_count, ${ON_ENGINE}`;
 /** The cluster's id. */
 export function* clusterId(_now: Moment): Plan<string | undefined> {
   return yield* setting("cluster_id");
@@ -77,6 +81,7 @@ export function* register(now: Moment, registration: NodeRegistration): Plan<Lea
       });
     }
   }
+  yield* noteRootNumbers(registration.roots);
   let pages = 0;
   if (isPaged(registration)) {
     const { nextPage, isWhole } = yield* stagePage(now.wallMs, registration);
@@ -94,6 +99,7 @@ export function* register(now: Moment, registration: NodeRegistration): Plan<Lea
   }
   conflicts.push(...(yield* registerRoots(registration.fsId, registration.roots, now.wallMs)));
   yield* putNode(now, registration, { epoch, rootsRefused: conflicts.length });
+  yield* noteEngine(registration.fsId, registration.onEngine === true);
   yield* forgetStaged(registration.fsId);
   yield* listComplete(registration.fsId);
   now.renew(registration.fsId);
@@ -114,7 +120,11 @@ export function* heartbeat(now: Moment, beat: Heartbeat): Plan<HeartbeatOutcome>
   if (now.isLive(node)) mayBeat(node, beat);
   // A newer epoch than the store's, or roots that it lacks, mean a store restored from an older copy.
   const isNewer = BigInt(beat.epoch) > node.epoch;
-  const isStoreOlder = isNewer || (beat.rootCount ?? 0n) > node.held_count + node.roots_refused;
+  const accounted = node.held_count + node.roots_refused;
+  const isMore = (beat.rootCount ?? 0n) > accounted;
+  // A node that has yet to hear that roots have moved away still counts them.
+  const departed = isMore ? BigInt(yield* departedFrom(beat.fsId)) : 0n;
+  const isStoreOlder = isNewer || (beat.rootCount ?? 0n) > accounted + departed;
   if (isNewer && isOfAnother(node, beat)) {
     // From before the store was lost, and perhaps from a gone process: the present one registers.
     yield* awaitOlderRoots(now);
@@ -147,6 +157,12 @@ export function* nodes(now: Moment): Plan<NodeRecord[]> {
   // Databases sort text by rules of their own.
   const byId = rows.toSorted((a, b) => (a.fs_id < b.fs_id ? -1 : 1));
   return byId.map((row) => toNodeRecord(row, now.isLive(row)));
+}
+
+/** Remembers whether a node's roots lie in the shared engine. */
+export function* noteEngine(fsId: string, isOnEngine: boolean): Plan<void> {
+  if (isOnEngine) yield* putSetting(ENGINE_PREFIX + fsId, "shared");
+  else yield* run("DELETE FROM settings WHERE key = ?", ENGINE_PREFIX + fsId);
 }
 
 /** Gives up a node that does not come back; false for an unknown one. Throws BAD_ARGUMENT for a live one. */

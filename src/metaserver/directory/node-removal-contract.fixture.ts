@@ -1,7 +1,8 @@
 // The contract of the metadata store about removed nodes, as tests for every implementation.
 import assert from "node:assert/strict";
 import { NODE_LEASE_MS } from "#base/limits.ts";
-import type { HeldRoot, Speaker } from "./directory.ts";
+import type { HeldRoot } from "./directory.ts";
+import type { Speaker } from "./node-caller.ts";
 import { sshNode } from "./ssh-nodes-contract.fixture.ts";
 import { beat, type Contract, refused, registration } from "./store-under-test.fixture.ts";
 

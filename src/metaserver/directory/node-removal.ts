@@ -1,12 +1,15 @@
 // Removes a node from the metadata store for good; a node with roots only when they are given up (D19).
 import { GroveError } from "#base/errors.ts";
+import { all, get, getLocked, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import type { NodeRemoval } from "./directory.ts";
+import { setDrained } from "./drained-nodes.ts";
 import { giveUpList } from "./missing-lists.ts";
-import type { Moment } from "./node-commands.ts";
+import { type Moment, noteEngine } from "./node-commands.ts";
 import type { NodeRow } from "./node-row.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
 import { noteRemoved } from "./removed-nodes.ts";
-import { all, get, getLocked, type Plan, run } from "./sql-plan.ts";
+import { leaveMoves } from "./root-move-rows.ts";
+import { forgetRootSizes } from "./root-sizes.ts";
 import { removeSshNode } from "./ssh-node-commands.ts";
 import { forgetStaged } from "./staged-pages.ts";
 
@@ -42,6 +45,10 @@ export function* removeNode(now: Moment, fsId: string, abandonedRoots = 0): Plan
   yield* run("DELETE FROM roots WHERE fs_id = ?", fsId);
   yield* forgetStaged(fsId);
   yield* setPlacementPause(now, fsId, undefined);
+  yield* setDrained(now, fsId, false);
+  yield* noteEngine(fsId, false);
+  yield* forgetRootSizes(fsId);
+  yield* leaveMoves(now, fsId);
   yield* noteRemoved(fsId, [node.holder_key, node.first_key]);
   yield* run("DELETE FROM nodes WHERE fs_id = ?", fsId);
   return { outcome: "removed", rootCount, owners, ssh: yield* removeSshNode(fsId) };

@@ -1,6 +1,7 @@
 // A node as a row of the store: the right to speak for it and to hold its id, and its public form.
 import { GroveError } from "#base/errors.ts";
-import type { Heartbeat, NodeRecord, NodeRegistration, Speaker } from "./directory.ts";
+import type { Heartbeat, NodeRecord, NodeRegistration } from "./directory.ts";
+import type { Speaker } from "./node-caller.ts";
 
 /** A row of the table of nodes, with the number of roots counted in. */
 export interface NodeRow {
@@ -20,7 +21,15 @@ export interface NodeRow {
   readonly roots_version: string | null;
   readonly last_seen_ms: bigint;
   readonly root_count: bigint;
+  /** 1 where its roots lie in the shared engine; absent where that was not asked. */
+  readonly on_engine?: bigint;
 }
+
+/** A setting for each node on the shared engine: a new column would shut out programs of the version before. */
+export const ENGINE_PREFIX = "node_engine:";
+
+/** What a query about nodes selects to learn which of them are on the engine. */
+export const ON_ENGINE = `(SELECT COUNT(*) FROM settings s WHERE s.key = '${ENGINE_PREFIX}' || n.fs_id) AS on_engine`;
 
 /**
  * Throws CLIENT_CERT_REQUIRED when a certificate without a node's name speaks for an id first registered with
@@ -132,5 +141,6 @@ export function toNodeRecord(row: NodeRow, live: boolean): NodeRecord {
     live,
     lastSeenWallMs: Number(row.last_seen_ms),
     rootCount: Number(row.root_count),
+    ...(row.on_engine === 1n ? { onEngine: true as const } : {}),
   };
 }

@@ -4,9 +4,10 @@ import { dirname, resolve } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { formatHostPort } from "#base/node-id.ts";
+import { isPostgresUrl, parsePostgresUrl } from "#os/postgres-url.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
+import type { OnUpgraded } from "#os/schema-copy.ts";
 import type { Directory, DirectoryReader, NodeStore } from "./directory.ts";
-import { isPostgresUrl, parsePostgresUrl } from "./postgres-url.ts";
 import { openSqliteDirectory, openSqliteNodes, openSqliteReader } from "./sqlite-directory.ts";
 
 /** Dependencies of an opened store. */
@@ -16,6 +17,8 @@ export interface OpenDirectoryDeps {
   readonly clusterId?: string | undefined;
   /** False to refuse a database without tables, or with those of an older Grove, unchanged. */
   readonly makesTables?: boolean;
+  /** Called when the opening has brought the tables to a newer schema. */
+  readonly onUpgraded?: OnUpgraded | undefined;
 }
 
 /** A node that takes no new roots, and the end of its pause. */
@@ -37,7 +40,11 @@ export async function openDirectory(url: string, deps: OpenDirectoryDeps): Promi
   }
   const absolute = pathOf(url);
   makePrivateFolder(dirname(absolute));
-  const directory = await openSqliteDirectory({ path: absolute, clock: deps.clock });
+  const directory = await openSqliteDirectory({
+    path: absolute,
+    clock: deps.clock,
+    onUpgraded: deps.onUpgraded,
+  });
   try {
     if (deps.clusterId !== undefined) await directory.adoptClusterId(deps.clusterId);
   } catch (error) {
@@ -74,9 +81,18 @@ export async function pausePlacement(
   url: string,
   { clock, fsId, untilWallMs }: Pick<OpenDirectoryDeps, "clock"> & PlacementPause,
 ): Promise<void> {
+  await withNodeStore(url, clock, (store) => store.setPlacementPause(fsId, untilWallMs));
+}
+
+/** Opens the store for a piece of work beside its users, and closes it. Throws as `openDirectoryReader` does. */
+export async function withNodeStore<T>(
+  url: string,
+  clock: Clock,
+  work: (store: NodeStore) => Promise<T>,
+): Promise<T> {
   const store = await openNodeStore(url, { clock });
   try {
-    await store.setPlacementPause(fsId, untilWallMs);
+    return await work(store);
   } finally {
     await store.close();
   }

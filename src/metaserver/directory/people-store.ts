@@ -1,5 +1,7 @@
 // The metadata store's interface about people: persons behind addresses (D21), and decisions about users.
+
 import type { UserState } from "#base/user-state.ts";
+import type { Group, GroupBook, GroupChange } from "#security/policy/group.ts";
 import type { Rebinding, Subject, SubjectRecord } from "./subject.ts";
 
 /** The store's commands about people. */
@@ -35,4 +37,16 @@ export interface PeopleStore {
    * returns the valid ones. Throws BAD_ARGUMENT, OVERLOADED.
    */
   putUserStates(states: readonly UserState[]): Promise<UserState[]>;
+
+  /** All groups by name, and what people's claims say of them. Registrations do not restore them. */
+  groupBook(): Promise<GroupBook>;
+
+  /** Changes with every change of the groups, by any writer; empty before the first. */
+  groupsMark(): Promise<string>;
+
+  /**
+   * Applies a change, and returns the group as it was before: undefined for a new one, and for claims. Throws
+   * BAD_ARGUMENT for a missing group or one that exists, OVERLOADED beyond the limits.
+   */
+  changeGroups(change: GroupChange): Promise<Group | undefined>;
 }

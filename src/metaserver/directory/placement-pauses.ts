@@ -1,9 +1,9 @@
 // Nodes that get no new roots for a while because an operator works on them, as plans (D11, D19).
 import { GroveError } from "#base/errors.ts";
 import { NODES_MAX } from "#base/limits.ts";
+import { all, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import type { Moment } from "./node-commands.ts";
 import type { PlacementCandidate } from "./placement.ts";
-import { all, type Plan, run } from "./sql-plan.ts";
 
 /** A setting, since a new table would shut out every MetaServer and console of the version before. */
 const PREFIX = "placement_paused:";

@@ -1,9 +1,9 @@
 // Connections to PostgreSQL: a bounded pool for each server, the choice of the primary, rest after failures.
-import { readFileSync } from "node:fs";
 import pg from "pg";
 import { GroveError } from "#base/errors.ts";
 import { formatHostPort } from "#base/node-id.ts";
-import { findPassword, type PostgresHost, type PostgresSettings } from "./postgres-url.ts";
+import { postgresTls } from "#os/postgres-tls.ts";
+import { findPassword, type PostgresHost, type PostgresSettings } from "#os/postgres-url.ts";
 
 /** Time for a new connection to the metadata store's database to be ready. */
 const POSTGRES_CONNECT_TIMEOUT_MS = 2_000;
@@ -37,8 +37,6 @@ const REST_FIRST_MS = 50;
 const REST_LONGEST_MS = 500;
 /** An idle connection is closed after this time. */
 const IDLE_MS = 30_000;
-
-type TlsOptions = Exclude<pg.PoolConfig["ssl"], boolean | undefined>;
 
 const INTEGER_TYPES: ReadonlySet<number> = new Set([20, 21, 23]);
 const TYPES: pg.CustomTypesConfig = {
@@ -186,7 +184,7 @@ export class PostgresConnections {
   #makePool(host: PostgresHost): pg.Pool {
     const { settings, max } = this.#deps;
     const pool = new pg.Pool({
-      ssl: tlsOptions(settings),
+      ssl: postgresTls(settings),
       host: host.host,
       port: host.port,
       user: settings.user,
@@ -221,27 +219,6 @@ export class PostgresConnections {
     } finally {
       clearTimeout(timer);
     }
-  }
-}
-
-/** Reads the certificates, which are renewed, at each connection. Throws BAD_ARGUMENT for unreadable ones. */
-function tlsOptions({ sslMode, sslFiles }: PostgresSettings): TlsOptions | false {
-  if (sslMode === "disable") return false;
-  const options: TlsOptions = { minVersion: "TLSv1.2", rejectUnauthorized: sslMode !== "require" };
-  if (sslMode === "verify-ca") options.checkServerIdentity = () => undefined;
-  for (const [name, path] of Object.entries(sslFiles)) {
-    readPem(path);
-    Object.defineProperty(options, name, { get: () => readPem(path), enumerable: true, configurable: true });
-  }
-  return options;
-}
-
-function readPem(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code ?? "";
-    throw new GroveError("BAD_ARGUMENT", `cannot read ${path}: ${code}`);
   }
 }
 

@@ -7,6 +7,20 @@ import { systemFraction } from "#base/random.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type { UserState } from "#base/user-state.ts";
 import {
+  isRefusal,
+  otherStore,
+  remedyOf,
+  toStoreError,
+  unavailable,
+} from "#metaserver/sql/postgres-errors.ts";
+import { PostgresStatements, rolledBack } from "#metaserver/sql/postgres-statements.ts";
+import type { Plan } from "#metaserver/sql/sql-plan.ts";
+import { parsePostgresUrl } from "#os/postgres-url.ts";
+import type { OnUpgraded } from "#os/schema-copy.ts";
+import type { Group, GroupBook, GroupChange } from "#security/policy/group.ts";
+import * as credentialCommands from "./credential-commands.ts";
+import type { AppPasswordRecord, DoorSessionRecord, Revocations } from "./credential-store.ts";
+import {
   DIRECTORY_QUEUE_MAX,
   type Directory,
   type GivenUpRoot,
@@ -15,8 +29,6 @@ import {
   type HeartbeatOutcome,
   type Lease,
   type LocatedRoot,
-  type MissingLists,
-  type NodeCaller,
   type NodeRecord,
   type NodeRegistration,
   type NodeRemoval,
@@ -26,8 +38,12 @@ import {
   type SharePlace,
   type StoreState,
 } from "./directory.ts";
+import * as doorSessions from "./door-session-commands.ts";
+import { drainedNodes, setDrained } from "./drained-nodes.ts";
+import { changeGroups, groupBook, groupsMark } from "./group-commands.ts";
 import { giveUpRoot } from "./lost-roots.ts";
-import { awaitNodes, missingLists } from "./missing-lists.ts";
+import { awaitNodes, type MissingLists, missingLists } from "./missing-lists.ts";
+import type { NodeCaller } from "./node-caller.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
@@ -43,14 +59,14 @@ import {
   type Use,
 } from "./postgres-connections.ts";
 import type { PostgresDirectoryDeps } from "./postgres-deps.ts";
-import { isRefusal, otherStore, remedyOf, toStoreError, unavailable } from "./postgres-errors.ts";
 import { momentOf } from "./postgres-moment.ts";
 import { migrate, requireTables } from "./postgres-schema.ts";
-import { PostgresStatements, rolledBack } from "./postgres-statements.ts";
-import { parsePostgresUrl } from "./postgres-url.ts";
 import { readmitNode } from "./removed-nodes.ts";
+import type { MoveOrder, MoveStep, NodeMove, RootMove, RootSizesOfNode, RootSizesPage } from "./root-move.ts";
+import * as moveCommands from "./root-move-commands.ts";
+import { rootMoves } from "./root-move-rows.ts";
+import { noteRootSizes, rootSizes, sizesWanted, wantRootSizes } from "./root-sizes.ts";
 import { putSecurityReport, securityReports } from "./security-commands.ts";
-import type { Plan } from "./sql-plan.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
 import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
@@ -83,6 +99,7 @@ class PostgresDirectory implements Directory {
   readonly #fail: (error: Error) => void;
   readonly #nowSql: () => string;
   readonly #makesTables: boolean;
+  readonly #onUpgraded: OnUpgraded | undefined;
   readonly #read: Use;
   readonly #decide: Use;
   readonly #beat: Use;
@@ -113,6 +130,7 @@ class PostgresDirectory implements Directory {
     this.#control = { connections: nodes, holds: "all", timeoutMs: POSTGRES_REGISTER_TIMEOUT_MS };
     this.#clusterId = deps.clusterId;
     this.#makesTables = deps.makesTables ?? true;
+    this.#onUpgraded = deps.onUpgraded;
     this.#nowSql = deps.nowSql ?? (() => DATABASE_NOW);
     const failed = Promise.withResolvers<Error>();
     this.failed = failed.promise;
@@ -158,6 +176,10 @@ class PostgresDirectory implements Directory {
 
   findRoot(owner: string): Promise<LocatedRoot | undefined> {
     return this.#run(this.#read, (now) => commands.findRoot(now, owner));
+  }
+
+  findRootById(rootId: string): Promise<LocatedRoot | undefined> {
+    return this.#run(this.#read, (now) => commands.findRootById(now, rootId));
   }
 
   listRoots(afterOwner?: string): Promise<RootPlace[]> {
@@ -209,6 +231,62 @@ class PostgresDirectory implements Directory {
     return this.#run(this.#decide, () => putUserStates(states));
   }
 
+  groupBook(): Promise<GroupBook> {
+    return this.#run(this.#read, groupBook);
+  }
+
+  groupsMark(): Promise<string> {
+    return this.#run(this.#read, groupsMark);
+  }
+
+  changeGroups(change: GroupChange): Promise<Group | undefined> {
+    return this.#run(this.#decide, () => changeGroups(change));
+  }
+
+  addAppPassword(record: AppPasswordRecord): Promise<void> {
+    return this.#run(this.#decide, () => credentialCommands.addAppPassword(record));
+  }
+
+  appPasswordsOf(owner: string): Promise<AppPasswordRecord[]> {
+    return this.#run(this.#read, () => credentialCommands.appPasswordsOf(owner));
+  }
+
+  findAppPassword(id: string): Promise<AppPasswordRecord | undefined> {
+    return this.#run(this.#read, () => credentialCommands.findAppPassword(id));
+  }
+
+  noteAppPasswordUse(id: string, door: string, wallMs: number): Promise<void> {
+    return this.#run(this.#decide, () => credentialCommands.noteAppPasswordUse(id, door, wallMs));
+  }
+
+  revokeAppPassword(owner: string, which: string, wallMs: number): Promise<AppPasswordRecord | undefined> {
+    return this.#run(this.#decide, () => credentialCommands.revokeAppPassword(owner, which, wallMs));
+  }
+
+  addDoorSession(record: DoorSessionRecord): Promise<void> {
+    return this.#run(this.#decide, () => doorSessions.addDoorSession(record));
+  }
+
+  findDoorSession(id: string): Promise<DoorSessionRecord | undefined> {
+    return this.#run(this.#read, () => doorSessions.findDoorSession(id));
+  }
+
+  noteDoorSessionUse(id: string, door: string, wallMs: number): Promise<void> {
+    return this.#run(this.#decide, () => doorSessions.noteDoorSessionUse(id, door, wallMs));
+  }
+
+  endDoorSessions(owner: string, id: string | undefined, wallMs: number): Promise<DoorSessionRecord[]> {
+    return this.#run(this.#decide, () => doorSessions.endDoorSessions(owner, id, wallMs));
+  }
+
+  revokeUsedAtDoor(door: string, sinceMs: number, wallMs: number): Promise<AppPasswordRecord[]> {
+    return this.#run(this.#decide, () => doorSessions.revokeUsedAtDoor(door, sinceMs, wallMs));
+  }
+
+  revocations(): Promise<Revocations> {
+    return this.#run(this.#read, () => credentialCommands.revocations());
+  }
+
   nodes(): Promise<NodeRecord[]> {
     return this.#run(this.#read, (now) => nodeCommands.nodes(now));
   }
@@ -239,6 +317,50 @@ class PostgresDirectory implements Directory {
 
   setPlacementPause(fsId: string, untilWallMs: number | undefined): Promise<void> {
     return this.#run(this.#decide, (now) => setPlacementPause(now, fsId, untilWallMs));
+  }
+
+  beginMove(order: MoveOrder): Promise<RootMove> {
+    return this.#run(this.#control, (now) => moveCommands.beginMove(now, order));
+  }
+
+  decideMove(owner: string, decision: "confirm" | "undo"): Promise<RootMove | undefined> {
+    return this.#run(this.#control, (now) => moveCommands.decideMove(now, owner, decision));
+  }
+
+  rootMoves(): Promise<RootMove[]> {
+    return this.#run(this.#read, rootMoves);
+  }
+
+  movesOf(node: NodeCaller): Promise<NodeMove[]> {
+    return this.#run(this.#read, (now) => moveCommands.movesOf(now, node));
+  }
+
+  advanceMove(node: NodeCaller, moveId: string, step: MoveStep): Promise<RootMove> {
+    return this.#run(this.#control, (now) => moveCommands.advanceMove(now, node, moveId, step));
+  }
+
+  setDrained(fsId: string, isDrained: boolean): Promise<void> {
+    return this.#run(this.#decide, (now) => setDrained(now, fsId, isDrained));
+  }
+
+  drainedNodes(): Promise<string[]> {
+    return this.#run(this.#read, drainedNodes);
+  }
+
+  wantRootSizes(): Promise<number> {
+    return this.#run(this.#decide, wantRootSizes);
+  }
+
+  sizesWanted(): Promise<number> {
+    return this.#run(this.#read, sizesWanted);
+  }
+
+  noteRootSizes(node: NodeCaller, told: RootSizesPage): Promise<void> {
+    return this.#run(this.#control, (now) => noteRootSizes(now, node, told));
+  }
+
+  rootSizes(): Promise<RootSizesOfNode[]> {
+    return this.#run(this.#read, rootSizes);
   }
 
   sshNodes(): Promise<SshNode[]> {
@@ -368,7 +490,8 @@ class PostgresDirectory implements Directory {
   /** Checks a new connection's tables: they are this cluster's; an empty store becomes its own again. */
   async #prepare(client: ClientBase): Promise<void> {
     try {
-      await (this.#makesTables ? migrate(client) : requireTables(client));
+      const upgrade = await (this.#makesTables ? migrate(client) : requireTables(client));
+      if (upgrade !== undefined) this.#onUpgraded?.(upgrade);
     } catch (error) {
       // A newer Grove has been here: this one must not touch a schema that it does not know.
       if (isGroveError(error, "BAD_ARGUMENT")) this.#fail(error);

@@ -1,6 +1,8 @@
 // The tables of the metadata store in PostgreSQL, in a schema of their own, and their migrations.
 import type { ClientBase } from "pg";
 import { GroveError } from "#base/errors.ts";
+import { commandToPutBack, copyTables } from "#metaserver/sql/postgres-copy.ts";
+import type { SchemaUpgrade } from "#os/schema-copy.ts";
 import { requireKnownSchema } from "#os/state-file.ts";
 
 /**
@@ -96,13 +98,17 @@ const NOT_MADE: ReadonlySet<unknown> = new Set(["42P01", "3F000"]);
 /** Undefined function, feature not supported: servers with PostgreSQL's protocol and no advisory locks. */
 const NO_LOCKS: ReadonlySet<unknown> = new Set(["42883", "0A000"]);
 
-/** Makes or migrates the tables. Throws BAD_ARGUMENT for those of a newer version, and what pg throws. */
-export async function migrate(client: ClientBase): Promise<void> {
-  if ((await versionOf(client)) === SCHEMA_VERSION) return;
-  await inTransaction(client, async () => {
+/**
+ * Makes the tables, or copies and migrates them in one transaction; returns that upgrade. Throws BAD_ARGUMENT
+ * for those of a newer version and where they cannot be copied, and what pg throws.
+ */
+export async function migrate(client: ClientBase): Promise<SchemaUpgrade | undefined> {
+  if ((await versionOf(client)) === SCHEMA_VERSION) return undefined;
+  return await inTransaction(client, async () => {
     await lock(client);
     // Another process may have been faster.
     const version = await versionOf(client, { inTransaction: true });
+    if (version === SCHEMA_VERSION) return undefined;
     if (version === 0) {
       // Where it exists, the user may have no right but to use it.
       const { rows } = await client.query("SELECT nspname FROM pg_namespace WHERE nspname = 'grove'");
@@ -113,17 +119,19 @@ export async function migrate(client: ClientBase): Promise<void> {
       }
       await client.query("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT PRIMARY KEY)");
     }
+    const copy = version === 0 ? undefined : await copyTables(client, version);
     for (let next = version; next < SCHEMA_VERSION; next++) {
       await client.query(MIGRATIONS[next] ?? "");
       await client.query("INSERT INTO schema_version (version) VALUES ($1)", [next + 1]);
     }
+    return copy === undefined ? undefined : { from: version, to: SCHEMA_VERSION, copy };
   });
 }
 
 /** Throws BAD_ARGUMENT unless the tables have this program's version. */
-export async function requireTables(client: ClientBase): Promise<void> {
+export async function requireTables(client: ClientBase): Promise<undefined> {
   const version = await versionOf(client);
-  if (version === SCHEMA_VERSION) return;
+  if (version === SCHEMA_VERSION) return undefined;
   throw new GroveError(
     "BAD_ARGUMENT",
     version === 0
@@ -146,7 +154,12 @@ async function versionOf(
     if (!NOT_MADE.has((error as { code?: unknown }).code)) throw error;
     if (isInside) await client.query("ROLLBACK TO SAVEPOINT look");
   }
-  requireKnownSchema("the metadata store", version, SCHEMA_VERSION);
+  requireKnownSchema(
+    "the metadata store",
+    version,
+    SCHEMA_VERSION,
+    `start the newer Grove, or put the copy from before the upgrade into its place: ${commandToPutBack(SCHEMA_VERSION)}`,
+  );
   return version;
 }
 
@@ -161,11 +174,12 @@ async function lock(client: ClientBase): Promise<void> {
   }
 }
 
-async function inTransaction(client: ClientBase, change: () => Promise<void>): Promise<void> {
+async function inTransaction<T>(client: ClientBase, change: () => Promise<T>): Promise<T> {
   await client.query("BEGIN");
   try {
-    await change();
+    const result = await change();
     await client.query("COMMIT");
+    return result;
   } catch (error) {
     await client.query("ROLLBACK").catch(() => undefined);
     throw error;

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { isGroveError } from "#base/errors.ts";
+import { findPassword, hasPassword, parsePostgresUrl } from "#os/postgres-url.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { storePassword } from "./open-directory.ts";
-import { findPassword, hasPassword, parsePostgresUrl } from "./postgres-url.ts";
 
 const parse = (url: string, env: Record<string, string> = {}): ReturnType<typeof parsePostgresUrl> =>
   parsePostgresUrl(url, env);

@@ -1,7 +1,7 @@
 // Keys of nodes that an operator has removed, refused until the node has joined anew, as plans (D19, D20).
 import { GroveError } from "#base/errors.ts";
-import type { Speaker } from "./directory.ts";
-import { get, type Plan, run } from "./sql-plan.ts";
+import { get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import type { Speaker } from "./node-caller.ts";
 
 /** A setting per removed id: a new table would shut out MetaServers and consoles of the version before. */
 const PREFIX = "removed_node:";

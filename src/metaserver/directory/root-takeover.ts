@@ -1,6 +1,7 @@
 // Takes over a registering node's list of roots, without overwriting newer state of the store (D19).
+
+import { all, type Plan, rowsOfMarks, run, type SqlValue } from "#metaserver/sql/sql-plan.ts";
 import type { HeldRoot, RootConflict } from "./directory.ts";
-import { all, type Plan, rowsOfMarks, run, type SqlValue } from "./sql-plan.ts";
 import type { SubjectRecord } from "./subject.ts";
 
 interface RecordedRoot {
@@ -16,8 +17,8 @@ const BATCH = 500;
 
 /**
  * Records the roots and grants of a node, or a page of them. Adds a root that the store lacks, which rebuilds
- * a lost store. A root placed elsewhere yields only while no node holds it there; every other difference is a
- * conflict, and the store's state stays.
+ * a lost store. A root placed elsewhere yields while no node holds it there, and to a newer lease of a shared
+ * engine; every other difference is a conflict, and the store's state stays.
  */
 export function* registerRoots(
   fsId: string,
@@ -28,10 +29,11 @@ export function* registerRoots(
   const seen = new Map<string, HeldRoot>();
   for (const batch of inBatches(roots)) {
     const recorded = yield* recordedOf(batch);
+    const leases = yield* leasesOf(batch);
     const changed: HeldRoot[] = [];
     const news: HeldRoot[] = [];
     for (const held of batch) {
-      const known = inTheWay(held, { recorded, seen, fsId });
+      const known = inTheWay(held, { recorded, seen, leases, fsId });
       if (known !== undefined) {
         conflicts.push(known);
         continue;
@@ -46,6 +48,10 @@ export function* registerRoots(
     }
     if (changed.length > 0) yield* recordRoots(fsId, changed, nowWallMs);
     if (news.length > 0) yield* recordGrants(news);
+    yield* recordLeases(
+      batch.filter((held) => seen.get(held.owner) === held),
+      leases,
+    );
     yield* recordSubjects(batch.filter((held) => seen.get(held.owner) === held));
   }
   return conflicts;
@@ -68,6 +74,7 @@ function inTheWay(
   at: {
     readonly recorded: ReadonlyMap<string, RecordedRoot>;
     readonly seen: ReadonlyMap<string, HeldRoot>;
+    readonly leases: ReadonlyMap<string, bigint>;
     readonly fsId: string;
   },
 ): RootConflict | undefined {
@@ -84,6 +91,7 @@ function inTheWay(
   if (sameId !== undefined && sameId.owner !== owner) return conflict(sameId.root_id, sameId.fs_id);
   const known = at.recorded.get(owner);
   const isSame = known?.root_id === rootId && known.fs_id === at.fsId;
+  if (known?.root_id === rootId && isTakenOver(held, at.leases)) return undefined;
   return known === undefined || isSame || known.held === 0n
     ? undefined
     : conflict(known.root_id, known.fs_id);
@@ -154,4 +162,42 @@ function* recordSubjects(roots: readonly HeldRoot[]): Plan<void> {
 
 function* inBatches<Item>(items: readonly Item[]): Generator<readonly Item[]> {
   for (let at = 0; at < items.length; at += BATCH) yield items.slice(at, at + BATCH);
+}
+
+// The epochs of roots on a shared engine: the node that took a root over overrules the lists of those before.
+
+/** A root as its node lists it. */
+interface LeasedRoot {
+  readonly rootId: string;
+  readonly leaseEpoch?: bigint | undefined;
+}
+
+/** A setting, since a new table would shut out every MetaServer and console of the version before. */
+const PREFIX = "root_lease:";
+
+/** The highest epochs that were registered, by root id; a root on a node's own disk has none. */
+function* leasesOf(roots: readonly LeasedRoot[]): Plan<Map<string, bigint>> {
+  const keys = roots.flatMap(({ rootId, leaseEpoch }) => (leaseEpoch === undefined ? [] : [PREFIX + rootId]));
+  if (keys.length === 0) return new Map();
+  const rows = yield* all<{ key: string; value: string }>(
+    `SELECT key, value FROM settings WHERE key IN (${keys.map(() => "?").join(", ")})`,
+    ...keys,
+  );
+  return new Map(rows.map(({ key, value }) => [key.slice(PREFIX.length), BigInt(value)]));
+}
+
+/** True for a root that its lease gives to the node that registers it, wherever the store places it. */
+function isTakenOver(held: LeasedRoot, leases: ReadonlyMap<string, bigint>): boolean {
+  return held.leaseEpoch !== undefined && held.leaseEpoch > (leases.get(held.rootId) ?? 0n);
+}
+
+/** Remembers the epochs of roots that were recorded. */
+function* recordLeases(roots: readonly LeasedRoot[], leases: ReadonlyMap<string, bigint>): Plan<void> {
+  const news = roots.filter((held) => isTakenOver(held, leases));
+  if (news.length === 0) return;
+  yield* run(
+    `INSERT INTO settings (key, value) VALUES ${rowsOfMarks(news.length, 2)}
+     ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+    ...news.flatMap(({ rootId, leaseEpoch = 0n }) => [PREFIX + rootId, String(leaseEpoch)]),
+  );
 }

@@ -107,6 +107,8 @@ export function testRoots(contract: Contract): void {
       await directory.register(registration("a", { clusterId: "OLD-CLUSTER", roots }));
       const root = await directory.locateRoot("u@example.com");
       assert.deepEqual([root.rootId, root.fsId], ["ROOT-U", "a"]);
+      assert.equal((await directory.findRootById("ROOT-U"))?.owner, "u@example.com");
+      assert.equal(await directory.findRootById("ROOT-V"), undefined);
       const shared = await directory.rootsSharedWith("v@example.com");
       assert.deepEqual(
         shared.map(({ owner, path, fsId }) => [owner, path, fsId]),
@@ -127,6 +129,29 @@ export function testRoots(contract: Contract): void {
     clock.advance(1);
     assert.equal((await again.locateRoot("u@example.com")).fsId, "a");
   });
+
+  contract(
+    "a root of a shared engine is where the newest lease is, whatever older lists say (D19)",
+    async ({ directory }) => {
+      const held = (leaseEpoch: bigint): NodeRegistration["roots"] => [
+        { owner: "u@example.com", rootId: "R1", version: 7n, grants: [], leaseEpoch },
+      ];
+      const register = async (node: string, leaseEpoch: bigint): Promise<number> => {
+        const { conflicts } = await directory.register(registration(node, { roots: held(leaseEpoch) }));
+        return conflicts.length;
+      };
+      assert.equal(await register("a", 1n), 0);
+      assert.equal(await register("b", 2n), 0);
+      assert.equal((await directory.findRoot("u@example.com"))?.fsId, "b");
+      assert.equal(await register("a", 1n), 1);
+      assert.equal(await register("a", 2n), 1);
+      assert.equal((await directory.findRoot("u@example.com"))?.fsId, "b");
+      assert.equal(await register("a", 3n), 0);
+      assert.equal((await directory.findRoot("u@example.com"))?.fsId, "a");
+      const other = { owner: "u@example.com", rootId: "R2", version: 7n, grants: [], leaseEpoch: 9n };
+      assert.equal((await directory.register(registration("b", { roots: [other] }))).conflicts.length, 1);
+    },
+  );
 
   contract(
     "a root that two nodes claim stays where it is recorded, and is told as a conflict (D19)",

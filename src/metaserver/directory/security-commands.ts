@@ -1,7 +1,7 @@
 // The commands of the metadata store about MetaServers' security events, as plans (spec 5.7, D22).
 import { GroveError } from "#base/errors.ts";
+import { all, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import type { SecurityReport } from "./directory.ts";
-import { all, type Plan, run } from "./sql-plan.ts";
 
 /** MetaServers whose security events the metadata store keeps. */
 export const METASERVERS_HEARD_MAX = 64;

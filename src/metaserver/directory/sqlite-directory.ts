@@ -5,6 +5,9 @@ import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type { UserState } from "#base/user-state.ts";
+import type { OnUpgraded, SchemaUpgrade } from "#os/schema-copy.ts";
+import type { Group, GroupBook, GroupChange } from "#security/policy/group.ts";
+import type { AppPasswordRecord, DoorSessionRecord, Revocations } from "./credential-store.ts";
 import {
   DIRECTORY_QUEUE_MAX,
   type Directory,
@@ -15,8 +18,6 @@ import {
   type HeartbeatOutcome,
   type Lease,
   type LocatedRoot,
-  type MissingLists,
-  type NodeCaller,
   type NodeRecord,
   type NodeRegistration,
   type NodeRemoval,
@@ -27,6 +28,9 @@ import {
   type SharePlace,
   type StoreState,
 } from "./directory.ts";
+import type { MissingLists } from "./missing-lists.ts";
+import type { NodeCaller } from "./node-caller.ts";
+import type { MoveOrder, MoveStep, NodeMove, RootMove, RootSizesOfNode, RootSizesPage } from "./root-move.ts";
 import type { Now, SqliteStore } from "./sqlite-store.ts";
 import type { StoreCommand, WorkerReply, WorkerRequest, WorkerStart } from "./sqlite-worker.ts";
 import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
@@ -39,6 +43,8 @@ export interface SqliteDirectoryDeps {
   /** Path of the file; its folder exists. */
   readonly path: string;
   readonly clock: Clock;
+  /** Called when the opening has brought the tables to a newer schema. */
+  readonly onUpgraded?: OnUpgraded | undefined;
 }
 
 /**
@@ -78,7 +84,8 @@ const WORKER = import.meta.url.endsWith(".ts") ? "./sqlite-worker.ts" : "./sqlit
  */
 export async function openSqliteDirectory(deps: SqliteDirectoryDeps): Promise<Directory> {
   const directory = new SqliteDirectory(deps, "owner");
-  await directory.opened;
+  const upgrade = (await directory.opened) as SchemaUpgrade | undefined;
+  if (upgrade !== undefined) deps.onUpgraded?.(upgrade);
   return directory;
 }
 
@@ -147,6 +154,10 @@ class SqliteDirectory implements Directory {
     return this.#call("findRoot", owner);
   }
 
+  findRootById(rootId: string): Promise<LocatedRoot | undefined> {
+    return this.#call("findRootById", rootId);
+  }
+
   listRoots(afterOwner?: string): Promise<RootPlace[]> {
     return this.#call("listRoots", afterOwner);
   }
@@ -195,6 +206,62 @@ class SqliteDirectory implements Directory {
     return this.#call("putUserStates", states);
   }
 
+  groupBook(): Promise<GroupBook> {
+    return this.#call("groupBook");
+  }
+
+  groupsMark(): Promise<string> {
+    return this.#call("groupsMark");
+  }
+
+  changeGroups(change: GroupChange): Promise<Group | undefined> {
+    return this.#call("changeGroups", change);
+  }
+
+  addAppPassword(record: AppPasswordRecord): Promise<void> {
+    return this.#call("addAppPassword", record);
+  }
+
+  appPasswordsOf(owner: string): Promise<AppPasswordRecord[]> {
+    return this.#call("appPasswordsOf", owner);
+  }
+
+  findAppPassword(id: string): Promise<AppPasswordRecord | undefined> {
+    return this.#call("findAppPassword", id);
+  }
+
+  noteAppPasswordUse(id: string, door: string, wallMs: number): Promise<void> {
+    return this.#call("noteAppPasswordUse", id, door, wallMs);
+  }
+
+  revokeAppPassword(owner: string, which: string, wallMs: number): Promise<AppPasswordRecord | undefined> {
+    return this.#call("revokeAppPassword", owner, which, wallMs);
+  }
+
+  addDoorSession(record: DoorSessionRecord): Promise<void> {
+    return this.#call("addDoorSession", record);
+  }
+
+  findDoorSession(id: string): Promise<DoorSessionRecord | undefined> {
+    return this.#call("findDoorSession", id);
+  }
+
+  noteDoorSessionUse(id: string, door: string, wallMs: number): Promise<void> {
+    return this.#call("noteDoorSessionUse", id, door, wallMs);
+  }
+
+  endDoorSessions(owner: string, id: string | undefined, wallMs: number): Promise<DoorSessionRecord[]> {
+    return this.#call("endDoorSessions", owner, id, wallMs);
+  }
+
+  revokeUsedAtDoor(door: string, sinceMs: number, wallMs: number): Promise<AppPasswordRecord[]> {
+    return this.#call("revokeUsedAtDoor", door, sinceMs, wallMs);
+  }
+
+  revocations(): Promise<Revocations> {
+    return this.#call("revocations");
+  }
+
   nodes(): Promise<NodeRecord[]> {
     return this.#call("nodes");
   }
@@ -225,6 +292,50 @@ class SqliteDirectory implements Directory {
 
   setPlacementPause(fsId: string, untilWallMs: number | undefined): Promise<void> {
     return this.#call("setPlacementPause", fsId, untilWallMs);
+  }
+
+  beginMove(order: MoveOrder): Promise<RootMove> {
+    return this.#call("beginMove", order);
+  }
+
+  decideMove(owner: string, decision: "confirm" | "undo"): Promise<RootMove | undefined> {
+    return this.#call("decideMove", owner, decision);
+  }
+
+  rootMoves(): Promise<RootMove[]> {
+    return this.#call("rootMoves");
+  }
+
+  movesOf(node: NodeCaller): Promise<NodeMove[]> {
+    return this.#call("movesOf", node);
+  }
+
+  advanceMove(node: NodeCaller, moveId: string, step: MoveStep): Promise<RootMove> {
+    return this.#call("advanceMove", node, moveId, step);
+  }
+
+  setDrained(fsId: string, isDrained: boolean): Promise<void> {
+    return this.#call("setDrained", fsId, isDrained);
+  }
+
+  drainedNodes(): Promise<string[]> {
+    return this.#call("drainedNodes");
+  }
+
+  wantRootSizes(): Promise<number> {
+    return this.#call("wantRootSizes");
+  }
+
+  sizesWanted(): Promise<number> {
+    return this.#call("sizesWanted");
+  }
+
+  noteRootSizes(node: NodeCaller, told: RootSizesPage): Promise<void> {
+    return this.#call("noteRootSizes", node, told);
+  }
+
+  rootSizes(): Promise<RootSizesOfNode[]> {
+    return this.#call("rootSizes");
   }
 
   sshNodes(): Promise<SshNode[]> {

@@ -4,23 +4,32 @@ import { GroveError } from "#base/errors.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type { UserState } from "#base/user-state.ts";
+import type { Plan } from "#metaserver/sql/sql-plan.ts";
+import { SqlSession } from "#metaserver/sql/sql-session.ts";
+import type { GroupBook } from "#security/policy/group.ts";
+import { appPasswordsOf } from "./credential-commands.ts";
+import type { AppPasswordRecord } from "./credential-store.ts";
 import type {
   GivenUpRoot,
   LocatedRoot,
-  MissingLists,
   NodeRecord,
   NodeRemoval,
   RootPlace,
   SecurityReport,
 } from "./directory.ts";
+import { revokeUsedAtDoor } from "./door-session-commands.ts";
+import { drainedNodes, setDrained } from "./drained-nodes.ts";
+import { groupBook } from "./group-commands.ts";
 import { giveUpRoot } from "./lost-roots.ts";
-import { missingLists } from "./missing-lists.ts";
+import { type MissingLists, missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
+import type { MoveOrder, RootMove, RootSizesOfNode } from "./root-move.ts";
+import * as moveCommands from "./root-move-commands.ts";
+import { rootMoves } from "./root-move-rows.ts";
+import { rootSizes, wantRootSizes } from "./root-sizes.ts";
 import { securityReports } from "./security-commands.ts";
-import type { Plan } from "./sql-plan.ts";
-import { SqlSession } from "./sql-session.ts";
 import { requireCurrentSchema } from "./sqlite-schema.ts";
 import type { Now } from "./sqlite-store.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
@@ -64,6 +73,10 @@ export class SqliteReader {
     return this.#read(now, userStates);
   }
 
+  groupBook(now: Now): GroupBook {
+    return this.#read(now, groupBook);
+  }
+
   nodes(now: Now): NodeRecord[] {
     return this.#read(now, nodeCommands.nodes);
   }
@@ -82,6 +95,34 @@ export class SqliteReader {
 
   giveUpRoot(now: Now, owner: string): GivenUpRoot | undefined {
     return this.#write(giveUpRoot(readersMoment(now), owner));
+  }
+
+  beginMove(now: Now, order: MoveOrder): RootMove {
+    return this.#write(moveCommands.beginMove(readersMoment(now), order));
+  }
+
+  decideMove(now: Now, owner: string, decision: "confirm" | "undo"): RootMove | undefined {
+    return this.#write(moveCommands.decideMove(readersMoment(now), owner, decision));
+  }
+
+  rootMoves(now: Now): RootMove[] {
+    return this.#read(now, rootMoves);
+  }
+
+  setDrained(now: Now, fsId: string, isDrained: boolean): void {
+    this.#write(setDrained(readersMoment(now), fsId, isDrained));
+  }
+
+  drainedNodes(now: Now): string[] {
+    return this.#read(now, drainedNodes);
+  }
+
+  wantRootSizes(now: Now): number {
+    return this.#write(wantRootSizes(readersMoment(now)));
+  }
+
+  rootSizes(now: Now): RootSizesOfNode[] {
+    return this.#read(now, rootSizes);
   }
 
   setPlacementPause(now: Now, fsId: string, untilWallMs: number | undefined): void {
@@ -114,6 +155,14 @@ export class SqliteReader {
 
   removeSshNode(_now: Now, id: string): boolean {
     return this.#write(removeSshNode(id));
+  }
+
+  appPasswordsOf(now: Now, owner: string): AppPasswordRecord[] {
+    return this.#read(now, () => appPasswordsOf(owner));
+  }
+
+  revokeUsedAtDoor(_now: Now, door: string, sinceMs: number, wallMs: number): AppPasswordRecord[] {
+    return this.#write(revokeUsedAtDoor(door, sinceMs, wallMs));
   }
 
   close(): void {

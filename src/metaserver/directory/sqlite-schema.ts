@@ -1,6 +1,7 @@
 // The tables of the metadata store in SQLite, and their migrations.
 import type { DatabaseSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
+import { copyBeforeUpgrade, copyInWords, type SchemaUpgrade } from "#os/schema-copy.ts";
 import { requireKnownSchema } from "#os/state-file.ts";
 
 /** Marks the file as Grove's: "GrvM" in ASCII. */
@@ -118,15 +119,23 @@ function pragma(database: DatabaseSync, name: string): number {
   return Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
 }
 
-/** Makes or migrates the tables. Throws BAD_ARGUMENT for a file of a newer version or of another program. */
-export function migrate(database: DatabaseSync): void {
+/**
+ * Makes the tables, or copies the file and migrates them; returns that upgrade. Throws BAD_ARGUMENT for a file
+ * of a newer version or of another program, STORAGE_FAILED where there is no room for the copy.
+ */
+export function migrate(database: DatabaseSync, path: string): SchemaUpgrade | undefined {
   const version = pragma(database, "user_version");
   const applicationId = pragma(database, "application_id");
   const isEmpty = database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
   if (applicationId !== APPLICATION_ID && !(isEmpty && applicationId === 0)) {
     throw new GroveError("BAD_ARGUMENT", "this file is not a metadata store of Grove");
   }
-  requireKnownSchema("the metadata store", version, SCHEMA_VERSION);
+  const copy = copyInWords(path, SCHEMA_VERSION);
+  requireKnownSchema("the metadata store", version, SCHEMA_VERSION, `start the newer Grove${copy}`);
+  const upgrade =
+    version === 0 || version === SCHEMA_VERSION
+      ? undefined
+      : { from: version, to: SCHEMA_VERSION, copy: copyBeforeUpgrade(database, path, version) };
   for (let next = version; next < SCHEMA_VERSION; next++) {
     database.exec("BEGIN IMMEDIATE");
     try {
@@ -137,4 +146,5 @@ export function migrate(database: DatabaseSync): void {
       throw error;
     }
   }
+  return upgrade;
 }

@@ -1,9 +1,16 @@
 // The metadata store on SQLite: runs each command synchronously in one transaction, inside the worker.
+
 import { closeSync, openSync } from "node:fs";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type { UserState } from "#base/user-state.ts";
+import { all, type Plan } from "#metaserver/sql/sql-plan.ts";
+import { SqlSession } from "#metaserver/sql/sql-session.ts";
 import { holdAlone } from "#os/file-lock.ts";
+import type { SchemaUpgrade } from "#os/schema-copy.ts";
+import type { Group, GroupBook, GroupChange } from "#security/policy/group.ts";
+import * as credentialCommands from "./credential-commands.ts";
+import type { AppPasswordRecord, DoorSessionRecord, Revocations } from "./credential-store.ts";
 import type {
   GivenUpRoot,
   GrantChange,
@@ -11,8 +18,6 @@ import type {
   HeartbeatOutcome,
   Lease,
   LocatedRoot,
-  MissingLists,
-  NodeCaller,
   NodeRecord,
   NodeRegistration,
   NodeRemoval,
@@ -21,16 +26,22 @@ import type {
   SharedRoot,
   SharePlace,
 } from "./directory.ts";
+import * as doorSessions from "./door-session-commands.ts";
+import { drainedNodes, setDrained } from "./drained-nodes.ts";
+import { changeGroups, groupBook, groupsMark } from "./group-commands.ts";
 import { giveUpRoot } from "./lost-roots.ts";
-import { awaitNodes, missingLists } from "./missing-lists.ts";
+import { awaitNodes, type MissingLists, missingLists } from "./missing-lists.ts";
+import type { NodeCaller } from "./node-caller.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
 import type { NodeRow } from "./node-row.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
 import { readmitNode } from "./removed-nodes.ts";
+import type { MoveOrder, MoveStep, NodeMove, RootMove, RootSizesOfNode, RootSizesPage } from "./root-move.ts";
+import * as moveCommands from "./root-move-commands.ts";
+import { rootMoves } from "./root-move-rows.ts";
+import { noteRootSizes, rootSizes, sizesWanted, wantRootSizes } from "./root-sizes.ts";
 import { putSecurityReport, securityReports } from "./security-commands.ts";
-import { all, type Plan } from "./sql-plan.ts";
-import { SqlSession } from "./sql-session.ts";
 import { migrate } from "./sqlite-schema.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
@@ -46,6 +57,8 @@ export interface Now {
 
 /** The store's file, opened by one process at a time for writing. */
 export class SqliteStore {
+  /** What this opening has upgraded. */
+  readonly upgrade: SchemaUpgrade | undefined;
   /** Every commit is flushed before it is answered. */
   readonly #durable: SqlSession;
   /** For heartbeats alone: a power cut loses only the last ones, and flushes would wear out SD cards. */
@@ -62,7 +75,7 @@ export class SqliteStore {
     closeSync(openSync(path, "a", 0o600));
     this.#durable = new SqlSession(path, "FULL");
     try {
-      migrate(this.#durable.database);
+      this.upgrade = migrate(this.#durable.database, path);
       this.#relaxed = new SqlSession(path, "NORMAL");
     } catch (error) {
       this.#durable.close();
@@ -109,6 +122,10 @@ export class SqliteStore {
 
   findRoot(now: Now, owner: string): LocatedRoot | undefined {
     return this.#read(commands.findRoot(this.#moment(now), owner));
+  }
+
+  findRootById(now: Now, rootId: string): LocatedRoot | undefined {
+    return this.#read(commands.findRootById(this.#moment(now), rootId));
   }
 
   listRoots(now: Now, afterOwner?: string): RootPlace[] {
@@ -163,6 +180,62 @@ export class SqliteStore {
     return this.#write(putUserStates(states));
   }
 
+  groupBook(_now: Now): GroupBook {
+    return this.#read(groupBook());
+  }
+
+  groupsMark(_now: Now): string {
+    return this.#read(groupsMark());
+  }
+
+  changeGroups(_now: Now, change: GroupChange): Group | undefined {
+    return this.#write(changeGroups(change));
+  }
+
+  addAppPassword(_now: Now, record: AppPasswordRecord): void {
+    return this.#write(credentialCommands.addAppPassword(record));
+  }
+
+  appPasswordsOf(_now: Now, owner: string): AppPasswordRecord[] {
+    return this.#read(credentialCommands.appPasswordsOf(owner));
+  }
+
+  findAppPassword(_now: Now, id: string): AppPasswordRecord | undefined {
+    return this.#read(credentialCommands.findAppPassword(id));
+  }
+
+  noteAppPasswordUse(_now: Now, id: string, door: string, wallMs: number): void {
+    return this.#write(credentialCommands.noteAppPasswordUse(id, door, wallMs));
+  }
+
+  revokeAppPassword(_now: Now, owner: string, which: string, wallMs: number): AppPasswordRecord | undefined {
+    return this.#write(credentialCommands.revokeAppPassword(owner, which, wallMs));
+  }
+
+  addDoorSession(_now: Now, record: DoorSessionRecord): void {
+    return this.#write(doorSessions.addDoorSession(record));
+  }
+
+  findDoorSession(_now: Now, id: string): DoorSessionRecord | undefined {
+    return this.#read(doorSessions.findDoorSession(id));
+  }
+
+  noteDoorSessionUse(_now: Now, id: string, door: string, wallMs: number): void {
+    return this.#write(doorSessions.noteDoorSessionUse(id, door, wallMs));
+  }
+
+  endDoorSessions(_now: Now, owner: string, id: string | undefined, wallMs: number): DoorSessionRecord[] {
+    return this.#write(doorSessions.endDoorSessions(owner, id, wallMs));
+  }
+
+  revokeUsedAtDoor(_now: Now, door: string, sinceMs: number, wallMs: number): AppPasswordRecord[] {
+    return this.#write(doorSessions.revokeUsedAtDoor(door, sinceMs, wallMs));
+  }
+
+  revocations(_now: Now): Revocations {
+    return this.#read(credentialCommands.revocations());
+  }
+
   nodes(now: Now): NodeRecord[] {
     return this.#read(nodeCommands.nodes(this.#moment(now)));
   }
@@ -193,6 +266,50 @@ export class SqliteStore {
 
   setPlacementPause(now: Now, fsId: string, untilWallMs: number | undefined): void {
     this.#write(setPlacementPause(this.#moment(now), fsId, untilWallMs));
+  }
+
+  beginMove(now: Now, order: MoveOrder): RootMove {
+    return this.#write(moveCommands.beginMove(this.#moment(now), order));
+  }
+
+  decideMove(now: Now, owner: string, decision: "confirm" | "undo"): RootMove | undefined {
+    return this.#write(moveCommands.decideMove(this.#moment(now), owner, decision));
+  }
+
+  rootMoves(_now: Now): RootMove[] {
+    return this.#read(rootMoves());
+  }
+
+  movesOf(now: Now, node: NodeCaller): NodeMove[] {
+    return this.#read(moveCommands.movesOf(this.#moment(now), node));
+  }
+
+  advanceMove(now: Now, node: NodeCaller, moveId: string, step: MoveStep): RootMove {
+    return this.#write(moveCommands.advanceMove(this.#moment(now), node, moveId, step));
+  }
+
+  setDrained(now: Now, fsId: string, isDrained: boolean): void {
+    this.#write(setDrained(this.#moment(now), fsId, isDrained));
+  }
+
+  drainedNodes(_now: Now): string[] {
+    return this.#read(drainedNodes());
+  }
+
+  wantRootSizes(now: Now): number {
+    return this.#write(wantRootSizes(this.#moment(now)));
+  }
+
+  sizesWanted(now: Now): number {
+    return this.#read(sizesWanted(this.#moment(now)));
+  }
+
+  noteRootSizes(now: Now, node: NodeCaller, told: RootSizesPage): void {
+    this.#write(noteRootSizes(this.#moment(now), node, told));
+  }
+
+  rootSizes(_now: Now): RootSizesOfNode[] {
+    return this.#read(rootSizes());
   }
 
   sshNodes(_now: Now): SshNode[] {

@@ -14,7 +14,7 @@ export interface WorkerStart {
 }
 
 /** Names of the store's commands. */
-export type StoreCommand = Exclude<keyof SqliteStore, "close">;
+export type StoreCommand = Exclude<keyof SqliteStore, "close" | "upgrade">;
 
 /** One command on its way to the worker; "close" is the last. */
 export interface WorkerRequest {
@@ -31,7 +31,7 @@ export interface WireError {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** A reply of the worker; the first one, with id 0, says whether the file could be opened. */
+/** A reply of the worker; the first one, with id 0, says whether the file was opened, and its upgrade. */
 export type WorkerReply =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: WireError; readonly isFinal: boolean };
@@ -84,7 +84,8 @@ function serve(port: NonNullable<typeof parentPort>): void {
     port.postMessage(answer(store, request));
     if (request.command === "close") port.close();
   });
-  port.postMessage({ id: 0, value: undefined } satisfies WorkerReply);
+  const value = store instanceof SqliteStore ? store.upgrade : undefined;
+  port.postMessage({ id: 0, value } satisfies WorkerReply);
 }
 
 if (parentPort !== null) serve(parentPort);

@@ -3,7 +3,7 @@ import { GroveError } from "#base/errors.ts";
 import { NODES_MAX } from "#base/limits.ts";
 import { RESERVED_NODE_ID } from "#base/node-id.ts";
 import { checkedSshNode, type SshNode } from "#base/ssh-node.ts";
-import { all, get, type Plan, run } from "./sql-plan.ts";
+import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 
 interface SshNodeRow {
   readonly id: string;

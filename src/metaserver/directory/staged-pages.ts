@@ -1,8 +1,8 @@
 // Keeps the pages of an unfinished registration in the store until its last one takes them all (D19).
 import { GroveError } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
+import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import type { HeldRoot, NodeRegistration, RegistrationPage } from "./directory.ts";
-import { all, get, type Plan, run } from "./sql-plan.ts";
 
 /** Pages of one registration: more roots than a data directory holds. */
 const REGISTRATION_PAGES_MAX = 512;
@@ -118,31 +118,30 @@ type StoredRoot = readonly [
   issuer?: string,
   subject?: string,
   subjectVersion?: string,
+  leaseEpoch?: string,
 ];
 
 function toText(roots: readonly HeldRoot[]): string {
   return JSON.stringify(
-    roots.map(({ owner, rootId, version, grants, subject }) => {
+    roots.map(({ owner, rootId, version, grants, subject, leaseEpoch }) => {
       const granted = grants.map(({ path, user }) => [path, user]);
       const root = [owner, rootId, String(version), granted];
-      return subject === undefined
-        ? root
-        : [...root, subject.issuer, subject.subject, String(subject.version ?? 0n)];
+      if (subject === undefined && leaseEpoch === undefined) return root;
+      const { issuer = "", subject: id = "", version: told = 0n } = subject ?? {};
+      return [...root, issuer, id, String(told), ...(leaseEpoch === undefined ? [] : [String(leaseEpoch)])];
     }),
   );
 }
 
 function fromText(text: string): HeldRoot[] {
   return (JSON.parse(text) as StoredRoot[]).map(
-    ([owner, rootId, version, granted, issuer, subject, told = "0"]) => ({
+    ([owner, rootId, version, granted, issuer = "", subject = "", told = "0", leaseEpoch]) => ({
       owner,
       rootId,
       version: BigInt(version),
       grants: granted.map(([path, user]) => ({ path, user })),
-      subject:
-        issuer === undefined || subject === undefined
-          ? undefined
-          : { issuer, subject, version: BigInt(told) },
+      subject: subject === "" ? undefined : { issuer, subject, version: BigInt(told) },
+      ...(leaseEpoch === undefined ? {} : { leaseEpoch: BigInt(leaseEpoch) }),
     }),
   );
 }

@@ -1,13 +1,17 @@
 // The commands of the metadata store about roots and grants, as plans of one transaction each (D19).
 import { GroveError } from "#base/errors.ts";
 import { GRANTS_PER_ROOT, ROOTS_LISTED_MAX, SHARED_ROOTS_LISTED_MAX } from "#base/limits.ts";
-import type { GrantChange, LocatedRoot, NodeCaller, RootPlace, SharedRoot, SharePlace } from "./directory.ts";
+import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import type { GrantChange, LocatedRoot, RootPlace, SharedRoot, SharePlace } from "./directory.ts";
+import { drainedNodes } from "./drained-nodes.ts";
 import { mayBeLost, replaceLostRoot } from "./lost-roots.ts";
 import { requireAllLists } from "./missing-lists.ts";
+import type { NodeCaller } from "./node-caller.ts";
 import { type Moment, newUlid, nodes, requireCaller, setting } from "./node-commands.ts";
 import { chooseNode } from "./placement.ts";
 import { nobodyTakesRoots, placementPauses } from "./placement-pauses.ts";
-import { all, get, type Plan, run } from "./sql-plan.ts";
+import { arrivesAt } from "./root-move-rows.ts";
+import { takeRootNumber } from "./root-numbers.ts";
 
 const ROOT_COLUMNS = "r.owner, r.root_id, r.fs_id, r.held, n.address, n.last_seen_ms";
 
@@ -30,10 +34,16 @@ export function* claimRoot(now: Moment, owner: string, caller: NodeCaller): Plan
   yield* requireCaller(caller);
   const located = yield* locateRoot(now, owner);
   if (located.fsId !== caller.fsId) return located;
+  if (caller.needsNumber === true && (yield* arrivesAt(owner, caller.fsId))) {
+    throw new GroveError("STARTING", "this root is arriving from another server; try again", {
+      metadata: { retry_after_ms: "1000" },
+    });
+  }
+  const number = caller.needsNumber === true ? { number: yield* takeRootNumber() } : {};
   const rootId = yield* replaceLostRoot(now, owner, caller);
-  if (rootId !== undefined) return { ...located, rootId, replacesLost: true };
+  if (rootId !== undefined) return { ...located, ...number, rootId, replacesLost: true };
   yield* run("UPDATE roots SET held = 1 WHERE owner = ? AND held = 0", owner);
-  return located;
+  return { ...located, ...number };
 }
 
 /** The answer to a claim that changes nothing; undefined when it would change something. */
@@ -41,13 +51,23 @@ export function* claimedRoot(now: Moment, owner: string, caller: NodeCaller): Pl
   yield* requireCaller(caller);
   const row = yield* rootRow(owner);
   if (row === undefined) return undefined;
-  if (row.fs_id === caller.fsId && (row.held === 0n || mayBeLost(caller))) return undefined;
+  const changes = row.held === 0n || mayBeLost(caller) || caller.needsNumber === true;
+  if (row.fs_id === caller.fsId && changes) return undefined;
   return toLocated(now, row);
 }
 
 /** Where a root lives, without placing it. */
 export function* findRoot(now: Moment, owner: string): Plan<LocatedRoot | undefined> {
   const row = yield* rootRow(owner);
+  return row === undefined ? undefined : toLocated(now, row);
+}
+
+/** The same by the root's id. */
+export function* findRootById(now: Moment, rootId: string): Plan<LocatedRoot | undefined> {
+  const row = yield* get<RootRow>(
+    `SELECT ${ROOT_COLUMNS} FROM roots r LEFT JOIN nodes n ON n.fs_id = r.fs_id WHERE r.root_id = ?`,
+    rootId,
+  );
   return row === undefined ? undefined : toLocated(now, row);
 }
 
@@ -133,7 +153,8 @@ function* place(now: Moment, owner: string): Plan<LocatedRoot> {
   }
   yield* requireAllLists();
   const pauses = yield* placementPauses(now);
-  const known = yield* nodes(now);
+  const drained = yield* drainedNodes();
+  const known = (yield* nodes(now)).filter(({ fsId }) => !drained.includes(fsId));
   const node = chooseNode(known.filter(({ fsId }) => !pauses.has(fsId)));
   if (node === undefined) throw nobodyTakesRoots(known, pauses);
   const rootId = newUlid(now);

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import type { ManualClock } from "#base/clock.ts";
 import { type ErrorCode, isGroveError } from "#base/errors.ts";
-import type { Directory, Heartbeat, NodeRegistration, Speaker } from "./directory.ts";
+import type { Directory, Heartbeat, NodeRegistration } from "./directory.ts";
+import type { Speaker } from "./node-caller.ts";
 
 /** One empty store, and the way to open the same store a second time. */
 export interface DirectoryUnderTest {

@@ -2,7 +2,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { GroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
-import { hasPassword } from "./postgres-url.ts";
+import { hasPassword } from "#os/postgres-url.ts";
 
 /**
  * The URL of the store: `-meta`, or the first line of `-meta_file`; undefined when neither is given. Throws

@@ -1,9 +1,9 @@
 // The commands of the metadata store about the persons behind e-mail addresses (D21), as plans.
 import { GroveError } from "#base/errors.ts";
 import { SUBJECTS_LISTED_MAX } from "#base/limits.ts";
-import type { NodeCaller } from "./directory.ts";
+import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import type { NodeCaller } from "./node-caller.ts";
 import { type Moment, requireCaller } from "./node-commands.ts";
-import { all, get, type Plan, run } from "./sql-plan.ts";
 import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
 import { newestSubject } from "./subject-version.ts";
 

@@ -3,8 +3,8 @@ import { hash } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
 import { USER_STATES_MAX } from "#base/limits.ts";
 import { checkedUserState, laterState, type UserState } from "#base/user-state.ts";
+import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import { setting } from "./node-commands.ts";
-import { all, get, type Plan, run } from "./sql-plan.ts";
 import type { Subject } from "./subject.ts";
 
 /** A setting, since a new table would shut out every MetaServer and console of the version before. */

@@ -32,6 +32,7 @@ interface CaFlags {
 interface IssueFlags extends CaFlags {
   readonly out: string;
   readonly host?: readonly string[];
+  readonly door?: boolean;
   readonly days: number;
 }
 
@@ -46,6 +47,7 @@ const EXAMPLES = `
 Examples:
   grove ca init -ca_dir /etc/grove/ca
   grove ca issue n1 -ca_dir /etc/grove/ca -host n1.example.net -out ./n1      for a node that cannot join by itself
+  grove ca issue d1 -door -ca_dir /etc/grove/ca -out ./d1                     for a door; list and revoke call it d1.door
   grove ca list -ca_dir /etc/grove/ca
   grove ca renew n1 -ca_dir /etc/grove/ca -out ./n1                           the same key and names, a new end
   grove ca revoke n1 -ca_dir /etc/grove/ca                                    n1 may make no control calls any more
@@ -70,6 +72,7 @@ export function command(): Command {
   add("init", "Make the authority; one that is there is never overwritten").action(init);
   withIssueFlags(add("issue <id>", "Make a key and a certificate for a server"))
     .option("--host <name>", "DNS name or address under which it is reached; may be repeated", collect)
+    .option("--door", "for a door, which calls servers and is none itself", false)
     .action(issue);
   add("list", "Show what was issued, to whom, and for how long it is good")
     .option("--all", "show those that have ended, were revoked or replaced, too", false)
@@ -118,7 +121,12 @@ async function issue(id: string, flags: IssueFlags): Promise<void> {
   }
   const addresses = (flags.host ?? []).filter((host) => isIP(host) !== 0);
   const names = (flags.host ?? []).filter((host) => isIP(host) === 0);
-  const issued = await authority.issueNodeCertificate({ id, names, addresses });
+  if (flags.door === true && names.length + addresses.length > 0)
+    throw new GroveError("BAD_ARGUMENT", "a door's certificate is for clients alone, so it has no -host");
+  const issued =
+    flags.door === true
+      ? await authority.issueDoorCertificate(id)
+      : await authority.issueNodeCertificate({ id, names, addresses });
   await createPrivateFile(paths.key, issued.keyPem);
   await writeFileAtomic(paths.certificate, issued.certificatePem, { mode: 0o644 });
   await writeFileAtomic(paths.authority, authority.certificatePem, { mode: 0o644 });

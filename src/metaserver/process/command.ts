@@ -16,6 +16,7 @@ import { storeUrl } from "#metaserver/directory/store-url.ts";
 import { type Running, run } from "#os/exit-signals.ts";
 import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#os/logger.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
+import type { OnUpgraded } from "#os/schema-copy.ts";
 import type { StatusServer } from "#os/status-server.ts";
 import { openClusterIdFile } from "#security/authority/cluster-id-file.ts";
 import { readPem } from "#security/authority/tls-material.ts";
@@ -24,11 +25,13 @@ import { createTokenVerifier } from "#security/identity/token-verifier.ts";
 import type { ListenAddress } from "#wire/grpc/server.ts";
 import { administratorsOf } from "./administrator.ts";
 import { type MetaCertificates, openCertificates } from "./certificates.ts";
-import { parseDays } from "./flag-values.ts";
+import { doorTokens } from "./door-tokens.ts";
+import { parseDays, parseDoorUrl } from "./flag-values.ts";
 import { openKnownNodesFile } from "./known-nodes-file.ts";
 import { type RunningMetaServer, startMetaServer } from "./meta-server.ts";
 import { SecurityReporter } from "./security-reporter.ts";
 import { type StatusListenerDeps, startStatusListener } from "./status-listener.ts";
+import { openTicketSigner } from "./ticket-signer.ts";
 
 interface MetaServerFlags {
   readonly listen?: string;
@@ -47,6 +50,8 @@ interface MetaServerFlags {
   readonly metrics?: string;
   readonly mock?: boolean;
   readonly idpCa?: string;
+  readonly doorUrl?: string;
+  readonly groupsClaim?: string;
   readonly reflection?: boolean;
   readonly insecure?: boolean;
   readonly logFile?: string;
@@ -104,6 +109,15 @@ export function command(): Command {
       "--idp-ca <file>",
       "authority of the identity provider's certificate when it is not a public one, PEM",
     )
+    .option(
+      "--door-url <url>",
+      "public address of the doors, which users are told (default: none)",
+      parseDoorUrl,
+    )
+    .option(
+      "--groups-claim <claim>",
+      "claim of ID tokens that names a person's groups, such as groups (default: none; members are added by hand)",
+    )
     .option("--insecure", "serve without TLS, or in mock mode, where other machines can reach it")
     .option("--log-file <file>", "write the log there instead of standard error")
     .addOption(new Option("--log-level <level>", "how much to log").choices(LOG_LEVELS).default("info"))
@@ -126,8 +140,13 @@ export function command(): Command {
     });
 }
 
+/** Says where the metadata store from before an upgrade lies. */
+function told(log: Logger): OnUpgraded {
+  return (upgrade) => log.warn("store_upgraded", { ...upgrade });
+}
+
 async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
-  const settings = readIdentitySettings(process.env);
+  const settings = { ...readIdentitySettings(process.env), groupsClaim: flags.groupsClaim };
   const mock = flags.mock === true || settings.mock;
   requireServable({ ...settings, mock });
   const hasTls = [flags.caDir, flags.tlsCert, flags.tlsKey, flags.tlsCa].some((flag) => flag !== undefined);
@@ -145,7 +164,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   const clusterIdFile = await openClusterIdFile(folder);
   const { clusterId } = clusterIdFile;
   const knownNodes = await openKnownNodesFile(folder);
-  const directory = await openDirectory(url, { clock: systemClock, clusterId });
+  const directory = await openDirectory(url, { clock: systemClock, clusterId, onUpgraded: told(log) });
   let { port } = listen;
   const teller = new SecurityReporter({
     directory,
@@ -164,8 +183,10 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   ends.defer(() => status?.close());
   try {
     const server = await startMetaServer({
+      ...settings,
       directory,
       tokenVerifier: createTokenVerifier({ ...settings, mock, ca: idpCa, ...watched }),
+      doorTokens: doorTokens(settings, { mock, ca: idpCa, ...watched }),
       administrators: administratorsOf(settings, watched),
       rememberCluster: (clusterId) => clusterIdFile.remember(clusterId),
       knownNodes,
@@ -175,9 +196,11 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
       controlListen: controlAddress(flags, hasTls && !mock),
       tls: certificates.served(),
       certificates,
-      adminEmail: settings.adminEmail,
       mock,
       reflection: flags.reflection === true,
+      ticketSigner: await openTicketSigner(folder, { clock: systemClock, random: systemRandom }),
+      random: systemRandom,
+      webdavUrl: flags.doorUrl,
     });
     ends.defer(() => server.stop());
     ends.defer(() => teller.close());

@@ -1,11 +1,13 @@
 // The control plane's routes: FileServers register, beat, and ask where a user's root lives (D19).
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { GroveError } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
-import { VERSION, worksWith } from "#base/version.ts";
+import { requireNeighbour, VERSION } from "#base/version.ts";
 import type { Directory, Lease, NodeRegistration } from "#metaserver/directory/directory.ts";
 import type { SubjectRecord } from "#metaserver/directory/subject.ts";
+import { groupNameOf } from "#security/policy/group.ts";
 import type { CallContext, ServiceHandlers } from "#wire/grpc/handler.ts";
 import type {
   HeartbeatRequest,
@@ -15,6 +17,7 @@ import type {
   RootShareRequest,
   RootUnshareRequest,
 } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import type { GroupGate } from "./group-gate.ts";
 import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
 import { epochOf, storedBytes, storedVersion, toRegistration } from "./registration-message.ts";
 import type { SubjectGate } from "./subject-gate.ts";
@@ -25,6 +28,7 @@ export interface ControlRoutesDeps extends NodeSpeakerDeps {
   readonly directory: Directory;
   readonly subjects: SubjectGate;
   readonly userStates: Pick<UserStateGate, "requireEntry" | "states">;
+  readonly groups: Pick<GroupGate, "mark">;
   /** Called with the cluster's id at every registration, so that it survives a lost store. */
   readonly rememberCluster: (clusterId: string) => Promise<void>;
   /** Called with each registered node's id, for the same reason. */
@@ -60,6 +64,8 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
   return {
     async registerFileServer(request, context) {
       const registration = toRegistration(request, speakerFor(request.fsId, context, deps));
+      const node = { name: `FileServer ${registration.fsId}`, version: registration.softwareVersion };
+      requireNeighbour(node, "this MetaServer");
       const lease = await directory.register(registration);
       await deps.rememberCluster(lease.clusterId);
       if (lease.heldEpoch !== undefined) {
@@ -90,17 +96,29 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
       const speaker = speakerFor(request.fsId, context, deps);
       const owner = canonicalUsername(request.username);
       const restoredAtMs = request.restoredAtMs === 0n ? undefined : epochOf(request.restoredAtMs);
-      const node = { fsId: request.fsId, epoch: epochOf(request.epoch), speaker, restoredAtMs };
+      const { needsNumber } = request;
+      await requireMadeGroup(deps, owner);
+      const node = { fsId: request.fsId, epoch: epochOf(request.epoch), speaker, restoredAtMs, needsNumber };
       deps.userStates.requireEntry({ username: owner, issuer: request.issuer, subject: request.subject });
       await deps.subjects.admit({ username: owner, issuer: request.issuer, subject: request.subject });
-      const { rootId, fsId, address, replacesLost } = await directory.claimRoot(owner, node);
-      return { rootId, fsId, address, replacesLost: replacesLost === true };
+      const { rootId, fsId, address, replacesLost, number = 0 } = await directory.claimRoot(owner, node);
+      return { rootId, fsId, address, replacesLost: replacesLost === true, rootNumber: number };
     },
 
     // A repeated or late message changes nothing and is acknowledged without an error (M-03).
     rootShare: record(true),
     rootUnshare: record(false),
   };
+}
+
+/**
+ * A group's root has its place since the group was made. A mistyped name gets none, which would later pass for
+ * the files of an earlier group.
+ */
+async function requireMadeGroup({ directory }: ControlRoutesDeps, owner: string): Promise<void> {
+  const group = groupNameOf(owner);
+  if (group === undefined || (await directory.findRoot(owner)) !== undefined) return;
+  throw new GroveError("NO_SUCH_PATH", `there is no group ${group}`);
 }
 
 async function heartbeat(
@@ -128,6 +146,7 @@ async function heartbeat(
     sendFull,
     subjectsVersion,
     userStatesDiffer,
+    groupsMark: deps.groups.mark,
     nowMs: BigInt(Math.trunc(clock.wallMs())),
   };
 }
@@ -149,9 +168,6 @@ function logRegistered(log: Logger, registration: NodeRegistration, lease: Lease
   const node = { node: fsId, address, epoch: lease.epoch };
   const size = page === undefined ? { roots: roots.length } : { pages: page.page + 1 };
   log.info("node_registered", { ...node, ...size, version });
-  if (!worksWith(version, VERSION)) {
-    log.warn("versions_apart", { ...node, version, own_version: VERSION });
-  }
   const { conflicts } = lease;
   for (const { owner, recordedFsId } of conflicts.slice(0, CONFLICTS_LOGGED)) {
     log.error("root_held_twice", { ...node, owner, recorded_node: recordedFsId, of: conflicts.length });

@@ -3,7 +3,7 @@ import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import { SlidingWindow } from "#base/sliding-window.ts";
-import { VERSION } from "#base/version.ts";
+import { requireNeighbour, VERSION } from "#base/version.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import {
   type Authority,
@@ -13,8 +13,10 @@ import {
 import { type Grant, JoinTokens, parseJoinToken } from "#security/authority/join-tokens.ts";
 import { signAgain } from "#security/authority/sign-again.ts";
 import { publicKeyFingerprint } from "#security/identity/certificate-rule.ts";
-import type { ServiceHandlers } from "#wire/grpc/handler.ts";
+import { judgeDoorCertificate } from "#security/identity/door-certificate.ts";
+import type { CallContext, ServiceHandlers } from "#wire/grpc/handler.ts";
 import type { JoinNodeRequest, MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import { doorSpeakerFor } from "./door-speaker.ts";
 import { CERTIFICATE_NAMES_MAX } from "./flag-values.ts";
 import { type NodeSpeakerDeps, requireCertificate } from "./node-speaker.ts";
 
@@ -57,6 +59,7 @@ export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
         const shown = parseJoinToken(request.token);
         return { token: shown, granted: await tokens.check(shown) };
       });
+      requireNeighbour({ name: "the new node", version: request.version }, "this MetaServer");
       const { order, certificate } = await oneByOne(async () => {
         const checked = await checkedOrder(request, granted, deps, authority);
         // First: while the store is away the token stays good for another try.
@@ -77,6 +80,15 @@ export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
     },
 
     async renewCertificate(request, context) {
+      const door = judgedDoor(context, deps);
+      if (door !== undefined) {
+        if (authority === undefined) throw signsNothing();
+        const { id } = doorSpeakerFor(context, deps);
+        const waitMs = renewals.take(`${id}.door`);
+        if (waitMs > 0) throw tooMany("this certificate is renewed too often", waitMs);
+        log.info("certificate_renewed", { door: id, peer: context.peer.address });
+        return { certificate: await signAgain(authority, door) };
+      }
       const { nodeId, raw } = requireCertificate(context, deps);
       if (authority === undefined) throw signsNothing();
       if (nodeId === undefined || (request.nodeId !== "" && request.nodeId !== nodeId)) {
@@ -92,6 +104,13 @@ export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
       return { certificate };
     },
   };
+}
+
+/** The certificate of a caller that is a door; undefined for all others. */
+function judgedDoor(context: CallContext, { clock }: EnrolmentRoutesDeps): Uint8Array | undefined {
+  const shown = context.peer.certificate;
+  const peer = { certificate: shown?.raw, authorized: shown?.authorized === true };
+  return typeof judgeDoorCertificate(peer, clock.wallMs()) === "string" ? undefined : shown?.raw;
 }
 
 /** Checks everything before the token is used up, so that an operator's slip does not cost it. */

@@ -8,6 +8,7 @@ import { type ErrorCode, isGroveError } from "#base/errors.ts";
 import { silentLogger } from "#base/log.ts";
 import { type Authority, createAuthority } from "#security/authority/authority.ts";
 import { JoinTokens } from "#security/authority/join-tokens.ts";
+import { createTokenVerifier } from "#security/identity/token-verifier.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { GrpcChannelOptions } from "#wire/grpc/client.ts";
 import { type MetaCertificates, openCertificates } from "./certificates.ts";
@@ -35,7 +36,10 @@ export interface Cluster extends MetaServerUnderTest {
 }
 
 /** Starts one over TLS, in a folder that the test's end removes. */
-export async function startCluster(t: TestContext): Promise<Cluster> {
+export async function startCluster(
+  t: TestContext,
+  options: { readonly takesMockTokens?: boolean } = {},
+): Promise<Cluster> {
   const folder = scratchFolder("metaserver-");
   const clock = new ManualClock(Date.now());
   await createAuthority(join(folder, "ca"), { clock });
@@ -51,7 +55,20 @@ export async function startCluster(t: TestContext): Promise<Cluster> {
     { clock, log: silentLogger, random: () => 0 },
   );
   t.after(() => certificates.close());
-  const server = await startForTest(t, { clock, certificates });
+  const tokenVerifier =
+    options.takesMockTokens === true
+      ? createTokenVerifier({ clientId: "grove", mock: true, clock })
+      : undefined;
+  const doorTokens =
+    options.takesMockTokens === true
+      ? createTokenVerifier({ clientId: "grove-door", mock: true, clock })
+      : undefined;
+  const server = await startForTest(t, {
+    clock,
+    certificates,
+    ...(tokenVerifier && { tokenVerifier }),
+    ...(doorTokens && { doorTokens }),
+  });
   const { authority } = certificates;
   assert.ok(authority);
   const tokens = new JoinTokens(authority.folder, clock);

@@ -19,3 +19,12 @@ export function collect(value: string, before: readonly string[] = []): string[]
     throw new InvalidArgumentError(`at most ${CERTIFICATE_NAMES_MAX}.`);
   return [...before, value];
 }
+
+/** The public address of the doors, to the folder that WebDAV programs open. */
+export function parseDoorUrl(text: string): string {
+  const url = URL.parse(text);
+  const isPlain = url !== null && url.search === "" && url.hash === "" && url.username === "";
+  if (!isPlain || !/^https?:$/.test(url.protocol))
+    throw new InvalidArgumentError("write an address such as https://files.example.net");
+  return `${url.origin}${url.pathname.replace(/\/$/, "")}/dav/`;
+}

@@ -7,6 +7,7 @@ import { ManualClock } from "#base/clock.ts";
 import type { ErrorCode } from "#base/errors.ts";
 import type { LogFields, Logger } from "#base/log.ts";
 import { silentLogger } from "#base/log.ts";
+import { systemRandom } from "#base/random.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import { readIdentitySettings } from "#security/identity/settings.ts";
@@ -20,6 +21,7 @@ import { administratorsOf } from "./administrator.ts";
 import type { MetaCertificates } from "./certificates.ts";
 import { openKnownNodesFile } from "./known-nodes-file.ts";
 import { startMetaServer } from "./meta-server.ts";
+import { openTicketSigner } from "./ticket-signer.ts";
 
 /** A MetaServer under test. */
 export interface MetaServerUnderTest {
@@ -49,10 +51,13 @@ export async function startForTest(
     /** Folder of its own files; a new one when left out. */
     readonly folder?: string;
     readonly tokenVerifier?: TokenVerifier;
+    readonly doorTokens?: TokenVerifier;
     /** True for a second address for nodes alone. */
     readonly hasControlListener?: boolean;
     /** Environment that names administrators; none by default. */
     readonly env?: Readonly<Record<string, string>>;
+    /** Claim with the names of groups; none by default. */
+    readonly groupsClaim?: string;
   } = {},
 ): Promise<MetaServerUnderTest> {
   const clock = options.clock ?? new ManualClock();
@@ -63,9 +68,14 @@ export async function startForTest(
   const logged: MetaServerUnderTest["logged"] = [];
   const keep = (event: string, fields: LogFields = {}): number => logged.push({ event, fields });
   const log: Logger = { ...silentLogger, debug: keep, info: keep, warn: keep, error: keep };
+  const { groupsClaim } = options;
   const server = await startMetaServer({
     directory,
-    tokenVerifier: options.tokenVerifier ?? createTokenVerifier({ clientId: "grove", mock, clock }),
+    groupsClaim,
+    tokenVerifier:
+      options.tokenVerifier ?? createTokenVerifier({ clientId: "grove", mock, clock, groupsClaim }),
+    doorTokens:
+      options.doorTokens ?? createTokenVerifier({ clientId: "grove-door", mock, clock, groupsClaim }),
     administrators: administratorsOf(readIdentitySettings(options.env ?? {}), {
       clock,
       log,
@@ -81,6 +91,8 @@ export async function startForTest(
     certificates: options.certificates,
     mock,
     reflection: true,
+    ticketSigner: await openTicketSigner(options.folder ?? folder, { clock, random: systemRandom }),
+    random: systemRandom,
   });
   const channels: GrpcChannel[] = [];
   t.after(async () => {

@@ -5,6 +5,7 @@ import { IP_MISMATCH_EVENT_INTERVAL_MS, STOP_GRACE_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { LogSampler } from "#base/log-sampler.ts";
 import { networkOf } from "#base/network.ts";
+import type { Random } from "#base/random.ts";
 import { SlidingWindow } from "#base/sliding-window.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import { listenWithRetries } from "#os/listen-retry.ts";
@@ -18,17 +19,27 @@ import { addReflection } from "#wire/grpc/reflection.ts";
 import { requestIds } from "#wire/grpc/request-ids.ts";
 import { GrpcServer, type ListenAddress } from "#wire/grpc/server.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import { RootMoves } from "#wire/proto/gen/grove/v1/root_moves_pb.ts";
 import { mapError } from "#wire/proto/map-error.ts";
 import type { Administrators } from "./administrator.ts";
+import { AppPasswords } from "./app-passwords.ts";
 import { metaServerGate, REQUEST_LIMITS, USUAL_REQUEST } from "./call-gate.ts";
 import type { MetaCertificates } from "./certificates.ts";
 import { controlRoutes } from "./control-routes.ts";
+import { credentialRoutes } from "./credential-routes.ts";
+import { doorSessionRoutes } from "./door-session-routes.ts";
+import { doorSpeakerFor } from "./door-speaker.ts";
 import { enrolmentRoutes } from "./enrolment-routes.ts";
+import { GroupGate } from "./group-gate.ts";
+import { groupRoutes } from "./group-routes.ts";
 import { KnownNodes } from "./known-nodes.ts";
 import type { KnownNodesFile } from "./known-nodes-file.ts";
+import { linkRoutes } from "./link-routes.ts";
 import type { NodeSpeakerDeps } from "./node-speaker.ts";
+import { rootMoveRoutes } from "./root-move-routes.ts";
 import { SubjectGate } from "./subject-gate.ts";
-import { userRoutes } from "./user-routes.ts";
+import type { TicketSigner } from "./ticket-signer.ts";
+import { type UserRoutesDeps, userRoutes } from "./user-routes.ts";
 import { UserStateGate } from "./user-state-gate.ts";
 import { userStateRoutes } from "./user-state-routes.ts";
 
@@ -36,6 +47,8 @@ import { userStateRoutes } from "./user-state-routes.ts";
 export interface MetaServerDeps {
   readonly directory: Directory;
   readonly tokenVerifier: TokenVerifier;
+  /** Of ID tokens for doors; undefined where people cannot sign in at doors. */
+  readonly doorTokens?: TokenVerifier | undefined;
   /** The ways to prove administrator rights here; undefined when there are none. */
   readonly administrators?: Administrators | undefined;
   readonly rememberCluster: (clusterId: string) => Promise<void>;
@@ -55,6 +68,13 @@ export interface MetaServerDeps {
   /** Mock mode: control calls need no certificate (spec 5.6, 5.7). */
   readonly mock: boolean;
   readonly reflection: boolean;
+  /** Signs tickets for doors. */
+  readonly ticketSigner: TicketSigner;
+  /** Where WebDAV programs come in, for people to be told. */
+  readonly webdavUrl?: string | undefined;
+  readonly random: Random;
+  /** Claim of the ID token with the names of a person's groups; undefined where none makes members. */
+  readonly groupsClaim?: string | undefined;
 }
 
 /** A MetaServer that listens. */
@@ -93,8 +113,10 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
   const subjects = new SubjectGate(deps);
   const knownNodes = new KnownNodes({ ...deps, file: deps.knownNodes });
   const userStates = new UserStateGate(deps);
-  const routes = routesOver(deps, speakerDeps, { subjects, userStates, knownNodes });
+  const groups = new GroupGate({ ...deps, userStates });
+  const routes = routesOver(deps, speakerDeps, { subjects, userStates, knownNodes, groups });
   server.addService(MetaServer, routes, { requests: REQUEST_LIMITS, otherRequests: USUAL_REQUEST });
+  server.addService(RootMoves, rootMoveRoutes({ ...deps, ...speakerDeps }), { otherRequests: USUAL_REQUEST });
   const health = new HealthService();
   health.addTo(server);
   const unwatch = directory.watch((state) => {
@@ -105,7 +127,7 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
       void knownNodes.compare();
     } else log.warn("store_unavailable", { reason: state.reason });
   });
-  if (deps.reflection) addReflection(server, [MetaServer, Health]);
+  if (deps.reflection) addReflection(server, [MetaServer, RootMoves, Health]);
   void directory.failed.then((error) => {
     log.error("store_failed", { error: errorText(error) });
     setServing(health, false);
@@ -113,6 +135,7 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
   // Before the first user comes, if the store answers by now.
   await knownNodes.compare();
   await userStates.look();
+  await groups.look();
   const address = await listen(server, deps.listen, false);
   const controlAddress =
     deps.controlListen === undefined ? undefined : await listen(server, deps.controlListen, true);
@@ -121,6 +144,7 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
   ends.defer(() => server.drain(STOP_GRACE_MS / 2));
   ends.defer(() => setServing(health, false));
   ends.defer(() => userStates.stop());
+  ends.defer(() => groups.stop());
   ends.defer(() => knownNodes.stop());
   ends.defer(unwatch);
   let stopping: Promise<void> | undefined;
@@ -139,18 +163,35 @@ function routesOver(
     readonly subjects: SubjectGate;
     readonly userStates: UserStateGate;
     readonly knownNodes: KnownNodes;
+    readonly groups: GroupGate;
   },
 ): Partial<ServiceHandlers<typeof MetaServer>> {
-  const { subjects, userStates, knownNodes } = gates;
-  const { certificates } = deps;
+  const { subjects, userStates, knownNodes, groups } = gates;
+  const { certificates, ticketSigner: signer } = deps;
+  const passwords = new AppPasswords({ ...deps, ...speakerDeps, subjects, userStates });
+  const identifyAtDoor: UserRoutesDeps["identifyAtDoor"] = (text, context) =>
+    passwords.identify(text, doorSpeakerFor(context, speakerDeps));
   return {
-    ...userRoutes({ ...deps, subjects, userStates }),
+    ...userRoutes({ ...deps, subjects, userStates, groups, identifyAtDoor }),
+    ...doorSessionRoutes({
+      ...deps,
+      ...speakerDeps,
+      subjects,
+      userStates,
+      passwords,
+      groups,
+      doorTokens: deps.doorTokens,
+    }),
+    ...linkRoutes({ ...deps, ...speakerDeps }),
+    ...credentialRoutes({ ...deps, ...speakerDeps, subjects, userStates, passwords, signer }),
     ...userStateRoutes({ ...deps, ...speakerDeps, subjects, userStates }),
+    ...groupRoutes({ ...deps, ...speakerDeps, subjects, userStates, groups }),
     ...controlRoutes({
       ...deps,
       ...speakerDeps,
       subjects,
       userStates,
+      groups,
       rememberNode: (fsId: string) => knownNodes.registered(fsId),
     }),
     ...enrolmentRoutes({

@@ -10,11 +10,13 @@ import { errorText } from "#base/log.ts";
 import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { openAuthority } from "#security/authority/authority.ts";
 import { JoinTokens } from "#security/authority/join-tokens.ts";
+import { addDrainVerb } from "./drain-node-command.ts";
 import { collect } from "./flag-values.ts";
 import { joinCluster } from "./join-cluster.ts";
 import { addLostVerb } from "./lost-node-command.ts";
 import { addLostRootVerb } from "./lost-root-command.ts";
 import { addRemoveVerb } from "./remove-node-command.ts";
+import { addRevokeDoorVerb } from "./revoke-door-command.ts";
 import { addSshVerbs } from "./ssh-node-command.ts";
 import { readTokenText } from "./token-input.ts";
 
@@ -43,18 +45,16 @@ interface JoinFlags {
 
 const EXAMPLES = `
 Examples:
-  On the MetaServer's host:
+  On the MetaServer's host, then on the new machine with the token on standard input:
     grove node token -ca_dir /etc/grove/ca -id n1 > n1.token
-
-  On the new machine, with the token on standard input:
     grove node join -metaserver meta.example.net:50050 -data /srv/grove -advertise n1.example.net:50051 < n1.token
     grove fileserver -data /srv/grove
 
   On the MetaServer's host, so that the console may run actions on the machine:
     grove node add n1 grove@n1.example.net -meta sqlite:/srv/grove-meta/metadata.db
-    grove node list -meta sqlite:/srv/grove-meta/metadata.db
 
-  A node that is stopped for good and holds no roots (without them: -abandon_roots):
+  A node that goes: its roots move away while it runs, and once it is stopped for good it is taken out:
+    grove node drain n3 -meta sqlite:/srv/grove-meta/metadata.db
     grove node remove n3 -meta sqlite:/srv/grove-meta/metadata.db
     grove ca revoke n3 -ca_dir /etc/grove/ca
 
@@ -117,9 +117,11 @@ export function command(): Command {
     .option("--json", "print JSON", false)
     .action(join);
   addSshVerbs(root);
+  addDrainVerb(root);
   addRemoveVerb(root);
   addLostVerb(root);
   addLostRootVerb(root);
+  addRevokeDoorVerb(root);
   return root;
 }
 

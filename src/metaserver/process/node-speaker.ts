@@ -6,7 +6,7 @@ import type { Logger } from "#base/log.ts";
 import type { LogSampler } from "#base/log-sampler.ts";
 import { networkOf } from "#base/network.ts";
 import { checkedNodeId } from "#base/node-id.ts";
-import type { Speaker } from "#metaserver/directory/directory.ts";
+import type { Speaker } from "#metaserver/directory/node-caller.ts";
 import { judgeCertificate } from "#security/identity/certificate-rule.ts";
 import type { CallHead } from "#wire/grpc/call-gate.ts";
 import type { Peer } from "#wire/grpc/handler.ts";

@@ -9,12 +9,8 @@ import {
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import { checkedFileServerAddress } from "#base/node-id.ts";
 import { bareIssuer } from "#base/verified-identity.ts";
-import type {
-  HeldRoot,
-  NodeRegistration,
-  RegistrationPage,
-  Speaker,
-} from "#metaserver/directory/directory.ts";
+import type { HeldRoot, NodeRegistration, RegistrationPage } from "#metaserver/directory/directory.ts";
+import type { Speaker } from "#metaserver/directory/node-caller.ts";
 import type { Subject } from "#metaserver/directory/subject.ts";
 import type { RegisterFileServerRequest, RootInfo } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
@@ -40,6 +36,7 @@ export function toRegistration(message: RegisterFileServerRequest, speaker: Spea
     diskReserveBytes: storedBytes(message.diskReserve ?? DISK_RESERVE_BYTES),
     roots: message.roots.map(toHeldRoot),
     page: toPage(message),
+    ...(message.sharedEngine ? { onEngine: true as const } : {}),
     speaker,
   };
 }
@@ -81,6 +78,8 @@ function toHeldRoot(root: RootInfo): HeldRoot {
       user: canonicalUsername(grant.user),
     })),
     subject: toSubject(root.issuer, root.subject, storedVersion("subject_version", root.subjectVersion)),
+    number: root.rootNumber === 0 ? undefined : root.rootNumber,
+    ...(root.leaseEpoch === 0n ? {} : { leaseEpoch: storedVersion("lease_epoch", root.leaseEpoch) }),
   };
 }
 

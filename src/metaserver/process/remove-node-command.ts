@@ -75,7 +75,7 @@ function holdsRoots(id: string, removal: NodeRemoval, flags: RemoveFlags): Grove
   if (!flags.json) process.stderr.write(`${ownersIn(removal)}\n`);
   return new GroveError(
     "BAD_ARGUMENT",
-    `${id} holds ${roots(removal.rootCount)}, whose files are on its disk alone. Each needs ${id} back: start it, or restore ` +
+    `${id} holds ${roots(removal.rootCount)}, whose files are on its disk alone. Start it and move them away (grove node drain ${id}), or restore ` +
       `its newest backup and serve that as ${id} (grove backup restore). Where neither is left, -abandon_roots gives their users new, empty ones`,
     { metadata: { roots: String(removal.rootCount), owners: removal.owners.join(",") } },
   );

@@ -1,0 +1,93 @@
+// The commands of the metadata store about browsers' sessions at doors, as plans of one transaction each.
+import { GroveError } from "#base/errors.ts";
+import { type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import {
+  endAppPasswords,
+  endCredentials,
+  putSetting,
+  revocations,
+  usedAtDoor,
+  usedSince,
+  useNoted,
+} from "./credential-commands.ts";
+import type { AppPasswordRecord, DoorSessionRecord } from "./credential-store.ts";
+import { setting } from "./node-commands.ts";
+
+/** Sessions of one user; one more ends the oldest. */
+export const DOOR_SESSIONS_PER_PERSON = 20;
+
+const SESSION = "door_session:";
+const OWNED = "door_sessions_of:";
+
+/** Keeps a new one. The same id never opens a second: it stands for the ID token. */
+export function* addDoorSession(record: DoorSessionRecord): Plan<void> {
+  const { credentials } = yield* revocations();
+  const isEnded = credentials.some(({ credential }) => credential === credentialOf(record));
+  if (isEnded || (yield* findDoorSession(record.id)) !== undefined)
+    throw new GroveError("TOKEN_REJECTED", "this sign-in was used already; sign in again");
+  const own = yield* doorSessionsOf(record.owner);
+  const live = own.filter(({ endsMs }) => endsMs > record.createdMs);
+  const kept = live.slice(-(DOOR_SESSIONS_PER_PERSON - 1));
+  yield* drop(
+    own.filter((one) => !kept.includes(one)),
+    record.createdMs,
+  );
+  yield* putSetting(SESSION + record.id, record);
+  yield* putSetting(OWNED + record.owner, [...kept.map(({ id }) => id), record.id]);
+}
+
+/** One by its id. */
+export function* findDoorSession(id: string): Plan<DoorSessionRecord | undefined> {
+  const text = yield* setting(SESSION + id);
+  return text === undefined ? undefined : (JSON.parse(text) as DoorSessionRecord);
+}
+
+/** Notes a use; one that has ended meanwhile stays so. */
+export function* noteDoorSessionUse(id: string, door: string, wallMs: number): Plan<void> {
+  const record = yield* findDoorSession(id);
+  if (record !== undefined) yield* putSetting(SESSION + id, useNoted(record, door, wallMs));
+}
+
+/** Ends one session of a user, or all of them. */
+export function* endDoorSessions(
+  owner: string,
+  id: string | undefined,
+  wallMs: number,
+): Plan<DoorSessionRecord[]> {
+  const own = yield* doorSessionsOf(owner);
+  const ended = own.filter((record) => id === undefined || record.id === id);
+  yield* drop(ended, wallMs);
+  return ended;
+}
+
+/** Ends all that was used at a door since a moment; returns the app passwords. */
+export function* revokeUsedAtDoor(door: string, sinceMs: number, wallMs: number): Plan<AppPasswordRecord[]> {
+  const passwords = yield* usedAtDoor(door, sinceMs);
+  yield* endAppPasswords(passwords, wallMs);
+  yield* drop(yield* usedSince<DoorSessionRecord>(SESSION, door, sinceMs), wallMs);
+  return passwords;
+}
+
+function* doorSessionsOf(owner: string): Plan<DoorSessionRecord[]> {
+  const text = yield* setting(OWNED + owner);
+  const records: DoorSessionRecord[] = [];
+  for (const id of text === undefined ? [] : (JSON.parse(text) as string[])) {
+    const record = yield* findDoorSession(id);
+    if (record?.owner === owner) records.push(record);
+  }
+  return records;
+}
+
+function* drop(records: readonly DoorSessionRecord[], wallMs: number): Plan<void> {
+  for (const { id, owner } of records) {
+    yield* run("DELETE FROM settings WHERE key = ?", SESSION + id);
+    const left = (yield* doorSessionsOf(owner)).map((record) => record.id);
+    if (left.length > 0) yield* putSetting(OWNED + owner, left);
+    else yield* run("DELETE FROM settings WHERE key = ?", OWNED + owner);
+  }
+  yield* endCredentials(records.map(credentialOf), wallMs);
+}
+
+function credentialOf({ id }: DoorSessionRecord): string {
+  return `browser:${id}`;
+}

@@ -1,0 +1,167 @@
+// The commands of the metadata store about groups and their members, as plans of one transaction each.
+import { hash } from "node:crypto";
+import { GroveError } from "#base/errors.ts";
+import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import {
+  type ClaimRecord,
+  GROUP_CLAIMS_MAX,
+  GROUP_MEMBERS_MAX,
+  GROUPS_MAX,
+  type Group,
+  type GroupBook,
+  type GroupChange,
+} from "#security/policy/group.ts";
+import { setting } from "./node-commands.ts";
+
+/** Settings, since a new table would shut out every MetaServer and console of the version before. */
+const GROUP = "group:";
+const PERSON = "group_claims:";
+const MARK = "groups_mark";
+
+/** People whose claims are kept; beyond, those not seen for longest are forgotten. */
+const PEOPLE_MAX = 50_000;
+
+/** The mark, which changes with every change; empty before the first. */
+export function* groupsMark(): Plan<string> {
+  return (yield* setting(MARK)) ?? "";
+}
+
+/** All groups by name, and what the claims of people say. */
+export function* groupBook(): Plan<GroupBook> {
+  const mark = yield* groupsMark();
+  const groups = yield* valuesOf<Group>(GROUP, GROUPS_MAX);
+  const people = yield* valuesOf<ClaimRecord>(PERSON, PEOPLE_MAX);
+  return {
+    mark,
+    groups: groups.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    people: people.toSorted((a, b) => (a.username < b.username ? -1 : 1)),
+  };
+}
+
+/**
+ * Applies a change, and returns the group as it was before it: undefined for a group that is new, and for
+ * claims. Throws BAD_ARGUMENT for a group that is missing or exists, OVERLOADED beyond the limits.
+ */
+export function* changeGroups(change: GroupChange): Plan<Group | undefined> {
+  if (change.kind === "person") {
+    yield* notePerson(change.record);
+    return undefined;
+  }
+  if (change.kind === "create") {
+    yield* create(change.group);
+    return undefined;
+  }
+  const group = yield* find(change.name);
+  if (group === undefined) throw new GroveError("BAD_ARGUMENT", `there is no group ${change.name}`);
+  const next = changed(group, change);
+  if (next === undefined) yield* run("DELETE FROM settings WHERE key = ?", GROUP + group.name);
+  else yield* put(GROUP + group.name, next);
+  yield* mark(change);
+  return group;
+}
+
+/** The group after a change; undefined for one that is deleted. Throws BAD_ARGUMENT, OVERLOADED. */
+function changed(
+  group: Group,
+  change: Exclude<GroupChange, { kind: "create" | "person" }>,
+): Group | undefined {
+  switch (change.kind) {
+    case "delete":
+      return undefined;
+    case "add-member": {
+      const others = group.members.filter(({ username }) => username !== change.member.username);
+      requireRoom(others.length, GROUP_MEMBERS_MAX, "members by hand");
+      return { ...group, members: [...others, change.member] };
+    }
+    case "remove-member": {
+      const left = group.members.filter(({ username }) => username !== change.username);
+      if (left.length === group.members.length) {
+        throw new GroveError("BAD_ARGUMENT", `${change.username} is no member by hand of ${group.name}`);
+      }
+      return { ...group, members: left };
+    }
+    case "add-claim": {
+      const others = group.claims.filter(({ value }) => value !== change.claim.value);
+      requireRoom(others.length, GROUP_CLAIMS_MAX, "claims");
+      return { ...group, claims: [...others, change.claim] };
+    }
+    case "remove-claim":
+    default: {
+      const left = group.claims.filter(({ value }) => value !== change.value);
+      if (left.length === group.claims.length) {
+        throw new GroveError("BAD_ARGUMENT", `${group.name} has no such claim`);
+      }
+      return { ...group, claims: left };
+    }
+  }
+}
+
+function* create(group: Group): Plan<void> {
+  if ((yield* find(group.name)) !== undefined) {
+    throw new GroveError("BAD_ARGUMENT", `there is a group ${group.name} already`);
+  }
+  const groups = yield* countOf(GROUP);
+  requireRoom(groups, GROUPS_MAX, "groups");
+  yield* put(GROUP + group.name, group);
+  yield* mark({ kind: "create", group });
+}
+
+function* notePerson(record: ClaimRecord): Plan<void> {
+  const text = yield* setting(PERSON + record.username);
+  if (text !== undefined && (JSON.parse(text) as ClaimRecord).issuedMs > record.issuedMs) return;
+  if (text === undefined && (yield* countOf(PERSON)) >= PEOPLE_MAX) yield* forgetOldest();
+  yield* put(PERSON + record.username, record);
+  yield* mark({ kind: "person", record });
+}
+
+function* forgetOldest(): Plan<void> {
+  const people = yield* valuesOf<ClaimRecord>(PERSON, PEOPLE_MAX);
+  const [oldest] = people.toSorted((a, b) => a.seenMs - b.seenMs);
+  if (oldest !== undefined) yield* run("DELETE FROM settings WHERE key = ?", PERSON + oldest.username);
+}
+
+function* find(name: string): Plan<Group | undefined> {
+  const text = yield* setting(GROUP + name);
+  return text === undefined ? undefined : (JSON.parse(text) as Group);
+}
+
+function* mark(change: GroupChange): Plan<void> {
+  const next = hash("sha256", (yield* groupsMark()) + JSON.stringify(change), "hex");
+  yield* putText(MARK, next);
+}
+
+function* valuesOf<Value>(prefix: string, limit: number): Plan<Value[]> {
+  const rows = yield* all<{ value: string }>(
+    "SELECT value FROM settings WHERE key LIKE ? LIMIT ?",
+    `${prefix}%`,
+    limit,
+  );
+  return rows.map(({ value }) => JSON.parse(value) as Value);
+}
+
+function* countOf(prefix: string): Plan<number> {
+  const row = yield* get<{ count: bigint }>(
+    "SELECT COUNT(*) AS count FROM settings WHERE key LIKE ?",
+    `${prefix}%`,
+  );
+  return Number(row?.count ?? 0n);
+}
+
+function* put(key: string, value: object): Plan<void> {
+  yield* putText(key, JSON.stringify(value));
+}
+
+function* putText(key: string, value: string): Plan<void> {
+  yield* run(
+    "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    key,
+    value,
+  );
+}
+
+function requireRoom(present: number, limit: number, what: string): void {
+  if (present < limit) return;
+  throw new GroveError("OVERLOADED", `there are ${limit} ${what}, the most that are kept`, {
+    metadata: { limit: String(limit) },
+  });
+}

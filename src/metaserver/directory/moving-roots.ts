@@ -1,0 +1,141 @@
+// What commands and the console ask before and while roots move: sizes of roots, plans, what is in the way (D27).
+import type { Clock } from "#base/clock.ts";
+import { ROOTS_LISTED_MAX } from "#base/limits.ts";
+import type { Directory } from "./directory.ts";
+import { type DrainPlan, planDrain, type SizedNode } from "./move-plan.ts";
+import type { RootMove, RootSize } from "./root-move.ts";
+
+/** Roots that one drain or one rebalancing has on their way; a target pulls one of them after the other. */
+export const MOVES_AT_ONCE = 4;
+/** How long nodes may take to tell the sizes of their roots: two of their looks and a little. */
+const SIZES_PATIENCE_MS = 12_000;
+/** How often a caller looks at the store while it waits. */
+const LOOK_MS = 250;
+
+/** What plans read, and the question for sizes. */
+export type MovingStore = Pick<
+  Directory,
+  "drainedNodes" | "listRoots" | "nodes" | "rootMoves" | "rootSizes" | "wantRootSizes"
+>;
+
+/** Waits a moment. */
+export function pause(clock: Pick<Clock, "after">, ms: number = LOOK_MS): Promise<void> {
+  return new Promise((resolve) => clock.after(ms, resolve));
+}
+
+/** True until a move has switched or was undone. */
+export function isUnderWay({ state }: Pick<RootMove, "state">): boolean {
+  return state === "copying" || state === "frozen";
+}
+
+/** All roots with files by the node on which they are. */
+export async function rootsByNode(
+  store: Pick<Directory, "listRoots">,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const byNode = new Map<string, string[]>();
+  let after: string | undefined;
+  for (;;) {
+    const page = await store.listRoots(after);
+    for (const { owner, fsId } of page) {
+      const owners = byNode.get(fsId) ?? [];
+      owners.push(owner);
+      byNode.set(fsId, owners);
+    }
+    after = page.at(-1)?.owner;
+    if (page.length < ROOTS_LISTED_MAX || after === undefined) return byNode;
+  }
+}
+
+/**
+ * All nodes with the sizes of their roots, asked now; drained ones count as such. A node of before, or one
+ * that does not answer in time, has none.
+ */
+export async function sizedNodes(
+  store: MovingStore,
+  clock: Pick<Clock, "after" | "steadyMs">,
+  wanted: readonly string[],
+): Promise<readonly SizedNode[]> {
+  const question = await store.wantRootSizes();
+  const endMs = clock.steadyMs() + SIZES_PATIENCE_MS;
+  let told = new Map<string, readonly RootSize[]>();
+  const live = new Set((await store.nodes()).filter(({ live }) => live).map(({ fsId }) => fsId));
+  while (wanted.some((fsId) => live.has(fsId) && !told.has(fsId)) && clock.steadyMs() < endMs) {
+    await pause(clock);
+    const answers = (await store.rootSizes()).filter((answer) => answer.question >= question);
+    told = new Map(answers.map(({ fsId, sizes }) => [fsId, sizes]));
+  }
+  const drained = new Set(await store.drainedNodes());
+  const nodes = await store.nodes();
+  return nodes.map((node) => ({
+    ...node,
+    draining: node.draining || drained.has(node.fsId),
+    roots: told.get(node.fsId),
+  }));
+}
+
+/** What a drain of a node would do now. */
+export interface DrainFacts {
+  readonly plan: DrainPlan;
+  /** Roots without a move. */
+  readonly left: readonly RootSize[];
+  /** Moves away from the node that have not switched. */
+  readonly underWay: readonly RootMove[];
+  readonly areSizesKnown: boolean;
+  readonly nodes: readonly SizedNode[];
+}
+
+/** Plans the drain of a node, with what is on its way already. */
+export async function drainFacts(
+  id: string,
+  store: MovingStore,
+  clock: Pick<Clock, "after" | "steadyMs">,
+): Promise<DrainFacts> {
+  const nodes = await sizedNodes(store, clock, [id]);
+  const moves = await store.rootMoves();
+  const underWay = moves.filter((move) => move.source === id && isUnderWay(move));
+  const told = nodes.find(({ fsId }) => fsId === id)?.roots;
+  const sizes = new Map(told?.map(({ owner, bytes }) => [owner, bytes]));
+  const owners = (await rootsByNode(store)).get(id) ?? [];
+  const left = owners
+    .filter((owner) => !underWay.some((move) => move.owner === owner))
+    .map((owner) => ({ owner, bytes: sizes.get(owner) ?? 0 }));
+  const taken = new Map<string, number>();
+  for (const { owner, target, bytes } of underWay) {
+    const more = Math.max(0, (sizes.get(owner) ?? 0) - bytes);
+    taken.set(target, (taken.get(target) ?? 0) + more);
+  }
+  return {
+    plan: planDrain(id, left, nodes, taken),
+    left,
+    underWay,
+    areSizesKnown: told !== undefined,
+    nodes,
+  };
+}
+
+/** Owners of roots that keep a node from being drained. */
+export interface DrainObstacles {
+  /** On their way to the node. */
+  readonly coming: readonly string[];
+  /** Come, and not confirmed: they cannot leave yet. */
+  readonly arrived: readonly string[];
+}
+
+/** Reads what keeps a node from being drained. */
+export async function drainObstacles(
+  id: string,
+  store: Pick<Directory, "rootMoves">,
+): Promise<DrainObstacles> {
+  const moves = (await store.rootMoves()).filter(({ target }) => target === id);
+  const ownersOf = (some: readonly RootMove[]): string[] => some.map(({ owner }) => owner);
+  return {
+    coming: ownersOf(moves.filter(isUnderWay)),
+    arrived: ownersOf(moves.filter(({ state }) => state === "switched")),
+  };
+}
+
+/** A node without roots that move already, or that wait to be confirmed: those stay where they are. */
+export function withoutMoving(node: SizedNode, moves: readonly Pick<RootMove, "owner">[]): SizedNode {
+  const moving = new Set(moves.map(({ owner }) => owner));
+  return { ...node, roots: node.roots?.filter(({ owner }) => !moving.has(owner)) };
+}

@@ -1,0 +1,190 @@
+// The commands of the metadata store about moves of roots, as plans of one transaction each.
+import { GroveError } from "#base/errors.ts";
+import { systemRandom } from "#base/random.ts";
+import { get, getLocked, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import { drainedNodes } from "./drained-nodes.ts";
+import type { NodeCaller } from "./node-caller.ts";
+import { type Moment, newUlid, nodes, requireCaller } from "./node-commands.ts";
+import type { MoveOrder, MoveStep, NodeMove, RootMove, RootMoveState } from "./root-move.ts";
+import {
+  changeMove as change,
+  countMoves,
+  dropMove,
+  findMove,
+  putMove,
+  rootMoves,
+} from "./root-move-rows.ts";
+import { takeRootNumber } from "./root-numbers.ts";
+
+/** Moves that a cluster has at once, those that wait to be confirmed included. */
+export const ROOT_MOVES_MAX = 10_000;
+const SECRET_BYTES = 16;
+
+interface RootRow {
+  readonly root_id: string;
+  readonly fs_id: string;
+  readonly held: bigint;
+}
+
+/** Begins the move of a root. */
+export function* beginMove(now: Moment, { owner, target }: MoveOrder): Plan<RootMove> {
+  const begun = yield* findMove(owner);
+  if (begun !== undefined) {
+    if (begun.target === target && begun.state !== "undone") return begun;
+    throw bad(`the root of ${owner} is under a move to ${begun.target} already (${begun.state})`);
+  }
+  const root = yield* getLocked<RootRow>("SELECT root_id, fs_id, held FROM roots WHERE owner = ?", owner);
+  if (root === undefined) throw bad(`${owner} has no root`);
+  if (root.held === 0n) throw bad(`the root of ${owner} is not made yet: it has nothing to move`);
+  if (root.fs_id === target) throw bad(`the root of ${owner} is on ${target} already`);
+  const known = yield* nodes(now);
+  if (known.some(({ fsId, onEngine }) => fsId === root.fs_id && onEngine === true)) {
+    throw bad(
+      `the root of ${owner} lies in the shared engine, and ${root.fs_id} only serves it: roots of the engine do not move`,
+    );
+  }
+  const to = known.find(({ fsId }) => fsId === target);
+  if (to === undefined) throw bad(`no FileServer has registered as ${target}`);
+  if (to.onEngine === true) {
+    throw bad(`${target} serves roots of the shared engine: no root moves there from a node's own disks`);
+  }
+  if (!to.live || to.draining) throw bad(`${target} does not run`);
+  if ((yield* drainedNodes()).includes(target)) throw bad(`${target} is drained and takes no roots`);
+  if ((yield* countMoves()) >= ROOT_MOVES_MAX) {
+    throw new GroveError("OVERLOADED", `at most ${ROOT_MOVES_MAX} roots move at once; confirm some first`);
+  }
+  const move: RootMove = {
+    moveId: newUlid(now),
+    owner,
+    rootId: root.root_id,
+    source: root.fs_id,
+    target,
+    state: "copying",
+    attempt: 0,
+    number: yield* takeRootNumber(),
+    secret: systemRandom.bytes(SECRET_BYTES).toString("hex"),
+    startedMs: Math.trunc(now.wallMs),
+    changedMs: Math.trunc(now.wallMs),
+    bytes: 0,
+    rows: 0,
+    left: 0,
+    problem: "",
+    ended: [],
+  };
+  yield* putMove(move);
+  return move;
+}
+
+/** Confirms or undoes. */
+export function* decideMove(
+  now: Moment,
+  owner: string,
+  decision: "confirm" | "undo",
+): Plan<RootMove | undefined> {
+  const move = yield* findMove(owner);
+  if (move === undefined) return undefined;
+  const [wanted, from]: [RootMoveState, readonly RootMoveState[]] =
+    decision === "confirm" ? ["confirmed", ["switched"]] : ["undone", ["copying", "frozen"]];
+  if (move.state === wanted) return move;
+  if (!from.includes(move.state)) {
+    throw bad(
+      decision === "confirm"
+        ? `the root of ${owner} has not moved yet (${move.state})`
+        : `the root of ${owner} lives on ${move.target} by now, with what has changed since: confirm the move, then move it back`,
+    );
+  }
+  return yield* change(now, move, { state: wanted, problem: "" });
+}
+
+/** Moves of a node, with the other's address. */
+export function* movesOf(_now: Moment, caller: NodeCaller): Plan<NodeMove[]> {
+  yield* requireCaller(caller);
+  const found: NodeMove[] = [];
+  for (const move of yield* rootMoves()) {
+    if (move.source !== caller.fsId && move.target !== caller.fsId) continue;
+    const role = move.source === caller.fsId ? "source" : "target";
+    const other = role === "source" ? move.target : move.source;
+    const node = yield* get<{ address: string }>("SELECT address FROM nodes WHERE fs_id = ?", other);
+    found.push({ ...move, role, otherAddress: node?.address ?? "" });
+  }
+  return found;
+}
+
+/** Takes a node's step. */
+export function* advanceMove(
+  now: Moment,
+  caller: NodeCaller,
+  moveId: string,
+  step: MoveStep,
+): Plan<RootMove> {
+  yield* requireCaller(caller);
+  const move = (yield* rootMoves()).find((one) => one.moveId === moveId);
+  if (move === undefined) throw new GroveError("NO_SUCH_PATH", "there is no such move");
+  const current = (yield* findMove(move.owner)) ?? move;
+  const role = roleOf(current, caller);
+  switch (step.step) {
+    case "progress": {
+      requireRole(role, "target");
+      const { bytes, rows, left, problem } = step;
+      return yield* change(now, current, { bytes, rows, left, problem });
+    }
+    case "freeze":
+      requireRole(role, "target");
+      requireState(current, "copying", "frozen");
+      return yield* change(now, current, { state: "frozen", attempt: current.attempt + 1 });
+    case "thaw":
+      requireRole(role, "source");
+      if (current.state !== "frozen" || current.attempt !== step.attempt) return current;
+      return yield* change(now, current, { state: "copying" });
+    case "switch":
+      requireRole(role, "target");
+      return yield* switchTo(now, current, step.attempt);
+    default:
+      requireState(current, "confirmed", "undone");
+      return yield* end(now, current, role);
+  }
+}
+
+function* switchTo(now: Moment, move: RootMove, attempt: number): Plan<RootMove> {
+  if (move.attempt !== attempt) throw takenBack();
+  if (move.state === "switched" || move.state === "confirmed") return move;
+  if (move.state !== "frozen") throw takenBack();
+  const changes = yield* run(
+    "UPDATE roots SET fs_id = ?, held = 1 WHERE owner = ? AND fs_id = ? AND root_id = ?",
+    move.target,
+    move.owner,
+    move.source,
+    move.rootId,
+  );
+  if (changes !== 1) throw takenBack();
+  return yield* change(now, move, { state: "switched", left: 0, problem: "" });
+}
+
+function* end(now: Moment, move: RootMove, role: "source" | "target"): Plan<RootMove> {
+  const ended = [...new Set([...move.ended, role])];
+  if (ended.length < 2) return yield* change(now, move, { ended });
+  yield* dropMove(move);
+  return { ...move, ended };
+}
+
+function roleOf(move: RootMove, { fsId }: NodeCaller): "source" | "target" {
+  if (move.source === fsId) return "source";
+  if (move.target === fsId) return "target";
+  throw new GroveError("NO_SUCH_PATH", "there is no such move");
+}
+
+function requireRole(role: "source" | "target", wanted: "source" | "target"): void {
+  if (role !== wanted) throw bad(`this step is the ${wanted}'s`);
+}
+
+function requireState(move: RootMove, ...states: readonly RootMoveState[]): void {
+  if (!states.includes(move.state)) throw bad(`the move is ${move.state}`);
+}
+
+function takenBack(): GroveError {
+  return new GroveError("FENCED", "this attempt to switch was taken back");
+}
+
+function bad(message: string): GroveError {
+  return new GroveError("BAD_ARGUMENT", message);
+}

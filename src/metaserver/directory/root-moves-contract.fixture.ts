@@ -1,0 +1,198 @@
+// The contract of the metadata store about roots that move, and nodes that are drained.
+import assert from "node:assert/strict";
+import { NODE_LEASE_MS } from "#base/limits.ts";
+import type { NodeCaller } from "./node-caller.ts";
+import { beat, type Contract, GIB, MOCK, refused, registration } from "./store-under-test.fixture.ts";
+
+const OWNER = "u@example.com";
+const held = { owner: OWNER, rootId: "ROOT", version: 1n, grants: [] };
+const node = (fsId: string): NodeCaller => ({ fsId, epoch: 1, speaker: MOCK });
+const TARGET = { owner: OWNER, target: "b" };
+
+/** Declares the tests. */
+export function testRootMoves(contract: Contract): void {
+  contract(
+    "a root moves in steps that may be repeated, and its place changes with the switch alone (D19)",
+    async (store) => {
+      const { directory } = store;
+      await directory.register(registration("a", { roots: [held] }));
+      await directory.register(registration("b"));
+      const move = await directory.beginMove(TARGET);
+      assert.deepEqual(await directory.beginMove(TARGET), move);
+      assert.equal(move.state, "copying");
+      const { moveId } = move;
+      const [asSource] = await directory.movesOf(node("a"));
+      const [asTarget] = await directory.movesOf(node("b"));
+      assert.deepEqual([asSource?.role, asSource?.otherAddress], ["source", "b.example.com:50051"]);
+      assert.deepEqual([asTarget?.role, asTarget?.otherAddress], ["target", "a.example.com:50051"]);
+      const progress = { step: "progress", bytes: 5, rows: 3, left: 2, problem: "" } as const;
+      assert.equal((await directory.advanceMove(node("b"), moveId, progress)).rows, 3);
+      await refused("FENCED", directory.advanceMove(node("b"), moveId, { step: "switch", attempt: 0 }));
+      const { attempt } = await directory.advanceMove(node("b"), moveId, { step: "freeze" });
+      assert.equal((await directory.findRoot(OWNER))?.fsId, "a");
+      const again = await store.reopen();
+      const step = { step: "switch", attempt } as const;
+      assert.equal((await again.advanceMove(node("b"), moveId, step)).state, "switched");
+      assert.equal((await again.advanceMove(node("b"), moveId, step)).state, "switched");
+      const place = await again.findRoot(OWNER);
+      assert.deepEqual([place?.fsId, place?.rootId], ["b", "ROOT"]);
+      // The target has yet to serve it: a claim there must make no empty root.
+      await refused("STARTING", again.claimRoot(OWNER, { ...node("b"), needsNumber: true }));
+      await refused("BAD_ARGUMENT", again.decideMove(OWNER, "undo"));
+      assert.equal((await again.decideMove(OWNER, "confirm"))?.state, "confirmed");
+      await again.advanceMove(node("a"), moveId, { step: "end" });
+      assert.equal((await again.rootMoves()).length, 1);
+      await again.advanceMove(node("b"), moveId, { step: "end" });
+      assert.deepEqual(await again.rootMoves(), []);
+    },
+  );
+
+  contract(
+    "an attempt that the source has taken back cannot switch, and a move that has not switched is undone",
+    async ({ directory }) => {
+      await directory.register(registration("a", { roots: [held] }));
+      await directory.register(registration("b"));
+      const { moveId } = await directory.beginMove(TARGET);
+      const { attempt } = await directory.advanceMove(node("b"), moveId, { step: "freeze" });
+      await refused("BAD_ARGUMENT", directory.advanceMove(node("b"), moveId, { step: "thaw", attempt }));
+      await refused("BAD_ARGUMENT", directory.advanceMove(node("a"), moveId, { step: "switch", attempt }));
+      assert.equal(
+        (await directory.advanceMove(node("a"), moveId, { step: "thaw", attempt })).state,
+        "copying",
+      );
+      await refused("FENCED", directory.advanceMove(node("b"), moveId, { step: "switch", attempt }));
+      const second = await directory.advanceMove(node("b"), moveId, { step: "freeze" });
+      assert.equal(second.attempt, attempt + 1);
+      // A late wish to thaw is of the attempt before.
+      assert.equal(
+        (await directory.advanceMove(node("a"), moveId, { step: "thaw", attempt })).state,
+        "frozen",
+      );
+      assert.equal((await directory.decideMove(OWNER, "undo"))?.state, "undone");
+      await refused(
+        "FENCED",
+        directory.advanceMove(node("b"), moveId, { step: "switch", attempt: second.attempt }),
+      );
+      assert.equal((await directory.findRoot(OWNER))?.fsId, "a");
+      for (const side of ["a", "b"]) await directory.advanceMove(node(side), moveId, { step: "end" });
+      assert.deepEqual(await directory.rootMoves(), []);
+      assert.equal(await directory.decideMove(OWNER, "undo"), undefined);
+    },
+  );
+
+  contract(
+    "moves that cannot be are refused, and other nodes learn nothing of them",
+    async ({ directory }, clock) => {
+      await directory.register(registration("a", { roots: [held] }));
+      await directory.register(registration("b"));
+      await directory.register(registration("c"));
+      await refused("BAD_ARGUMENT", directory.beginMove({ owner: "v@example.com", target: "b" }));
+      await refused("BAD_ARGUMENT", directory.beginMove({ owner: OWNER, target: "a" }));
+      await refused("BAD_ARGUMENT", directory.beginMove({ owner: OWNER, target: "x" }));
+      await directory.setDrained("c", true);
+      await refused("BAD_ARGUMENT", directory.beginMove({ owner: OWNER, target: "c" }));
+      const { moveId } = await directory.beginMove(TARGET);
+      await refused("BAD_ARGUMENT", directory.beginMove({ owner: OWNER, target: "c" }));
+      assert.deepEqual(await directory.movesOf(node("c")), []);
+      await refused("NO_SUCH_PATH", directory.advanceMove(node("c"), moveId, { step: "freeze" }));
+      await refused("FENCED", directory.movesOf({ ...node("a"), epoch: 0 }));
+      clock.advance(NODE_LEASE_MS);
+      await directory.register(registration("a", { roots: [held], knownEpoch: 1 }));
+      await directory.decideMove(OWNER, "undo");
+    },
+  );
+
+  contract(
+    "roots of the shared engine do not move, and none moves to its nodes, until a node registers without it",
+    async (store) => {
+      const { directory } = store;
+      await directory.register(registration("a", { roots: [held] }));
+      await directory.register(registration("b", { onEngine: true }));
+      await refused("BAD_ARGUMENT", directory.beginMove(TARGET));
+      await directory.register(registration("a", { roots: [held], knownEpoch: 1, onEngine: true }));
+      await directory.register(registration("b", { knownEpoch: 1 }));
+      const again = await store.reopen();
+      await refused("BAD_ARGUMENT", again.beginMove(TARGET));
+      const marks = (await again.nodes()).map(({ fsId, onEngine }) => [fsId, onEngine]);
+      assert.deepEqual(marks, [
+        ["a", true],
+        ["b", undefined],
+      ]);
+      await again.register(registration("a", { roots: [held], knownEpoch: 2 }));
+      assert.equal((await again.beginMove(TARGET)).state, "copying");
+    },
+  );
+
+  contract(
+    "a source that has not heard of the switch yet is no sign of an older store",
+    async ({ directory }) => {
+      await directory.register(registration("a", { roots: [held] }));
+      await directory.register(registration("b"));
+      const { moveId } = await directory.beginMove(TARGET);
+      const { attempt } = await directory.advanceMove(node("b"), moveId, { step: "freeze" });
+      await directory.advanceMove(node("b"), moveId, { step: "switch", attempt });
+      const { sendFull } = await directory.heartbeat(beat("a", 1, { rootCount: 1n }));
+      assert.equal(sendFull, false);
+      assert.equal((await directory.heartbeat(beat("a", 1, { rootCount: 2n }))).sendFull, true);
+    },
+  );
+
+  contract(
+    "a drained node gets no new roots, keeps those that it has, and can be removed once it is empty",
+    async ({ directory }, clock) => {
+      await directory.register(registration("a", { roots: [held], diskFreeBytes: 900n * GIB }));
+      await directory.register(registration("b"));
+      assert.equal((await directory.locateRoot("v@example.com")).fsId, "a");
+      await directory.setDrained("a", true);
+      assert.deepEqual(await directory.drainedNodes(), ["a"]);
+      assert.equal((await directory.locateRoot("w@example.com")).fsId, "b");
+      // A root that was placed and never made is placed anew.
+      assert.equal((await directory.locateRoot("v@example.com")).fsId, "b");
+      assert.equal((await directory.locateRoot(OWNER)).fsId, "a");
+      const { moveId } = await directory.beginMove(TARGET);
+      const { attempt } = await directory.advanceMove(node("b"), moveId, { step: "freeze" });
+      await directory.advanceMove(node("b"), moveId, { step: "switch", attempt });
+      clock.advance(NODE_LEASE_MS);
+      await refused("BAD_ARGUMENT", directory.removeNode("a"));
+      await directory.decideMove(OWNER, "confirm");
+      assert.equal((await directory.removeNode("a")).outcome, "removed");
+      assert.deepEqual(await directory.drainedNodes(), []);
+      await directory.advanceMove(node("b"), moveId, { step: "end" });
+      assert.deepEqual(await directory.rootMoves(), []);
+      await refused("BAD_ARGUMENT", directory.setDrained("x", true));
+    },
+  );
+
+  contract(
+    "nodes tell the sizes of their roots when they are asked, in pages, and each answer replaces the one before",
+    async ({ directory }, clock) => {
+      await directory.register(registration("a", { roots: [held] }));
+      await directory.register(registration("b_1"));
+      assert.equal(await directory.sizesWanted(), 0);
+      const question = await directory.wantRootSizes();
+      assert.equal(await directory.sizesWanted(), question);
+      const sizes = [{ owner: OWNER, bytes: 7 }];
+      const page = { question, page: 0, isLast: false, sizes };
+      await directory.noteRootSizes(node("a"), page);
+      assert.deepEqual(await directory.rootSizes(), []);
+      const last = { ...page, page: 1, isLast: true, sizes: [{ owner: "v@example.com", bytes: 8 }] };
+      await directory.noteRootSizes(node("a"), last);
+      await directory.noteRootSizes(node("b_1"), { ...page, isLast: true, sizes: [] });
+      const told = await directory.rootSizes();
+      assert.deepEqual(
+        told.map(({ fsId, sizes: all }) => [fsId, all.length]),
+        [
+          ["a", 2],
+          ["b_1", 0],
+        ],
+      );
+      const next = await directory.wantRootSizes();
+      assert.ok(next > question);
+      await directory.noteRootSizes(node("a"), { ...page, question: next, isLast: true });
+      assert.deepEqual((await directory.rootSizes())[0], { fsId: "a", question: next, sizes });
+      await refused("STARTING", directory.noteRootSizes(node("x"), page));
+      clock.advance(300_002);
+      assert.equal(await directory.sizesWanted(), 0);
+    },
+  );
+}

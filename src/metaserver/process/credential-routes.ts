@@ -1,0 +1,248 @@
+// App passwords at a MetaServer: users make, list and revoke them; doors bring them and get tickets.
+import { hash } from "node:crypto";
+import { GroveError } from "#base/errors.ts";
+import { checkedNodeId } from "#base/node-id.ts";
+import type { Random } from "#base/random.ts";
+import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import type { AppPasswordRecord, Revocations } from "#metaserver/directory/credential-store.ts";
+import type { TokenVerifier } from "#security/identity/token-verifier.ts";
+import { makeAppPassword } from "#security/tickets/app-password.ts";
+import { TICKET_LIFE_MS } from "#security/tickets/ticket.ts";
+import type { CallContext, ServiceHandlers } from "#wire/grpc/handler.ts";
+import type {
+  AppPassword,
+  CreateAppPasswordRequest,
+  IssueTicketResponse,
+  MetaServer,
+} from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import {
+  type AppPasswordDeps,
+  type AppPasswords,
+  type Identified,
+  RECENT_SIGN_IN_MS,
+} from "./app-passwords.ts";
+import { idTokenOf } from "./call-gate.ts";
+import { doorSpeakerFor } from "./door-speaker.ts";
+import { speakerFor } from "./node-speaker.ts";
+import type { TicketSigner } from "./ticket-signer.ts";
+
+/** How long a MetaServer tells FileServers the ends of credentials that it has read. */
+const REVOCATIONS_READ_EVERY_MS = 1_000;
+/** Characters of a name. */
+const NAME_MAX_LENGTH = 64;
+/** Bytes of a path, as everywhere. */
+const PATH_MAX_LENGTH = 4_096;
+
+/** Dependencies of the routes. */
+export interface CredentialRoutesDeps extends AppPasswordDeps {
+  readonly tokenVerifier: TokenVerifier;
+  readonly passwords: AppPasswords;
+  readonly signer: TicketSigner;
+  readonly random: Random;
+  /** Where WebDAV programs come in, for people to be told; undefined where it is not known. */
+  readonly webdavUrl?: string | undefined;
+}
+
+/** The handlers about credentials of doors. */
+export type CredentialRoutes = Pick<
+  ServiceHandlers<typeof MetaServer>,
+  "createAppPassword" | "listAppPasswords" | "revokeAppPassword" | "issueTicket" | "getTicketNews"
+>;
+
+/** Makes the handlers. */
+export function credentialRoutes(deps: CredentialRoutesDeps): CredentialRoutes {
+  const { directory, clock, log, passwords, signer } = deps;
+  const revocations = new FreshRevocations(deps);
+  return {
+    async createAppPassword(request, context) {
+      const identity = await requireRecentUser(context, deps);
+      const { record, text } = newRecord(request, identity, deps);
+      await directory.addAppPassword(record);
+      log.info("app_password_made", {
+        user: record.owner,
+        credential: `app:${record.id}`,
+        peer: context.peer.address,
+        read_only: record.readOnly,
+        below: record.folderId === "" ? undefined : record.folderId,
+      });
+      return { password: text, appPassword: message(record), webdavUrl: deps.webdavUrl ?? "" };
+    },
+
+    async listAppPasswords(_request, context) {
+      const { username } = await requireRecentUser(context, deps);
+      return { appPasswords: (await directory.appPasswordsOf(username)).map(message) };
+    },
+
+    async revokeAppPassword({ which }, context) {
+      const { username } = await requireRecentUser(context, deps);
+      const record = await directory.revokeAppPassword(username, which, Math.trunc(clock.wallMs()));
+      if (record === undefined)
+        throw new GroveError("BAD_ARGUMENT", "you have no app password of that name or id");
+      log.info("app_password_revoked", {
+        user: username,
+        credential: `app:${record.id}`,
+        peer: context.peer.address,
+      });
+      return { revoked: message(record) };
+    },
+
+    async issueTicket({ appPassword, fsId }, context) {
+      const door = doorSpeakerFor(context, deps);
+      const identified = await passwords.identify(appPassword, door);
+      const { owner: username, issuer, subject } = identified.record;
+      const { scope, credential } = identified;
+      const who = whoMessage(identified);
+      if (fsId === "") return who;
+      const clusterId = await directory.clusterId();
+      if (clusterId === undefined)
+        throw new GroveError("STARTING", "no FileServer has registered yet; try again");
+      // None outlives its app password, so that the sessions that it opens end in time.
+      const nowMs = Math.trunc(clock.wallMs());
+      const { endsMs } = identified.record;
+      const leftMs = endsMs === 0 ? TICKET_LIFE_MS : Math.min(TICKET_LIFE_MS, endsMs - nowMs);
+      const ticket = await signer.sign({
+        clusterId,
+        username,
+        issuer,
+        subject,
+        audience: checkedNodeId(fsId),
+        doorKey: door.key,
+        scope,
+        credential,
+        issuedMs: nowMs + leftMs - TICKET_LIFE_MS,
+      });
+      return { ...who, ticket, ticketLifeMs: leftMs };
+    },
+
+    async getTicketNews({ fsId, mark: known }, context) {
+      speakerFor(fsId, context, deps);
+      const { mark, value } = await revocations.read();
+      const keys = signer.publicKeys().map(({ id, publicKey }) => ({ id, publicKey }));
+      const clusterId = (await directory.clusterId()) ?? "";
+      if (mark === known) return { keys, mark, unchanged: true, clusterId };
+      const ended = value.credentials.map(({ credential, atMs }) => ({ credential, atMs: BigInt(atMs) }));
+      return { keys, mark, ended, clusterId, allBeforeMs: BigInt(value.allBeforeMs) };
+    },
+  };
+}
+
+/** The user behind an ID token whose sign-in is of the last ten minutes; an app password is none. */
+async function requireRecentUser(
+  context: CallContext,
+  deps: CredentialRoutesDeps,
+): Promise<VerifiedIdentity> {
+  const { tokenVerifier, userStates, subjects, clock, mock } = deps;
+  const verified = await tokenVerifier.verify(idTokenOf(context), context.peer.address);
+  const { identity, issuedAtWallMs, signedInAtWallMs } = verified;
+  userStates.requireEntry(identity, issuedAtWallMs);
+  await subjects.admit(identity);
+  const isMockToken = mock && issuedAtWallMs === undefined;
+  const ageMs = clock.wallMs() - (signedInAtWallMs ?? Number.NEGATIVE_INFINITY);
+  if (!isMockToken && ageMs > RECENT_SIGN_IN_MS) {
+    throw new GroveError("TOKEN_REJECTED", "this needs a sign-in of the last ten minutes; sign in again", {
+      metadata: { claim: signedInAtWallMs === issuedAtWallMs ? "iat" : "auth_time" },
+    });
+  }
+  if (identity.subject === "" && !mock)
+    throw new GroveError("TOKEN_REJECTED", 'an app password needs a sign-in with the claim "sub"');
+  return identity;
+}
+
+function newRecord(
+  request: CreateAppPasswordRequest,
+  { username, issuer, subject }: VerifiedIdentity,
+  { clock, random }: CredentialRoutesDeps,
+): { readonly record: AppPasswordRecord; readonly text: string } {
+  const { name, readOnly, folderId, folderPath } = request;
+  const nowMs = Math.trunc(clock.wallMs());
+  const endsMs = Number(request.endsMs);
+  if (name.trim() !== name || name === "" || name.length > NAME_MAX_LENGTH || /\p{C}/u.test(name))
+    throw new GroveError("BAD_ARGUMENT", `an app password's name has 1 to ${NAME_MAX_LENGTH} characters`);
+  if (!/^[A-Za-z0-9_-]{0,64}$/.test(folderId) || folderPath.length > PATH_MAX_LENGTH)
+    throw new GroveError("BAD_ARGUMENT", "folder_id is the id of no directory");
+  if (endsMs !== 0 && (!Number.isSafeInteger(endsMs) || endsMs <= nowMs))
+    throw new GroveError("BAD_ARGUMENT", "an app password ends in the future");
+  const made = makeAppPassword(random);
+  const record: AppPasswordRecord = {
+    id: made.id,
+    owner: username,
+    issuer,
+    subject,
+    name,
+    hash: made.hash.toString("hex"),
+    readOnly,
+    folderId,
+    folderPath: folderId === "" ? "" : folderPath,
+    createdMs: nowMs,
+    endsMs,
+    lastUsedMs: 0,
+    doors: {},
+  };
+  return { record, text: made.text };
+}
+
+function whoMessage({
+  record,
+  scope,
+  credential,
+  recentUntilMs,
+}: Identified): Pick<
+  IssueTicketResponse,
+  "credential" | "folderId" | "readOnly" | "recentUntilMs" | "username"
+> {
+  return {
+    username: record.owner,
+    credential,
+    readOnly: scope.access === "read",
+    folderId: scope.folderId ?? "",
+    recentUntilMs: BigInt(recentUntilMs ?? 0),
+  };
+}
+
+function message(record: AppPasswordRecord): Omit<AppPassword, "$typeName" | "$unknown"> {
+  const { id, name, readOnly, folderId, folderPath, createdMs, endsMs, lastUsedMs } = record;
+  return {
+    id,
+    name,
+    readOnly,
+    folderId,
+    folderPath,
+    createdMs: BigInt(createdMs),
+    endsMs: BigInt(endsMs),
+    lastUsedMs: BigInt(Math.trunc(lastUsedMs)),
+  };
+}
+
+interface ReadRevocations {
+  readonly mark: string;
+  readonly value: Revocations;
+}
+
+/** The store's revocations, read once for many FileServers. */
+class FreshRevocations {
+  readonly #deps: CredentialRoutesDeps;
+  #last: { readonly atMs: number; readonly reading: Promise<ReadRevocations> } | undefined;
+
+  constructor(deps: CredentialRoutesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Rejects with the store's errors. */
+  read(): Promise<ReadRevocations> {
+    const { directory, clock } = this.#deps;
+    const nowMs = clock.steadyMs();
+    if (this.#last !== undefined && nowMs - this.#last.atMs < REVOCATIONS_READ_EVERY_MS)
+      return this.#last.reading;
+    const reading = directory.revocations().then((value) => ({
+      mark: hash("sha256", JSON.stringify(value), "hex"),
+      value,
+    }));
+    const last = { atMs: nowMs, reading };
+    this.#last = last;
+    // A failure is no answer for the next one.
+    reading.catch(() => {
+      if (this.#last === last) this.#last = undefined;
+    });
+    return reading;
+  }
+}

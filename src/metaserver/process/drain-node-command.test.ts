@@ -1,0 +1,152 @@
+// `grove node drain` on the command line, beside the MetaServer that has the store open.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { NODE_LEASE_MS } from "#base/limits.ts";
+import { GIB, openStoreUnderCommands } from "./store-command.fixture.ts";
+
+const TIMEOUT = { timeout: 180_000 };
+const [ADA, BOB, CAROL] = ["ada@example.com", "bob@example.com", "carol@example.com"];
+const SIZES = [
+  { owner: ADA, bytes: 3 * Number(GIB) },
+  { owner: BOB, bytes: 2 * Number(GIB) },
+];
+
+test(
+  "a drain shows its plan, asks, moves all roots, and the node can be removed once that is confirmed",
+  TIMEOUT,
+  async (t) => {
+    const { directory, clock, register, actAsNodes, grove } = await openStoreUnderCommands(t);
+    await register("n1", [ADA, BOB]);
+    await register("n2", [CAROL]);
+    await register("n3");
+    actAsNodes({ n1: SIZES, n2: [{ owner: CAROL, bytes: 7 }], n3: [] });
+    const plan = await grove(["node", "drain", "n1", "-plan"]);
+    assert.equal(plan.code, 0, plan.err);
+    assert.equal(
+      plan.out,
+      `n1 → n3: 1 root, 3 GiB\n  ${ADA}  3 GiB\nn1 → n2: 1 root, 2 GiB\n  ${BOB}  2 GiB\n`,
+    );
+    assert.deepEqual(await directory.drainedNodes(), []);
+    for (const typed of ["", "no\n", "2\n"]) {
+      const declined = await grove(["node", "drain", "n1"], typed);
+      assert.notEqual(declined.code, 0);
+      assert.match(declined.err, /Type yes to move 2 roots away from n1: .*nothing was begun/s);
+    }
+    assert.deepEqual([await directory.drainedNodes(), await directory.rootMoves()], [[], []]);
+    const drained = await grove(["node", "drain", "n1"], "yes\n");
+    assert.equal(drained.code, 0, drained.err);
+    assert.match(drained.out, /ada@example\.com lives on n3 now\./);
+    assert.match(drained.out, /bob@example\.com lives on n2 now\./);
+    assert.match(
+      drained.out,
+      /n1 has no roots left, and keeps copies of 2 roots\..*: grove node drain n1 -confirm\n$/,
+    );
+    assert.equal((await directory.locateRoot("new@example.com")).fsId === "n1", false);
+    // Its last heartbeat becomes one of before.
+    clock.jumpWall(-NODE_LEASE_MS - 1_000);
+    await register("n1");
+    clock.jumpWall(NODE_LEASE_MS + 1_000);
+    const early = await grove(["node", "remove", "n1"]);
+    assert.notEqual(early.code, 0);
+    assert.match(
+      early.err,
+      /n1 keeps a copy of the root of ada@example\.com.*grove node drain n1 -confirm for all/,
+    );
+    const confirmed = await grove(["node", "drain", "n1", "-confirm"]);
+    assert.match(confirmed.out, /^n1 removes its copies of 2 roots\.\n.*grove node remove n1\n$/);
+    const removed = await grove(["node", "remove", "n1"]);
+    assert.equal(removed.code, 0, removed.err);
+  },
+);
+
+test("a drain goes on where it was cut, and asks no second time", TIMEOUT, async (t) => {
+  const { directory, register, actAsNodes, grove } = await openStoreUnderCommands(t);
+  await register("n1", [ADA, BOB]);
+  await register("n2");
+  await directory.setDrained("n1", true);
+  await directory.beginMove({ owner: ADA, target: "n2" });
+  actAsNodes({ n1: SIZES, n2: [] });
+  const again = await grove(["node", "drain", "n1"]);
+  assert.equal(again.code, 0, again.err);
+  assert.match(again.out, /n1 has no roots left, and keeps copies of 2 roots/);
+  const empty = await grove(["node", "drain", "n1", "-json"]);
+  assert.deepEqual(JSON.parse(empty.out), { node: "n1", roots_left: 0, unconfirmed: [ADA, BOB] });
+});
+
+test("without room nothing is begun, and the roots and the missing bytes are named", TIMEOUT, async (t) => {
+  const { directory, register, actAsNodes, grove } = await openStoreUnderCommands(t);
+  await register("n1", [ADA, BOB]);
+  await register("n2", [], { diskFreeBytes: 22n * GIB });
+  actAsNodes({ n1: SIZES, n2: [] });
+  const refused = await grove(["node", "drain", "n1", "-yes"]);
+  assert.notEqual(refused.code, 0);
+  assert.match(
+    refused.err,
+    /n1 was not drained: there is no room for 1 root\. ada@example\.com has 3 GiB, 1 GiB more than the roomiest node has left/,
+  );
+  assert.deepEqual([await directory.drainedNodes(), await directory.rootMoves()], [[], []]);
+  const plan = await grove(["node", "drain", "n1", "-plan", "-json"]);
+  assert.notEqual(plan.code, 0);
+  assert.deepEqual(JSON.parse(plan.out), {
+    node: "n1",
+    sizes_known: true,
+    moves: [{ owner: BOB, bytes: 2 * Number(GIB), source: "n1", target: "n2" }],
+    without_room: [{ owner: ADA, bytes: 3 * Number(GIB), missing_bytes: Number(GIB) }],
+  });
+});
+
+test("-back takes the mark away; what has begun is named, and the rest stays", TIMEOUT, async (t) => {
+  const { directory, register, grove } = await openStoreUnderCommands(t);
+  await register("n1", [ADA, BOB]);
+  await register("n2");
+  await directory.setDrained("n1", true);
+  await directory.beginMove({ owner: ADA, target: "n2" });
+  const taken = await grove(["node", "drain", "n1", "-back"]);
+  assert.equal(taken.code, 0, taken.err);
+  assert.match(taken.out, /^n1 gets new roots again.*\nOn their way, and going on: ada@example\.com\./);
+  assert.deepEqual(await directory.drainedNodes(), []);
+  assert.equal((await directory.rootMoves()).length, 1);
+});
+
+test("a node that does not run, unknown ones, and roots that come to it are refused", TIMEOUT, async (t) => {
+  const { directory, clock, register, grove } = await openStoreUnderCommands(t);
+  await register("n1", [ADA]);
+  await register("n2");
+  const unknown = await grove(["node", "drain", "n9"]);
+  assert.match(unknown.err, /no FileServer has registered as n9/);
+  await directory.beginMove({ owner: ADA, target: "n2" });
+  const coming = await grove(["node", "drain", "n2"]);
+  assert.match(coming.err, /roots are on their way to n2: ada@example\.com/);
+  const two = await grove(["node", "drain", "n1", "-plan", "-back"]);
+  assert.match(two.err, /give one of -plan, -confirm and -back/);
+  clock.jumpWall(-NODE_LEASE_MS - 1_000);
+  await register("n3", [BOB]);
+  clock.jumpWall(NODE_LEASE_MS + 1_000);
+  const away = await grove(["node", "drain", "n3"]);
+  assert.match(away.err, /n3 does not run, and roots move from a node that runs/);
+});
+
+test(
+  "a drain leaves out nodes on the shared engine and says so, and such a node is not drained",
+  TIMEOUT,
+  async (t) => {
+    const { directory, register, actAsNodes, grove } = await openStoreUnderCommands(t);
+    await register("n1", [ADA]);
+    await register("n2", [CAROL], { onEngine: true, diskFreeBytes: 900n * GIB });
+    await register("n3");
+    actAsNodes({ n1: SIZES.slice(0, 1), n2: [], n3: [] });
+    const plan = await grove(["node", "drain", "n1", "-plan"]);
+    assert.equal(plan.code, 0, plan.err);
+    assert.equal(plan.out, `n1 → n3: 1 root, 3 GiB\n  ${ADA}  3 GiB\n`);
+    assert.match(plan.err, /n2 serves roots of the shared engine: none moves there or from there/);
+    const refused = await grove(["node", "drain", "n2", "-yes"]);
+    assert.notEqual(refused.code, 0);
+    assert.match(refused.err, /n2 serves roots of the shared engine and keeps no files: stop it/);
+    assert.deepEqual(await directory.drainedNodes(), []);
+    const there = await grove(["root", "move", ADA, "-to", "n2"]);
+    assert.match(there.err, /n2 serves roots of the shared engine: no root moves there/);
+    const away = await grove(["root", "move", CAROL, "-to", "n3"]);
+    assert.match(away.err, /the root of carol@example\.com lies in the shared engine, and n2 only serves it/);
+    assert.deepEqual(await directory.rootMoves(), []);
+  },
+);

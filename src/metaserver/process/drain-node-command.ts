@@ -1,0 +1,263 @@
+// `grove node drain`: moves all roots of a node to others, so that it can be taken out of the cluster (D27).
+import type { Command } from "commander";
+import { formatBytes } from "#base/bytes.ts";
+import { systemClock } from "#base/clock.ts";
+import { isGroveError } from "#base/errors.ts";
+import { errorText } from "#base/log.ts";
+import type { NodeStore } from "#metaserver/directory/directory.ts";
+import type { DrainPlan } from "#metaserver/directory/move-plan.ts";
+import {
+  type DrainFacts,
+  drainFacts,
+  drainObstacles,
+  isUnderWay,
+  MOVES_AT_ONCE,
+  pause,
+  rootsByNode,
+} from "#metaserver/directory/moving-roots.ts";
+import { chooseNode } from "#metaserver/directory/placement.ts";
+import type { RootMove } from "#metaserver/directory/root-move.ts";
+import { askToBegin, bad, engineLines, planLines, roots } from "./move-orders.ts";
+import { print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
+
+/** How often a line says how far the drain is. */
+const PROGRESS_EVERY_MS = 5_000;
+
+interface DrainFlags extends StoreFlags {
+  readonly plan: boolean;
+  readonly yes: boolean;
+  readonly confirm: boolean;
+  readonly back: boolean;
+}
+
+/** Adds the verb to `grove node`. */
+export function addDrainVerb(root: Command): void {
+  withStore(
+    root
+      .command("drain")
+      .description(
+        "Move all roots of a node to the others, while they are in use, by a plan that is shown first. The node gets no new ones.",
+      )
+      .argument("<id>", "the node's id"),
+  )
+    .option("--plan", "only show what would go where, and whether there is room", false)
+    .option("--yes", "do not ask before it begins", false)
+    .option("--confirm", "let the node remove its copies of all roots that have moved away", false)
+    .option("--back", "give the node new roots again; roots that have not begun to move stay", false)
+    .action(drain);
+}
+
+async function drain(id: string, flags: DrainFlags): Promise<void> {
+  const asked = [flags.plan, flags.confirm, flags.back].filter(Boolean).length;
+  if (asked > 1) throw bad("give one of -plan, -confirm and -back");
+  await withNodes(flags, async (store) => {
+    const node = (await store.nodes()).find(({ fsId }) => fsId === id);
+    if (node === undefined) throw bad(`no FileServer has registered as ${id}`);
+    if (flags.confirm) return confirm(id, flags, store);
+    if (flags.back) return back(id, flags, store);
+    if (node.onEngine === true) {
+      throw bad(
+        `${id} serves roots of the shared engine and keeps no files: stop it, and the engine's other nodes serve its users within seconds; ` +
+          `then grove node remove ${id}`,
+      );
+    }
+    if (!node.live) {
+      throw bad(
+        `${id} does not run, and roots move from a node that runs: start it, or restore its newest backup`,
+      );
+    }
+    await requireMovable(id, store);
+    const facts = await drainFacts(id, store, systemClock);
+    show(id, facts, flags);
+    requireRoom(id, facts.plan);
+    if (flags.plan) return;
+    const isMarked = (await store.drainedNodes()).includes(id);
+    if (!flags.yes && !isMarked && facts.left.length > 0) {
+      await askToBegin(`Type yes to move ${roots(facts.left.length)} away from ${id}: `);
+    }
+    await store.setDrained(id, true);
+    if (facts.left.length > 0 || facts.underWay.length > 0) {
+      process.stderr.write(
+        "Ctrl-C ends this command alone: roots on their way arrive, and the same again goes on.\n",
+      );
+    }
+    await new Drain(id, store, facts.plan, flags.json ? () => undefined : say).run();
+    await tellEnd(id, flags, store);
+  });
+}
+
+/** Throws BAD_ARGUMENT for roots that come to the node, or came and are not confirmed: they cannot leave yet. */
+async function requireMovable(id: string, store: NodeStore): Promise<void> {
+  const { coming, arrived } = await drainObstacles(id, store);
+  if (coming.length > 0) {
+    throw bad(
+      `roots are on their way to ${id}: ${coming.join(", ")}. Undo that first (grove root move USER -undo)`,
+    );
+  }
+  if (arrived.length > 0) {
+    throw bad(
+      `roots have moved to ${id}, and that is not confirmed: ${arrived.join(", ")}. Look at them there, and confirm it first ` +
+        "(grove root move USER -confirm)",
+    );
+  }
+}
+
+function requireRoom(id: string, { withoutRoom }: DrainPlan): void {
+  if (withoutRoom.length === 0) return;
+  const missing = withoutRoom.map(
+    ({ owner, bytes, missingBytes }) =>
+      `${owner} has ${formatBytes(bytes)}, ${formatBytes(missingBytes)} more than the roomiest node has left above its reserve`,
+  );
+  throw bad(
+    `${id} was not drained: there is no room for ${roots(withoutRoom.length)}. ${missing.slice(0, 20).join("; ")}. ` +
+      "Free space on the others, or add a node",
+  );
+}
+
+function show(id: string, facts: DrainFacts, flags: DrainFlags): void {
+  const { plan, left, underWay, areSizesKnown } = facts;
+  if (flags.json) {
+    if (!flags.plan) return;
+    const withoutRoom = plan.withoutRoom.map(({ owner, bytes, missingBytes }) => ({
+      owner,
+      bytes,
+      missing_bytes: Number(missingBytes),
+    }));
+    print({ node: id, sizes_known: areSizesKnown, moves: plan.moves, without_room: withoutRoom });
+    return;
+  }
+  if (!areSizesKnown && left.length > 0) {
+    process.stderr.write(
+      `Note: ${id} does not tell how large its roots are; each target checks that it has room.\n`,
+    );
+  }
+  for (const line of engineLines(facts.nodes)) process.stderr.write(`${line}\n`);
+  if (left.length === 0 && underWay.length === 0) say(`${id} has no roots that could move.`);
+  if (underWay.length > 0) say(`${roots(underWay.length)} on their way already.`);
+  for (const line of planLines(plan.moves, areSizesKnown)) say(line);
+}
+
+/** Begins moves and follows them until the node has no roots, or is no longer to be drained. */
+class Drain {
+  readonly #id: string;
+  readonly #store: NodeStore;
+  readonly #say: (line: string) => void;
+  readonly #targets: Map<string, string>;
+  readonly #told = new Map<string, string>();
+  #saidAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(id: string, store: NodeStore, plan: DrainPlan, sayLine: (line: string) => void) {
+    this.#id = id;
+    this.#store = store;
+    this.#say = sayLine;
+    this.#targets = new Map(plan.moves.map(({ owner, target }) => [owner, target]));
+  }
+
+  async run(): Promise<void> {
+    for (let isFirst = true; ; isFirst = false) {
+      if (!isFirst) await pause(systemClock);
+      if (!(await this.#store.drainedNodes()).includes(this.#id)) {
+        throw bad(`${this.#id} is no longer to be drained (-back); roots that had begun to move go on`);
+      }
+      const owners = (await rootsByNode(this.#store)).get(this.#id) ?? [];
+      const moves = (await this.#store.rootMoves()).filter(({ source }) => source === this.#id);
+      this.#tell(moves, owners);
+      if (owners.length === 0) return;
+      const moving = new Set(moves.map(({ owner }) => owner));
+      let free = MOVES_AT_ONCE - moves.filter(isUnderWay).length;
+      for (const owner of owners) {
+        if (free <= 0) break;
+        if (!moving.has(owner) && (await this.#begin(owner))) free--;
+      }
+    }
+  }
+
+  /** False when it cannot begin now; the next turn tries again. */
+  async #begin(owner: string): Promise<boolean> {
+    try {
+      const target = this.#targets.get(owner) ?? (await this.#roomiest());
+      await this.#store.beginMove({ owner, target });
+      return true;
+    } catch (error) {
+      if (!isGroveError(error, "BAD_ARGUMENT") && !isGroveError(error, "OVERLOADED")) throw error;
+      // The planned target may have stopped: placement says where else.
+      this.#targets.delete(owner);
+      this.#once(owner, `${owner} waits: ${errorText(error)}`);
+      return false;
+    }
+  }
+
+  async #roomiest(): Promise<string> {
+    const drained = new Set(await this.#store.drainedNodes());
+    const node = chooseNode(
+      (await this.#store.nodes()).filter(({ fsId, onEngine }) => !drained.has(fsId) && onEngine !== true),
+    );
+    if (node === undefined) throw bad("no other node runs that takes roots");
+    return node.fsId;
+  }
+
+  #tell(moves: readonly RootMove[], owners: readonly string[]): void {
+    const left = new Set(owners);
+    for (const move of moves) {
+      const { owner, state, target, problem } = move;
+      if (state === "switched" && !left.has(owner)) this.#once(owner, `${owner} lives on ${target} now.`);
+      if (state === "undone") this.#once(owner, `${owner} waits: the end of its undone move to ${target}`);
+      if (problem !== "" && isUnderWay(move)) this.#once(owner, `${owner} waits: ${problem}`);
+    }
+    const nowMs = systemClock.steadyMs();
+    if (nowMs - this.#saidAtMs < PROGRESS_EVERY_MS || owners.length === 0) return;
+    this.#saidAtMs = nowMs;
+    const underWay = moves.filter(isUnderWay);
+    const bytes = underWay.reduce((sum, move) => sum + move.bytes, 0);
+    this.#say(
+      `${roots(owners.length)} left, ${underWay.length} of them on their way (${formatBytes(bytes)} copied).`,
+    );
+  }
+
+  #once(owner: string, line: string): void {
+    if (this.#told.get(owner) === line) return;
+    this.#told.set(owner, line);
+    this.#say(line);
+  }
+}
+
+async function tellEnd(id: string, flags: DrainFlags, store: NodeStore): Promise<void> {
+  const kept = (await store.rootMoves()).filter(({ source, state }) => source === id && state === "switched");
+  if (flags.json) return print({ node: id, roots_left: 0, unconfirmed: kept.map(({ owner }) => owner) });
+  if (kept.length === 0) {
+    say(`${id} is empty and gets no roots. Stop it, wait 30 s, and: grove node remove ${id}`);
+    return;
+  }
+  say(
+    `${id} has no roots left, and keeps copies of ${roots(kept.length)}. Look at them on the other nodes, then: grove node drain ${id} -confirm`,
+  );
+}
+
+async function confirm(id: string, flags: DrainFlags, store: NodeStore): Promise<void> {
+  const moves = (await store.rootMoves()).filter(({ source }) => source === id);
+  const switched = moves.filter(({ state }) => state === "switched");
+  for (const { owner } of switched) await store.decideMove(owner, "confirm");
+  const left = (await rootsByNode(store)).get(id) ?? [];
+  if (flags.json)
+    return print({ node: id, confirmed: switched.map(({ owner }) => owner), roots_left: left.length });
+  say(`${id} removes its copies of ${roots(switched.length)}.`);
+  if (left.length > 0) say(`${roots(left.length)} still on ${id}: grove node drain ${id} goes on.`);
+  else if ((await store.drainedNodes()).includes(id)) {
+    say(`Once it has (grove root move shows none of them), stop it, wait 30 s, and: grove node remove ${id}`);
+  }
+}
+
+async function back(id: string, flags: DrainFlags, store: NodeStore): Promise<void> {
+  await store.setDrained(id, false);
+  const underWay = (await store.rootMoves()).filter((move) => move.source === id && isUnderWay(move));
+  const owners = underWay.map(({ owner }) => owner);
+  if (flags.json) return print({ node: id, under_way: owners });
+  say(`${id} gets new roots again, and no further root leaves it.`);
+  if (owners.length > 0) {
+    say(`On their way, and going on: ${owners.join(", ")}. To keep one here: grove root move USER -undo`);
+  }
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

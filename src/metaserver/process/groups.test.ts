@@ -1,0 +1,212 @@
+// Tests groups at a MetaServer: who may change them, what claims make of people, and what nodes hear.
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { CLAIM_ROLE_LIFE_MS } from "#security/policy/group.ts";
+import { Code } from "#wire/framing/status.ts";
+import type { Client } from "#wire/grpc/client.ts";
+import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import { as, type MetaServerUnderTest, nodeMessage, refused, startForTest } from "./meta-server.fixture.ts";
+
+const ROOT = as("root@example.com");
+const ATLAS = "atlas@group";
+
+interface Started {
+  readonly meta: MetaServerUnderTest;
+  readonly client: Client<typeof MetaServer>;
+}
+
+async function start(t: TestContext): Promise<Started> {
+  const meta = await startForTest(t, { env: { SVC_ADMIN_EMAIL: "root@example.com" }, groupsClaim: "groups" });
+  const client = meta.connect();
+  await client.registerFileServer(nodeMessage("a"));
+  await client.createGroup({ name: "atlas" }, ROOT);
+  return { meta, client };
+}
+
+/** A token that names groups, issued at a moment in seconds. */
+function withGroups(email: string, groups: unknown, iat?: number): ReturnType<typeof as> {
+  const claims = { email, groups, ...(iat === undefined ? {} : { iat }) };
+  return as(Buffer.from(JSON.stringify(claims)).toString("base64url"));
+}
+
+const member = (username: string, role: string) => ({
+  name: "atlas",
+  change: { case: "addMember" as const, value: { username, role } },
+});
+const claim = (value: string, role: string) => ({
+  name: "atlas",
+  change: { case: "addClaim" as const, value: { value, role } },
+});
+
+async function rolesAt(client: Client<typeof MetaServer>): Promise<string[]> {
+  const { groups } = await client.listGroupRoles({ fsId: "a" });
+  return groups.flatMap(({ members }) => members.map(({ username, role }) => `${username} ${role}`));
+}
+
+test("a group has a root that is placed like others, which its members are routed to and others are not", async (t) => {
+  const { client } = await start(t);
+  await refused(client.navigate({ root: ATLAS }, as("dave@x.de")), Code.PERMISSION_DENIED, "NOT_SHARED");
+  await client.changeGroup(member("dave@x.de", "read"), ROOT);
+  const { fsId, rootId } = await client.navigate({ root: ATLAS, path: "/plans" }, as("dave@x.de"));
+  assert.equal(fsId, "a");
+  const { roots } = await client.getRoots({}, as("dave@x.de"));
+  assert.deepEqual(
+    roots.map(({ owner, path, groupRole }) => [owner, path, groupRole]),
+    [
+      ["dave@x.de", "/", ""],
+      [ATLAS, "/", "read"],
+    ],
+  );
+  assert.equal(roots[1]?.rootId, rootId);
+  await refused(client.navigate({ root: ATLAS }, as("eve@x.de")), Code.PERMISSION_DENIED, "NOT_SHARED");
+  await client.changeGroup({ name: "atlas", change: { case: "removeMember", value: "dave@x.de" } }, ROOT);
+  await refused(client.navigate({ root: ATLAS }, as("dave@x.de")), Code.PERMISSION_DENIED, "NOT_SHARED");
+});
+
+test("a node gets no root for a group that there is not, and nothing is in the way of a later one", async (t) => {
+  const { client } = await start(t);
+  const { epoch } = await client.registerFileServer(nodeMessage("a"));
+  const claim = (username: string) => client.claimRoot({ fsId: "a", epoch, username });
+  await refused(claim("atals@group"), Code.NOT_FOUND, "NO_SUCH_PATH");
+  assert.equal((await claim(ATLAS)).fsId, "a");
+  assert.equal((await client.createGroup({ name: "atals" }, ROOT)).group?.fsId, "a");
+});
+
+test("nobody signs in as a group, by any token", async (t) => {
+  const { client } = await start(t);
+  await refused(client.getRoots({}, as(ATLAS)), Code.UNAUTHENTICATED, "TOKEN_REJECTED");
+  await refused(client.getRoots({}, as("Atlas@Group")), Code.UNAUTHENTICATED, "TOKEN_REJECTED");
+});
+
+test("administrators alone make and delete groups; a member who manages adds and removes by hand", async (t) => {
+  const { client } = await start(t);
+  const [admin, manager, writer, stranger] = [ROOT, as("m@x.de"), as("w@x.de"), as("s@x.de")];
+  await refused(client.createGroup({ name: "other" }, manager), Code.PERMISSION_DENIED, "NOT_ADMIN");
+  await client.changeGroup(member("m@x.de", "manage"), admin);
+  await client.changeGroup(member("w@x.de", "write"), manager);
+  assert.deepEqual(await rolesAt(client), ["m@x.de manage", "w@x.de write"]);
+  await refused(client.changeGroup(member("x@x.de", "read"), writer), Code.PERMISSION_DENIED, "NOT_OWNER");
+  await refused(client.changeGroup(claim("eng", "read"), manager), Code.PERMISSION_DENIED, "NOT_ADMIN");
+  await refused(client.deleteGroup({ name: "atlas" }, manager), Code.PERMISSION_DENIED, "NOT_ADMIN");
+  // A stranger learns the same of a group that there is and of one that there is not.
+  const unknown = { ...member("x@x.de", "read"), name: "nothing" };
+  await refused(
+    client.changeGroup(member("x@x.de", "read"), stranger),
+    Code.INVALID_ARGUMENT,
+    "BAD_ARGUMENT",
+  );
+  await refused(client.changeGroup(unknown, stranger), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
+  assert.deepEqual((await client.listGroups({}, stranger)).groups, []);
+  assert.deepEqual((await client.listGroups({ name: "atlas" }, writer)).groups[0]?.claims, []);
+  await refused(client.changeGroup(member(ATLAS, "read"), admin), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
+  // An administrator gets no role by their own word, and knows where the root is all the same.
+  const self = member("root@example.com", "read");
+  await refused(client.changeGroup(self, admin), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
+  assert.equal((await client.navigate({ root: ATLAS }, admin)).fsId, "a");
+  await client.changeGroup(self, manager);
+  await client.deleteGroup({ name: "atlas" }, admin);
+  assert.deepEqual(await rolesAt(client), []);
+  // Another group of that name gets the files only where an administrator says so.
+  await refused(client.createGroup({ name: "atlas" }, admin), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
+  await client.createGroup({ name: "atlas", withFiles: true }, admin);
+});
+
+test("a claim makes members at their sign-in, and the sign-in that no longer names it ends that", async (t) => {
+  const { client, meta } = await start(t);
+  await client.changeGroup(claim("eng", "write"), ROOT);
+  const second = Math.floor(meta.clock.wallMs() / 1_000);
+  await client.getRoots({}, withGroups("dave@x.de", ["eng", "ops"], second - 20));
+  assert.deepEqual(await rolesAt(client), ["dave@x.de write"]);
+  // A token without the claim is no token of before.
+  await client.getRoots({}, withGroups("dave@x.de", ["ops"], second - 10));
+  assert.deepEqual(await rolesAt(client), []);
+  // The older token still counts as a sign-in, and brings nothing back.
+  await client.getRoots({}, withGroups("dave@x.de", ["eng", "ops"], second - 20));
+  assert.deepEqual(await rolesAt(client), []);
+  await client.getRoots({}, withGroups("dave@x.de", "eng", second));
+  assert.deepEqual(await rolesAt(client), ["dave@x.de write"]);
+  meta.clock.advance(CLAIM_ROLE_LIFE_MS);
+  await refused(client.navigate({ root: ATLAS }, as("eve@x.de")), Code.PERMISSION_DENIED, "NOT_SHARED");
+  const { groups } = await client.listGroups({ name: "atlas" }, ROOT);
+  assert.ok((groups[0]?.members[0]?.untilMs ?? 0n) <= BigInt(meta.clock.wallMs()));
+});
+
+test("nobody gives a role to themselves: neither by a claim that is their own, nor by hand for when one ends", async (t) => {
+  const { client } = await start(t);
+  const admin = withGroups("root@example.com", ["eng", "ops"]);
+  const own = [claim("eng", "read"), member("root@example.com", "read")];
+  for (const wanted of own) {
+    await refused(client.changeGroup(wanted, admin), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
+  }
+  await client.changeGroup(claim("leads", "manage"), admin);
+  const manager = withGroups("m@x.de", ["leads"]);
+  await client.getRoots({}, manager);
+  for (const role of ["read", "manage"]) {
+    await refused(client.changeGroup(member("m@x.de", role), manager), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
+  }
+  // A role of one's own that another person gave may be made less, and not more.
+  await client.changeGroup(member("root@example.com", "write"), manager);
+  await client.changeGroup(claim("eng", "write"), admin);
+  await refused(client.changeGroup(claim("ops", "manage"), admin), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
+  await client.changeGroup(member("root@example.com", "read"), admin);
+  await refused(
+    client.changeGroup(member("root@example.com", "write"), admin),
+    Code.INVALID_ARGUMENT,
+    "BAD_ARGUMENT",
+  );
+});
+
+test("a claim counts nowhere while no flag names it", async (t) => {
+  const meta = await startForTest(t, { env: { SVC_ADMIN_EMAIL: "root@example.com" } });
+  const client = meta.connect();
+  await client.registerFileServer(nodeMessage("a"));
+  await client.createGroup({ name: "atlas" }, ROOT);
+  await client.changeGroup(claim("eng", "write"), ROOT);
+  await client.getRoots({}, withGroups("dave@x.de", ["eng"]));
+  assert.deepEqual(await rolesAt(client), []);
+});
+
+test("nodes hear of each change by a mark, and of many members in pages", async (t) => {
+  const { client, meta } = await start(t);
+  const first = (await client.listGroupRoles({ fsId: "a" })).mark;
+  await client.changeGroup(claim("eng", "read"), ROOT);
+  const seenMs = meta.clock.wallMs();
+  for (let count = 0; count < 900; count++) {
+    const record = { username: `u${count}@x.de`, issuedMs: seenMs, seenMs, values: ["eng"] };
+    await meta.directory.changeGroups({ kind: "person", record });
+  }
+  for (const name of ["b", "c", "d", "e"]) {
+    await client.createGroup({ name }, ROOT);
+    await client.changeGroup({ ...claim("eng", "read"), name }, ROOT);
+  }
+  await client.createGroup({ name: "z" }, ROOT);
+  const heard: string[] = [];
+  let pages = 0;
+  for (let pageToken = ""; pages === 0 || pageToken !== ""; pages++) {
+    const page = await client.listGroupRoles({ fsId: "a", pageToken });
+    assert.notEqual(page.mark, first);
+    for (const { name, members, fsId } of page.groups) {
+      assert.equal(fsId, "a");
+      heard.push(...(members.length === 0 ? [name] : members.map(({ username }) => `${name} ${username}`)));
+    }
+    pageToken = page.nextPageToken;
+  }
+  assert.equal(pages, 2);
+  assert.equal(new Set(heard).size, 5 * 900 + 1);
+  assert.equal(heard.length, 5 * 900 + 1);
+});
+
+test("a sign-in with a browser at a door says which groups its person is in now", async (t) => {
+  const { meta, client } = await start(t);
+  await client.changeGroup(claim("eng", "write"), ROOT);
+  const signIn = async (groups: readonly string[], iat: number): Promise<void> => {
+    const claims = { email: "dora@example.com", groups, iat };
+    const token = Buffer.from(JSON.stringify(claims)).toString("base64url");
+    await client.openDoorSession({ idToken: `mock-jwt.${token}` });
+  };
+  const nowS = Math.floor(meta.clock.wallMs() / 1_000);
+  await signIn(["eng"], nowS - 10);
+  assert.deepEqual(await rolesAt(client), ["dora@example.com write"]);
+  await signIn([], nowS);
+  assert.deepEqual(await rolesAt(client), []);
+});

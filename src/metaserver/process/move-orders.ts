@@ -1,0 +1,53 @@
+// What commands that move many roots share: plans in lines, and the question before they begin.
+import { createInterface } from "node:readline/promises";
+import { formatBytes } from "#base/bytes.ts";
+import { GroveError } from "#base/errors.ts";
+import type { PlannedMove, SizedNode } from "#metaserver/directory/move-plan.ts";
+
+/** Roots that a plan lists for each pair of nodes; beyond them it says how many more. */
+const ROOTS_SHOWN = 20;
+
+/** Says which running nodes a plan leaves out, since their roots lie in the shared engine. */
+export function* engineLines(nodes: readonly SizedNode[]): Generator<string> {
+  const named = nodes.filter(({ live, onEngine }) => live && onEngine === true).map(({ fsId }) => fsId);
+  if (named.length === 0) return;
+  yield `Note: ${named.join(", ")} ${named.length === 1 ? "serves" : "serve"} roots of the shared engine: none moves there or from there.`;
+}
+
+/** A plan as people read it: each pair of nodes, with its roots. */
+export function* planLines(moves: readonly PlannedMove[], areSizesKnown = true): Generator<string> {
+  const pairs = Map.groupBy(moves, ({ source, target }) => `${source} → ${target}`);
+  for (const [pair, planned] of pairs) {
+    const sum = planned.reduce((all, { bytes }) => all + bytes, 0);
+    yield `${pair}: ${roots(planned.length)}, ${areSizesKnown ? formatBytes(sum) : "sizes not known"}`;
+    for (const { owner, bytes } of planned.slice(0, ROOTS_SHOWN)) {
+      yield areSizesKnown ? `  ${owner}  ${formatBytes(bytes)}` : `  ${owner}`;
+    }
+    if (planned.length > ROOTS_SHOWN) yield `  … and ${planned.length - ROOTS_SHOWN} more`;
+  }
+}
+
+/** Asks the operator to type yes. Throws BAD_ARGUMENT for anything else. */
+export async function askToBegin(question: string): Promise<void> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const typed = await new Promise<string>((resolve) => {
+      lines.once("close", () => resolve(""));
+      lines.question(question).then(resolve, () => resolve(""));
+    });
+    if (typed.trim() === "yes") return;
+  } finally {
+    lines.close();
+  }
+  throw bad("nothing was begun");
+}
+
+/** A number of roots. */
+export function roots(count: number): string {
+  return count === 1 ? "1 root" : `${count} roots`;
+}
+
+/** A refusal of what was typed. */
+export function bad(message: string): GroveError {
+  return new GroveError("BAD_ARGUMENT", message);
+}

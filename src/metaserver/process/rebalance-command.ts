@@ -1,0 +1,112 @@
+// `grove rebalance`: moves roots from full nodes to empty ones, by the plan that it shows first (D27).
+import { Command } from "commander";
+import { systemClock } from "#base/clock.ts";
+import { errorText } from "#base/log.ts";
+import type { NodeStore } from "#metaserver/directory/directory.ts";
+import { type PlannedMove, planRebalance, type SizedNode } from "#metaserver/directory/move-plan.ts";
+import { MOVES_AT_ONCE, pause, sizedNodes, withoutMoving } from "#metaserver/directory/moving-roots.ts";
+import { askToBegin, bad, engineLines, planLines, roots } from "./move-orders.ts";
+import { settled } from "./root-move-command.ts";
+import { print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
+
+interface RebalanceFlags extends StoreFlags {
+  readonly dryRun: boolean;
+  readonly yes: boolean;
+  readonly confirm: boolean;
+}
+
+/** The parser of `grove rebalance`. */
+export function command(): Command {
+  return withStore(
+    new Command("rebalance")
+      .summary("Move users' files from full machines to empty ones")
+      .description(
+        "Move roots from the nodes with the least free share of their disks to those with the most, while they are in use. Says first what " +
+          "goes where, and asks. Nodes that are equally free are balanced by the number of roots.",
+      )
+      .addHelpText("after", EXAMPLES),
+  )
+    .option("--dry-run", "only show what would go where", false)
+    .option("--yes", "do not ask before it begins", false)
+    .option("--confirm", "let the nodes remove their copies of all roots that have moved away", false)
+    .action(rebalance);
+}
+
+const EXAMPLES = `
+Examples:
+  grove rebalance -dry_run -meta sqlite:/srv/grove-meta/metadata.db
+  grove rebalance -meta sqlite:/srv/grove-meta/metadata.db
+
+The nodes that roots leave keep their copies until you have looked: grove rebalance -confirm.`;
+
+async function rebalance(flags: RebalanceFlags): Promise<void> {
+  if (flags.confirm && flags.dryRun) throw bad("give one of -dry_run and -confirm");
+  await withNodes(flags, async (store) => {
+    if (flags.confirm) return confirm(store, flags);
+    const running = (await store.nodes())
+      .filter(({ live, onEngine }) => live && onEngine !== true)
+      .map(({ fsId }) => fsId);
+    const nodes = await sizedNodes(store, systemClock, running);
+    const moving = await store.rootMoves();
+    const moves = planRebalance(nodes.map((node) => withoutMoving(node, moving)));
+    show(nodes, moves, flags);
+    if (flags.dryRun || moves.length === 0) return;
+    if (!flags.yes) await askToBegin(`Type yes to move ${roots(moves.length)}: `);
+    const switched = await moveAll(store, moves, flags.json ? () => undefined : say);
+    if (flags.json) print({ moved: switched });
+    else say(`${roots(switched.length)} moved. Look at them, then: grove rebalance -confirm`);
+  });
+}
+
+async function confirm(store: NodeStore, flags: RebalanceFlags): Promise<void> {
+  const switched = (await store.rootMoves()).filter(({ state }) => state === "switched");
+  for (const { owner } of switched) await store.decideMove(owner, "confirm");
+  if (flags.json) print({ confirmed: switched.map(({ owner }) => owner) });
+  else say(`The former nodes remove their copies of ${roots(switched.length)}.`);
+}
+
+/** Moves a few at a time, and returns the owners of the roots that have switched. */
+async function moveAll(
+  store: NodeStore,
+  moves: readonly PlannedMove[],
+  sayLine: (line: string) => void,
+): Promise<string[]> {
+  const switched: string[] = [];
+  const waiting = [...moves];
+  const work = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const { owner, target } = next;
+      try {
+        const [end] = await settled(store, await store.beginMove({ owner, target }));
+        if (end?.state !== "switched") throw bad("its move was undone");
+        switched.push(owner);
+        sayLine(`${owner} lives on ${target} now.`);
+      } catch (error) {
+        sayLine(`${owner} stays: ${errorText(error)}`);
+        await pause(systemClock);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: MOVES_AT_ONCE }, work));
+  return switched.toSorted();
+}
+
+function show(nodes: readonly SizedNode[], moves: readonly PlannedMove[], flags: RebalanceFlags): void {
+  if (flags.json) {
+    if (flags.dryRun || moves.length === 0) print({ moves });
+    return;
+  }
+  const silent = nodes.filter(
+    ({ live, onEngine, roots: known }) => live && onEngine !== true && known === undefined,
+  );
+  for (const { fsId } of silent) {
+    process.stderr.write(`Note: ${fsId} does not tell how large its roots are, so they stay.\n`);
+  }
+  for (const line of engineLines(nodes)) process.stderr.write(`${line}\n`);
+  if (moves.length === 0) say("The nodes are in balance: nothing would move.");
+  for (const line of planLines(moves)) say(line);
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,82 @@
+// `grove root move` on the command line, beside the MetaServer that has the store open.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openStoreUnderCommands } from "./store-command.fixture.ts";
+
+const TIMEOUT = { timeout: 120_000 };
+const ADA = "ada@example.com";
+
+test("a move is begun, shown, and confirmed once its root has switched", TIMEOUT, async (t) => {
+  const { directory, register, step, switchOver, grove } = await openStoreUnderCommands(t);
+  await register("n1", [ADA]);
+  await register("n2");
+  const begun = await grove(["root", "move", "Ada@Example.com", "-to", "n2"]);
+  assert.equal(begun.code, 0, begun.err);
+  assert.equal(begun.out, `${ADA}: n1 → n2: copying, 0 B and 0 rows copied, 0 parts left\n`);
+  const [move] = await directory.rootMoves();
+  assert.ok(move !== undefined);
+  const problem = "there is no room here for 7 bytes above the reserve";
+  await step(move, { step: "progress", bytes: 2_097_152, rows: 12, left: 3, problem });
+  const shown = await grove(["root", "move", ADA, "-status"]);
+  assert.equal(
+    shown.out,
+    `${ADA}: n1 → n2: copying, 2 MiB and 12 rows copied, 3 parts left; waits: ${problem}\n`,
+  );
+  const early = await grove(["root", "move", ADA, "-confirm"]);
+  assert.notEqual(early.code, 0);
+  assert.match(early.err, /has not moved yet \(copying\)/);
+  await switchOver(ADA);
+  const late = await grove(["root", "move", ADA, "-undo"]);
+  assert.notEqual(late.code, 0);
+  assert.match(late.err, /lives on n2 by now, with what has changed since: confirm the move/);
+  const waited = await grove(["root", "move", ADA, "-to", "n2", "-wait"]);
+  assert.match(
+    waited.out,
+    /lives on n2 now; n1 keeps its copy until you confirm: grove root move ada@example\.com -confirm\n$/,
+  );
+  const confirmed = await grove(["root", "move", ADA, "-confirm"]);
+  assert.equal(confirmed.out, `${ADA}: n1 → n2: confirmed; n1 removes its copy\n`);
+});
+
+test("the document has every field of a move but its secret", TIMEOUT, async (t) => {
+  const { directory, register, grove } = await openStoreUnderCommands(t);
+  await register("n1", [ADA]);
+  await register("n2");
+  await grove(["root", "move", ADA, "-to", "n2"]);
+  const { out } = await grove(["root", "move", "-json"]);
+  const [{ started_ms, changed_ms, ...document }] = JSON.parse(out) as [Record<string, unknown>];
+  assert.deepEqual(document, {
+    owner: ADA,
+    source: "n1",
+    target: "n2",
+    state: "copying",
+    attempt: 0,
+    bytes: 0,
+    rows: 0,
+    left: 0,
+    problem: "",
+  });
+  assert.ok(Number(started_ms) <= Number(changed_ms));
+  assert.ok(!out.includes((await directory.rootMoves())[0]?.secret ?? out));
+});
+
+test("an undone move, unknown users and nodes, and two wishes at once say so", TIMEOUT, async (t) => {
+  const { register, grove } = await openStoreUnderCommands(t);
+  await register("n1", [ADA]);
+  await register("n2");
+  await grove(["root", "move", ADA, "-to", "n2"]);
+  const undone = await grove(["root", "move", ADA, "-undo"]);
+  assert.equal(undone.out, `${ADA}: n1 → n2: undone; n2 removes what has come\n`);
+  const refusals: readonly (readonly [readonly string[], RegExp])[] = [
+    [["bob@example.com", "-to", "n2"], /bob@example\.com has no root/],
+    [[ADA, "-to", "n9"], /under a move to n2 already \(undone\)/],
+    [[ADA, "-to", "n2", "-confirm"], /give one of -to, -status, -confirm and -undo/],
+    [["-confirm"], /say whose root/],
+    [["bob@example.com", "-confirm"], /is under no move/],
+  ];
+  for (const [words, expected] of refusals) {
+    const { code, err } = await grove(["root", "move", ...words]);
+    assert.notEqual(code, 0, words.join(" "));
+    assert.match(err, expected);
+  }
+});

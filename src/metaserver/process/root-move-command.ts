@@ -1,0 +1,121 @@
+// `grove root move`: moves a user's root to another node, shows how far it is, confirms it or undoes it.
+import { Command } from "commander";
+import { formatBytes } from "#base/bytes.ts";
+import { systemClock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { canonicalUsername } from "#base/names.ts";
+import type { NodeStore } from "#metaserver/directory/directory.ts";
+import type { RootMove } from "#metaserver/directory/root-move.ts";
+import { print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
+
+/** How often a command that waits looks at the store. */
+const LOOK_INTERVAL_MS = 500;
+
+interface MoveFlags extends StoreFlags {
+  readonly to?: string;
+  readonly status: boolean;
+  readonly confirm: boolean;
+  readonly undo: boolean;
+  readonly wait: boolean;
+}
+
+/** The parser of `grove root`. */
+export function command(): Command {
+  const root = new Command("root")
+    .summary("Move a user's files to another machine")
+    .description("Move a user's files to another machine, while they are in use.")
+    .addHelpText("after", EXAMPLES);
+  withStore(
+    root
+      .command("move")
+      .description(
+        "Move a user's root to another node while it is in use. The node that it leaves keeps its copy until the move is confirmed.",
+      )
+      .argument("[user]", "whose root; without one, all moves are shown"),
+  )
+    .option("--to <node>", "the node that the root moves to")
+    .option("--status", "only show how far it is", false)
+    .option("--confirm", "let the former node remove its copy of a root that has moved", false)
+    .option("--undo", "give up a move that has not switched yet: everything stays where it was", false)
+    .option("--wait", "stay until the root lives on the new node", false)
+    .action(move);
+  return root;
+}
+
+const EXAMPLES = `
+Examples:
+  grove root move dave@example.com -to n2 -wait -meta sqlite:/srv/grove-meta/metadata.db
+  grove root move -meta sqlite:/srv/grove-meta/metadata.db
+  grove root move dave@example.com -confirm -meta sqlite:/srv/grove-meta/metadata.db
+
+Users go on working: for a few seconds at the end their calls wait. Nothing is deleted before -confirm.`;
+
+async function move(user: string | undefined, flags: MoveFlags): Promise<void> {
+  const asked = [flags.to !== undefined, flags.confirm, flags.undo, flags.status].filter(Boolean).length;
+  if (asked > 1) throw bad("give one of -to, -status, -confirm and -undo");
+  await withNodes(flags, async (store) => {
+    if (user === undefined) {
+      if (flags.to !== undefined || flags.confirm || flags.undo) throw bad("say whose root");
+      return show(await store.rootMoves(), flags);
+    }
+    const owner = canonicalUsername(user);
+    if (flags.confirm || flags.undo) {
+      const decided = await store.decideMove(owner, flags.confirm ? "confirm" : "undo");
+      if (decided === undefined) throw bad(`the root of ${owner} is under no move`);
+      return show([decided], flags);
+    }
+    if (flags.to === undefined) {
+      const moves = await store.rootMoves();
+      return show(
+        moves.filter((one) => one.owner === owner),
+        flags,
+      );
+    }
+    const begun = await store.beginMove({ owner, target: flags.to });
+    show(flags.wait ? await settled(store, begun) : [begun], flags);
+  });
+}
+
+/** Waits until a move has switched, or is over. */
+export async function settled(store: Pick<NodeStore, "rootMoves">, begun: RootMove): Promise<RootMove[]> {
+  for (;;) {
+    const now = (await store.rootMoves()).find(({ moveId }) => moveId === begun.moveId);
+    if (now === undefined) return [];
+    if (now.state !== "copying" && now.state !== "frozen") return [now];
+    await new Promise<void>((resolve) => systemClock.after(LOOK_INTERVAL_MS, resolve));
+  }
+}
+
+function show(moves: readonly RootMove[], { json }: StoreFlags): void {
+  if (json) return print(moves.map(documentOf));
+  if (moves.length === 0) process.stderr.write("no root is moving\n");
+  for (const one of moves) process.stdout.write(`${lineOf(one)}\n`);
+}
+
+/** A move in one line, for people. */
+export function lineOf(move: RootMove): string {
+  const { owner, source, target } = move;
+  const way = `${owner}: ${source} → ${target}`;
+  switch (move.state) {
+    case "switched":
+      return `${way}: lives on ${target} now; ${source} keeps its copy until you confirm: grove root move ${owner} -confirm`;
+    case "confirmed":
+      return `${way}: confirmed; ${source} removes its copy`;
+    case "undone":
+      return `${way}: undone; ${target} removes what has come`;
+    default: {
+      const done = `${formatBytes(move.bytes)} and ${move.rows} rows copied, ${move.left} parts left`;
+      return `${way}: ${move.state}, ${done}${move.problem === "" ? "" : `; waits: ${move.problem}`}`;
+    }
+  }
+}
+
+function documentOf(move: RootMove): Record<string, unknown> {
+  const { owner, source, target, state, attempt, bytes, rows, left, problem, startedMs, changedMs } = move;
+  const times = { started_ms: startedMs, changed_ms: changedMs };
+  return { owner, source, target, state, attempt, bytes, rows, left, problem, ...times };
+}
+
+function bad(message: string): GroveError {
+  return new GroveError("BAD_ARGUMENT", message);
+}
