@@ -4,15 +4,15 @@ import type { Clock } from "#base/clock.ts";
 import { type ErrorCode, GroveError } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS, NODE_LEASE_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
-import { VERSION, worksWith } from "#base/version.ts";
+import { requireNeighbour, VERSION } from "#base/version.ts";
 import type { RootClaim } from "#fileserver/operations/root-provisioner.ts";
-import { Code, StatusError } from "#wire/framing/status.ts";
 import type { Client } from "#wire/grpc/client.ts";
 import type {
   MetaServer,
   RegisterFileServerRequestSchema,
   RegisterFileServerResponse,
 } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import { heldOff, lostRoot, unreachable } from "./claim-refusals.ts";
 import { reasonOf } from "./refusal-reason.ts";
 import { type ListedRoot, registrationPages } from "./registration-pages.ts";
 import type { RestoredFrom } from "./restored-from.ts";
@@ -36,6 +36,8 @@ export interface NodeFacts {
   /** Of the data folder; lasting. */
   readonly dataId: string;
   readonly reserveBytes: bigint;
+  /** Set where the roots lie in the shared engine, and not on this node's disks. */
+  readonly onEngine?: boolean;
 }
 
 /** The person behind an e-mail address, by the identity provider's issuer and subject (D21). */
@@ -69,6 +71,8 @@ export interface MetaLinkDeps {
   readonly onRebound?: UserUpdatesDeps["onRebound"];
   /** Administrators' decisions about users; left out, the node takes no part in their exchange. */
   readonly userStates?: UserUpdatesDeps["userStates"];
+  /** Hears of groups; left out, the node knows none. */
+  readonly groups?: UserUpdatesDeps["groups"];
   readonly diskSpace: () => DiskSpace;
   readonly isDraining: () => boolean;
   /** Called once when another process holds this node's id: stop serving, and do not register again. */
@@ -91,8 +95,12 @@ const CLOCK_SKEW_MAX_MS = 60 * 60_000;
 const JITTER = 0.1;
 
 /** Refusals that need an operator. */
-const LASTING: readonly ErrorCode[] = ["NODE_ID_HELD", "CLUSTER_MISMATCH", "CLIENT_CERT_REQUIRED"];
-/** The log text for the first of them. */
+const LASTING: readonly ErrorCode[] = [
+  "NODE_ID_HELD",
+  "CLUSTER_MISMATCH",
+  "CLIENT_CERT_REQUIRED",
+  "VERSION_MISMATCH",
+];
 const WAITS = `it waits until that one's lease ends, at most ${NODE_LEASE_MS / 1_000} s after that one has stopped: until then it serves the roots that it has, and takes no new users`;
 
 /** The link to the MetaServer. Without it the node serves the roots it has; only new users need it. */
@@ -117,10 +125,15 @@ export class MetaLink {
 
   constructor(deps: MetaLinkDeps) {
     this.#deps = deps;
-    const { client, node, onRebound, userStates, log } = deps;
-    const fsId = node.id;
-    this.#words = new UserUpdates({ client, fsId, onRebound, userStates, timeoutMs: CALL_TIMEOUT_MS, log });
+    const { client, node, onRebound, userStates, groups, log } = deps;
+    const [fsId, timeoutMs] = [node.id, CALL_TIMEOUT_MS];
+    this.#words = new UserUpdates({ client, fsId, onRebound, userStates, groups, timeoutMs, log });
     deps.shares.onRefused = (error) => this.#noticeFence(error);
+  }
+
+  /** The epoch of this process; undefined before its first registration. */
+  get epoch(): bigint | undefined {
+    return this.#epoch;
   }
 
   /** True while the last contact went well. */
@@ -156,8 +169,9 @@ export class MetaLink {
     await this.#beat();
   }
 
-  /** Has the next heartbeat follow at once, without waiting for it. */
-  beatSoon(): void {
+  /** Has the next heartbeat follow at once, or a registration of all roots, without waiting for it. */
+  beatSoon(what?: "registration"): void {
+    if (what !== undefined) this.#isRegistrationDue = true;
     if (this.#isRunning) void this.beatNow();
   }
 
@@ -191,10 +205,17 @@ export class MetaLink {
       const { username, issuer, subject } = user;
       // The store takes the time of a restore as proof that the root is not here.
       const restoredAtMs = isMissing ? BigInt(Math.trunc(cluster.restored?.atMs ?? 0)) : 0n;
-      const request = { username, issuer, subject, fsId: node.id, epoch, restoredAtMs };
+      const needsNumber = isMissing;
+      const request = { username, issuer, subject, fsId: node.id, epoch, restoredAtMs, needsNumber };
       const claim = await client.claimRoot(request, { timeoutMs: CALL_TIMEOUT_MS });
-      const { rootId, fsId, address, replacesLost } = claim;
-      return { rootId, isHere: fsId === node.id, address, ...(replacesLost ? { replacesLost } : {}) };
+      const { rootId, fsId, address, replacesLost, rootNumber } = claim;
+      return {
+        rootId,
+        isHere: fsId === node.id,
+        address,
+        ...(replacesLost ? { replacesLost } : {}),
+        ...(rootNumber === 0 ? {} : { number: rootNumber }),
+      };
     } catch (error) {
       // After a change of epoch only this claim was too late.
       if (epoch === this.#epoch) this.#noticeFence(error);
@@ -271,9 +292,11 @@ export class MetaLink {
     const answer = await this.#sendRegistration(list);
     requireSameCluster(cluster.clusterId, answer.clusterId);
     if (cluster.clusterId === "" && answer.clusterId !== "") await cluster.remember(answer.clusterId);
-    if (!worksWith(VERSION, answer.serverVersion)) {
-      log.warn("versions_apart", { version: VERSION, metaserver_version: answer.serverVersion });
-    }
+    // A MetaServer of 0.1.0 refuses no other version by itself.
+    requireNeighbour(
+      { name: "the MetaServer", version: answer.serverVersion },
+      `FileServer ${this.#deps.node.id}`,
+    );
     this.#epoch = answer.epoch;
     this.#knownEpoch = answer.epoch;
     this.#isRegistrationDue = false;
@@ -329,6 +352,7 @@ export class MetaLink {
       dataId: node.dataId,
       predecessorId: cluster.lastProcess,
       lastEpoch: this.#epoch ?? 0n,
+      sharedEngine: node.onEngine ?? false,
     };
   }
 
@@ -355,46 +379,5 @@ function requireSameCluster(own: string, answered: string): void {
     "CLUSTER_MISMATCH",
     `this data folder belongs to the cluster ${own}, and the metaserver is of ${answered}`,
     { metadata: { own_cluster: own, other_cluster: answered } },
-  );
-}
-
-/** The refusal of a new user while another process holds this node's id: to wait would not help. */
-function heldOff(id: string): GroveError {
-  return new GroveError(
-    "STARTING",
-    `this server (${id}) was started a moment ago and waits for the one before it to be given up, up to ${NODE_LEASE_MS / 1_000} s after that one ` +
-      "has stopped; whoever has files here can use them meanwhile",
-    { metadata: { retry_after_ms: String(HEARTBEAT_INTERVAL_MS) } },
-  );
-}
-
-/** The refusal of a user whose root was lost with this node's disk and is not in the backup (D19). */
-function lostRoot(restored: RestoredFrom | undefined, cause: unknown): GroveError {
-  const taken = new Date(restored?.takenAtMs ?? 0).toISOString().slice(0, 16).replace("T", " ");
-  return new GroveError(
-    "ROOT_LOST",
-    `this server was restored from its backup of ${taken} UTC, and your files are not in it; no empty root is made in their place without the ` +
-      "operator's word",
-    { cause },
-  );
-}
-
-/** The refusal of a new user when the MetaServer gave no answer, or one about the node. */
-function unreachable(error: unknown): GroveError {
-  if (reasonOf(error) === "TOKEN_REJECTED" && error instanceof StatusError) {
-    return new GroveError("TOKEN_REJECTED", error.message, { metadata: { claim: "sub" }, cause: error });
-  }
-  if (reasonOf(error) === "STARTING" && error instanceof StatusError) {
-    // The user's root may lie on a node that has not listed it yet: the message names it.
-    const metadata = { retry_after_ms: String(HEARTBEAT_INTERVAL_MS) };
-    return new GroveError("STARTING", error.message, { metadata, cause: error });
-  }
-  const isOurFault = error instanceof StatusError && error.code !== Code.UNAVAILABLE;
-  return new GroveError(
-    "STORE_UNAVAILABLE",
-    isOurFault
-      ? "the metaserver did not say where your root lives; try again, or ask the operator"
-      : "the metaserver cannot be reached, so that a first sign-in has to wait; try again",
-    { cause: error },
   );
 }

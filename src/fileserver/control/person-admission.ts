@@ -18,7 +18,7 @@ export interface PersonAdmissionDeps {
    * Asks the cluster whether the address is this person's; a free one becomes theirs. Throws TOKEN_REJECTED.
    */
   readonly confirm: (identity: VerifiedIdentity) => Promise<unknown>;
-  readonly sessions: SessionTable;
+  readonly sessions: Pick<SessionTable, "endAll">;
   /** The administrator whom a refused user may ask. */
   readonly adminUsername: string | undefined;
   readonly audit: AuditSink;

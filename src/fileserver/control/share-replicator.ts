@@ -1,8 +1,11 @@
 // Replicates a node's shares to the MetaServer: all at registration, then changes until acknowledged (D19).
+
 import type { Clock } from "#base/clock.ts";
 import type { ErrorCode } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS, PATH_MAX_BYTES } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { rootNumberOf } from "#storage/contract/inode.ts";
+import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { RootRecord, SharedPath, Storage } from "#storage/contract/storage.ts";
 import type { Client } from "#wire/grpc/client.ts";
 import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
@@ -81,7 +84,7 @@ export class ShareReplicator {
   async pause(): Promise<RootList> {
     this.#isPaused = true;
     await this.#telling;
-    return this.#list();
+    return againWhenRowsCome(() => this.#list());
   }
 
   /** Records an answered registration; later changes follow. */
@@ -153,6 +156,8 @@ export class ShareReplicator {
         rootId: root.rootId,
         version: BigInt(root.accessVersion),
         grants: fits ? all : [],
+        leaseEpoch: BigInt(root.leaseEpoch ?? 0),
+        rootNumber: rootNumberOf(root.directoryId),
       };
     });
     return { roots, told, toFollow };

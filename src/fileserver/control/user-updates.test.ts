@@ -20,7 +20,8 @@ test("a node knows nothing of users for sure until it has exchanged with the Met
     timeoutMs: 1_000,
     log: silentLogger,
   });
-  const hear = (userStatesDiffer: boolean) => words.hearNews(1n, { subjectsVersion: 0n, userStatesDiffer });
+  const hear = (userStatesDiffer: boolean) =>
+    words.hearNews(1n, { subjectsVersion: 0n, userStatesDiffer, groupsMark: "" });
   await words.hearAll(1n);
   assert.equal(words.hasUserStates, false);
   await hear(false);

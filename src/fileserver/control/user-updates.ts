@@ -1,7 +1,8 @@
-// Takes in the MetaServer's news about users: rebound addresses and decisions such as locks (D21).
+// Takes in the MetaServer's news about users: rebound addresses, decisions such as locks (D21), and groups.
 import { errorText, type Logger } from "#base/log.ts";
 import type { KnownUserStates } from "#fileserver/operations/user-operations.ts";
 import { Code, StatusError } from "#wire/framing/status.ts";
+import type { GroupReader } from "./group-reader.ts";
 import { ReboundReader, type ReboundReaderDeps } from "./rebound-reader.ts";
 import { type Exchange, exchangeUserStates } from "./user-state-exchange.ts";
 
@@ -13,6 +14,8 @@ export interface UserUpdatesDeps {
   readonly onRebound: ReboundReaderDeps["onRebound"] | undefined;
   /** Administrators' decisions about users; undefined keeps the node out of their exchange. */
   readonly userStates: KnownUserStates | undefined;
+  /** Hears of groups; undefined to ask for none. */
+  readonly groups?: Pick<GroupReader, "hear" | "read"> | undefined;
   readonly timeoutMs: number;
   readonly log: Logger;
 }
@@ -44,16 +47,22 @@ export class UserUpdates {
   async hearAll(epoch: bigint): Promise<void> {
     await this.#readRebound(epoch);
     await this.#exchangeUserStates(epoch);
+    await this.#deps.groups?.read();
   }
 
   /** Reads news after a heartbeat. */
   async hearNews(
     epoch: bigint,
-    news: { readonly subjectsVersion: bigint; readonly userStatesDiffer: boolean },
+    news: {
+      readonly subjectsVersion: bigint;
+      readonly userStatesDiffer: boolean;
+      readonly groupsMark: string;
+    },
   ): Promise<void> {
     if (this.#rebound?.isBehind(news.subjectsVersion) === true) await this.#readRebound(epoch);
     if (news.userStatesDiffer) await this.#exchangeUserStates(epoch);
     else this.#hasUserStates = true;
+    await this.#deps.groups?.hear(news.groupsMark);
   }
 
   async #readRebound(epoch: bigint): Promise<void> {

@@ -15,7 +15,13 @@ function logged() {
     ...silentLogger,
     warn: (event, fields) => lines.push([event, fields?.["reason"], fields?.["left_out"]]),
   };
-  const { interceptor } = callLog(log, { callDone: () => undefined, callFailed: () => undefined }, clock);
+  const { interceptor } = callLog({
+    log,
+    meter: { callDone: () => undefined, callFailed: () => undefined },
+    clock,
+    peers: { of: () => undefined },
+    audit: () => undefined,
+  });
   const context = { method: { name: "WriteFile" }, peer: { address: "::1" } } as unknown as CallContext;
   const refuse = (code: ErrorCode): void => {
     const next = (): never => {

@@ -1,10 +1,13 @@
 // Logs each call that did not end well: failures of the node for operators, refusals for a closer look.
+import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
-import { type ErrorCode, isGroveError } from "#base/errors.ts";
+import { type ErrorCode, type GroveError, isGroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { LogSampler } from "#base/log-sampler.ts";
 import { networkOf } from "#base/network.ts";
 import { settled } from "#base/settled.ts";
+import { SlidingWindow } from "#base/sliding-window.ts";
+import type { CallingDoor, DoorPeers } from "#fileserver/doors/door-peer.ts";
 import type { OperationMeter } from "#fileserver/operations/operation-meter.ts";
 import { outcomeOf } from "#fileserver/operations/operation-outcome.ts";
 import { Code, codeName, StatusError } from "#wire/framing/status.ts";
@@ -33,13 +36,30 @@ export interface CallLog {
   readonly interceptor: ServerInterceptor;
 }
 
+/** Dependencies of the log. */
+export interface CallLogDeps {
+  readonly log: Logger;
+  readonly meter: Pick<OperationMeter, "callDone" | "callFailed">;
+  readonly clock: Clock;
+  /** Tells for which person's address a door calls. */
+  readonly peers: Pick<DoorPeers, "of">;
+  /** Receives what doors try beyond their people's credentials. */
+  readonly audit: AuditSink;
+}
+
+/** Audited refusals of people at one network behind doors; more are in the log alone. */
+const AUDITED_PER_MINUTE = 20;
+
 /** Logs and counts; no line holds a call's token or content. Repeated lines are sampled. */
-export function callLog(
-  log: Logger,
-  meter: Pick<OperationMeter, "callDone" | "callFailed">,
-  clock: Clock,
-): CallLog {
+export function callLog({ log, meter, clock, peers, audit }: CallLogDeps): CallLog {
   const sampler = new LogSampler(clock);
+  const audited = new SlidingWindow(clock, { count: AUDITED_PER_MINUTE, windowMs: 60_000 });
+  const auditDoor = (door: CallingDoor, method: string, user: string, cause: GroveError): void => {
+    if (cause.metadata["scope"] !== "left" && cause.code !== "IP_MISMATCH") return;
+    if (audited.take(door.address) > 0) return;
+    const detail = { address: door.address, method, reason: cause.code, what: cause.message };
+    audit({ act: "door.refused", actor: user, subject: `door ${door.id}`, detail });
+  };
   const done = (context: CallContext): void => {
     if (CALLS_APART.has(context.method.name)) meter.callDone();
   };
@@ -50,8 +70,10 @@ export function callLog(
       ? cause.code
       : codeName(error instanceof StatusError ? error.code : Code.UNKNOWN);
     const isForLoad = isGroveError(cause, ...FOR_LOAD);
-    const { address } = context.peer;
+    const door = peers.of(context);
+    const address = door?.address ?? context.peer.address;
     const method = context.method.name;
+    if (door !== undefined && isGroveError(cause)) auditDoor(door, method, userOf(context), cause);
     const sampled = sampler.take(isForLoad ? reason : `${reason} ${method} ${networkOf(address)}`);
     if (sampled === undefined) return;
     const fields = { method, address, reason, error: errorText(cause), ...sampled };
@@ -62,4 +84,10 @@ export function callLog(
   const interceptor: ServerInterceptor = (context, next) =>
     settled(next, (error) => (error === undefined ? done(context) : refused(context, error)));
   return { refused, interceptor };
+}
+
+/** The user of a call's session; "unknown" for a call that was refused before. */
+function userOf(context: CallHead): string {
+  const { standing } = context as Partial<CallContext>;
+  return standing?.kind === "user" ? standing.party : "unknown";
 }

@@ -1,11 +1,12 @@
 // Gathers the readings of the /metrics document from the node's parts (spec 2.7, D12), without a table scan.
 import type { Clock } from "#base/clock.ts";
 import { VERSION } from "#base/version.ts";
+import type { AllSessions } from "#fileserver/doors/all-sessions.ts";
 import type { FileService } from "#fileserver/operations/file-service.ts";
 import { gitCommit } from "#os/git-commit.ts";
 import type { QuotaStore } from "#quota/quota-store.ts";
-import type { SessionTable } from "#security/sessions/session-table.ts";
 import type { DamagedFile, Storage } from "#storage/contract/storage.ts";
+import type { EngineReadings } from "#telemetry/engine-metrics.ts";
 import { HostGauges } from "#telemetry/host-gauges.ts";
 import type { DamagedFileReading, GuardedReadings, NodeMetrics } from "#telemetry/metrics-document.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
@@ -23,9 +24,11 @@ export interface NodeMetricsDeps {
     "facts" | "failure" | "damagedFiles" | "damageFoundTotal" | "scrubState" | "recountState"
   >;
   readonly quotas: QuotaStore;
-  readonly sessions: SessionTable;
+  readonly sessions: Pick<AllSessions, "activeUsers" | "lastActiveMs" | "takeUsed">;
   readonly telemetry: NodeTelemetry;
   readonly securityEvents: Pick<SecurityEvents, "total">;
+  /** Undefined on a node with disks of its own. */
+  readonly engine: (() => EngineReadings) | undefined;
   readonly clock: Clock;
   readonly dataFolder: string;
   readonly reserveBytes: bigint;
@@ -47,11 +50,14 @@ export interface NodeReadings {
 /** Makes the function behind /metrics. Its work grows with changes since the last call, not with users. */
 export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<NodeReadings> {
   const gauges = new HostGauges({ clock: deps.clock, dataDirectory: deps.dataFolder });
-  const users = new UserMaps((username) => readingsOf(deps, username));
+  const none = (): UserMaps => new UserMaps((username) => readingsOf(deps, username));
+  let users = none();
   const commit = gitCommit();
   return async () => {
     const host = await gauges.read();
     const active = deps.sessions.takeUsed();
+    // Maps of users only grow: without one who has moved away they are made anew.
+    if (deps.service.usage.takeLost()) users = none();
     users.update(deps.service.usage.takeChanged());
     users.update(active);
     const damaged = deps.storage.damagedFiles();
@@ -74,6 +80,7 @@ export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<NodeReadings> 
         scrub: deps.storage.scrubState(),
         recount: deps.storage.recountState(),
       },
+      engine: deps.engine?.(),
     });
     const { total: securityEventsTotal } = deps.securityEvents;
     return { node, users, guarded: { damaged: damaged.listed.map(toReading), securityEventsTotal } };

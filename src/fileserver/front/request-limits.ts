@@ -14,6 +14,9 @@ const USER_STATE: ReceiveLimits = { ...SMALL_REQUEST, receiveMessageBytes: 8 * 1
 /** A few paths from an unproven caller: an administrator of the trash brings a password. */
 const WITH_PATHS: ReceiveLimits = { receiveMessageBytes: 16 * 1_024, receiveFields: 64 };
 
+/** The receipts of a round of rows: 512 buckets with six fields each. */
+const RECEIPTS: ReceiveLimits = { receiveMessageBytes: 262_144, receiveFields: 8_192 };
+
 /** The methods that take more, or that unproven callers may call. */
 export const REQUEST_LIMITS = {
   registerClient: SMALL_REQUEST,
@@ -25,8 +28,12 @@ export const REQUEST_LIMITS = {
   createFile: CONTENT,
   writeFile: CONTENT,
   uploadFile: CONTENT,
+  changeProperties: { receiveMessageBytes: 192 * 1_024, receiveFields: 4_096 },
   purgeTrash: { receiveMessageBytes: 1_048_576, receiveFields: 50_000 },
 } as const;
 
 /** Costs of calls that block the event loop longest: an explanation walks a path of up to 2,000 levels. */
 export const CALL_COSTS = { explain: 8 } as const;
+
+/** Of the service that gives a moving root to its next node. */
+export const SOURCE_REQUESTS = { requests: { pullRows: RECEIPTS }, otherRequests: USUAL_REQUEST } as const;

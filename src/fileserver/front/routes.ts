@@ -7,6 +7,7 @@ import type { Asked } from "#fileserver/operations/explain-operations.ts";
 import type { FileService } from "#fileserver/operations/file-service.ts";
 import { type AdminCredential, PASSWORD_HASH_HEADER } from "#fileserver/operations/quota-operations.ts";
 import { receiveUpload } from "#fileserver/operations/upload.ts";
+import { whenRowsAreHere } from "#storage/contract/rows-to-come.ts";
 import type { ListSort } from "#storage/contract/storage.ts";
 import { EncodedReply } from "#wire/framing/encoded-reply.ts";
 import type { CallContext, ServiceHandlers } from "#wire/grpc/handler.ts";
@@ -17,9 +18,12 @@ import type {
   DownloadRequestSchema,
   DownloadResponseSchema,
   FileServer,
+  RegisterClientRequest,
   UploadRequestSchema,
   UploadResponseSchema,
 } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { lockRoutes, propertyRoutes } from "./dav-routes.ts";
+import { linkRoutes } from "./link-routes.ts";
 
 /** Methods that bring another credential instead of a session (spec 5.3, 5.5). */
 export const SESSIONLESS_METHODS: ReadonlySet<string> = new Set([
@@ -59,8 +63,8 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
   return {
     ...looks(service),
     ...sharing(service),
-    registerClient: (request, context) =>
-      sessions.registerClient(request, { idToken: bearerToken(context), address: context.peer.address }),
+    ...transfers(service),
+    registerClient: (request, context) => registerClient(service, request, context),
     endSession: (request, context) => sessions.endSession(currentCaller(context), request),
     listSessions: (_request, context) => sessions.listSessions(currentCaller(context)),
 
@@ -102,14 +106,6 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
     beginUpload: (request, context) => service.resumable.begin(currentCaller(context), request),
     getUpload: (request, context) => service.resumable.get(currentCaller(context), request),
     abortUpload: (request, context) => service.resumable.abort(currentCaller(context), request),
-    uploadFile: slicedClientStream<typeof UploadRequestSchema, typeof UploadResponseSchema>(
-      "chunk.data",
-      (requests, context) => receiveUpload(service.uploads, currentCaller(context), requests, context.signal),
-    ),
-    downloadFile: slicedServerStream<typeof DownloadRequestSchema, typeof DownloadResponseSchema>(
-      "chunk.data",
-      (request, context, writer) => sendDownload(service.downloads, currentCaller(context), request, writer),
-    ),
 
     explain: (request, context) =>
       service.explanations.explain(currentCaller(context), {
@@ -117,7 +113,12 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
         permission: known(PERMISSIONS, request.permission, "permission"),
       }),
 
-    getQuota: (request, context) => quotas.getQuota(currentCaller(context), request.root),
+    ...lockRoutes(service),
+    ...linkRoutes(service),
+    ...propertyRoutes(service),
+
+    getQuota: (request, context) =>
+      whenRowsAreHere(() => quotas.getQuota(currentCaller(context), request.root)),
     setQuota: (request, context) => quotas.setQuota(request, adminCredential(context, service)),
     setUserState: (request, context) => service.users.setState(request, adminCredential(context, service)),
     listUserStates: (request, context) =>
@@ -138,13 +139,34 @@ function looks({
       bulky: (request, context) =>
         encodedReply(content.readFile(currentCaller(context), request, EncodedReply.HEAD_BYTES)),
     },
-    getAttr: { instant: (request, context) => encoded(namespace.getAttr(currentCaller(context), request)) },
+    getAttr: {
+      instant: (request, context) => {
+        const attr = namespace.getAttr(currentCaller(context), request);
+        return attr instanceof Promise ? attr.then(encoded) : encoded(attr);
+      },
+    },
     listDir: (request, context) => {
       const wanted = { ...request, sort: known(SORTS, request.sort, "sort") };
       const reply = { headBytes: EncodedReply.HEAD_BYTES, signal: context.signal };
       return encodedReply(namespace.listDir(currentCaller(context), wanted, reply));
     },
     changeDir: { instant: (request, context) => namespace.changeDir(currentCaller(context), request) },
+  };
+}
+
+function transfers({
+  uploads,
+  downloads,
+}: FileService): Pick<ServiceHandlers<typeof FileServer>, "downloadFile" | "uploadFile"> {
+  return {
+    uploadFile: slicedClientStream<typeof UploadRequestSchema, typeof UploadResponseSchema>(
+      "chunk.data",
+      (requests, context) => receiveUpload(uploads, currentCaller(context), requests, context),
+    ),
+    downloadFile: slicedServerStream<typeof DownloadRequestSchema, typeof DownloadResponseSchema>(
+      "chunk.data",
+      (request, context, writer) => sendDownload(downloads, currentCaller(context), request, writer, context),
+    ),
   };
 }
 
@@ -166,6 +188,32 @@ function encoded(attr: Attr): EncodedReply {
   return new EncodedReply(encodeAttr(attr, EncodedReply.HEAD_BYTES));
 }
 
+/** A door opens sessions by tickets alone, and everybody else by ID tokens alone. */
+function registerClient(
+  { callers, doorSignIn, linkSignIn, sessions }: FileService,
+  request: RegisterClientRequest,
+  context: CallContext,
+): ReturnType<FileService["sessions"]["registerClient"]> {
+  const idToken = bearerToken(context);
+  const door = callers.peers.of(context);
+  if (door === undefined) {
+    requireNoTicket(request);
+    return sessions.registerClient(request, { idToken, address: context.peer.address });
+  }
+  if (request.link !== undefined) return linkSignIn.register(request.link, door);
+  const ticket = request.ticket === "" ? (idToken ?? "") : request.ticket;
+  const { renewedSessionToken: renewedToken, clientVersion: version } = request;
+  return doorSignIn.register({ ticket, renewedToken, version }, door);
+}
+
+/** Throws CLIENT_CERT_REQUIRED for a ticket or link that comes over anything but a door's certificate. */
+function requireNoTicket({ ticket, renewedSessionToken, link }: RegisterClientRequest): void {
+  if (ticket === "" && renewedSessionToken === "" && link === undefined) return;
+  throw new GroveError("CLIENT_CERT_REQUIRED", "tickets and links count over a door's certificate alone", {
+    metadata: { certificate: "is not a door's" },
+  });
+}
+
 function adminCredential(context: CallContext, service: FileService): AdminCredential {
   return {
     passwordHash: context.metadata.get(PASSWORD_HASH_HEADER),
@@ -175,14 +223,12 @@ function adminCredential(context: CallContext, service: FileService): AdminCrede
 }
 
 /** The session for a user's own request, in a method that takes the password too. Throws SESSION_MISSING. */
-function callerWithSession(context: CallContext, { sessionTable, state }: FileService): Caller {
-  return context.standing.kind === "user" ? currentCaller(context) : callerOf(context, sessionTable, state);
+function callerWithSession(context: CallContext, { callers, state }: FileService): Caller {
+  return context.standing.kind === "user" ? currentCaller(context) : callerOf(context, callers, state);
 }
 
 function sessionIfAny(context: CallContext, service: FileService): Caller | undefined {
-  return bearerToken(context) === undefined
-    ? undefined
-    : callerOf(context, service.sessionTable, service.state);
+  return bearerToken(context) === undefined ? undefined : callerOf(context, service.callers, service.state);
 }
 
 function known<T>(values: ReadonlyMap<number, T>, value: number, field: string): T {

@@ -12,13 +12,18 @@ export interface AttrScope {
 }
 
 const OWNER_PERMISSIONS: readonly Perm[] = [Perm.READ, Perm.WRITE, Perm.DELETE];
+const READER_PERMISSIONS: readonly Perm[] = [Perm.READ];
 const SHAREE_PERMISSIONS: readonly Perm[] = [Perm.READ, Perm.WRITE];
 
-/** A reader's permissions: sharees read and write; owners, and heirs with that right, delete (spec 5.4). */
+/**
+ * A reader's permissions: sharees read and write; owners, and heirs with that right, delete (spec 5.4). Some
+ * members of a group read alone.
+ */
 export function permissionsOf(caller: {
   readonly isOwner: boolean;
-  readonly heir?: { readonly mayDelete: boolean } | undefined;
+  readonly heir?: { readonly mayDelete: boolean; readonly readOnly?: boolean } | undefined;
 }): readonly Perm[] {
+  if (caller.heir?.readOnly === true) return READER_PERMISSIONS;
   return caller.isOwner || caller.heir?.mayDelete === true ? OWNER_PERMISSIONS : SHAREE_PERMISSIONS;
 }
 

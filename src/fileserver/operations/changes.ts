@@ -73,6 +73,7 @@ export function contextOf(caller: Actor, reached: Reached): ChangeContext {
   return {
     owner: root.owner,
     accessVersion: reached.isOwner ? undefined : root.accessVersion,
+    lockVersion: root.lockVersion,
     by: caller.identity.username,
     at: joinPath(reached.names),
   };

@@ -10,6 +10,7 @@ import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { type Access, existingFile, type Reached, retryWhenStale } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import type { Changes } from "./changes.ts";
+import type { LockRule } from "./lock-rule.ts";
 import { attrAt, type Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 import { encodeRead } from "./read-bytes.ts";
@@ -18,6 +19,7 @@ import { encodeRead } from "./read-bytes.ts";
 export interface ContentDeps {
   readonly storage: Storage;
   readonly access: Access;
+  readonly locks: LockRule;
   readonly changes: Changes;
   readonly meter: OperationMeter;
   readonly telemetry: NodeTelemetry;
@@ -142,6 +144,7 @@ export class ContentOperations {
     return retryWhenStale(async () => {
       const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "write");
       const file = existingFile(reached);
+      this.#deps.locks.require(caller, reached, "content");
       requireEtag(file, request.ifMatch);
       const isCut = sizeBytes < file.sizeBytes;
       // A sharee's cut keeps the whole former file in the owner's trash, so the rest counts twice (D13).
@@ -166,6 +169,7 @@ export class ContentOperations {
     return retryWhenStale(async () => {
       const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "write");
       const file = existingFile(reached);
+      this.#deps.locks.require(caller, reached, "content");
       requireEtag(file, request.ifMatch);
       // An empty write does not grow the file, wherever it points.
       const isEmpty = request.data.length === 0;

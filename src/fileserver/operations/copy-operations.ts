@@ -2,11 +2,13 @@
 import { GroveError } from "#base/errors.ts";
 import type { CopyTarget } from "#storage/contract/copy-order.ts";
 import type { Inode } from "#storage/contract/inode.ts";
+import { againWhenRowsCome, whenRowsAreHere } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { type Access, existing, type Reached, type Slot, slotOf } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { type Changes, contextOf } from "./changes.ts";
+import type { LockRule } from "./lock-rule.ts";
 import { movedAttr, type Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 
@@ -14,6 +16,7 @@ import type { OperationMeter } from "./operation-meter.ts";
 export interface CopyDeps {
   readonly storage: Storage;
   readonly access: Access;
+  readonly locks: LockRule;
   readonly changes: Changes;
   readonly meter: OperationMeter;
 }
@@ -40,15 +43,21 @@ export class CopyOperations {
   copy(caller: Caller, request: CopyRequest, signal: AbortSignal): Promise<Attr> {
     const { storage, changes, meter } = this.#deps;
     return meter.later("write", async () => {
-      let decision = this.#decide(caller, request);
+      const asked = await againWhenRowsCome(() => this.#decide(caller, request));
+      const propertyBytes = await storage.properties.copiedBytes(asked.target.owner, asked.source);
+      const begun = await againWhenRowsCome(() => {
+        const first = this.#decide(caller, request);
+        return { decision: first, below: storage.inodesBelow(first.source.id) };
+      });
+      let { decision } = begun;
       // The source as it was when its bytes and inodes were claimed.
-      const { sizeBytes, id } = decision.source;
-      const claim = { creates: 1 + storage.inodesBelow(id), addsBytes: sizeBytes };
+      const addsBytes = decision.source.sizeBytes + propertyBytes;
+      const claim = { creates: 1 + begun.below, addsBytes };
       const change = await changes.run(caller, decision.target, claim, (_, holding) =>
         storage.copy({
           by: caller.identity.username,
           signal,
-          maxBytes: sizeBytes,
+          maxBytes: addsBytes,
           maxInodes: holding.inodes,
           // Rows take room as well, and other changes write meanwhile (spec 4.6.3).
           mayGoOn: () => holding.checkChunk(0),
@@ -58,7 +67,7 @@ export class CopyOperations {
           },
         }),
       );
-      return movedAttr(storage, decision.target, change.inode);
+      return await whenRowsAreHere(() => movedAttr(storage, decision.target, change.inode));
     });
   }
 
@@ -70,6 +79,8 @@ export class CopyOperations {
     if (source.parentId === undefined) {
       throw new GroveError("BAD_ARGUMENT", "a root cannot be copied into itself");
     }
+    this.#deps.locks.require(caller, target, "entries");
+    this.#deps.locks.require(caller, target, "tree");
     // What a sharee replaces goes to the owner's trash; an empty directory would be lost.
     if (request.onConflict === "replace" && slot.present?.kind === "directory") {
       access.reach(caller.identity, request.root, request.targetPath, "delete");

@@ -1,18 +1,24 @@
 // Sends one version of a file block by block from disk to socket, never a byte that fails its checksum (D15).
 import { CHUNK_BYTES } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
+import { Pump, type StallWatch } from "#fileserver/transfers/download-pump.ts";
+import type { LargeReads } from "#fileserver/transfers/large-reads.ts";
+import type { StreamSlots } from "#fileserver/transfers/stream-slots.ts";
+import type { Inode } from "#storage/contract/inode.ts";
+import { againWhenRowsCome, whenRowsAreHere } from "#storage/contract/rows-to-come.ts";
 import type { FileContent, Storage } from "#storage/contract/storage.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
+import type { CallContext } from "#wire/grpc/handler.ts";
 import type { SlicedWriter } from "#wire/grpc/sliced.ts";
 import type { DownloadRequest, DownloadResponseSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { type Access, existingFile, noLongerShared, type Reached } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { logCorruption, offsetInside, requireEtag } from "./content-operations.ts";
-import { Pump, type StallWatch } from "./download-pump.ts";
-import type { LargeReads } from "./large-reads.ts";
+import { DistantPump } from "./distant-pump.ts";
+import { countDownload } from "./link-transfers.ts";
 import { attrAt } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
-import type { StreamSlots } from "./stream-slots.ts";
+import type { UploadWatch } from "./upload-watch.ts";
 
 type Writer = SlicedWriter<typeof DownloadResponseSchema>;
 
@@ -25,6 +31,7 @@ export interface DownloadDeps {
   readonly slots: StreamSlots;
   readonly stalls: StallWatch;
   readonly largeReads: LargeReads;
+  readonly watch: UploadWatch;
   readonly log: Logger;
 }
 
@@ -39,23 +46,24 @@ export function sendDownload(
   caller: Caller,
   request: DownloadRequest,
   writer: Writer,
+  context: Pick<CallContext, "link" | "signal">,
 ): Promise<void> {
   return deps.meter.later("read", () =>
     deps.slots.run(caller.identity.username, async () => {
-      const reached = deps.access.reach(caller.identity, request.root, request.path, "read");
-      const file = existingFile(reached);
-      requireEtag(file, request.ifMatch);
-      const from = offsetInside(file, request.offset);
+      await countDownload({ access: deps.access, links: deps.storage.links }, caller, request);
+      const { reached, file, from, content } = await againWhenRowsCome(() => opened(deps, caller, request));
       const leftBytes = file.sizeBytes - from;
       const wantedBytes =
         request.length === 0n || request.length > BigInt(leftBytes) ? leftBytes : Number(request.length);
-      const content = deps.storage.openFile(file.id);
-      const pump = new Pump(content, writer, {
-        requireLive: () => {
-          if (!caller.isLive()) caller.renew();
-        },
-        takeLarge: () => deps.largeReads.take(caller.identity.username),
-      });
+      const { link } = context;
+      const requireLive = () => {
+        if (!caller.isLive()) caller.renew();
+      };
+      const takeLarge = () => deps.largeReads.take(caller.identity.username);
+      const pump =
+        link === undefined
+          ? new Pump(content, writer, { requireLive, takeLarge })
+          : new DistantPump({ link, signal: context.signal, content, writer, caller, watch: deps.watch });
       deps.stalls.add(pump);
       try {
         const sent = writer.message({ part: { case: "attr", value: attrAt(reached, file) } }, 0);
@@ -73,11 +81,24 @@ export function sendDownload(
   );
 }
 
+/** The decision and the pinned version, of one moment. */
+function opened(
+  { access, storage }: DownloadDeps,
+  caller: Caller,
+  request: DownloadRequest,
+): { reached: Reached; file: Inode; from: number; content: FileContent } {
+  const reached = access.reach(caller.identity, request.root, request.path, "read");
+  const file = existingFile(reached);
+  requireEtag(file, request.ifMatch);
+  const from = offsetInside(file, request.offset);
+  return { reached, file, from, content: storage.openFile(file.id) };
+}
+
 interface Sending {
   readonly caller: Caller;
   readonly reached: Reached;
   readonly content: FileContent;
-  readonly pump: Pump;
+  readonly pump: Pump | DistantPump;
   readonly writer: Writer;
 }
 
@@ -87,9 +108,9 @@ async function sendChunks(deps: DownloadDeps, sending: Sending, from: number, en
     const chunkEnd = Math.min(end, offset - (offset % CHUNK_BYTES) + CHUNK_BYTES);
     if (offset !== from) {
       caller.renew();
-      if (!deps.access.stillAllowed(caller.identity, reached, "read")) {
-        throw noLongerShared();
-      }
+      let isAllowed = whenRowsAreHere(() => deps.access.stillAllowed(caller.identity, reached, "read"));
+      if (isAllowed instanceof Promise) isAllowed = await isAllowed;
+      if (!isAllowed) throw noLongerShared(reached);
     }
     let crc32 = content.rangeCrc32(offset, chunkEnd - offset);
     if (crc32 instanceof Promise) crc32 = await crc32;

@@ -4,11 +4,13 @@ import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { joinPath } from "#base/names.ts";
 import type { QuotaLedger } from "#quota/ledger.ts";
-import type { Permission } from "#security/policy/decide.ts";
+import type { Heir, Permission } from "#security/policy/decide.ts";
+import { groupNameOf } from "#security/policy/group.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import { damagedText } from "#storage/metadata/damage-rows.ts";
 import { type Access, existing, type Reached, slotOf } from "./access.ts";
 import type { Caller } from "./caller.ts";
+import type { LockRule } from "./lock-rule.ts";
 import type { Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 
@@ -20,7 +22,17 @@ export type Asked = Exclude<Permission, "admin" | "share">;
 
 /** One check and its outcome. */
 export interface Step {
-  readonly check: "identity" | "owner" | "grant" | "right" | "path" | "storage" | "quota" | "reserve";
+  readonly check:
+    | "identity"
+    | "owner"
+    | "grant"
+    | "right"
+    | "path"
+    | "lock"
+    | "storage"
+    | "quota"
+    | "reserve"
+    | "scope";
   readonly passed: boolean;
   /** For people, without a full stop. */
   readonly text: string;
@@ -49,6 +61,7 @@ export interface Question extends Place {
 export interface ExplainDeps {
   readonly storage: Pick<Storage, "failure" | "shares">;
   readonly access: Access;
+  readonly locks: LockRule;
   readonly ledger: QuotaLedger;
   readonly meter: OperationMeter;
   readonly clock: Pick<Clock, "wallMs">;
@@ -66,7 +79,7 @@ export class ExplainOperations {
    * Takes the steps of an operation without doing it. Reveals no more than the operation's own refusal would
    * (D1), by the same decision. Throws for invalid places: BAD_ARGUMENT, BAD_NAME, WRONG_NODE.
    */
-  explain(caller: Caller, question: Question): Explained {
+  explain(caller: Caller, question: Question): Explained | Promise<Explained> {
     return this.#deps.meter.run("read", () => {
       const { username } = caller.identity;
       const owner = this.#deps.access.ownerOf(caller.identity, question.root);
@@ -94,8 +107,12 @@ export class ExplainOperations {
   /** Adds each step that passes; throws the refusal after the first that does not. */
   #walk(caller: Caller, question: Question, owner: string, steps: Step[]): void {
     const reached = this.#right(caller, question, owner, steps);
+    if (caller.identity.limit !== undefined) {
+      steps.push({ check: "scope", passed: true, text: "the app password that you came with lets you" });
+    }
     attempt(steps, "path", () => pathText(reached, question.permission));
     if (question.permission === "read") return;
+    this.#lock(caller, reached, question.permission, steps);
     const { failure } = this.#deps.storage;
     if (failure !== undefined) {
       attempt(steps, "storage", () => {
@@ -106,12 +123,24 @@ export class ExplainOperations {
     if (question.permission === "write") this.#room(reached, question, steps);
   }
 
+  /** Locks, where the root has any. */
+  #lock(caller: Caller, reached: Reached, permission: Asked, steps: Step[]): void {
+    if (reached.resolution.root.lockCount === 0) return;
+    const isMissing = reached.resolution.missing.length > 0;
+    attempt(steps, "lock", () => {
+      if (permission === "delete") this.#deps.locks.require(caller, reached, "tree");
+      const touched = permission === "delete" || isMissing ? "entries" : "content";
+      this.#deps.locks.require(caller, reached, touched);
+      return [undefined, "nobody else has locked it"];
+    });
+  }
+
   /** The policy's part: the owner, the source of access, and whether it includes the right asked for. */
   #right(caller: Caller, question: Question, owner: string, steps: Step[]): Reached {
     const { access } = this.#deps;
     const { root, path, permission } = question;
     if (owner === caller.identity.username) {
-      const reached = access.reach(caller.identity, root, path, permission);
+      const reached = scoped(steps, () => access.reach(caller.identity, root, path, permission));
       steps.push({ check: "owner", passed: true, text: "the root is yours, and with it every right" });
       for (const text of this.#othersThere(reached)) steps.push({ check: "grant", passed: true, text });
       return reached;
@@ -119,7 +148,7 @@ export class ExplainOperations {
     steps.push({
       check: "owner",
       passed: true,
-      text: `this is the root of ${owner} and not yours, so it takes a share or a handing over`,
+      text: ownerText(owner),
     });
     // The right to look comes first: a caller without it learns nothing more (D1).
     const seen = attempt<Reached>(
@@ -127,13 +156,7 @@ export class ExplainOperations {
       "grant",
       () => {
         const found = access.reach(caller.identity, root, path, "read");
-        if (found.heir !== undefined) {
-          const rights = found.heir.mayDelete ? "read, write and delete" : "read and write";
-          return [
-            found,
-            `an administrator has handed this root over to you, which gives ${rights} in all of it`,
-          ];
-        }
+        if (found.heir !== undefined) return [found, heirText(owner, found.heir)];
         const depth = access.sharedSubtree(caller.identity, found);
         const at = joinPath(found.names.slice(0, depth));
         return [found, `${at} is shared with you, which gives read and write there and below`];
@@ -143,7 +166,7 @@ export class ExplainOperations {
     if (permission === "read") return seen;
     return attempt<Reached>(steps, "right", () => [
       access.reach(caller.identity, root, path, permission),
-      `${seen.heir === undefined ? "a share" : "the handing over"} gives the right to ${permission}`,
+      `${sourceText(owner, seen.heir)} gives the right to ${permission}`,
     ]);
   }
 
@@ -243,8 +266,20 @@ function attempt<T>(
     return found;
   } catch (error) {
     if (!isGroveError(error)) throw error;
-    steps.push({ check, passed: false, text: error.message });
+    const isScope = error.metadata["scope"] === "left";
+    steps.push({ check: isScope ? "scope" : check, passed: false, text: error.message });
     refusal?.();
+    throw error;
+  }
+}
+
+/** What `look` returns; a refusal by the bounds of a credential becomes a failed step. */
+function scoped<T>(steps: Step[], look: () => T): T {
+  try {
+    return look();
+  } catch (error) {
+    if (isGroveError(error) && error.metadata["scope"] === "left")
+      steps.push({ check: "scope", passed: false, text: error.message });
     throw error;
   }
 }
@@ -252,4 +287,26 @@ function attempt<T>(
 /** True for a refusal that a step explains; a failure before the first step is the call's own. */
 function isAnswer(error: GroveError, steps: readonly Step[]): boolean {
   return steps.at(-1)?.passed === false && error.code !== "WRONG_NODE";
+}
+
+function ownerText(owner: string): string {
+  const group = groupNameOf(owner);
+  return group === undefined
+    ? `this is the root of ${owner} and not yours, so it takes a share or a handing over`
+    : `this is the root of the group ${group}, so it takes a role in it, a share or a handing over`;
+}
+
+function heirText(owner: string, { mayDelete, readOnly, mayShare, group }: Heir): string {
+  const some = mayDelete ? "read, write and delete" : "read and write";
+  const rights = readOnly === true ? "read" : mayShare === true ? `${some}, and share,` : some;
+  if (group === undefined)
+    return `an administrator has handed this root over to you, which gives ${rights} in all of it`;
+  return groupNameOf(owner) === group
+    ? `you have a role in the group ${group}, which gives ${rights} in all of it`
+    : `an administrator has handed this root over to your group ${group}, which gives ${rights} in all of it`;
+}
+
+function sourceText(owner: string, heir: Heir | undefined): string {
+  if (heir === undefined) return "a share";
+  return heir.group !== undefined && groupNameOf(owner) === heir.group ? "the role" : "the handing over";
 }

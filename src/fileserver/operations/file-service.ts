@@ -7,27 +7,46 @@ import type { Random } from "#base/random.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import { SlidingWindow } from "#base/sliding-window.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import { allSessions } from "#fileserver/doors/all-sessions.ts";
+import type { DoorPeers } from "#fileserver/doors/door-peer.ts";
+import type { DoorSessions } from "#fileserver/doors/door-sessions.ts";
+import { DoorSignIn } from "#fileserver/doors/door-sign-in.ts";
+import { LinkGate } from "#fileserver/doors/link-gate.ts";
+import { LinkSessions } from "#fileserver/doors/link-sessions.ts";
+import { LinkSignIn } from "#fileserver/doors/link-sign-in.ts";
+import type { TicketNews } from "#fileserver/doors/ticket-news.ts";
+import { StallWatch } from "#fileserver/transfers/download-pump.ts";
+import { LargeReads } from "#fileserver/transfers/large-reads.ts";
+import { StreamSlots } from "#fileserver/transfers/stream-slots.ts";
+import { UploadLease } from "#fileserver/transfers/upload-lease.ts";
 import { QuotaLedger } from "#quota/ledger.ts";
 import type { QuotaStore } from "#quota/quota-store.ts";
 import type { AdminPassword } from "#security/identity/admin-password.ts";
+import type { KnownGroups } from "#security/identity/known-groups.ts";
+import { LinkPasswords } from "#security/identity/link-password.ts";
 import type { TokenVerifier } from "#security/identity/token-verifier.ts";
 import type { UserStateStore } from "#security/identity/user-state-store.ts";
-import type { Heir } from "#security/policy/decide.ts";
+import { type Heir, heirByGroup, memberOf, strongestHeir } from "#security/policy/decide.ts";
+import { groupNameOf, groupPrincipal } from "#security/policy/group.ts";
 import type { SessionTable } from "#security/sessions/session-table.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import { Access } from "./access.ts";
+import type { CallerTables } from "./caller.ts";
 import { Changes } from "./changes.ts";
 import { ContentOperations } from "./content-operations.ts";
 import { CopyOperations } from "./copy-operations.ts";
 import type { DownloadDeps } from "./download.ts";
-import { StallWatch } from "./download-pump.ts";
 import { ExplainOperations } from "./explain-operations.ts";
-import { LargeReads } from "./large-reads.ts";
+import { LinkOperations } from "./link-operations.ts";
+import { LockOperations } from "./lock-operations.ts";
+import { type HasEnded, LockRule } from "./lock-rule.ts";
+import { type MovingRoots, movingPlaces } from "./moving-roots.ts";
 import { type NamespaceDeps, NamespaceOperations } from "./namespace-operations.ts";
 import { OperationMeter } from "./operation-meter.ts";
 import type { OperatorLooks } from "./operator-looks.ts";
 import { OperatorTrash } from "./operator-trash.ts";
+import { PropertyOperations } from "./property-operations.ts";
 import { QuotaOperations } from "./quota-operations.ts";
 import { RemovedUserReaper, type RemovedUserReaperDeps } from "./removed-user-reaper.ts";
 import { ResumableOperations } from "./resumable-operations.ts";
@@ -35,13 +54,11 @@ import { type ClaimRoot, RootProvisioner } from "./root-provisioner.ts";
 import { RootUsage } from "./root-usage.ts";
 import { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from "./service-limits.ts";
 import type { ServingState } from "./serving-state.ts";
-import { SessionOperations } from "./session-operations.ts";
+import { type SessionDeps, SessionOperations } from "./session-operations.ts";
 import { ShareOperations } from "./share-operations.ts";
-import { StreamSlots } from "./stream-slots.ts";
 import { TrashOperations } from "./trash-operations.ts";
 import { TrashReaper } from "./trash-reaper.ts";
 import type { UploadDeps } from "./upload.ts";
-import { UploadLease } from "./upload-lease.ts";
 import { UploadWatch } from "./upload-watch.ts";
 import { type UserDeps, UserOperations } from "./user-operations.ts";
 
@@ -53,12 +70,22 @@ export interface FileServiceDeps {
   readonly state: ServingState;
   readonly verifier: TokenVerifier;
   readonly admit: (identity: VerifiedIdentity) => Promise<void>;
+  readonly doors: DoorSessions;
+  readonly doorPeers: DoorPeers;
+  /** Undefined on a node that stands alone. */
+  readonly ticketNews: TicketNews | undefined;
+  readonly nodeId: string;
+  /** True where nothing is proven (spec 5.7). */
+  readonly mock: boolean;
   readonly userStates: UserStateStore;
+  readonly groups: Pick<KnownGroups, "roleOf" | "rolesOf">;
   readonly personOf: UserDeps["personOf"];
   readonly onUserDecided?: UserDeps["onDecided"];
   readonly knowsCluster?: RemovedUserReaperDeps["knowsCluster"];
   /** Undefined on a node that stands alone. */
   readonly claimRoot: ClaimRoot | undefined;
+  /** Roots on their way to other nodes; undefined on a node that stands alone. */
+  readonly moves?: MovingRoots | undefined;
   readonly adminUsername: string | undefined;
   readonly adminPassword: AdminPassword | undefined;
   readonly telemetry: NodeTelemetry;
@@ -86,28 +113,35 @@ export interface FileService {
   readonly trash: TrashOperations;
   readonly operatorTrash: OperatorTrash;
   readonly sessions: SessionOperations;
+  readonly doorSignIn: DoorSignIn;
+  readonly callers: CallerTables;
   readonly quotas: QuotaOperations;
   readonly users: UserOperations;
   readonly shares: ShareOperations;
+  readonly locks: LockOperations;
+  readonly links: LinkOperations;
+  readonly linkSignIn: LinkSignIn;
+  readonly properties: PropertyOperations;
   readonly explanations: ExplainOperations;
   readonly uploads: UploadDeps;
   readonly resumable: ResumableOperations;
   readonly copies: CopyOperations;
   readonly downloads: DownloadDeps;
-  readonly sessionTable: SessionTable;
   readonly state: ServingState;
   readonly usage: RootUsage;
   readonly ledger: QuotaLedger;
   readonly trashReaper: TrashReaper;
   readonly removals: RemovedUserReaper;
   readonly meter: OperationMeter;
+  /** Makes a group's root where it was given to this node and is missing. */
+  ensureGroupRoot(owner: string, isNews: boolean): Promise<void>;
   /** Stops all timers. */
   stop(): Promise<void>;
 }
 
 /** Assembles the operations over what the process has opened. */
 export function createFileService(deps: FileServiceDeps): FileService {
-  const { storage, telemetry, clock, log, adminUsername } = deps;
+  const { storage, telemetry, clock, log } = deps;
   const limits: ServiceLimits = { ...DEFAULT_SERVICE_LIMITS, ...deps.limits };
   const usage = new RootUsage(storage.roots());
   const ledger = ledgerOver(deps);
@@ -120,13 +154,9 @@ export function createFileService(deps: FileServiceDeps): FileService {
     onLostReplaced: (subject) => deps.audit({ act: "root.replaced", actor: "node", subject }),
     ...(deps.onRootMade === undefined ? {} : { onRootMade: deps.onRootMade }),
   });
-  const homeAddressOf = (username: string): string | undefined => roots.homeAddressOf(username);
-  const closesShares = (owner: string): boolean => deps.userStates.states.closesShares(owner, clock.wallMs());
-  const heirOf = (owner: string, username: string): Heir | undefined => {
-    const handOver = deps.userStates.states.handOverTo(username, owner, clock.wallMs());
-    return handOver === undefined ? undefined : { username, mayDelete: handOver.mayDelete };
-  };
-  const access = new Access({ storage, adminUsername, homeAddressOf, closesShares, heirOf });
+  const gate = new LinkGate({ links: storage.links, users: () => deps.userStates.states, clock });
+  const visits = new LinkSessions({ gate, clock, random: deps.random });
+  const access = accessOver(deps, roots, gate);
   const meter = new OperationMeter({ telemetry, clock });
   const changes = new Changes({ ledger, usage, audit: deps.audit });
   const stalls = new StallWatch(clock);
@@ -138,10 +168,12 @@ export function createFileService(deps: FileServiceDeps): FileService {
     looks: deps.operatorLooks,
     changes,
   });
-  const names = { storage, access, changes, meter, clock, audit: deps.audit };
+  const hasEnded: HasEnded = (credential, shownMs) => deps.ticketNews?.isEnded(credential, shownMs) === true;
+  const locks = new LockRule(storage.locks, access, hasEnded);
+  const names = { storage, access, locks, changes, meter, clock, audit: deps.audit };
   const reads = { storage, access, meter, telemetry, log };
   const turns = new UploadLease();
-  const core = { storage, access, ledger, usage, meter, audit: deps.audit, log };
+  const core = { storage, access, locks, ledger, usage, meter, audit: deps.audit, log };
   const resumable = new ResumableOperations({ ...core, turns, clock, random: deps.random });
   const slots = () => new StreamSlots(limits.streamsPerUser);
   const accounts = accountOperations(deps, { access, roots, usage, limits, resumable, removals });
@@ -150,21 +182,26 @@ export function createFileService(deps: FileServiceDeps): FileService {
     ...nameOperations(deps, names),
     trash: new TrashOperations(trash),
     operatorTrash: new OperatorTrash({ ...trash, rights: accounts.quotas, log }),
-    content: new ContentOperations({ ...reads, changes }),
-    explanations: new ExplainOperations({ storage, access, ledger, meter, clock }),
+    content: new ContentOperations({ ...reads, locks, changes }),
+    locks: new LockOperations({ ...names, locks: storage.locks, rule: locks }),
+    ...linkOperations(deps, { access, meter, gate, visits }),
+    properties: new PropertyOperations({ properties: storage.properties, access, locks, changes, meter }),
+    explanations: new ExplainOperations({ storage, access, locks, ledger, meter, clock }),
     ...accounts,
     uploads: { ...core, quotas: deps.quotas, telemetry, slots: slots(), watch, turns, resumable },
     resumable,
-    downloads: { ...reads, slots: slots(), stalls, largeReads: new LargeReads() },
-    sessionTable: deps.sessions,
+    downloads: { ...reads, slots: slots(), stalls, watch, largeReads: new LargeReads() },
+    callers: { sessions: deps.sessions, doors: deps.doors, visits, peers: deps.doorPeers },
     state: deps.state,
     usage,
     ledger,
     meter,
     trashReaper: reaper,
     removals,
+    ensureGroupRoot: (owner, isNews) => roots.ensureGroupRoot(owner, isNews),
     async stop() {
       stalls.stop();
+      visits.stop();
       watch.stop();
       resumable.stop();
       await Promise.all([reaper.stop(), removals.stop()]);
@@ -194,6 +231,19 @@ function nameOperations(
       told: deps.sharesTold ?? (() => Promise.resolve()),
       isRetired: (username) => deps.userStates.states.isRetired(username),
     }),
+  };
+}
+
+/** Links: what owners make of them, and how visitors come in. */
+function linkOperations(
+  deps: FileServiceDeps,
+  parts: { access: Access; meter: OperationMeter; gate: LinkGate; visits: LinkSessions },
+): Pick<FileService, "linkSignIn" | "links"> {
+  const { links, locks } = deps.storage;
+  const passwords = new LinkPasswords();
+  return {
+    links: new LinkOperations({ ...deps, ...parts, links, locks, passwords }),
+    linkSignIn: new LinkSignIn({ ...deps, ...parts, passwords }),
   };
 }
 
@@ -228,7 +278,7 @@ interface AccountParts {
 function accountOperations(
   deps: FileServiceDeps,
   parts: AccountParts,
-): Pick<FileService, "sessions" | "quotas" | "users"> {
+): Pick<FileService, "doorSignIn" | "sessions" | "quotas" | "users"> {
   const { storage, clock, log, quotas, adminUsername, adminPassword, onSecurityEvent } = deps;
   const { access, roots, usage, limits, resumable } = parts;
   const userStates = deps.userStates;
@@ -237,6 +287,7 @@ function accountOperations(
     access,
     quotas,
     usage,
+    ensureGroupRoot: (owner) => roots.ensureGroupRoot(owner, true),
     adminUsername,
     adminPassword,
     passwordFailures: new SlidingWindow(clock, {
@@ -247,17 +298,20 @@ function accountOperations(
     audit: deps.audit,
     log,
   });
+  const users: SessionDeps["users"] = {
+    requireEntry(entrant, issuedAtWallMs) {
+      userStates.states.requireEntry(entrant, issuedAtWallMs);
+      parts.removals.requireClear(entrant.username);
+    },
+  };
   return {
+    doorSignIn: new DoorSignIn({ ...deps, news: deps.ticketNews, users, roots }),
     sessions: new SessionOperations({
       sessions: deps.sessions,
+      doorTable: deps.doors.table,
       verifier: deps.verifier,
       admit: deps.admit,
-      users: {
-        requireEntry(entrant, issuedAtWallMs) {
-          userStates.states.requireEntry(entrant, issuedAtWallMs);
-          parts.removals.requireClear(entrant.username);
-        },
-      },
+      users,
       roots,
       signIns: new SlidingWindow(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
       refusedSignIns: new SlidingWindow(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
@@ -267,7 +321,7 @@ function accountOperations(
     quotas: quotaOperations,
     users: new UserOperations({
       userStates,
-      sessions: deps.sessions,
+      sessions: allSessions(deps.sessions, deps.doors.table),
       resumable,
       adminOf: (credential) => quotaOperations.adminOf(credential),
       personOf: deps.personOf,
@@ -277,4 +331,45 @@ function accountOperations(
       log,
     }),
   };
+}
+
+/** Access to roots as moves, hand-overs and locked-out owners leave it. */
+function accessOver(deps: FileServiceDeps, roots: RootProvisioner, gate: LinkGate): Access {
+  const { storage, moves, clock, userStates, adminUsername } = deps;
+  const homeAddressOf = (username: string): string | undefined =>
+    moves?.addressOf(username) ?? roots.homeAddressOf(username);
+  const places = movingPlaces(moves);
+  const closesShares = (owner: string): boolean => userStates.states.closesShares(owner, clock.wallMs());
+  const heirOf = (owner: string, username: string): Heir | undefined => heirIn(deps, owner, username);
+  return new Access({
+    storage,
+    adminUsername,
+    homeAddressOf,
+    closesShares,
+    heirOf,
+    linkGoesOn: (link) => gate.goesOn(link),
+    ...places,
+  });
+}
+
+/** The user as a member of the root's group, or by a handing over to the user or to a group of theirs. */
+function heirIn(
+  { userStates: { states }, groups, clock }: FileServiceDeps,
+  owner: string,
+  username: string,
+): Heir | undefined {
+  const nowMs = clock.wallMs();
+  const group = groupNameOf(owner);
+  const role = group === undefined ? undefined : groups.roleOf(username, group);
+  const member = group !== undefined && role !== undefined ? memberOf(username, group, role) : undefined;
+  // No handing over gives more.
+  if (member?.mayDelete === true) return member;
+  const handOver = states.handOverTo(username, owner, nowMs);
+  const own = handOver && { username, mayDelete: handOver.mayDelete };
+  if (own?.mayDelete === true) return own;
+  const byGroups = groups.rolesOf(username).map((of) => {
+    const toGroup = states.handOverTo(groupPrincipal(of.name), owner, nowMs);
+    return toGroup && heirByGroup(memberOf(username, of.name, of.role), toGroup);
+  });
+  return strongestHeir([member, own, ...byGroups].filter((heir) => heir !== undefined));
 }

@@ -8,8 +8,9 @@ import { INLINE_FILE_MAX_BYTES, LIST_PAGE_MAX } from "#base/limits.ts";
 import { joinPath } from "#base/names.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { Inode } from "#storage/contract/inode.ts";
+import { whenRowsAreHere } from "#storage/contract/rows-to-come.ts";
 import type { ListPage, ListSort, SortedOrder, Storage } from "#storage/contract/storage.ts";
-import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { type Attr, Perm } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import {
   type Access,
   existing,
@@ -23,6 +24,7 @@ import { attrMessage, permissionsOf } from "./attr-message.ts";
 import type { Caller } from "./caller.ts";
 import type { Changes } from "./changes.ts";
 import { encodeListing, entriesPerReply } from "./listing-bytes.ts";
+import type { LockRule } from "./lock-rule.ts";
 import { modificationTime } from "./modification-time.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 
@@ -53,6 +55,7 @@ export interface NamespaceDeps {
   readonly storage: Storage;
   readonly access: Access;
   readonly changes: Changes;
+  readonly locks: LockRule;
   readonly meter: OperationMeter;
   readonly clock: Clock;
   readonly audit: AuditSink;
@@ -67,7 +70,7 @@ export class NamespaceOperations {
   }
 
   /** The Attr of one inode. Throws NO_SUCH_PATH and the policy's refusals. */
-  getAttr(caller: Caller, place: Place): Attr {
+  getAttr(caller: Caller, place: Place): Attr | Promise<Attr> {
     return this.#deps.meter.run("read", () => {
       const reached = this.#deps.access.reach(caller.identity, place.root, place.path, "read");
       return attrAt(reached, existing(reached));
@@ -75,7 +78,7 @@ export class NamespaceOperations {
   }
 
   /** A directory's canonical path and Attr; keeps no state (D13). Throws NOT_DIRECTORY. */
-  changeDir(caller: Caller, place: Place): Attr {
+  changeDir(caller: Caller, place: Place): Attr | Promise<Attr> {
     return this.#deps.meter.run("read", () => {
       const reached = this.#deps.access.reach(caller.identity, place.root, place.path, "read");
       return attrAt(reached, existingDirectory(reached));
@@ -203,6 +206,8 @@ export class NamespaceOperations {
         if (inode.parentId === undefined) {
           throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be deleted");
         }
+        this.#deps.locks.require(caller, reached, "entries");
+        this.#deps.locks.require(caller, reached, "tree");
         const removal = await this.#deps.changes.run(caller, reached, undefined, (context) =>
           this.#deps.storage.remove({ ...context, inodeId: inode.id, recursive: request.recursive }),
         );
@@ -219,7 +224,7 @@ export class NamespaceOperations {
 
   /**
    * Moves or renames inside one root, also across directories (D13). Needs write on both parents in one
-   * shared subtree; a move out of it, or over a target, needs delete.
+   * shared subtree. A move out of it needs delete, as one over a directory or a file with shares of its own.
    */
   rename(
     caller: Caller,
@@ -235,6 +240,10 @@ export class NamespaceOperations {
         const target = this.#deps.access.reach(caller.identity, request.root, request.targetPath, "write");
         const slot = slotOf(target, "BAD_ARGUMENT");
         if (slot.present?.id === inode.id) return attrAt(target, inode);
+        for (const moved of [source, target]) {
+          this.#deps.locks.require(caller, moved, "entries");
+          this.#deps.locks.require(caller, moved, "tree");
+        }
         const onConflict = this.#conflictRight(caller, { source, target, slot, wanted: request.onConflict });
         const change = await this.#deps.changes.run(caller, source, undefined, (context) =>
           this.#deps.storage.rename({
@@ -246,7 +255,7 @@ export class NamespaceOperations {
             onConflict,
           }),
         );
-        return movedAttr(this.#deps.storage, target, change.inode);
+        return await whenRowsAreHere(() => movedAttr(this.#deps.storage, target, change.inode));
       }),
     );
   }
@@ -264,11 +273,18 @@ export class NamespaceOperations {
     const from = access.sharedSubtree(caller.identity, above);
     const parent = access.reachNames(caller.identity, target.owner, target.names.slice(0, -1), "write");
     const leaves = access.sharedSubtree(caller.identity, parent) !== from || !sharePath(above, parent, from);
-    if (leaves || (wanted === "replace" && slot.present !== undefined)) {
+    const isFile = source.last.kind === "file";
+    const replaces = wanted === "replace" && slot.present !== undefined;
+    if (leaves || (replaces && !(isFile && this.#mayMakeWay(slot.present)))) {
       access.reachNames(caller.identity, source.owner, source.names, "delete");
     }
-    // Without the right to replace today's entry, a later one must not be replaced either.
-    return wanted === "replace" ? "fail" : wanted;
+    // Without the right to replace a directory today, a later one must not be replaced either.
+    return wanted === "replace" && !isFile ? "fail" : wanted;
+  }
+
+  /** True for a file that a sharee's may replace: it goes to the trash, which would end shares of its own. */
+  #mayMakeWay({ id, kind }: Inode): boolean {
+    return kind === "file" && this.#deps.storage.shares.at([id]).length === 0;
   }
 
   #create(
@@ -284,6 +300,7 @@ export class NamespaceOperations {
       const reached = this.#deps.access.reach(caller.identity, place.root, place.path, "write");
       const slot = slotOf(reached, "PATH_EXISTS");
       if (slot.present !== undefined) throw new GroveError("PATH_EXISTS", "this name is taken");
+      this.#deps.locks.require(caller, reached, "entries");
       const claim = { creates: 1, addsBytes: bytes };
       const change = await this.#deps.changes.run(caller, reached, claim, (context) =>
         command(slot, context),
@@ -294,22 +311,39 @@ export class NamespaceOperations {
 }
 
 function encodePage(page: ListPage, reached: Reached, headBytes: number): Buffer {
-  return encodeListing(page, joinPath(reached.names), scopeOf(reached), headBytes);
+  return encodeListing(shown(reached, page), shownPath(reached), scopeOf(reached), headBytes);
 }
 
 function sharePath(a: Reached, b: Reached, depth: number): boolean {
   return a.names.slice(0, depth).join("/") === b.names.slice(0, depth).join("/");
 }
 
-const scopeOf = (reached: Reached) => ({
-  owner: reached.owner,
-  shared: reached.resolution.shared,
-  permissions: permissionsOf(reached),
-});
+const scopeOf = (reached: Reached) =>
+  reached.linkDepth === undefined
+    ? {
+        owner: reached.owner,
+        shared: reached.resolution.shared,
+        permissions: permissionsOf(reached),
+      }
+    : { owner: "", shared: [], permissions: [Perm.READ] };
+
+/** A visitor by a link sees paths below what the link opens. */
+function shownPath({ names, linkDepth = 0 }: Pick<Reached, "linkDepth" | "names">): string {
+  return joinPath(names.slice(linkDepth));
+}
+
+/** A visitor by a link sees neither who made an entry nor who shares it. */
+function shown({ linkDepth }: Reached, page: ListPage): ListPage {
+  if (linkDepth === undefined) return page;
+  return { ...page, own: new Map(), entries: page.entries.map(unnamed) };
+}
+
+const unnamed = (inode: Inode): Inode => ({ ...inode, createdBy: "", parentId: undefined });
 
 /** The Attr of the inode that a path led to. */
 export function attrAt(reached: Reached, inode: Inode): Attr {
-  return attrMessage(inode, joinPath(reached.names), scopeOf(reached));
+  const seen = reached.linkDepth === undefined ? inode : unnamed(inode);
+  return attrMessage(seen, shownPath(reached), scopeOf(reached));
 }
 
 /** The Attr of an entry made where a path points; a free name that storage chose may differ from it. */

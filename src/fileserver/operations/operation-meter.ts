@@ -1,6 +1,8 @@
 // Counts and times operations when they end (spec 4.6.4), and separates the node's failures from refusals.
 import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
 import { settled } from "#base/settled.ts";
+import { RowsToCome, whenRowsAreHere } from "#storage/contract/rows-to-come.ts";
 import type { NodeTelemetry, OperationKind, OperationOutcome } from "#telemetry/node-telemetry.ts";
 import { outcomeOf } from "./operation-outcome.ts";
 
@@ -16,18 +18,21 @@ export class OperationMeter {
     this.#clock = deps.clock;
   }
 
-  /** Runs an operation that answers now or later. */
-  run<R>(kind: OperationKind, operation: () => R): R {
+  /** Runs an operation that answers now or later. One whose rows have to come first runs again. */
+  run<R>(kind: OperationKind, operation: () => R): R | Promise<Awaited<R>> {
     const startMs = this.#clock.steadyMs();
-    return settled(operation, (error) => {
-      const outcome = error === undefined ? "done" : this.#noted(error);
-      this.#telemetry.operation(kind, this.#clock.steadyMs() - startMs, outcome);
-    });
+    return settled(
+      () => whenRowsAreHere(operation),
+      (error) => {
+        const outcome = error === undefined ? "done" : this.#noted(error);
+        this.#telemetry.operation(kind, this.#clock.steadyMs() - startMs, outcome);
+      },
+    );
   }
 
   /** Runs an asynchronous operation; what it throws at once is a rejection too. */
   async later<T>(kind: OperationKind, operation: () => Promise<T>): Promise<T> {
-    return this.run(kind, operation);
+    return this.run(kind, () => operation().catch(asPassing));
   }
 
   /** Counts a successful call that is no operation, such as a sign-in. */
@@ -47,6 +52,15 @@ export class OperationMeter {
     if (isKey(error)) this.#counted.add(error);
     return outcomeOf(error);
   }
+}
+
+/** A change cannot run again from its middle: its caller can. */
+function asPassing(error: unknown): never {
+  if (!(error instanceof RowsToCome)) throw error;
+  throw new GroveError(
+    "STORE_UNAVAILABLE",
+    "what this needs has to come from the shared database; try again",
+  );
 }
 
 function isKey(value: unknown): value is WeakKey {

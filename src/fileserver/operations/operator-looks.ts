@@ -88,6 +88,22 @@ export class OperatorLooks {
     await saved;
   }
 
+  /** Adds looks that came along with a user's root, if they are sound and not here yet. */
+  async take(owner: string, moved: unknown): Promise<void> {
+    const { data } = z.array(look).max(OPERATOR_LOOKS_PER_USER).safeParse(moved);
+    const here = this.#looks.filter((one) => one.owner === owner);
+    const isHere = (at_ms: number): boolean => here.some((one) => one.at_ms === at_ms);
+    const come = (data ?? []).filter((one) => one.owner === owner && !isHere(one.at_ms));
+    if (come.length === 0) return;
+    const oldestFirst = (a: StoredLook, b: StoredLook): number => a.at_ms - b.at_ms;
+    const ofOwner = [...here, ...come].toSorted(oldestFirst).slice(-OPERATOR_LOOKS_PER_USER);
+    const others = this.#looks.filter((one) => one.owner !== owner);
+    this.#looks = [...others, ...ofOwner].toSorted(oldestFirst).slice(-OPERATOR_LOOKS_KEPT);
+    const saved = this.#saving.catch(() => {}).then(() => this.#save());
+    this.#saving = saved;
+    await saved;
+  }
+
   /** The looks at one user's trash, the newest first. */
   of(owner: string): StoredLook[] {
     return this.#looks.filter((one) => one.owner === owner).toReversed();

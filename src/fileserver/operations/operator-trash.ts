@@ -1,8 +1,10 @@
 // An administrator at another user's trash: list, with names only for a reason the user sees, and restore.
+
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, OPERATOR_REASON_MAX_LENGTH } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
+import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type {
   RestoreFileRequest,
@@ -65,7 +67,7 @@ export class OperatorTrash {
         ...(originalPath === "" ? {} : { originalPath: joinPath(splitPath(originalPath)) }),
       };
       if (reason !== "") await looks.add({ owner, by: actor, reason, restored_path: "" });
-      const page = storage.listTrash(owner, query);
+      const page = await againWhenRowsCome(() => storage.listTrash(owner, query));
       const detail = { names: reason !== "", items: page.items.length, reason: reason || undefined };
       audit({ act: "trash.look", actor, subject: owner, detail });
       const items = page.items.map((item) => trashMessage(item, retentionMs));

@@ -10,10 +10,11 @@ import type { QuotaStore } from "#quota/quota-store.ts";
 import type { AdminPassword } from "#security/identity/admin-password.ts";
 import { PasswordPath } from "#security/identity/password-path.ts";
 import { decide, decideQuotaView } from "#security/policy/decide.ts";
+import { groupNameOf } from "#security/policy/group.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { Peer } from "#wire/grpc/handler.ts";
 import type { GetQuotaResponse, SetQuotaResponse } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
-import type { Access } from "./access.ts";
+import { type Access, refusalOf } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import type { RootUsage } from "./root-usage.ts";
 
@@ -26,6 +27,8 @@ export interface QuotaDeps {
   readonly access: Access;
   readonly quotas: QuotaStore;
   readonly usage: Pick<RootUsage, "touch">;
+  /** Makes a group's root where it was given to this node: no sign-in of its owner does. */
+  readonly ensureGroupRoot: (owner: string) => Promise<void>;
   readonly adminUsername: string | undefined;
   /** Undefined when `-no_password_path` switches the path off (T9). */
   readonly adminPassword: AdminPassword | undefined;
@@ -69,10 +72,11 @@ export class QuotaOperations {
     const heirs = heir === undefined ? [] : [heir];
     const target = { owner, shared: isSharee ? [username] : [], heirs };
     const decision = decideQuotaView(caller.identity, target, adminUsername);
-    if (!decision.allowed) throw new GroveError(decision.code, decision.message);
+    if (!decision.allowed) throw refusalOf(decision);
     const root = storage.root(owner);
     if (root === undefined) {
-      if (owner === username) access.reach(caller.identity, "", "/", "read");
+      // After a move it says where the root is now.
+      if (owner === username || heir !== undefined) access.reach(caller.identity, owner, "/", "read");
       throw new GroveError("NO_SUCH_PATH", "no such user on this fileserver");
     }
     const { liveBytes, trashBytes, stagingBytes, liveInodes, trashInodes } = root.usage;
@@ -118,6 +122,7 @@ export class QuotaOperations {
       return refused("a username is an e-mail address");
     }
     const { storage, quotas, usage, audit, log } = this.#deps;
+    if (groupNameOf(username) !== undefined) await this.#deps.ensureGroupRoot(username);
     if (storage.root(username) === undefined) return refused("no such user on this fileserver");
     const before = { bytes: quotas.quotaBytes(username), inodes: quotas.inodeLimit(username) };
     const limit = inodeLimit === undefined ? undefined : Number(inodeLimit);

@@ -14,7 +14,7 @@ const WIRE_BYTES = 2;
  * in memory. Throws CORRUPT.
  */
 export function encodeRead(
-  content: FileContent,
+  content: Pick<FileContent, "readBlock">,
   { offset, end }: { readonly offset: number; readonly end: number },
   attr: Attr,
   headBytes: number,
@@ -34,7 +34,11 @@ export function encodeRead(
   return read === undefined ? reply : read.then(() => reply);
 }
 
-function readInto(target: Buffer, content: FileContent, offset: number): Promise<void> | undefined {
+function readInto(
+  target: Buffer,
+  content: Pick<FileContent, "readBlock">,
+  offset: number,
+): Promise<void> | undefined {
   if (target.length === 0) return undefined;
   let shared: Buffer | undefined;
   const block =
@@ -46,7 +50,7 @@ function readInto(target: Buffer, content: FileContent, offset: number): Promise
 
 async function readOn(
   target: Buffer,
-  content: FileContent,
+  content: Pick<FileContent, "readBlock">,
   from: {
     readonly offset: number;
     readonly first: Buffer | Promise<Buffer>;

@@ -5,7 +5,9 @@ import { errorText, type Logger } from "#base/log.ts";
 import { joinPath } from "#base/names.ts";
 import type { Random } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
+import type { UploadLease } from "#fileserver/transfers/upload-lease.ts";
 import type { QuotaLedger } from "#quota/ledger.ts";
+import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { StagingChange, StoredUpload } from "#storage/contract/upload-store.ts";
 import { noSuchUpload } from "#storage/writer/upload-commands.ts";
@@ -13,9 +15,9 @@ import type { BeginUploadRequest, Upload } from "#wire/proto/gen/grove/v1/file_s
 import { type Access, retryWhenStale } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { contextOf } from "./changes.ts";
+import type { LockRule } from "./lock-rule.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 import type { RootUsage } from "./root-usage.ts";
-import type { UploadLease } from "./upload-lease.ts";
 import { fromBegin, makingOf, placeOfUpload } from "./upload-request.ts";
 
 /** Interval of the search for expired uploads. */
@@ -27,6 +29,7 @@ const UPLOAD_EXPIRY_BATCH = 256;
 export interface ResumableDeps {
   readonly storage: Storage;
   readonly access: Access;
+  readonly locks: LockRule;
   readonly ledger: QuotaLedger;
   readonly usage: RootUsage;
   readonly meter: OperationMeter;
@@ -61,12 +64,12 @@ export class ResumableOperations {
    * header.
    */
   begin(caller: Caller, request: BeginUploadRequest): Promise<Reply> {
-    const { access, ledger, storage, clock, random } = this.#deps;
+    const { ledger, storage, clock, random } = this.#deps;
     return this.#deps.meter.later("write", async () => {
       const requested = fromBegin(request);
       const uploadId = ulid(clock, random);
       const stored = await retryWhenStale(() => {
-        const { reached, slot } = placeOfUpload(access, caller.identity, requested);
+        const { reached, slot } = placeOfUpload(this.#deps, caller, requested);
         const { root } = reached.resolution;
         const holding = ledger.open({ owner: root.owner, usage: root.usage });
         try {
@@ -83,7 +86,7 @@ export class ResumableOperations {
   }
 
   /** The bytes of an upload on stable storage. Throws NO_SUCH_UPLOAD, also for another user's upload. */
-  get(caller: Caller, request: { readonly root: string; readonly uploadId: string }): Reply {
+  get(caller: Caller, request: { readonly root: string; readonly uploadId: string }): Reply | Promise<Reply> {
     return this.#deps.meter.run("read", () => replyOf(this.own(caller, request)));
   }
 
@@ -93,7 +96,7 @@ export class ResumableOperations {
     request: { readonly root: string; readonly uploadId: string },
   ): Promise<{ freedBytes: bigint }> {
     return this.#deps.meter.later("write", async () => {
-      const { uploadId } = this.own(caller, request);
+      const { uploadId } = await againWhenRowsCome(() => this.own(caller, request));
       // A dropped upload is not taken over: the next stream waits and finds nothing.
       const dropped = await this.#deps.turns.take(uploadId, ignore, () => {
         const stored = this.own(caller, request);
@@ -108,8 +111,11 @@ export class ResumableOperations {
     const { access, storage } = this.#deps;
     const owner = access.ownerOf(caller.identity, request.root);
     const stored = storage.uploads.find(request.uploadId);
-    if (stored !== undefined && stored.owner === owner && stored.by === caller.identity.username)
+    if (stored !== undefined && stored.owner === owner && stored.by === caller.identity.username) {
+      // A person's upload may go to where this credential may not.
+      if (caller.identity.limit !== undefined) access.reach(caller.identity, owner, stored.path, "write");
       return stored;
+    }
     if (owner === caller.identity.username) access.reach(caller.identity, "", "/", "read");
     throw noSuchUpload();
   }
@@ -125,8 +131,10 @@ export class ResumableOperations {
     const isIdle = ({ touchedAtMs }: StoredUpload): boolean => touchedAtMs <= untilMs;
     try {
       await this.#dropIdle(uploads.untouchedSince(untilMs, UPLOAD_EXPIRY_BATCH), isIdle);
-      const isNoHeir = ({ owner, by }: StoredUpload): boolean =>
-        access.heirOf(owner, { username: by }) === undefined;
+      const isNoHeir = ({ owner, by }: StoredUpload): boolean => {
+        const heir = access.heirOf(owner, { username: by });
+        return heir === undefined || heir.readOnly === true;
+      };
       await this.#dropIdle(uploads.shutOut(UPLOAD_EXPIRY_BATCH).filter(isNoHeir), isNoHeir);
     } catch (error) {
       this.#deps.log.warn("upload_expiry_failed", { error: errorText(error) });

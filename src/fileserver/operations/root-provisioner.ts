@@ -1,10 +1,12 @@
 // Ensures that a user who signs in has a root, here or on another node (D19).
+
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { RootUsage } from "./root-usage.ts";
 
@@ -20,6 +22,8 @@ export interface RootClaim {
   readonly address: string;
   /** True when it replaces a root lost here that an operator has given up. */
   readonly replacesLost?: boolean;
+  /** A number that no other root of the cluster has; undefined from an older MetaServer. */
+  readonly number?: number;
 }
 
 /** The user who signs in and the person behind the address (D21). */
@@ -62,7 +66,7 @@ export class RootProvisioner {
    */
   async ensure(user: RootUser): Promise<string> {
     const { username } = user;
-    const present = this.#deps.storage.root(username);
+    const present = await againWhenRowsCome(() => this.#deps.storage.root(username));
     if (present !== undefined) return present.rootId;
     let asking = this.#asking.get(username);
     if (asking === undefined) {
@@ -72,13 +76,22 @@ export class RootProvisioner {
     return asking;
   }
 
+  /**
+   * Makes the root of a group that was given to this node. One that was known to be elsewhere is asked for
+   * again only after news.
+   */
+  async ensureGroupRoot(owner: string, isNews: boolean): Promise<void> {
+    if (this.#deps.storage.root(owner) !== undefined || (!isNews && this.#homes.has(owner))) return;
+    await this.ensure({ username: owner, issuer: "", subject: "" });
+  }
+
   async #find(user: RootUser): Promise<string> {
     const { claimRoot } = this.#deps;
     const { username } = user;
     if (claimRoot === undefined) return this.#make(username, ulid(this.#deps.clock, this.#deps.random));
     const claim = await claimRoot(user);
     if (claim.isHere) {
-      const rootId = await this.#make(username, claim.rootId);
+      const rootId = await this.#make(username, claim.rootId, claim.number);
       if (claim.replacesLost === true) this.#deps.onLostReplaced?.(username);
       return rootId;
     }
@@ -91,8 +104,8 @@ export class RootProvisioner {
     return this.#homes.get(username);
   }
 
-  async #make(owner: string, rootId: string): Promise<string> {
-    const root = await this.#deps.storage.createRoot({ owner, rootId });
+  async #make(owner: string, rootId: string, number?: number): Promise<string> {
+    const root = await this.#deps.storage.createRoot({ owner, rootId, number });
     this.#homes.delete(owner);
     this.#deps.usage.record(owner, this.#deps.storage.root(owner)?.usage ?? root.usage);
     this.#deps.onRootMade?.(owner);

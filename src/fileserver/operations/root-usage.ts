@@ -7,6 +7,7 @@ export class RootUsage {
   readonly #byOwner = new Map<string, Usage>();
   /** At most one entry for each root. */
   #changed = new Set<string>();
+  #hasLost = false;
 
   constructor(roots: Iterable<RootRecord>) {
     for (const root of roots) this.record(root.owner, root.usage);
@@ -26,6 +27,20 @@ export class RootUsage {
   record(owner: string, usage: Usage): void {
     this.#byOwner.set(owner, usage);
     this.#changed.add(owner);
+  }
+
+  /** Forgets a root that has moved to another node. */
+  forget(owner: string): void {
+    if (!this.#byOwner.delete(owner)) return;
+    this.#hasLost = true;
+    this.#changed = new Set(this.#byOwner.keys());
+  }
+
+  /** True when a root was forgotten since the last call: then all others count as changed. */
+  takeLost(): boolean {
+    const hasLost = this.#hasLost;
+    this.#hasLost = false;
+    return hasLost;
   }
 
   /** Marks a root as changed in something else, such as its quota. */

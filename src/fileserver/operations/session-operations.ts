@@ -7,7 +7,7 @@ import { UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { SlidingWindow } from "#base/sliding-window.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
-import { VERSION } from "#base/version.ts";
+import { requireNeighbour, VERSION } from "#base/version.ts";
 import type { TokenVerifier, VerifiedToken } from "#security/identity/token-verifier.ts";
 import type { UserStates } from "#security/identity/user-states.ts";
 import type { SessionTable } from "#security/sessions/session-table.ts";
@@ -23,6 +23,8 @@ import type { RootProvisioner } from "./root-provisioner.ts";
 /** Dependencies of the operations. */
 export interface SessionDeps {
   readonly sessions: SessionTable;
+  /** Sessions of doors. */
+  readonly doorTable: Pick<SessionTable, "end">;
   readonly verifier: TokenVerifier;
   /** Admits an identity, or refuses an e-mail address that comes with another subject (D21). */
   readonly admit: (identity: VerifiedIdentity) => Promise<void>;
@@ -50,7 +52,7 @@ export class SessionOperations {
   /**
    * Verifies the ID token, ensures the root and opens a session bound to the address (spec 5.3). Throws
    * RATE_LIMITED, TOKEN_REJECTED, MOCK_TOKEN, USER_DISABLED, CLIENT_ID_UNSET, IDP_UNAVAILABLE, OVERLOADED,
-   * SESSION_TABLE_FULL, and for a new user the errors of an absent MetaServer.
+   * SESSION_TABLE_FULL, VERSION_MISMATCH, and for a new user the errors of an absent MetaServer.
    */
   async registerClient(
     request: RegisterClientRequest,
@@ -60,6 +62,7 @@ export class SessionOperations {
     const { address } = credential;
     requireRest(refusedSignIns.waitMs(address), "too many refused sign-ins from this address");
     const { identity, issuedAtWallMs } = await this.#identityOf(credential);
+    requireNeighbour({ name: "the client", version: request.clientVersion }, "this FileServer");
     requireRest(signIns.take(identity.username), "too many sign-ins of this user");
     const rootId = await roots.ensure(identity);
     // Checked in the turn that makes the session: a lock would not end one made later.
@@ -89,6 +92,7 @@ export class SessionOperations {
       evictedOldest: created.evictedOldest,
       serverVersion: VERSION,
       maxChunkBytes: UPLOAD_MESSAGE_MAX_BYTES,
+      folderPath: "",
     };
   }
 
@@ -132,7 +136,8 @@ export class SessionOperations {
     request: Pick<EndSessionRequest, "sessionId" | "everywhere">,
   ): { ended: number } {
     const { sessions, log } = this.#deps;
-    const { username } = caller.identity;
+    const { username, limit } = caller.identity;
+    if (limit !== undefined) return this.#endOwn(caller, request);
     let ended: number;
     if (request.everywhere) ended = sessions.endAll(username);
     else {
@@ -145,8 +150,20 @@ export class SessionOperations {
     return { ended };
   }
 
+  /** An app password ends its own session and no other. */
+  #endOwn(
+    { session, identity }: Caller,
+    { sessionId, everywhere }: Pick<EndSessionRequest, "sessionId" | "everywhere">,
+  ): { ended: number } {
+    if (everywhere || (sessionId !== "" && sessionId !== session.id)) throw needsSignIn();
+    this.#deps.doorTable.end(session);
+    this.#deps.log.info("session_ended", { user: identity.username, ended: 1 });
+    return { ended: 1 };
+  }
+
   /** The caller's own sessions on this node. */
   listSessions(caller: Caller): Plain<ListSessionsResponse> {
+    if (caller.identity.limit !== undefined) throw needsSignIn();
     const sessions = this.#deps.sessions.list(caller.identity.username);
     return {
       sessions: sessions.map((session) => ({
@@ -163,6 +180,12 @@ export class SessionOperations {
       })),
     };
   }
+}
+
+function needsSignIn(): GroveError {
+  return new GroveError("NOT_OWNER", "permission denied: an app password may not do this; sign in", {
+    metadata: { scope: "left" },
+  });
 }
 
 const seconds = (wallMs: number): bigint => BigInt(Math.floor(wallMs / 1_000));

@@ -2,7 +2,8 @@
 import type { AuditSink } from "#base/audit-act.ts";
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX } from "#base/limits.ts";
-import { canonicalUsername, joinPath } from "#base/names.ts";
+import { joinPath } from "#base/names.ts";
+import { personsUsername } from "#security/policy/group.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
 import type { SharedPath, Storage } from "#storage/contract/storage.ts";
 import type { ListSharesResponse } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
@@ -67,7 +68,7 @@ function readToken(token: string, at: InodeId): SharedPath {
   throw new GroveError("BAD_ARGUMENT", "this page token does not belong to this list of shares");
 }
 
-/** The operations on shares; for owners alone. Errors are those of D1. */
+/** The operations on shares; for owners, and managers of groups, alone. Errors are those of D1. */
 export class ShareOperations {
   readonly #deps: ShareDeps;
 
@@ -97,7 +98,10 @@ export class ShareOperations {
    * One page of the shares at and below a path, by path and user. Throws NOT_OWNER, NO_SUCH_PATH,
    * BAD_ARGUMENT.
    */
-  listShares(caller: Caller, request: ListSharesRequest): Plain<ListSharesResponse> {
+  listShares(
+    caller: Caller,
+    request: ListSharesRequest,
+  ): Plain<ListSharesResponse> | Promise<Plain<ListSharesResponse>> {
     const { access, storage, meter } = this.#deps;
     return meter.run("read", () => {
       const { root, path, pageSize, pageToken } = request;
@@ -131,7 +135,7 @@ export class ShareOperations {
   #run(act: "share" | "unshare", caller: Caller, request: ShareRequest): Promise<ShareReply> {
     const { access, changes, storage, meter } = this.#deps;
     return meter.later("write", async () => {
-      const username = canonicalUsername(request.user);
+      const username = personsUsername(request.user);
       const { reached, affectedInodes } = await retryWhenStale(async () => {
         const reached = access.reach(caller.identity, request.root, request.path, "share");
         const inode = existing(reached);

@@ -3,6 +3,7 @@ import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { joinPath, splitPath } from "#base/names.ts";
 import type { Claim } from "#quota/ledger.ts";
+import { againWhenRowsCome, whenRowsAreHere } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { ListedTrashItem } from "#storage/contract/trash.ts";
 import { type Attr, Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
@@ -44,6 +45,8 @@ export class TrashOperations {
     return this.#deps.meter.later("write", () =>
       retryWhenStale(async () => {
         const reached = this.#deps.access.reach(caller.identity, place.root, place.path, "delete");
+        this.#deps.locks.require(caller, reached, "entries");
+        this.#deps.locks.require(caller, reached, "tree");
         const inode = existing(reached);
         if (inode.parentId === undefined) {
           throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be put into the trash");
@@ -79,7 +82,7 @@ export class TrashOperations {
       readonly trashId: string;
       readonly originalPath: string;
     },
-  ): Plain<ShowTrashResponse> {
+  ): Plain<ShowTrashResponse> | Promise<Plain<ShowTrashResponse>> {
     return this.#deps.meter.run("read", () => {
       const { pageSize, pageToken, trashId, originalPath } = request;
       if (pageSize > LIST_PAGE_MAX) {
@@ -122,14 +125,17 @@ export class TrashOperations {
         const { trashId, targetPath, onConflict } = request;
         const reached = this.#reachTrash(caller, request.root);
         const names = targetPath === "" ? undefined : splitPath(targetPath);
+        this.#requireUnlockedPlace(caller, reached.owner, trashId, names);
         const claim = claimOfRestore(this.#deps.storage, reached.owner, trashId, names);
         const done = await this.#deps.changes.run(caller, reached, claim, (context) =>
           this.#deps.storage.restore({ ...context, trashId, names, onConflict }),
         );
         const act = { actor: caller.identity.username, owner: reached.owner };
         auditRestored(this.#deps.audit, act, { trashId, path: joinPath(done.names) });
-        const there = this.#deps.access.reachNames(caller.identity, reached.owner, done.names, "read");
-        return attrAt(there, done.inode);
+        return await whenRowsAreHere(() => {
+          const there = this.#deps.access.reachNames(caller.identity, reached.owner, done.names, "read");
+          return attrAt(there, done.inode);
+        });
       }),
     );
   }
@@ -145,6 +151,10 @@ export class TrashOperations {
   ): Promise<Plain<PurgeTrashResponse>> {
     return this.#deps.meter.later("write", async () => {
       const total = { purgedItems: 0n, freedBytes: 0n };
+      await againWhenRowsCome(() => {
+        const { owner } = this.#reachTrash(caller, request.root);
+        this.#deps.storage.oldestTrash(owner, this.#deps.clock.wallMs() + 1, 1);
+      });
       for (const trashIds of this.#batches(caller, request)) {
         const reached = this.#reachTrash(caller, request.root);
         const done = await this.#deps.changes.run(caller, reached, undefined, ({ owner }) =>
@@ -187,6 +197,21 @@ export class TrashOperations {
       if (heads.length === 0) return;
       yield heads.map(({ id }) => id);
     }
+  }
+
+  /** A restore makes an entry, or replaces one. */
+  #requireUnlockedPlace(
+    caller: Caller,
+    owner: string,
+    id: string,
+    target: readonly string[] | undefined,
+  ): void {
+    const [item] = this.#deps.storage.listTrash(owner, { limit: 1, pageToken: "", id }).items;
+    const names = target ?? item?.originalPath.split("/").slice(1);
+    if (names === undefined) return;
+    const place = this.#deps.access.reachNames(caller.identity, owner, names, "delete");
+    this.#deps.locks.require(caller, place, "entries");
+    this.#deps.locks.require(caller, place, "tree");
   }
 
   #looksAt(owner: string): OperatorLook[] {

@@ -1,8 +1,10 @@
 // Purges expired items, and on a filling disk the oldest items of the users who hold the most (D14).
+
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { TrashHead } from "#storage/contract/trash.ts";
 import type { Changes } from "./changes.ts";
@@ -102,7 +104,7 @@ export class TrashReaper {
     const beforeMs = clock.wallMs() - retentionMs;
     let freedBytes = 0;
     while (!this.#isStopped && freedBytes < neededBytes) {
-      const heads = storage.trashBefore(beforeMs, TRASH_PURGE_BATCH);
+      const heads = await againWhenRowsCome(() => storage.trashBefore(beforeMs, TRASH_PURGE_BATCH));
       if (heads.length === 0) break;
       for (const [owner, ids] of byOwner(heads)) freedBytes += await this.#purge(owner, ids, "trash.expire");
     }

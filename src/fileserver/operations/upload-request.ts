@@ -1,13 +1,19 @@
 // The wanted result of an upload by its header or BeginUpload, and its place (D15).
 import { GroveError } from "#base/errors.ts";
 import { FILE_MAX_BYTES } from "#base/limits.ts";
-import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import type { Making } from "#quota/ledger.ts";
 import type { StoredUpload } from "#storage/contract/upload-store.ts";
+import type { SlicedMessage } from "#wire/grpc/sliced.ts";
 import { OnExists } from "#wire/proto/gen/grove/v1/common_pb.ts";
-import type { BeginUploadRequest, UploadHeader } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import type {
+  BeginUploadRequest,
+  UploadHeader,
+  UploadRequestSchema,
+} from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { type Access, type Reached, type Slot, slotOf } from "./access.ts";
 import { requireEtag, tooLarge } from "./content-operations.ts";
+import { reachForDrop } from "./link-transfers.ts";
+import type { LockRule, TokenBearer } from "./lock-rule.ts";
 import { modificationTime } from "./modification-time.ts";
 
 /** The wanted result of an upload. */
@@ -44,11 +50,15 @@ export function fromStored(stored: StoredUpload): UploadRequest & { readonly siz
  * PATH_EXISTS, ETAG_MISMATCH.
  */
 export function placeOfUpload(
-  access: Access,
-  identity: VerifiedIdentity,
+  { access, locks }: { readonly access: Access; readonly locks: LockRule },
+  caller: TokenBearer,
   requested: UploadRequest,
 ): { reached: Reached; slot: Slot } {
-  const reached = access.reach(identity, requested.root, requested.path, "write");
+  const { identity } = caller;
+  const reached =
+    identity.link === undefined
+      ? access.reach(identity, requested.root, requested.path, "write")
+      : reachForDrop(access, identity, requested.path);
   const slot = slotOf(reached, "IS_DIRECTORY");
   const { present } = slot;
   if (present?.kind === "directory") throw new GroveError("IS_DIRECTORY", "a directory has this name");
@@ -59,6 +69,7 @@ export function placeOfUpload(
     if (present === undefined) throw new GroveError("ETAG_MISMATCH", "there is no such file any more");
     requireEtag(present, requested.ifMatch);
   }
+  locks.require(caller, reached, present === undefined ? "entries" : "content");
   return { reached, slot };
 }
 
@@ -85,4 +96,19 @@ function requestOf(
     ifMatch: ifMatch === "" ? undefined : ifMatch,
     mtimeMs: modificationTime(mtimeMs),
   };
+}
+
+/** The header of an upload. Throws BAD_ARGUMENT for any other first message. */
+export function headerOf(first: SlicedMessage<typeof UploadRequestSchema> | null): UploadHeader {
+  const part = first?.message.part;
+  if (part?.case !== "header") throw new GroveError("BAD_ARGUMENT", "an upload begins with its header");
+  return part.value;
+}
+
+/** Throws OFFSET_MISMATCH with the right offset. */
+export function requireOffset(stated: bigint, offsetBytes: number): void {
+  if (stated === BigInt(offsetBytes)) return;
+  throw new GroveError("OFFSET_MISMATCH", "the upload goes on at another offset", {
+    metadata: { offset: String(offsetBytes) },
+  });
 }

@@ -1,15 +1,17 @@
 // UploadFile: one stream of chunks from the socket into a new version of a file (spec 3.5, 4.6, D15, D16).
-import { setImmediate as turnEnd } from "node:timers/promises";
 import type { AuditSink } from "#base/audit-act.ts";
 import { GroveError, isGroveError, UPLOAD_ENDING_CODES } from "#base/errors.ts";
-import { FILE_MAX_BYTES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import type { StreamSlots } from "#fileserver/transfers/stream-slots.ts";
+import type { UploadLease } from "#fileserver/transfers/upload-lease.ts";
 import type { Holding, QuotaLedger } from "#quota/ledger.ts";
 import type { QuotaStore } from "#quota/quota-store.ts";
 import type { Change, UploadSink } from "#storage/contract/inode.ts";
+import { againWhenRowsCome, whenRowsAreHere } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { ResumableSink, StagingChange, StoredUpload } from "#storage/contract/upload-store.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
+import type { CallContext } from "#wire/grpc/handler.ts";
 import type { SlicedMessage, SlicedSource } from "#wire/grpc/sliced.ts";
 import type {
   Chunk,
@@ -17,24 +19,34 @@ import type {
   UploadRequestSchema,
   UploadResponse,
 } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
-import { type Access, noLongerShared, type Reached, retryWhenStale, type Slot } from "./access.ts";
+import { type Access, noLongerShared, type Reached, type Slot } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { contextOf } from "./changes.ts";
-import { tooLarge } from "./content-operations.ts";
+import { receiveDrop, retryWhenTaken } from "./link-transfers.ts";
+import type { LockRule } from "./lock-rule.ts";
 import { entryAttr } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 import type { ResumableOperations } from "./resumable-operations.ts";
 import type { RootUsage } from "./root-usage.ts";
-import type { StreamSlots } from "./stream-slots.ts";
 import { auditReplaced } from "./trash-audit.ts";
-import type { UploadLease } from "./upload-lease.ts";
-import { fromHeader, fromStored, makingOf, placeOfUpload, type UploadRequest } from "./upload-request.ts";
+import { refuseIfCancelled, requireNext } from "./upload-chunk.ts";
+import { UploadElsewhere } from "./upload-elsewhere.ts";
+import {
+  fromHeader,
+  fromStored,
+  headerOf,
+  makingOf,
+  placeOfUpload,
+  requireOffset,
+  type UploadRequest,
+} from "./upload-request.ts";
 import type { UploadWatch } from "./upload-watch.ts";
 
 /** Dependencies of uploads. */
 export interface UploadDeps {
   readonly storage: Storage;
   readonly access: Access;
+  readonly locks: LockRule;
   readonly ledger: QuotaLedger;
   readonly quotas: Pick<QuotaStore, "quotaBytes">;
   readonly usage: RootUsage;
@@ -61,22 +73,25 @@ export function receiveUpload(
   deps: UploadDeps,
   caller: Caller,
   source: Source,
-  signal: AbortSignal,
+  { link, signal }: Pick<CallContext, "link" | "signal">,
 ): Promise<Reply> {
+  const elsewhere = link && new UploadElsewhere(link, signal);
   return deps.meter.later("write", () =>
     deps.slots.run(caller.identity.username, async () => {
-      const header = headerOf(await deps.watch.first(caller, source.next()));
-      return header.uploadId === ""
-        ? receivePlain(deps, caller, header, { source, signal })
-        : receiveResumable(deps, caller, header, source);
+      const first = headerOf(await deps.watch.first(caller, source.next()));
+      return receiveDrop(deps.storage.links, caller, first, (header) =>
+        header.uploadId === ""
+          ? receivePlain(deps, caller, header, { source, signal, elsewhere })
+          : receiveResumable(deps, caller, header, { source, elsewhere }),
+      );
     }),
   );
 }
 
-function headerOf(first: Message | null): UploadHeader {
-  const part = first?.message.part;
-  if (part?.case !== "header") throw new GroveError("BAD_ARGUMENT", "an upload begins with its header");
-  return part.value;
+/** The messages of an upload, and the thread of their payload where it is another. */
+interface Stream {
+  readonly source: Source;
+  readonly elsewhere: UploadElsewhere | undefined;
 }
 
 /** Receives a plain upload, which is dropped at any failure. */
@@ -84,12 +99,12 @@ async function receivePlain(
   deps: UploadDeps,
   caller: Caller,
   header: UploadHeader,
-  { source, signal }: { readonly source: Source; readonly signal: AbortSignal },
+  { source, signal, elsewhere }: Stream & { readonly signal: AbortSignal },
 ): Promise<Reply> {
   if (header.resumeOffset !== 0n) {
     throw new GroveError("BAD_ARGUMENT", "only an upload with an upload_id begins anywhere but at 0");
   }
-  const upload = new Upload(deps, caller, fromHeader(header), undefined);
+  const upload = await againWhenRowsCome(() => new Upload(deps, caller, fromHeader(header), { elsewhere }));
   try {
     await deps.watch.over(caller, upload, () => upload.receive(source));
     if (!header.sizeKnown) await refuseIfCancelled(signal);
@@ -102,21 +117,15 @@ async function receivePlain(
   }
 }
 
-/** Refuses an upload of unknown size that its client resets right after an orderly end: bytes are missing. */
-async function refuseIfCancelled(signal: AbortSignal): Promise<void> {
-  await turnEnd();
-  signal.throwIfAborted();
-}
-
 /** One stream of a resumable upload (D15): a quota breach drops all of it (spec 3.5), a break keeps it. */
 async function receiveResumable(
   deps: UploadDeps,
   caller: Caller,
   header: UploadHeader,
-  source: Source,
+  { source, elsewhere }: Stream,
 ): Promise<Reply> {
   const { resumable, turns } = deps;
-  const { uploadId } = resumable.own(caller, header);
+  const { uploadId } = await againWhenRowsCome(() => resumable.own(caller, header));
   let upload: Upload | undefined;
   let takenOver: GroveError | undefined;
   const onTakenOver = (reason: GroveError): void => {
@@ -125,7 +134,7 @@ async function receiveResumable(
   };
   return turns.take(uploadId, onTakenOver, async () => {
     // The staged bytes are certain only now that no other stream works on it.
-    const stored = resumable.own(caller, header);
+    const stored = await againWhenRowsCome(() => resumable.own(caller, header));
     requireOffset(header.resumeOffset, stored.stagedBytes);
     if (header.sizeKnown && header.size !== BigInt(stored.sizeBytes)) {
       throw new GroveError("BAD_ARGUMENT", `this upload was begun with ${stored.sizeBytes} bytes`, {
@@ -133,7 +142,7 @@ async function receiveResumable(
       });
     }
     if (takenOver !== undefined) throw takenOver;
-    const current = await beginStream(deps, caller, stored);
+    const current = await beginStream(deps, caller, stored, elsewhere);
     upload = current;
     try {
       await deps.watch.over(caller, current, () => current.receive(source));
@@ -149,20 +158,18 @@ async function receiveResumable(
 }
 
 /** Checks an upload before its first byte; one that cannot go on is dropped here as it would be later. */
-async function beginStream(deps: UploadDeps, caller: Caller, stored: StoredUpload): Promise<Upload> {
+async function beginStream(
+  deps: UploadDeps,
+  caller: Caller,
+  stored: StoredUpload,
+  elsewhere: UploadElsewhere | undefined,
+): Promise<Upload> {
   try {
-    return new Upload(deps, caller, fromStored(stored), stored);
+    return await againWhenRowsCome(() => new Upload(deps, caller, fromStored(stored), { stored, elsewhere }));
   } catch (error) {
     if (isGroveError(error, ...UPLOAD_ENDING_CODES)) await deps.resumable.drop(stored);
     throw error;
   }
-}
-
-function requireOffset(stated: bigint, offsetBytes: number): void {
-  if (stated === BigInt(offsetBytes)) return;
-  throw new GroveError("OFFSET_MISMATCH", "the upload goes on at another offset", {
-    metadata: { offset: String(offsetBytes) },
-  });
 }
 
 /** A running upload. It holds a claim in the ledger and a sink in storage, and ends both. */
@@ -177,6 +184,8 @@ class Upload {
   readonly #holding: Holding;
   readonly #sink: UploadSink;
   readonly #resumable: ResumableSink | undefined;
+  /** True where another thread moves the bytes. */
+  readonly #isElsewhere: boolean;
   #receivedBytes: number;
   /** Bytes of this upload that already count as used. */
   #stagedBytes: number;
@@ -188,7 +197,13 @@ class Upload {
   #lastBytes = 0;
 
   /** Checks permission, path, quota (of bytes not yet staged), reserve before the first byte (D15, D16). */
-  constructor(deps: UploadDeps, caller: Caller, request: UploadRequest, stored: StoredUpload | undefined) {
+  constructor(
+    deps: UploadDeps,
+    caller: Caller,
+    request: UploadRequest,
+    { stored, elsewhere }: Partial<{ stored: StoredUpload; elsewhere: UploadElsewhere | undefined }>,
+  ) {
+    this.#isElsewhere = elsewhere !== undefined;
     this.#deps = deps;
     this.#caller = caller;
     this.#request = request;
@@ -197,7 +212,7 @@ class Upload {
     this.#offsetBytes = stored?.stagedBytes ?? 0;
     this.#receivedBytes = this.#offsetBytes;
     this.#stagedBytes = this.#offsetBytes;
-    const { reached, slot } = placeOfUpload(deps.access, caller.identity, request);
+    const { reached, slot } = placeOfUpload(deps, caller, request);
     const { root } = reached.resolution;
     this.#owner = root.owner;
     this.#reached = reached;
@@ -206,14 +221,15 @@ class Upload {
       this.#claimPlace(reached, slot);
       this.#holding.reserve(BigInt((this.#sizeBytes ?? 0) - this.#offsetBytes));
       const { storage } = deps;
-      const { sizeBytes } = request;
-      this.#resumable = stored && storage.uploads.open(stored.uploadId, (change) => this.#staged(change));
+      this.#resumable =
+        stored && storage.uploads.open(stored.uploadId, (change) => this.#staged(change), elsewhere);
       this.#sink =
         this.#resumable ??
         storage.beginUpload({
           owner: root.owner,
           by: caller.identity.username,
-          sizeBytes,
+          sizeBytes: request.sizeBytes,
+          elsewhere,
         });
     } catch (error) {
       this.#holding.release();
@@ -253,11 +269,10 @@ class Upload {
 
   /** Makes the received bytes the file's content, durably. */
   async commit(): Promise<Reply> {
-    const { reached, change } = await retryWhenStale(async () => {
+    const { reached, change } = await retryWhenTaken(this.#caller.identity, async () => {
       this.#caller.renew();
       // The place may have changed since the begin: decides anew on the state that storage will check.
-      const { access } = this.#deps;
-      const { reached, slot } = placeOfUpload(access, this.#caller.identity, this.#request);
+      const { reached, slot } = placeOfUpload(this.#deps, this.#caller, this.#request);
       this.#claimPlace(reached, slot);
       return { reached, change: await this.#sink.commit(this.#target(reached, slot)) };
     });
@@ -307,19 +322,31 @@ class Upload {
   }
 
   async #take(chunk: Chunk, { payloadBytes, payload }: Message): Promise<void> {
-    this.#check(chunk, payloadBytes);
+    this.#caller.renew();
+    const { access } = this.#deps;
+    const isAllowed = whenRowsAreHere(() =>
+      access.stillAllowed(this.#caller.identity, this.#reached, "write"),
+    );
+    if (!(isAllowed instanceof Promise ? await isAllowed : isAllowed)) throw noLongerShared(this.#reached);
+    requireNext(chunk, payloadBytes, { receivedBytes: this.#receivedBytes, sizeBytes: this.#sizeBytes });
     if (this.#sizeBytes === undefined) this.#holding.reserve(BigInt(payloadBytes));
     else this.#holding.checkChunk(payloadBytes);
-    this.#sink.beginMessage();
-    for (;;) {
-      let slice = payload.read();
-      // Another stream of a resumable upload must not wait for the timeout of a dead connection.
-      if (slice instanceof Promise) slice = await (this.#resumable ? this.#orGiveUp(slice) : slice);
-      if (slice === null) break;
-      const written = this.#sink.write(slice);
-      if (written !== undefined) await written;
+    let crc32: number;
+    if (this.#isElsewhere) {
+      const taken = this.#sink.takeElsewhere(payloadBytes);
+      crc32 = await (this.#resumable ? this.#orGiveUp(taken) : taken);
+    } else {
+      this.#sink.beginMessage();
+      for (;;) {
+        let slice = payload.read();
+        // Another stream of a resumable upload must not wait for the timeout of a dead connection.
+        if (slice instanceof Promise) slice = await (this.#resumable ? this.#orGiveUp(slice) : slice);
+        if (slice === null) break;
+        const written = this.#sink.write(slice);
+        if (written !== undefined) await written;
+      }
+      crc32 = this.#sink.endMessage();
     }
-    const crc32 = this.#sink.endMessage();
     if (chunk.crc32 !== undefined && chunk.crc32 !== crc32) {
       throw new GroveError("CHECKSUM_MISMATCH", "a chunk arrived with other bytes than its checksum says", {
         metadata: { offset: String(this.#receivedBytes) },
@@ -344,32 +371,6 @@ class Upload {
     this.#stagedBytes += change.usedDeltaBytes;
     this.#holding.staged(change.usedDeltaBytes);
     this.#deps.usage.record(this.#owner, change.usage);
-  }
-
-  #check(chunk: Chunk, payloadBytes: number): void {
-    this.#caller.renew();
-    if (!this.#deps.access.stillAllowed(this.#caller.identity, this.#reached, "write")) {
-      throw noLongerShared();
-    }
-    if (payloadBytes > UPLOAD_MESSAGE_MAX_BYTES) {
-      throw new GroveError("BAD_ARGUMENT", `a chunk has at most ${UPLOAD_MESSAGE_MAX_BYTES} bytes`, {
-        metadata: { limit_bytes: String(UPLOAD_MESSAGE_MAX_BYTES) },
-      });
-    }
-    if (chunk.offset !== BigInt(this.#receivedBytes)) {
-      throw new GroveError("OFFSET_MISMATCH", "chunks follow one another without gaps", {
-        metadata: { offset: String(this.#receivedBytes) },
-      });
-    }
-    const end = this.#receivedBytes + payloadBytes;
-    if (end > FILE_MAX_BYTES) throw tooLarge();
-    if (this.#sizeBytes !== undefined && end > this.#sizeBytes) {
-      throw new GroveError(
-        "BAD_ARGUMENT",
-        `more bytes than the ${this.#sizeBytes} that the header announced`,
-        { metadata: { size: String(this.#sizeBytes) } },
-      );
-    }
   }
 
   #target(reached: Reached, { parent, name }: Slot): Parameters<UploadSink["commit"]>[0] {

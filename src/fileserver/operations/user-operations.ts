@@ -8,8 +8,8 @@ import { errorText, type Logger } from "#base/log.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { entryOf, firstOfMessage, type UserState } from "#base/user-state.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import type { AllSessions } from "#fileserver/doors/all-sessions.ts";
 import type { UserStateStore } from "#security/identity/user-state-store.ts";
-import type { SessionTable } from "#security/sessions/session-table.ts";
 import type {
   ListUserStatesRequest,
   ListUserStatesResponse,
@@ -24,7 +24,7 @@ import type { ResumableOperations } from "./resumable-operations.ts";
 /** Dependencies of the operations. */
 export interface UserDeps {
   readonly userStates: UserStateStore;
-  readonly sessions: SessionTable;
+  readonly sessions: Pick<AllSessions, "endAll" | "endLockedOut" | "forgetLocks" | "list">;
   readonly resumable: Pick<ResumableOperations, "dropAllOf">;
   readonly adminOf: QuotaOperations["adminOf"];
   /** The person behind an address, where this node knows one (D21). */

@@ -34,7 +34,11 @@ import {
 } from "#security/authority/node-role.ts";
 import { readPem, tlsPathsOf } from "#security/authority/tls-material.ts";
 import { type IdentitySettings, readIdentitySettings } from "#security/identity/settings.ts";
-import { type FileServerOptions, startFileServer } from "./file-server.ts";
+import { type EngineFlags, engineSettings } from "#storage/engine/engine-settings.ts";
+import { withEngineFlags } from "./engine-flags.ts";
+import { startFileServer } from "./file-server.ts";
+import type { FileServerOptions } from "./file-server-options.ts";
+import { LOOPS_MAX, loopsFor, parseLoops } from "./loops-flag.ts";
 import { requireKey, requireSameRole, roleOf } from "./same-role.ts";
 import { type ScrubFlags, scrubSettings, withScrubFlags } from "./scrub-flags.ts";
 
@@ -43,7 +47,7 @@ const RECOUNT_PAUSE_MS: number = 60 * 60_000;
 /** Rows that the recount reads per second: 10 million files in some 25 minutes, without slowing others. */
 const RECOUNT_ROWS_PER_SECOND = 16_384;
 
-interface Flags extends LimitFlags, ScrubFlags {
+interface Flags extends EngineFlags, LimitFlags, ScrubFlags {
   readonly data: string;
   readonly id?: string;
   readonly name?: string;
@@ -57,6 +61,7 @@ interface Flags extends LimitFlags, ScrubFlags {
   readonly tlsCa?: string;
   readonly idpCa?: string;
   readonly reflection: boolean;
+  readonly loops?: number;
   readonly passwordPath: boolean;
   readonly mock: boolean;
   readonly insecure: boolean;
@@ -134,6 +139,11 @@ export function command(): Command {
       "authority of the identity provider's certificate when it is not a public one, PEM",
     )
     .option("--reflection", "let clients ask for the protocol (grpcurl and others)", false)
+    .option(
+      "--loops <number>",
+      `threads that serve connections, 1 to ${LOOPS_MAX} (default: 1 below four cores, else half of the cores)`,
+      (text: string) => parseLoops(text),
+    )
     .option("--no-password-path", "refuse SetQuota by x-admin-password-hash; SVC_ADMIN_EMAIL still may")
     .option("--mock", "accept mock tokens instead of real ones; for trials only", false)
     .option("--insecure", "serve without TLS, or with mock sign-in, where other machines can reach it", false)
@@ -148,7 +158,7 @@ export function command(): Command {
     .action(async (flags: Flags) => {
       await serve(flags, process.env);
     });
-  return withLimitFlags(withScrubFlags(parser));
+  return withLimitFlags(withScrubFlags(withEngineFlags(parser)));
 }
 
 async function serve(flags: Flags, env: Readonly<Record<string, string | undefined>>): Promise<void> {
@@ -182,6 +192,7 @@ async function serve(flags: Flags, env: Readonly<Record<string, string | undefin
           metrics_port: node.metricsPort,
           metaservers: options.metaservers.length === 0 ? "none: stands alone" : options.metaservers.join(),
           tls: hasTls,
+          loops: options.loops,
         });
         process.stdout.write(
           `grove fileserver ${options.id}: serves ${options.dataFolder} on ${formatHostPort({ host, port: node.grpcPort })}, ` +
@@ -193,6 +204,7 @@ async function serve(flags: Flags, env: Readonly<Record<string, string | undefin
         };
         process.on("SIGHUP", onHangup);
         return {
+          ...(node.ended === undefined ? {} : { ended: node.ended }),
           async stop() {
             process.off("SIGHUP", onHangup);
             await node.stop();
@@ -222,6 +234,7 @@ async function optionsOf(
     port: FILESERVER_PORT,
   };
   const id = checkedNodeId(flags.id ?? joined?.id ?? hostname().split(".", 1)[0]?.toLowerCase() ?? "node");
+  const engine = await engineSettings(flags, process.env);
   const options: FileServerOptions = {
     dataFolder: flags.data,
     id,
@@ -234,11 +247,13 @@ async function optionsOf(
       (isWildcard(listen.host) ? `${hostname()}:${listen.port}` : undefined),
     metaservers: flags.metaserver ?? joined?.metaservers ?? [],
     reserveBytes: flags.reserve ?? DISK_RESERVE_BYTES,
+    engine,
     scrub: scrubSettings(flags),
     recount: { rowsPerSecond: RECOUNT_ROWS_PER_SECOND, pauseMs: RECOUNT_PAUSE_MS },
     trashRetentionMs: flags.trashRetention ?? TRASH_RETENTION_MS,
     tls,
     reflection: flags.reflection,
+    loops: loopsFor(engine, flags.loops),
     passwordPath: flags.passwordPath,
     identity,
     idpCa: flags.idpCa === undefined ? undefined : await readPem(flags.idpCa),

@@ -13,83 +13,42 @@ import { anyMetaServer } from "#fileserver/control/any-metaserver.ts";
 import { openClusterMemory } from "#fileserver/control/cluster-memory.ts";
 import { diskSpaceOf, oncePerTurn } from "#fileserver/control/disk-space.ts";
 import { type DiskSpace, MetaLink } from "#fileserver/control/meta-link.ts";
-import {
-  type NodeCertificate,
-  openNodeCertificate,
-  type TlsSource,
-} from "#fileserver/control/node-certificate.ts";
-import { claimFor, PersonAdmission } from "#fileserver/control/person-admission.ts";
+import { type NodeCertificate, openNodeCertificate } from "#fileserver/control/node-certificate.ts";
+import { claimFor, PersonAdmission, type PersonAdmissionDeps } from "#fileserver/control/person-admission.ts";
 import { ShareReplicator } from "#fileserver/control/share-replicator.ts";
-import { createGrpcFront } from "#fileserver/front/grpc-front.ts";
-import { startMetricsListener } from "#fileserver/front/metrics-listener.ts";
-import { type NodeMetricsDeps, nodeMetrics } from "#fileserver/front/node-metrics.ts";
+import { allSessions } from "#fileserver/doors/all-sessions.ts";
+import { createGrpcFront, type GrpcFront } from "#fileserver/front/grpc-front.ts";
+import type { MoveSource } from "#fileserver/moves/move-source.ts";
 import { createFileService, type FileService } from "#fileserver/operations/file-service.ts";
 import { OperatorLooks } from "#fileserver/operations/operator-looks.ts";
-import { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from "#fileserver/operations/service-limits.ts";
+import { DEFAULT_SERVICE_LIMITS } from "#fileserver/operations/service-limits.ts";
 import { ServingState } from "#fileserver/operations/serving-state.ts";
 import { TRASH_RETENTION_MS } from "#fileserver/operations/trash-reaper.ts";
 import { knownUserStates } from "#fileserver/operations/user-operations.ts";
 import { listenWithRetries } from "#os/listen-retry.ts";
-import type { StatusServer } from "#os/status-server.ts";
-import { QuotaStore } from "#quota/quota-store.ts";
 import { AuditLog } from "#security/audit/audit-log.ts";
-import { type IdentitySettings, requireServable } from "#security/identity/settings.ts";
+import type { KnownGroups } from "#security/identity/known-groups.ts";
+import { requireServable } from "#security/identity/settings.ts";
 import { SubjectRegistry } from "#security/identity/subject-registry.ts";
 import { createTokenVerifier } from "#security/identity/token-verifier.ts";
 import { USER_STATES_FILE, UserStateStore } from "#security/identity/user-state-store.ts";
 import { SessionTable } from "#security/sessions/session-table.ts";
-import type { RecountSettings } from "#storage/contract/recount-types.ts";
-import type { ScrubSettings } from "#storage/contract/scrub-types.ts";
 import type { Storage } from "#storage/contract/storage.ts";
-import { openStorage } from "#storage/local/open-storage.ts";
 import { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import { SecurityEvents } from "#telemetry/security-events.ts";
 import { GrpcChannel } from "#wire/grpc/client.ts";
 import { forwardRequestId } from "#wire/grpc/request-ids.ts";
+import type { ListenAddress } from "#wire/grpc/server.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { type DoorParts, openDoors } from "./door-parts.ts";
+import type { FileServerOptions, FileServerWorld } from "./file-server-options.ts";
+import { groupReaderOf, openGroups } from "./group-parts.ts";
+import { NodeMoves } from "./node-moves.ts";
+import { type NodeStorage, openNodeStorage } from "./node-storage.ts";
+import { openMetrics } from "./open-metrics.ts";
 import { adminPasswordOf } from "./password-path.ts";
 import { securityEventSink } from "./security-sink.ts";
 import { watchStore } from "./store-watch.ts";
-
-/** All settings from outside. */
-export interface FileServerOptions {
-  readonly dataFolder: string;
-  readonly id: string;
-  readonly name: string;
-  /** gRPC address; port 0 takes a free one, for tests. */
-  readonly listen: { readonly host: string; readonly port: number };
-  /** Port of the metrics listener: the gRPC port minus 41000, or 0 for a free one, for tests. */
-  readonly metricsPort: number;
-  /** host:port that clients are sent to; undefined for the bound address. */
-  readonly advertise: string | undefined;
-  /** host:port of each MetaServer; none for a node that stands alone. */
-  readonly metaservers: readonly string[];
-  readonly reserveBytes: bigint;
-  /** Rate of the scrub and pause between its passes; undefined for never. */
-  readonly scrub?: ScrubSettings | undefined;
-  /** The same for the recount of counters (D16). */
-  readonly recount?: RecountSettings | undefined;
-  readonly tls: TlsSource | undefined;
-  readonly reflection: boolean;
-  readonly passwordPath: boolean;
-  readonly identity: IdentitySettings;
-  /** PEM of the authority behind the identity provider's certificate; undefined for the public ones. */
-  readonly idpCa?: string | undefined;
-  /** SVC_METRICS_TOKEN (T8). */
-  readonly metricsToken: string | undefined;
-  /** How long the trash keeps items, in milliseconds; 0 means until space is needed (D14). */
-  readonly trashRetentionMs?: number;
-  readonly limits?: Partial<ServiceLimits>;
-}
-
-/** The outside world; tests set their own. */
-export interface FileServerWorld {
-  readonly log: Logger;
-  readonly clock?: Clock;
-  readonly random?: Random;
-  /** Free and total bytes at the data folder, now. */
-  readonly diskSpace?: () => DiskSpace;
-}
 
 /** A FileServer that serves. */
 export interface RunningFileServer {
@@ -99,6 +58,8 @@ export interface RunningFileServer {
   readonly storage: Storage;
   readonly telemetry: NodeTelemetry;
   readonly state: ServingState;
+  /** Rejects when the process may not go on, and must be started anew. */
+  readonly ended: Promise<void> | undefined;
   /** Reads the certificate files again now; unusable ones change nothing. */
   reloadCertificate(): Promise<void>;
   /** Refuses new calls, lets running ones finish for graceMs, closes everything. Rejects with what failed. */
@@ -130,12 +91,11 @@ export async function startFileServer(
 }
 
 /** The opened contents of the data folder, and the state in memory beside it. */
-interface Opened {
-  readonly storage: Storage;
-  readonly quotas: QuotaStore;
+interface Opened extends NodeStorage {
   readonly operatorLooks: OperatorLooks;
   readonly subjects: SubjectRegistry;
   readonly userStates: UserStateStore;
+  readonly groups: KnownGroups;
   readonly sessions: SessionTable;
   readonly telemetry: NodeTelemetry;
   readonly securityEvents: SecurityEvents;
@@ -154,47 +114,40 @@ async function assemble(
   closers: AsyncDisposableStack,
 ): Promise<RunningFileServer> {
   const opened = await openParts(options, world, closers);
-  const { storage, sessions, telemetry, state, log } = opened;
+  const { storage, telemetry, state, log } = opened;
   let link: MetaLink | undefined;
-  const admission = admissionOver(options, opened, () => link);
-  const service = serviceOver(options, opened, { admission, link: () => link });
-  closers.defer(() => service.stop());
 
   const certificate = await openNodeCertificate(options.tls, options, opened);
   closers.defer(() => certificate?.close());
-  const grpc = createGrpcFront({
-    tls: certificate?.material,
-    reflection: options.reflection,
-    telemetry: opened.telemetry,
-    slowCallMs: options.limits?.slowCallMs ?? DEFAULT_SERVICE_LIMITS.slowCallMs,
-    streamsPerConnection: options.limits?.streamsPerConnection ?? DEFAULT_SERVICE_LIMITS.streamsPerConnection,
-    service,
-    sessions,
-    state,
-    onSecurityEvent: opened.onSecurityEvent,
-    clock: opened.clock,
-    log,
-  });
-  certificate?.onChange((tls) => grpc.server.updateTls({ ...tls, requestClientCertificate: true }));
-  const bound = await listenWithRetries(options.listen, {
-    listen: () => grpc.server.listen(options.listen),
-    otherwise: "choose another with -listen",
-  });
+  const { mock } = options.identity;
+  const doors = openDoors({ ...options, mock }, { ...opened, certificate }, closers);
+  const sessions = allSessions(opened.sessions, doors.doors.table);
+  const admission = admissionOver(options, { ...opened, sessions }, () => link);
+  const moves = movesOver(options, opened);
+  const parts = { admission, link: () => link, moves: moves.source };
+  const service = serviceOver(options, { ...opened, ...doors }, parts);
+  closers.defer(() => service.stop());
+  opened.follow(service.usage, () => link?.beatSoon("registration"));
+  const { grpc, bound } = await frontOver(options, opened, { certificate, service, moves });
   closers.defer(() => grpc.server.close());
   storage.onFailure((reason) => {
     log.error("storage_failed", { reason });
     grpc.health.setServing(FileServer.typeName, false);
   });
-  const metrics = await openMetrics(options, opened, {
-    service,
-    certDaysLeft: () => certificate?.daysLeft ?? null,
-    connections: () => grpc.server.connectionCount(),
-    clockSkewMs: () => link?.clockSkewMs ?? null,
-    refusal: () => link?.refusal,
-  });
+  const metrics = await openMetrics(
+    options,
+    { ...opened, sessions },
+    {
+      service,
+      certDaysLeft: () => certificate?.daysLeft ?? null,
+      connections: () => grpc.server.connectionCount(),
+      clockSkewMs: () => link?.clockSkewMs ?? null,
+      refusal: () => link?.refusal,
+    },
+  );
   closers.defer(() => metrics.close());
   if (options.metaservers.length > 0) {
-    link = await startLink(options, { ...opened, admission, service, bound, certificate }, closers);
+    link = await startLink(options, { ...opened, admission, service, bound, certificate, moves }, closers);
   }
   state.serve();
   closers.defer(watchStore(options, opened));
@@ -206,6 +159,7 @@ async function assemble(
     storage,
     telemetry,
     state,
+    ended: opened.ended,
     reloadCertificate,
     stop: stopOnce(closers, (graceMs) => {
       state.drain();
@@ -228,33 +182,6 @@ function stopOnce(
   return (graceMs = DRAIN_MS) => (stopping ??= end(graceMs));
 }
 
-type LiveReadings = Pick<NodeMetricsDeps, "service" | "certDaysLeft" | "connections" | "clockSkewMs"> & {
-  /** Why the MetaServer refuses this node. */
-  readonly refusal: () => string | undefined;
-};
-
-function openMetrics(options: FileServerOptions, opened: Opened, live: LiveReadings): Promise<StatusServer> {
-  const { dataFolder, reserveBytes, listen, metricsPort, identity } = options;
-  const { storage, state } = opened;
-  return startMetricsListener(
-    {
-      metrics: nodeMetrics({ ...opened, ...live, dataFolder, reserveBytes, authMock: identity.mock }),
-      securityEvents: () => opened.securityEvents.list(),
-      audit: (after, limit) => opened.auditLog.read(after, limit),
-      // An absent MetaServer is no reason: local roots are served without it. Its refusal is one.
-      notReady: () => [
-        ...state.reasons(),
-        ...[live.refusal() ?? []].flat(),
-        ...(storage.failure === undefined ? [] : [`storage failed: ${storage.failure}`]),
-      ],
-      token: options.metricsToken,
-      clock: opened.clock,
-      log: opened.log,
-    },
-    { host: listen.host, port: metricsPort },
-  );
-}
-
 async function openParts(
   options: FileServerOptions,
   world: FileServerWorld,
@@ -262,8 +189,9 @@ async function openParts(
 ): Promise<Opened> {
   const { log, clock = systemClock, random = systemRandom } = world;
   const securityEvents = new SecurityEvents({ clock, random });
-  const storage = await openStorage({ directory: options.dataFolder, clock, random, logger: log });
-  closers.defer(() => storage.close());
+  const diskSpace = world.diskSpace ?? oncePerTurn(() => diskSpaceOf(options.dataFolder));
+  const data = await openNodeStorage(options, { clock, random, log, diskSpace });
+  closers.defer(() => data.storage.close());
   // The data folder is this process's own from here on.
   const auditLog = await AuditLog.open({ dataFolder: options.dataFolder, clock, log });
   closers.defer(() => auditLog.close());
@@ -275,32 +203,67 @@ async function openParts(
     limits: { global: options.limits?.sessions ?? DEFAULT_SERVICE_LIMITS.sessions },
   });
   closers.defer(clock.every(SESSION_SWEEP_INTERVAL_MS, () => sessions.sweep()));
+  const userStates = await UserStateStore.open(join(options.dataFolder, USER_STATES_FILE));
   return {
-    storage,
-    quotas: await QuotaStore.open({
-      dataFolder: options.dataFolder,
-      defaultInodeLimit: options.limits?.inodesPerUser ?? DEFAULT_SERVICE_LIMITS.inodesPerUser,
-      onRecovered: (reason) => log.error("quota_file_recovered", { reason }),
-    }),
+    ...data,
     operatorLooks: await OperatorLooks.open(options.dataFolder, { clock, log }),
     subjects: await SubjectRegistry.open(join(options.dataFolder, "subjects.json")),
-    userStates: await UserStateStore.open(join(options.dataFolder, USER_STATES_FILE)),
+    userStates,
+    groups: await openGroups(options.dataFolder, { userStates, clock, log }, closers),
     sessions,
     telemetry: new NodeTelemetry({ clock }),
     securityEvents,
     onSecurityEvent,
     auditLog,
     state: new ServingState(),
-    diskSpace: world.diskSpace ?? oncePerTurn(() => diskSpaceOf(options.dataFolder)),
+    diskSpace,
     clock,
     random,
     log,
   };
 }
 
-function admissionOver(
+/** The gRPC server, listening. */
+async function frontOver(
   options: FileServerOptions,
   opened: Opened,
+  parts: {
+    readonly certificate: NodeCertificate | undefined;
+    readonly service: FileService;
+    readonly moves: NodeMoves;
+  },
+): Promise<{ readonly grpc: GrpcFront; readonly bound: ListenAddress }> {
+  const { certificate, service, moves } = parts;
+  const { slowCallMs, streamsPerConnection } = { ...DEFAULT_SERVICE_LIMITS, ...options.limits };
+  const grpc = createGrpcFront({
+    ...opened,
+    tls: certificate?.material,
+    reflection: options.reflection,
+    loops: options.loops ?? 1,
+    slowCallMs,
+    streamsPerConnection,
+    service,
+    rootSource: moves,
+    audit: (act) => opened.auditLog.append({ request: currentRequestId(), ...act }),
+  });
+  certificate?.onChange((tls) => grpc.server.updateTls({ ...tls, requestClientCertificate: true }));
+  const bound = await listenWithRetries(options.listen, {
+    listen: () => grpc.server.listen(options.listen),
+    otherwise: "choose another with -listen",
+  });
+  return { grpc, bound };
+}
+
+/** Without TLS no node has a certificate: then a move's secret alone proves its target. */
+function movesOver(options: FileServerOptions, opened: Opened): NodeMoves {
+  const { reserveBytes, identity, tls } = options;
+  const freeBytes = (): bigint => opened.diskSpace().freeBytes;
+  return new NodeMoves({ ...opened, reserveBytes, freeBytes, mock: identity.mock && tls === undefined });
+}
+
+function admissionOver(
+  options: FileServerOptions,
+  opened: Omit<Opened, "sessions"> & Pick<PersonAdmissionDeps, "sessions">,
   link: () => MetaLink | undefined,
 ): PersonAdmission {
   return new PersonAdmission({
@@ -313,8 +276,16 @@ function admissionOver(
 
 function serviceOver(
   options: FileServerOptions,
-  opened: Opened,
-  { admission, link }: { readonly admission: PersonAdmission; readonly link: () => MetaLink | undefined },
+  opened: Opened & DoorParts,
+  {
+    admission,
+    link,
+    moves,
+  }: {
+    readonly admission: PersonAdmission;
+    readonly link: () => MetaLink | undefined;
+    readonly moves: MoveSource;
+  },
 ): FileService {
   const { subjects, clock, log, onSecurityEvent } = opened;
   return createFileService({
@@ -322,6 +293,7 @@ function serviceOver(
     verifier: createTokenVerifier({ ...options.identity, clock, onSecurityEvent, ca: options.idpCa }),
     admit: (identity) => admission.admit(identity),
     personOf: (username) => subjects.find(username),
+    moves,
     onUserDecided: () => link()?.beatSoon(),
     knowsCluster: () => options.metaservers.length === 0 || link()?.isUpToDate === true,
     claimRoot:
@@ -330,7 +302,6 @@ function serviceOver(
         : (user) => waiting("metaserver", claimFor(link(), user, subjects)),
     adminUsername: options.identity.adminEmail,
     adminPassword: adminPasswordOf(options, log),
-    freeBytes: () => opened.diskSpace().freeBytes,
     reserveBytes: options.reserveBytes,
     audit: (act) => opened.auditLog.append({ request: currentRequestId(), ...act }),
     trashRetentionMs: options.trashRetentionMs ?? TRASH_RETENTION_MS,
@@ -347,6 +318,7 @@ interface LinkParts extends Opened {
   readonly admission: PersonAdmission;
   readonly certificate: NodeCertificate | undefined;
   readonly service: FileService;
+  readonly moves: NodeMoves;
   readonly bound: { readonly host: string; readonly port: number };
 }
 
@@ -372,6 +344,7 @@ async function startLink(
     subjectOf: (owner) => parts.subjects.find(owner),
     onRebound: (words) => parts.admission.rebind(words, (owner) => service.usage.of(owner) !== undefined),
     userStates: knownUserStates(parts.userStates, service.users),
+    groups: groupReaderOf(parts, { client, fsId: options.id, service }),
     node: {
       id: options.id,
       name: options.name,
@@ -379,6 +352,7 @@ async function startLink(
       instanceId: ulid(clock, random),
       dataId: storage.dataId,
       reserveBytes: options.reserveBytes,
+      onEngine: options.engine !== undefined,
     },
     cluster: await openClusterMemory(options.dataFolder),
     shares: new ShareReplicator({ client, fsId: options.id, storage, clock, log }),
@@ -395,5 +369,13 @@ async function startLink(
   });
   closers.defer(() => link.stop());
   await link.start();
+  parts.moves.start({
+    service,
+    channel,
+    certificate,
+    node: () => (link.epoch === undefined ? undefined : { fsId: options.id, epoch: link.epoch }),
+    onChange: () => link.beatSoon(),
+  });
+  closers.defer(() => parts.moves.stop());
   return link;
 }

@@ -14,7 +14,8 @@ import {
   type UploadRequestSchema,
   type UploadResponse,
 } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
-import { type FileServerOptions, type RunningFileServer, startFileServer } from "./file-server.ts";
+import { type RunningFileServer, startFileServer } from "./file-server.ts";
+import type { FileServerOptions } from "./file-server-options.ts";
 
 /** Settings that a test may change. */
 export interface TestNodeSettings {
@@ -84,6 +85,7 @@ export async function startTestNode(settings: TestNodeSettings = {}): Promise<Te
       identity: readIdentitySettings({ SVC_AUTH_MOCK: "1", ...settings.env }),
       metricsToken: undefined,
       limits: { registerPerMinute: 10_000, streamsPerUser: 256 },
+      loops: Number(process.env["GROVE_TEST_LOOPS"] ?? 1),
       ...settings.options,
     },
     {

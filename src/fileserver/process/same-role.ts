@@ -8,7 +8,7 @@ import {
   type PastRole,
   pastInWords,
 } from "#security/authority/node-role.ts";
-import type { FileServerOptions } from "./file-server.ts";
+import type { FileServerOptions } from "./file-server-options.ts";
 
 /** The role of a node with these settings. */
 export function roleOf(options: FileServerOptions): NodeRole {

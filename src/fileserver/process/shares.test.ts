@@ -224,6 +224,7 @@ test("who is not let in costs the same look at their own shares, whatever is the
   const watched: AccessDeps["storage"] = {
     root: (name) => (looks.push(`root ${name}`), storage.root(name)),
     resolve: (name, names) => (looks.push(`resolve ${name}`), storage.resolve(name, names)),
+    locks: storage.locks,
     shares: {
       usersOf: (id) => (looks.push(`usersOf ${id}`), storage.shares.usersOf(id)),
       pathsOf(name, username) {
@@ -262,4 +263,35 @@ test("who is not let in costs the same look at their own shares, whatever is the
       permission === "delete" ? ["/private/f", "/none", "/docs", "/docs/none"] : ["/private/f", "/none"];
     for (const path of paths) assert.equal(work(sharee.email, owner.email, path, permission), "pathsOf 1");
   }
+});
+
+test("a sharee replaces a file by a rename, as programs save; the old one is in the owner's trash (D13)", async () => {
+  const owner = await newUser();
+  const sharee = await newUser();
+  await owner.call.createDirectory({ path: "/docs" });
+  await owner.call.createDirectory({ path: "/docs/folder" });
+  await owner.call.createFile({ path: "/docs/plan", data: Buffer.from("old") });
+  await owner.call.createFile({ path: "/docs/shared", data: Buffer.from("old") });
+  await owner.call.share({ path: "/docs", user: sharee.email });
+  await owner.call.share({ path: "/docs/shared", user: "carol@example.com" });
+  const { call, email: root } = { ...owner, call: sharee.call };
+  const onConflict = OnConflict.REPLACE;
+  const save = async (targetPath: string) => {
+    await call.createFile({ root, path: "/docs/plan.tmp", data: Buffer.from("new") });
+    return call.rename({ root, path: "/docs/plan.tmp", targetPath, onConflict });
+  };
+  assert.equal((await save("/docs/plan")).path, "/docs/plan");
+  assert.equal(String((await owner.call.readFile({ path: "/docs/plan" })).data), "new");
+  const { items } = await owner.call.showTrash({});
+  assert.deepEqual(
+    items.map(({ originalPath, trashedBy }) => [originalPath, trashedBy]),
+    [["/docs/plan", sharee.email]],
+  );
+  assert.equal((await owner.call.getQuota({})).usedBytes, 9n);
+  // Others would lose the file, or a folder would go.
+  assert.equal((await refusal(save("/docs/shared"))).reason, "NOT_OWNER");
+  await call.rename({ root, path: "/docs/plan.tmp", targetPath: "/docs/kept" });
+  assert.equal((await refusal(save("/docs/folder"))).reason, "NOT_OWNER");
+  const over = { root, path: "/docs/folder", targetPath: "/docs/plan", onConflict };
+  assert.equal((await refusal(call.rename(over))).reason, "NOT_OWNER");
 });

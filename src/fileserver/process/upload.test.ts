@@ -173,13 +173,13 @@ test("free space at the reserve refuses every write with the words of spec 7, on
   await user.call.createFile({ path: "/f", data: Buffer.from("x") });
   try {
     node.disk.freeBytes = RESERVE;
-    for (const call of [
+    const calls: readonly Promise<unknown>[] = [
       user.upload(parts("/new", randomBytes(5), 5)),
       user.upload(parts("/new", randomBytes(5), 5, { sizeKnown: false })),
       user.call.createFile({ path: "/new", data: randomBytes(5) }),
       user.call.writeFile({ path: "/f", offset: 1n, data: randomBytes(5) }),
-    ]) {
-      const refused = await refusal(call);
+    ];
+    for (const refused of await Promise.all(calls.map((call) => refusal(call)))) {
       assert.deepEqual([refused.code, refused.reason], [Code.RESOURCE_EXHAUSTED, "DISK_RESERVE"]);
       assert.match(
         refused.message,

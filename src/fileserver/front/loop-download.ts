@@ -1,0 +1,157 @@
+// The half of a download in the thread of its connection: reads lent chunk files, checks every block, sends.
+import { read } from "node:fs";
+import { promisify } from "node:util";
+import { BLOCK_BYTES } from "#base/limits.ts";
+import { errorText } from "#base/log.ts";
+import { type BlockSource, Pump, type StallWatch } from "#fileserver/transfers/download-pump.ts";
+import type { DownloadOrder, DownloadReport } from "#fileserver/transfers/transfer-messages.ts";
+import { crc32 } from "#os/crc32.ts";
+import type { ChunkFault, LentChunk } from "#storage/contract/storage.ts";
+import type { SlicedWriter } from "#wire/grpc/sliced.ts";
+import type { GuestCall } from "#wire/loops/guest-call.ts";
+import type { DownloadResponseSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+
+const readBytes = promisify(read);
+
+type Writer = SlicedWriter<typeof DownloadResponseSchema>;
+
+/** One download. What to send is an order. */
+export class LoopDownload {
+  readonly #call: GuestCall;
+  readonly #stalls: StallWatch;
+  readonly #pump: Pump;
+  #blocks: LentBlocks | undefined;
+  #isStopped = false;
+
+  constructor(call: GuestCall, writer: Writer, stalls: StallWatch) {
+    this.#call = call;
+    this.#stalls = stalls;
+    const content: BlockSource = {
+      readBlock: (offset, into) => {
+        if (this.#blocks === undefined) throw new Error("no chunk is lent");
+        return this.#blocks.readBlock(offset, into);
+      },
+    };
+    const outlet = {
+      slice: (bytes: Uint8Array): true | Promise<void> => writer.framed(bytes),
+      get stalledMs() {
+        return writer.stalledMs;
+      },
+    };
+    this.#pump = new Pump(content, outlet, {
+      requireLive: () => {
+        if (this.#isStopped) throw new Error("the download is over");
+      },
+      takeLarge: () => undefined,
+    });
+    stalls.add(this.#pump);
+    call.onTold = (message) => this.#obey(message as DownloadOrder);
+    call.onWrite = (bytes) => writer.framed(bytes);
+    call.onLost = () => this.#stop();
+  }
+
+  #obey(order: DownloadOrder): void {
+    if (order.op === "send") void this.#send(order);
+    else {
+      this.#stop();
+      // The pump may wait for its client; the file is free as soon as no read is under way.
+      const blocks = this.#blocks;
+      if (blocks !== undefined) void this.#free(blocks, { isSent: false, fault: undefined });
+    }
+  }
+
+  async #send({ chunk, from, to }: Extract<DownloadOrder, { readonly op: "send" }>): Promise<void> {
+    const blocks = new LentBlocks(chunk);
+    this.#blocks = blocks;
+    let isSent = false;
+    try {
+      await this.#call.whenWritten();
+      await this.#pump.send(from, to, to);
+      isSent = true;
+    } catch {
+      // A fault of the chunk, the end of the call, or an order to stop.
+    }
+    await this.#free(blocks, { isSent, fault: blocks.fault });
+  }
+
+  /** Reports once that the file is not in use. */
+  async #free(blocks: LentBlocks, report: DownloadReport): Promise<void> {
+    await blocks.close();
+    if (this.#blocks !== blocks) return;
+    this.#blocks = undefined;
+    this.#call.tell(report);
+  }
+
+  #stop(): void {
+    this.#isStopped = true;
+    this.#stalls.remove(this.#pump);
+    this.#pump.letGo();
+  }
+}
+
+/** The blocks of a lent chunk, each checked before it is given out. */
+class LentBlocks {
+  /** What is wrong with the chunk's file. */
+  fault: ChunkFault | undefined;
+  readonly #chunk: LentChunk;
+  readonly #reads = new Set<Promise<unknown>>();
+  #isClosed = false;
+
+  constructor(chunk: LentChunk) {
+    this.#chunk = chunk;
+  }
+
+  readBlock(offset: number, into?: () => Buffer): Promise<Buffer> {
+    if (this.#isClosed) return Promise.reject(new Error("the chunk is no longer lent"));
+    const reading = this.#read(offset, into);
+    this.#reads.add(reading);
+    const ended = (): boolean => this.#reads.delete(reading);
+    reading.then(ended, ended);
+    return reading;
+  }
+
+  /** Resolves when no read is under way; no other begins. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.allSettled(this.#reads);
+  }
+
+  async #read(offset: number, into: (() => Buffer) | undefined): Promise<Buffer> {
+    const { startBytes, length, storedLength, descriptor } = this.#chunk;
+    const within = offset - startBytes;
+    const index = Math.floor(within / BLOCK_BYTES);
+    const start = index * BLOCK_BYTES;
+    const blockLength = Math.min(BLOCK_BYTES, length - start);
+    const stored = Math.max(0, Math.min(blockLength, storedLength - start));
+    if (descriptor === undefined || stored === 0) return Buffer.alloc(blockLength - (within - start));
+    const bytes =
+      stored === blockLength && into !== undefined
+        ? into().subarray(0, blockLength)
+        : Buffer.alloc(blockLength);
+    await this.#fill(descriptor, bytes.subarray(0, stored), start, index);
+    return bytes.subarray(within - start);
+  }
+
+  async #fill(descriptor: number, bytes: Buffer, start: number, index: number): Promise<void> {
+    let got = 0;
+    try {
+      while (got < bytes.length) {
+        const { bytesRead } = await readBytes(descriptor, bytes, got, bytes.length - got, start + got);
+        if (bytesRead === 0) break;
+        got += bytesRead;
+      }
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw this.#found(`a chunk file cannot be read: ${errorText(error)}`, code);
+    }
+    if (got < bytes.length) throw this.#found("a chunk file is too short");
+    const { blockCrcs } = this.#chunk;
+    const wanted = new DataView(blockCrcs.buffer, blockCrcs.byteOffset).getUint32(index * 4, true);
+    if (crc32(bytes) !== wanted) throw this.#found("a block does not match its checksum");
+  }
+
+  #found(problem: string, code?: string): Error {
+    this.fault ??= { problem, code };
+    return new Error(problem);
+  }
+}

@@ -1,0 +1,229 @@
+// The target's part in a move: pulls rounds of rows and chunk files, then switches and serves (D27).
+import type { AuditAct } from "#base/audit-act.ts";
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type {
+  LocalMove,
+  MoveBucket,
+  MovedChunk,
+  MoveReceipt,
+  MoveTotals,
+  RootMoveStorage,
+} from "#storage/contract/root-move.ts";
+import type { Client } from "#wire/grpc/client.ts";
+import { MoveStep, type NodeMove, type RootSource } from "#wire/proto/gen/grove/v1/root_moves_pb.ts";
+import type { KnownMoves } from "./known-moves.ts";
+import type { FrozenRoot, MovedProperties } from "./move-source.ts";
+
+/** Buckets that may be left when the root is frozen: a fraction of a second's work. */
+const LEFT_AT_FREEZE = 64;
+/** Chunk bytes that may come in the last round before the freeze. */
+const BYTES_AT_FREEZE = 16_000_000;
+/** How long the rest may take, before the source takes the attempt back by itself. */
+const FREEZE_BUDGET_MS = 3_500;
+/** How often the store hears of the progress. */
+const PROGRESS_INTERVAL_MS = 2_000;
+/** The longest answer with rows: a bucket has at most some tens of megabytes. */
+const ROWS_MAX_BYTES = 256_000_000;
+const CALL_TIMEOUT_MS = 30_000;
+/** Chunk files that are pulled side by side: each waits for the network, then for a flush. */
+const CHUNKS_AT_ONCE = 4;
+
+/** Dependencies of the target. */
+export interface MoveTargetDeps {
+  readonly moves: RootMoveStorage;
+  readonly known: KnownMoves;
+  /** A client of the node at an address; close it afterwards. */
+  readonly connect: (address: string) => { readonly client: Client<typeof RootSource>; close(): void };
+  readonly roomFor: (bytes: bigint) => boolean;
+  /** Applies what goes along besides rows and chunks. */
+  readonly takeProperties: (owner: string, properties: MovedProperties) => Promise<void>;
+  readonly onArrived: (owner: string) => void;
+  readonly audit: (act: AuditAct) => void;
+  /** Waits so long that users' calls keep their share, after so many bytes were pulled. */
+  readonly pace: (bytes: number) => Promise<void>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface PulledRound {
+  readonly buckets: readonly MoveBucket[];
+  readonly left: number;
+  readonly totals?: MoveTotals;
+}
+
+interface Progress {
+  bytes: number;
+  rows: number;
+  reportedAtMs: number;
+}
+
+/** One move to this node. */
+export class MoveTarget {
+  readonly #deps: MoveTargetDeps;
+  readonly #move: NodeMove;
+  readonly #source: Client<typeof RootSource>;
+  readonly #progress: Progress = { bytes: 0, rows: 0, reportedAtMs: Number.NEGATIVE_INFINITY };
+  readonly #signal: AbortSignal;
+  #receipts: readonly MoveReceipt[] = [];
+  #lastBytes = 0;
+
+  constructor(deps: MoveTargetDeps, move: NodeMove, source: Client<typeof RootSource>, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#move = move;
+    this.#source = source;
+    this.#signal = signal;
+  }
+
+  /** Pulls until the root lives here. Rejects when it cannot go on now; a repeated run goes on. */
+  async run(): Promise<void> {
+    const { moves, roomFor } = this.#deps;
+    const { moveId, owner, secret, number: spare } = this.#move;
+    const { number, usedBytes } = await this.#source.beginExport({ moveId, secret }, this.#options());
+    if (!roomFor(usedBytes)) {
+      throw new GroveError("DISK_RESERVE", `there is no room here for ${usedBytes} bytes above the reserve`);
+    }
+    await moves.beginImport({ moveId, owner, numbers: [number, spare] });
+    for (;;) {
+      const left = await this.#round();
+      await this.#report(left);
+      if (left > LEFT_AT_FREEZE || this.#lastBytes > BYTES_AT_FREEZE) continue;
+      try {
+        await this.#switch();
+      } finally {
+        // Whatever has come of it, the source need not wait for the end of its time.
+        const { secret } = this.#move;
+        await this.#source.moveChanged({ moveId, secret }, this.#options()).catch(() => undefined);
+      }
+      return;
+    }
+  }
+
+  /** Serves a root whose switch is in the store. */
+  async finish(local: LocalMove): Promise<void> {
+    const { moves, takeProperties, onArrived, audit, log } = this.#deps;
+    const { head, properties } = JSON.parse(local.head) as FrozenRoot;
+    await takeProperties(local.owner, properties);
+    await moves.finishImport(local.moveId, head);
+    onArrived(local.owner);
+    const bytes = head.liveBytes + head.trashBytes;
+    log.info("root_arrived", { user: local.owner, bytes });
+    const detail = { from: this.#move.otherAddress, bytes };
+    audit({ act: "root.arrived", actor: "node", subject: local.owner, detail });
+  }
+
+  async #switch(): Promise<void> {
+    const { moves, known, clock } = this.#deps;
+    const { moveId, secret } = this.#move;
+    const { attempt } = await known.take({ moveId, step: MoveStep.FREEZE });
+    const endMs = clock.steadyMs() + FREEZE_BUDGET_MS;
+    const { head } = await this.#source.freezeRoot({ moveId, secret, attempt }, this.#options());
+    let totals: MoveTotals | undefined;
+    while (totals === undefined) {
+      if (clock.steadyMs() > endMs) throw new GroveError("OVERLOADED", "the rest took too long; once more");
+      totals = (await this.#pull()).totals;
+    }
+    const here = moves.importTotals(moveId);
+    if (here.rows !== totals.rows || here.checksum !== totals.checksum) {
+      throw new GroveError("CHECKSUM_MISMATCH", "what has arrived is not what was sent");
+    }
+    await moves.keepHead(moveId, Buffer.from(head).toString("utf8"));
+    await known.take({ moveId, step: MoveStep.SWITCH, attempt });
+    const local = moves.list().find((one) => one.moveId === moveId);
+    if (local !== undefined) await this.finish(local);
+  }
+
+  /** Buckets that are left. */
+  async #round(): Promise<number> {
+    const { left, buckets } = await this.#pull();
+    return left + buckets.length;
+  }
+
+  async #pull(): Promise<PulledRound> {
+    const { moves } = this.#deps;
+    const { moveId, secret } = this.#move;
+    const receipts = this.#receipts.map(({ kind, a, b, changes, checksum, rows }) => ({
+      kind,
+      a: BigInt(a),
+      b: BigInt(b),
+      changes: BigInt(changes),
+      checksum,
+      rows,
+    }));
+    this.#receipts = [];
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    for await (const { piece } of this.#source.pullRows({ moveId, secret, receipts }, this.#options())) {
+      size += piece.length;
+      if (size > ROWS_MAX_BYTES)
+        throw new GroveError("BAD_ARGUMENT", "the source sends too many rows at once");
+      pieces.push(piece);
+    }
+    const round = JSON.parse(Buffer.concat(pieces).toString("utf8")) as PulledRound;
+    const gone = await this.#pullChunks(moves.missingChunks(round.buckets));
+    const whole = round.buckets.filter(
+      ({ lines }) => gone.size === 0 || !lines.some((line) => [...gone].some((name) => line.includes(name))),
+    );
+    if (whole.length > 0) this.#receipts = await moves.putBuckets(moveId, whole);
+    this.#progress.rows += whole.reduce((sum, { lines }) => sum + lines.length, 0);
+    this.#progress.bytes += whole.reduce((sum, bucket) => sum + smallBytes(bucket), 0);
+    await this.#deps.pace(size);
+    return round;
+  }
+
+  /** Names of those that the source has no more. */
+  async #pullChunks(chunks: readonly MovedChunk[]): Promise<ReadonlySet<string>> {
+    const gone = new Set<string>();
+    this.#lastBytes = 0;
+    let next = 0;
+    const lane = async (): Promise<void> => {
+      for (let chunk = chunks[next++]; chunk !== undefined; chunk = chunks[next++]) {
+        const bytes = await this.#pullChunk(chunk);
+        if (bytes === undefined) gone.add(chunk.name);
+        else await this.#deps.moves.putChunk(chunk, bytes);
+      }
+    };
+    const ends = await Promise.allSettled(Array.from({ length: CHUNKS_AT_ONCE }, lane));
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
+    return gone;
+  }
+
+  async #pullChunk({ name, length }: MovedChunk): Promise<Buffer | undefined> {
+    const { moveId, secret } = this.#move;
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    let isFound = false;
+    for await (const { found, data } of this.#source.pullChunk({ moveId, secret, name }, this.#options())) {
+      isFound ||= found;
+      size += data.length;
+      if (size > length) throw new GroveError("CHECKSUM_MISMATCH", "a chunk is longer than its row says");
+      pieces.push(data);
+    }
+    this.#progress.bytes += size;
+    this.#lastBytes += size;
+    await this.#deps.pace(size);
+    return isFound ? Buffer.concat(pieces) : undefined;
+  }
+
+  async #report(left: number): Promise<void> {
+    const { clock, known, log } = this.#deps;
+    if (clock.steadyMs() - this.#progress.reportedAtMs < PROGRESS_INTERVAL_MS) return;
+    this.#progress.reportedAtMs = clock.steadyMs();
+    const { bytes, rows } = this.#progress;
+    const counts = { bytes: BigInt(bytes), rows: BigInt(rows), left: BigInt(left) };
+    await known
+      .take({ moveId: this.#move.moveId, step: MoveStep.PROGRESS, ...counts })
+      .catch((error: unknown) => log.warn("move_progress_not_told", { error: errorText(error) }));
+  }
+
+  #options(): { readonly signal: AbortSignal; readonly timeoutMs: number } {
+    return { signal: this.#signal, timeoutMs: CALL_TIMEOUT_MS };
+  }
+}
+
+/** Bytes of small contents, which travel in rows as base64; a little more than they are. */
+function smallBytes({ kind, lines }: MoveBucket): number {
+  if (kind !== 2) return 0;
+  return Math.floor((lines.reduce((sum, line) => sum + line.length, 0) * 3) / 4);
+}

@@ -1,0 +1,157 @@
+// Follows the moves of this node in the metadata store, from it and to it, until each has ended.
+import type { Clock } from "#base/clock.ts";
+import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { LocalMove, RootMoveStorage } from "#storage/contract/root-move.ts";
+import { Code, StatusError } from "#wire/framing/status.ts";
+import { MoveStep, type NodeMove } from "#wire/proto/gen/grove/v1/root_moves_pb.ts";
+import type { KnownMoves } from "./known-moves.ts";
+import type { MoveSource } from "./move-source.ts";
+import { MoveTarget, type MoveTargetDeps } from "./move-target.ts";
+
+/** Roots that come to one node at the same time: chunks that two of them share arrive once. */
+export const ARRIVALS_AT_ONCE = 1;
+/** Pause between two looks while a move is under way, and before a hint is followed. */
+const SOON_MS = 200;
+
+/** Pauses after a failure. */
+const RETRY_FIRST_MS = 2_000;
+const RETRY_MAX_MS = 60_000;
+
+/** Dependencies of the mover. */
+export interface RootMoverDeps extends MoveTargetDeps {
+  readonly moves: RootMoveStorage;
+  readonly known: KnownMoves;
+  readonly source: MoveSource;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Looks at every heartbeat, and sooner when there is news. */
+export class RootMover {
+  readonly #deps: RootMoverDeps;
+  readonly #pulling = new Map<string, { readonly done: Promise<void>; readonly stop: AbortController }>();
+  /** Steady time of the next try of moves that have failed, and the pause before it. */
+  readonly #notBefore = new Map<string, number>();
+  readonly #pauses = new Map<string, number>();
+  #cancelTimer: (() => void) | undefined;
+  #looking: Promise<void> | undefined;
+  #isStopped = false;
+  #lastFailure = "";
+
+  constructor(deps: RootMoverDeps) {
+    this.#deps = deps;
+  }
+
+  /** Begins to look. */
+  start(): void {
+    this.#lookIn(SOON_MS);
+  }
+
+  /** Looks again soon. */
+  hurry(): void {
+    if (!this.#isStopped) this.#lookIn(SOON_MS);
+  }
+
+  /** Ends what runs; a later process goes on. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancelTimer?.();
+    for (const { stop } of this.#pulling.values()) stop.abort();
+    await Promise.allSettled([this.#looking, ...[...this.#pulling.values()].map(({ done }) => done)]);
+  }
+
+  #lookIn(delayMs: number): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = this.#deps.clock.after(delayMs, () => {
+      const looking = (this.#looking ?? Promise.resolve()).then(() => this.#look());
+      this.#looking = looking;
+    });
+  }
+
+  /** Never rejects. */
+  async #look(): Promise<void> {
+    const { known, moves, log } = this.#deps;
+    try {
+      const listed = await known.ask();
+      for (const move of listed ?? []) {
+        await this.#follow(move).catch((error: unknown) => {
+          log.warn("root_move_waits", { user: move.owner, state: move.state, error: errorText(error) });
+        });
+      }
+      if (listed !== undefined)
+        await this.#endUnknown(moves.list(), new Set(listed.map(({ moveId }) => moveId)));
+    } catch (error) {
+      // One line for each new failure; a MetaServer of before knows no moves.
+      const failure =
+        error instanceof StatusError && error.code === Code.UNIMPLEMENTED ? "" : errorText(error);
+      if (failure !== "" && failure !== this.#lastFailure)
+        log.warn("root_moves_not_known", { error: failure });
+      this.#lastFailure = failure;
+    }
+    if (!this.#isStopped) this.#lookIn(HEARTBEAT_INTERVAL_MS);
+  }
+
+  async #follow(move: NodeMove): Promise<void> {
+    const { known, moves, source } = this.#deps;
+    if (known.isSource(move)) return source.follow(move);
+    const { moveId, state } = move;
+    const local = moves.list().find((one) => one.moveId === moveId);
+    if (state === "copying" || state === "frozen") {
+      const isTurn = this.#deps.clock.steadyMs() >= (this.#notBefore.get(moveId) ?? 0);
+      if (isTurn && !this.#pulling.has(moveId) && this.#pulling.size < ARRIVALS_AT_ONCE) this.#pull(move);
+      return;
+    }
+    if (state === "undone") this.#pulling.get(moveId)?.stop.abort();
+    await this.#pulling.get(moveId)?.done;
+    if (state !== "undone" && local?.state === "arriving")
+      await this.#target(move, new AbortController()).finish(local);
+    this.#notBefore.delete(moveId);
+    this.#pauses.delete(moveId);
+    if (state === "switched") return;
+    await moves.endImport(moveId);
+    await known.take({ moveId, step: MoveStep.END });
+  }
+
+  #pull(move: NodeMove): void {
+    const { connect, known, log } = this.#deps;
+    const { moveId, owner, otherAddress } = move;
+    if (otherAddress === "") return;
+    const stop = new AbortController();
+    const link = connect(otherAddress);
+    const run = new MoveTarget(this.#deps, move, link.client, stop.signal).run();
+    const done = run
+      .catch(async (error: unknown) => {
+        log.warn("root_move_waits", { user: owner, error: errorText(error) });
+        const problem = errorText(error).slice(0, 200);
+        // Each try may freeze the root for seconds, which its users shall not meet all the time.
+        const pauseMs = Math.min(RETRY_MAX_MS, 2 * (this.#pauses.get(moveId) ?? RETRY_FIRST_MS / 2));
+        this.#pauses.set(moveId, pauseMs);
+        this.#notBefore.set(moveId, this.#deps.clock.steadyMs() + pauseMs);
+        await known.take({ moveId, step: MoveStep.PROGRESS, problem }).catch(() => undefined);
+      })
+      .finally(() => {
+        link.close();
+        this.#pulling.delete(moveId);
+      });
+    this.#pulling.set(moveId, { done, stop });
+  }
+
+  #target(move: NodeMove, stop: AbortController): MoveTarget {
+    const link = this.#deps.connect(move.otherAddress);
+    link.close();
+    return new MoveTarget(this.#deps, move, link.client, stop.signal);
+  }
+
+  /** Moves that the store no longer has. What may be the only copy stays, for an operator to look at. */
+  async #endUnknown(locals: readonly LocalMove[], listed: ReadonlySet<string>): Promise<void> {
+    const { moves, log } = this.#deps;
+    for (const { moveId, owner, state, head } of locals) {
+      if (listed.has(moveId) || this.#pulling.has(moveId)) continue;
+      if (state === "copying") await moves.endExport(moveId);
+      // Without the counters of a frozen root it has not arrived whole, so the source still had it.
+      else if (state === "arrived" || (state === "arriving" && head === "")) await moves.endImport(moveId);
+      else log.error("root_move_unknown", { user: owner, state });
+    }
+  }
+}

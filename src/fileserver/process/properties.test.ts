@@ -1,0 +1,157 @@
+// Properties over a real connection: kept whole, counted, copied, moved, and gone with what they lie on.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, beforeEach, test } from "node:test";
+import { checkStorage } from "#storage/check/check-storage.ts";
+import { until } from "#testing/until.ts";
+import { refusal, startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
+
+const ALICE = "alice@example.com";
+const nodes: TestNode[] = [];
+let node: TestNode;
+let alice: TestUser;
+
+beforeEach(async () => {
+  node = await startTestNode({ env: { SVC_ADMIN_EMAIL: "administrator@example.com" } });
+  nodes.push(node);
+  alice = await node.signIn(ALICE);
+  await alice.call.createDirectory({ path: "/d" });
+  await alice.call.createFile({ path: "/d/f", data: Buffer.from("text") });
+});
+after(() => Promise.all(nodes.map((one) => one.stop())));
+
+const reasonOf = async (call: Promise<unknown>): Promise<string> => (await refusal(call)).reason;
+const used = async (user = alice): Promise<number> => Number((await user.call.getQuota({})).usedBytes);
+/** A property of 100 bytes. */
+const property = (name: string, letter = "x") => ({
+  namespace: "urn:n",
+  name,
+  xml: letter.repeat(95 - name.length),
+});
+const set = (path: string, ...names: string[]) =>
+  alice.call.changeProperties({ path, changes: names.map((name) => ({ property: property(name) })) });
+const namesAt = async (path: string, user = alice): Promise<string[]> =>
+  (await user.call.getProperties({ path })).properties.map(({ name }) => name);
+
+test("properties are set, replaced and removed in order, all or none, and count in the quota", async () => {
+  assert.equal((await alice.call.getProperties({ path: "/d/f" })).noneInRoot, true);
+  assert.equal((await set("/d/f", "a", "b")).bytes, 200n);
+  assert.equal(await used(), 204);
+  await alice.call.changeProperties({
+    path: "/d/f",
+    changes: [
+      { property: property("c") },
+      { property: { name: "b", namespace: "urn:n" }, remove: true },
+      { property: property("a", "y") },
+      { property: { name: "never", namespace: "urn:n" }, remove: true },
+    ],
+  });
+  const { properties, noneInRoot } = await alice.call.getProperties({ path: "/d/f" });
+  assert.deepEqual(
+    properties.map(({ namespace, name, xml }) => [namespace, name, xml[0]]),
+    [
+      ["urn:n", "a", "y"],
+      ["urn:n", "c", "x"],
+    ],
+  );
+  assert.equal(noneInRoot, false);
+  const tooLarge = { ...property("big"), xml: "x".repeat(65_400) };
+  await alice.call.changeProperties({ path: "/d", changes: [{ property: tooLarge }] });
+  assert.equal(await reasonOf(set("/d", "y", "z")), "BAD_ARGUMENT");
+  assert.deepEqual(await namesAt("/d"), ["big"]);
+  assert.equal(await reasonOf(set("/d", "")), "BAD_ARGUMENT");
+  assert.equal(await reasonOf(set("/missing", "a")), "NO_SUCH_PATH");
+});
+
+test("an upload keeps them, a copy has them too and pays, a move takes them along", async () => {
+  await set("/d", "folder");
+  await set("/d/f", "file");
+  await alice.upload([{ part: { case: "header", value: { path: "/d/f" } } }]);
+  assert.deepEqual(await namesAt("/d/f"), ["file"]);
+  assert.equal(await used(), 200);
+  await alice.call.copy({ path: "/d", targetPath: "/c" });
+  await alice.call.copy({ path: "/d/f", targetPath: "/g" });
+  assert.deepEqual(
+    [await namesAt("/c"), await namesAt("/c/f"), await namesAt("/g")],
+    [["folder"], ["file"], ["file"]],
+  );
+  assert.equal(await used(), 500);
+  await alice.call.rename({ path: "/c", targetPath: "/e" });
+  assert.deepEqual([await namesAt("/e"), await namesAt("/e/f")], [["folder"], ["file"]]);
+  assert.equal(await used(), 500);
+});
+
+test("copying a folder asks for the properties in it, and not for those of the whole root", async () => {
+  await alice.call.createDirectory({ path: "/d/deep" });
+  await alice.call.createFile({ path: "/d/deep/g", data: Buffer.alloc(0) });
+  await set("/d/deep/g", "a");
+  await alice.call.createDirectory({ path: "/far" });
+  await set("/far", "a", "b", "c", "d");
+  const bytes = await used();
+  // The property, and what "/d/f" has.
+  const copied = 100 + 4;
+  const administrator = await node.signIn("administrator@example.com");
+  const allow = (more: number) =>
+    administrator.call.setQuota({ username: ALICE, quotaBytes: BigInt(bytes + more) });
+  await allow(copied - 1);
+  assert.equal(await reasonOf(alice.call.copy({ path: "/d", targetPath: "/e" })), "QUOTA_EXCEEDED");
+  await allow(copied);
+  await alice.call.copy({ path: "/d", targetPath: "/e" });
+  assert.deepEqual(await namesAt("/e/deep/g"), ["a"]);
+  assert.equal(await used(), bytes + copied);
+});
+
+test("the trash keeps them; what goes for good gives their bytes back", async () => {
+  await set("/d", "folder");
+  await set("/d/f", "file");
+  const { item } = await alice.call.trashFile({ path: "/d" });
+  assert.equal(await used(), 204);
+  await alice.call.restoreFile({ trashId: item?.trashId ?? "" });
+  assert.deepEqual([await namesAt("/d"), await namesAt("/d/f")], [["folder"], ["file"]]);
+  await alice.call.deleteFile({ path: "/d", recursive: true });
+  await until(async () => (await used()) === 0, "the bytes of the removed properties");
+  assert.equal((await alice.call.getProperties({ path: "/" })).noneInRoot, true);
+});
+
+test("they pass no quota, no lock and no missing right, and are the owner's to pay", async () => {
+  const administrator = await node.signIn("administrator@example.com");
+  await administrator.call.setQuota({ username: ALICE, quotaBytes: 150n });
+  assert.equal(await reasonOf(set("/d/f", "a", "b")), "QUOTA_EXCEEDED");
+  await set("/d/f", "a");
+  assert.equal(await reasonOf(alice.call.copy({ path: "/d/f", targetPath: "/g" })), "QUOTA_EXCEEDED");
+  const bob = await node.signIn("bob@example.com");
+  const byBob = {
+    root: ALICE,
+    path: "/d/f",
+    changes: [{ property: { namespace: "urn:n", name: "a" }, remove: true }],
+  };
+  assert.equal(await reasonOf(bob.call.changeProperties(byBob)), "NOT_SHARED");
+  await alice.call.share({ path: "/d", user: bob.email });
+  await alice.call.lock({ path: "/d/f" });
+  assert.equal(await reasonOf(bob.call.changeProperties(byBob)), "LOCKED");
+  await alice.call.unlock({ path: "/d/f", breakLocks: true });
+  await bob.call.changeProperties(byBob);
+  assert.deepEqual(await namesAt("/d/f"), []);
+  assert.equal(await used(), 4);
+});
+
+test("a restart keeps them, the check of the data counts them, and repairs what belongs to nothing", async () => {
+  await set("/d/f", "a");
+  await alice.call.lock({ path: "/d/f" });
+  await node.node.stop();
+  const directory = node.dataFolder;
+  const check = (repair: boolean) => checkStorage(directory, { repair, deep: true });
+  assert.deepEqual(check(false).differences, []);
+  const db = new DatabaseSync(join(directory, "inodes.db"));
+  db.exec("INSERT INTO property (inode_id, namespace, name, xml) VALUES (999999, 'urn:n', 'lost', 'x')");
+  db.exec("UPDATE root SET property_bytes = 7, lock_count = 3");
+  db.close();
+  assert.equal(check(true).differences.length, 3);
+  assert.deepEqual(check(false).differences, []);
+  const again = await startTestNode({ dataFolder: node.dataFolder });
+  nodes.push(again);
+  const back = await again.signIn(ALICE);
+  assert.deepEqual(await namesAt("/d/f", back), ["a"]);
+  assert.equal(await used(back), 104);
+});
