@@ -1,0 +1,81 @@
+// Reads a request's body when it is asked for, and drops the rest when nobody wants it.
+import type { DoorRequest } from "./request-target.ts";
+
+/** Bytes that arrive before they are asked for, at most, and one part of the socket's beyond them. */
+const AHEAD_MAX_BYTES = 262_144;
+
+/** The body of one request, pulled part by part. */
+export class BodyReader {
+  readonly #request: DoorRequest;
+  #parts: Uint8Array[] = [];
+  #bytes = 0;
+  #state: "unread" | "open" | "dropping" | "ended" | "broken" = "unread";
+  #wake = Promise.withResolvers<void>();
+  #onDropped: (bytes: number) => void = () => {};
+
+  constructor(request: DoorRequest) {
+    this.#request = request;
+    request.on("error", () => this.#break());
+  }
+
+  /** True where the client may still be sending. */
+  get isUnfinished(): boolean {
+    const { readableEnded, destroyed } = this.#request;
+    return this.#state !== "ended" && this.#state !== "broken" && !readableEnded && !destroyed;
+  }
+
+  /** True once a part was asked for. */
+  get isBegun(): boolean {
+    return this.#state !== "unread";
+  }
+
+  /** The next part; undefined after the last. Rejects where the connection ended before the body. */
+  async next(): Promise<Uint8Array | undefined> {
+    if (this.#state === "unread") this.#open();
+    for (;;) {
+      const part = this.#parts.shift();
+      if (part !== undefined) {
+        this.#bytes -= part.length;
+        if (this.#bytes < AHEAD_MAX_BYTES) this.#request.resume();
+        return part;
+      }
+      if (this.#state === "ended") return undefined;
+      if (this.#state !== "open") throw new Error("the connection ended before the body did");
+      this.#wake = Promise.withResolvers();
+      await this.#wake.promise;
+    }
+  }
+
+  /** Reads on and forgets what comes; tells how much. */
+  drop(onDropped: (bytes: number) => void): void {
+    if (this.#state === "unread") this.#open();
+    if (this.#state !== "open") return;
+    this.#state = "dropping";
+    this.#parts = [];
+    this.#onDropped = onDropped;
+    this.#request.resume();
+  }
+
+  #open(): void {
+    this.#state = this.#request.destroyed && !this.#request.readableEnded ? "broken" : "open";
+    const request = this.#request;
+    request.on("data", (part: Uint8Array) => {
+      if (this.#state === "dropping") return this.#onDropped(part.length);
+      this.#parts.push(part);
+      this.#bytes += part.length;
+      if (this.#bytes >= AHEAD_MAX_BYTES) request.pause();
+      this.#wake.resolve();
+    });
+    request.on("end", () => {
+      this.#state = "ended";
+      this.#wake.resolve();
+    });
+    request.on("close", () => this.#break());
+  }
+
+  #break(): void {
+    if (this.#state === "ended") return;
+    this.#state = "broken";
+    this.#wake.resolve();
+  }
+}

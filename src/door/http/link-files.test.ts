@@ -1,0 +1,62 @@
+// Files that a link opens, as they leave the door: whole, in ranges, empty, and refused.
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { GroveError } from "#base/errors.ts";
+import { startTestDoor } from "./door.fixture.ts";
+import type { LinkVisitor } from "./link-visitors.ts";
+
+const ID = "abcdefghijkl";
+const TOKEN = `gl_${"0".repeat(26)}_${ID}_${"a".repeat(32)}`;
+const COOKIE = `grove-link=${TOKEN}.${"0".repeat(32)}.`;
+
+/** A visitor of a folder with one file of these bytes; `refusal` comes instead of them. */
+function visitorOf(text: string, refusal?: GroveError): LinkVisitor {
+  const resource = { isCollection: false, size: text.length, changedMs: 0, etag: "e", path: [] };
+  return {
+    facts: { name: "pub", isFolder: true, isDrop: false, endsMs: 0, pass: "" },
+    look: async () => resource,
+    list: async () => ({ entries: [], next: "" }),
+    async *read(_path: readonly string[], _etag: string, start: number, end: number) {
+      if (refusal !== undefined) throw refusal;
+      yield Buffer.from(text.slice(start, end));
+    },
+    drop: async () => undefined,
+    release: () => undefined,
+  } as unknown as LinkVisitor;
+}
+
+async function fetchFile(
+  t: TestContext,
+  visitor: LinkVisitor,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  const door = await startTestDoor({ visitors: { open: async () => visitor } });
+  t.after(() => door.stop());
+  return await fetch(`http://${door.host}/l/${ID}/a.html`, { headers: { cookie: COOKIE, ...headers } });
+}
+
+const ATTACHED = /^attachment; filename="a\.html"/u;
+
+test("several ranges of a link's file come as one attachment", async (t) => {
+  const answer = await fetchFile(t, visitorOf("0123456789"), { range: "bytes=0-1,7-8" });
+  assert.equal(answer.status, 206);
+  assert.match(answer.headers.get("content-disposition") ?? "", ATTACHED);
+  const text = await answer.text();
+  assert.match(text, /\r\n\r\n01\r\n/u);
+  assert.match(text, /\r\n\r\n78\r\n/u);
+});
+
+test("an empty file of a link is an attachment too", async (t) => {
+  const answer = await fetchFile(t, visitorOf(""));
+  assert.equal(answer.status, 200);
+  assert.match(answer.headers.get("content-disposition") ?? "", ATTACHED);
+});
+
+test("a refusal before a file's first byte is a page, and no file", async (t) => {
+  const used = new GroveError("NOT_SHARED", "used up", { metadata: { link: "used-up" } });
+  const answer = await fetchFile(t, visitorOf("0123456789", used));
+  assert.equal(answer.status, 410);
+  assert.equal(answer.headers.get("content-disposition"), "inline");
+  assert.match(answer.headers.get("content-type") ?? "", /^text\/html/u);
+  assert.match(await answer.text(), /used up/u);
+});

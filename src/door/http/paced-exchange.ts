@@ -1,0 +1,234 @@
+// One request and its answer, watched: a client that sends or takes too slowly loses its place.
+import type { ServerResponse } from "node:http";
+import type { Http2ServerResponse } from "node:http2";
+import type { Clock } from "#base/clock.ts";
+import type { HttpRequest, HttpResponse } from "#door/webdav/exchange.ts";
+import { DavRefusal } from "#door/webdav/status-table.ts";
+import { BodyReader } from "./body-reader.ts";
+import { DOOR_LINGER_BYTES, DOOR_LINGER_MS, DOOR_PACE_BYTES, DOOR_PACE_MS } from "./door-limits.ts";
+import type { DoorRequest } from "./request-target.ts";
+
+/** How many times a pace is looked at while it lasts. */
+const LOOKS = 6;
+
+/** An answer of HTTP/1.1 or HTTP/2. */
+export type DoorResponse = ServerResponse | Http2ServerResponse;
+
+/** Bytes that went through. */
+export interface Traffic {
+  in: number;
+  out: number;
+}
+
+/** A request and an answer as WebDAV's methods see them, each with a pace that the client must keep. */
+export class PacedExchange implements HttpRequest, HttpResponse {
+  readonly #request: DoorRequest;
+  readonly #response: ServerResponse;
+  readonly #body: BodyReader;
+  readonly #clock: Clock;
+  readonly #traffic: Traffic;
+  readonly #slow = Promise.withResolvers<never>();
+  readonly #gone = new AbortController();
+  /** The address without scheme and host. */
+  readonly url: string;
+  /** What the door waits for at the moment. */
+  #awaits: "body" | "reader" | undefined;
+  #looksWaited = 0;
+  #moved = 0;
+
+  constructor(
+    request: DoorRequest,
+    response: DoorResponse,
+    parts: { readonly url: string; readonly clock: Clock; readonly traffic: Traffic },
+  ) {
+    this.#request = request;
+    // Both kinds have the methods that are used here, under types that do not fit one another.
+    this.#response = response as ServerResponse;
+    this.#body = new BodyReader(request);
+    this.#clock = parts.clock;
+    this.#traffic = parts.traffic;
+    this.url = parts.url;
+    // It is awaited only while a body is read.
+    this.#slow.promise.catch(() => undefined);
+    const endWatch = parts.clock.every(DOOR_PACE_MS / LOOKS, () => this.#look());
+    response.on("close", () => {
+      endWatch();
+      this.#gone.abort();
+    });
+    response.on("error", () => undefined);
+  }
+
+  /** Aborted with the end of the answer, complete or not. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  get method(): string | undefined {
+    return this.#request.method;
+  }
+
+  get headers(): HttpRequest["headers"] {
+    return this.#request.headers;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    for (;;) {
+      const part = await this.#nextPart();
+      if (part === undefined) return;
+      this.#moved += part.length;
+      this.#traffic.in += part.length;
+      yield part;
+    }
+  }
+
+  get statusCode(): number {
+    return this.#response.statusCode;
+  }
+
+  set statusCode(status: number) {
+    this.#response.statusCode = status;
+  }
+
+  get headersSent(): boolean {
+    return this.#response.headersSent;
+  }
+
+  get destroyed(): boolean {
+    return this.#response.destroyed || this.#gone.signal.aborted;
+  }
+
+  setHeader(name: string, value: string | number | readonly string[]): void {
+    // HTTP/2 has no such header, and Node warns of it.
+    if (name === "connection" && this.#isHttp2) return;
+    this.#response.setHeader(name, value);
+  }
+
+  writeContinue(): void {
+    this.#response.writeContinue();
+  }
+
+  write(chunk: string | Uint8Array): boolean {
+    const length = lengthOf(chunk);
+    this.#traffic.out += length;
+    const hasRoom = this.#response.write(chunk);
+    if (!hasRoom) {
+      this.#awaits = "reader";
+      this.#response.once("drain", () => {
+        this.#moved += length;
+        this.#awaits = undefined;
+      });
+    }
+    return hasRoom;
+  }
+
+  end(chunk?: string | Uint8Array): void {
+    this.#traffic.out += chunk === undefined ? 0 : lengthOf(chunk);
+    if (this.#hasUnreadBody) {
+      if (this.#awaitsLeave) this.#closeAfter();
+      else return this.#linger(chunk);
+    }
+    this.#response.end(chunk);
+    this.#awaits = "reader";
+  }
+
+  destroy(): void {
+    this.#response.destroy();
+  }
+
+  on(event: "close", listener: () => void): void {
+    this.#response.on(event, listener);
+  }
+
+  once(event: "drain" | "close", listener: () => void): void {
+    this.#response.once(event, listener);
+  }
+
+  off(event: "drain" | "close", listener: () => void): void {
+    this.#response.off(event, listener);
+  }
+
+  /** With the next, what node:events' once() needs. */
+  addListener(event: "drain" | "close", listener: () => void): void {
+    this.#response.on(event, listener);
+  }
+
+  removeListener(event: "drain" | "close", listener: () => void): void {
+    this.#response.off(event, listener);
+  }
+
+  get #isHttp2(): boolean {
+    return this.#request.httpVersionMajor === 2;
+  }
+
+  /** True for a client that sends its body only when it is told to, and was not. */
+  get #awaitsLeave(): boolean {
+    return this.#request.headers.expect !== undefined && !this.#body.isBegun;
+  }
+
+  /** True where the client may still be sending. In HTTP/1.1 a body has a length or comes in chunks. */
+  get #hasUnreadBody(): boolean {
+    const { headers } = this.#request;
+    const length = headers["content-length"] ?? (this.#isHttp2 ? "1" : "0");
+    const hasBody = headers["transfer-encoding"] !== undefined || Number(length) > 0;
+    return hasBody && this.#body.isUnfinished;
+  }
+
+  async #nextPart(): Promise<Uint8Array | undefined> {
+    this.#awaits = "body";
+    try {
+      return await Promise.race([this.#body.next(), this.#slow.promise]);
+    } catch (error) {
+      if (error instanceof DavRefusal) throw error;
+      throw new DavRefusal(400, "the connection ended before the body did");
+    } finally {
+      this.#awaits = undefined;
+    }
+  }
+
+  /**
+   * Answers a request whose body is still on its way. Some of it is dropped first: a connection that closes with
+   * unread bytes takes the answer with it.
+   */
+  #linger(chunk: string | Uint8Array | undefined): void {
+    const response = this.#response;
+    this.#closeAfter();
+    let dropped = 0;
+    let isOver = false;
+    const over = (): void => {
+      if (isOver) return;
+      isOver = true;
+      cancel();
+      response.end();
+    };
+    const cancel = this.#clock.after(DOOR_LINGER_MS, over);
+    response.once("close", over);
+    this.#request.once("end", over);
+    this.#request.once("close", over);
+    if (chunk === undefined) response.flushHeaders();
+    else response.write(chunk);
+    this.#body.drop((bytes) => {
+      dropped += bytes;
+      if (dropped > DOOR_LINGER_BYTES) over();
+    });
+  }
+
+  #closeAfter(): void {
+    if (!this.headersSent) this.setHeader("connection", "close");
+  }
+
+  #look(): void {
+    if (this.#awaits === undefined) return;
+    this.#looksWaited++;
+    if (this.#looksWaited < LOOKS) return;
+    const isTooSlow = this.#moved < DOOR_PACE_BYTES;
+    this.#looksWaited = 0;
+    this.#moved = 0;
+    if (!isTooSlow) return;
+    if (this.#awaits === "body") this.#slow.reject(new DavRefusal(408, "the body came too slowly"));
+    else this.#response.destroy();
+  }
+}
+
+function lengthOf(chunk: string | Uint8Array): number {
+  return typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length;
+}

@@ -1,0 +1,18 @@
+// How much of a door's pages one user can take; docs/budgets.md has the table.
+
+/** Requests of pages that are answered at once. */
+export const PAGE_REQUESTS = 256;
+/** Those of one user among them: a browser has six connections, or streams of one. */
+export const PAGE_REQUESTS_PER_USER = 24;
+/** Requests that wait for such a place, their bodies unread. */
+export const PAGE_WAITING = 1_024;
+/** Waiting requests of one user. */
+export const PAGE_WAITING_PER_USER = 128;
+/** Archives of one user at once, which count as requests too. */
+export const ARCHIVES_PER_USER = 2;
+/** Sessions that were not known, from one network in the window below. */
+export const UNKNOWN_SESSIONS_PER_NETWORK = 60;
+/** The window of the limit above. */
+export const UNKNOWN_SESSIONS_WINDOW_MS: number = 5 * 60_000;
+/** Sessions that were right lately, which a shut network lets pass. */
+export const KNOWN_SESSIONS = 4_096;

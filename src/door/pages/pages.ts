@@ -1,0 +1,193 @@
+// A door's pages: the page itself, and its interface, which takes the browser's cookie and nothing else.
+import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import { atMost } from "#base/at-most.ts";
+import type { Clock } from "#base/clock.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { SlidingWindow } from "#base/sliding-window.ts";
+import type { DoorPages, PageExchange } from "#door/http/pages.ts";
+import { Places } from "#door/http/places.ts";
+import { cookieOf, setCookie } from "#door/session/cookies.ts";
+import { requireOwnChange, requireOwnPage } from "#door/session/own-page.ts";
+import type { BrowserSignIn } from "#door/session/sign-in.ts";
+import { davRefusalOf } from "#door/tree/refusals.ts";
+import { DAV_STATUS, DavRefusal } from "#door/webdav/status-table.ts";
+import type { FileProblem, SignedIn } from "#wire/webapi/files.ts";
+import { sendArchive } from "./archive.ts";
+import type { BrowserPeople, BrowserPerson } from "./browser-person.ts";
+import { type BuiltFiles, readBuiltFiles, sendBuiltFile } from "./built-files.ts";
+import { type PageCall, sendJson } from "./call.ts";
+import * as changes from "./changes.ts";
+import { sendContent, takeContent } from "./content.ts";
+import {
+  ARCHIVES_PER_USER,
+  KNOWN_SESSIONS,
+  PAGE_REQUESTS,
+  PAGE_REQUESTS_PER_USER,
+  PAGE_WAITING,
+  PAGE_WAITING_PER_USER,
+  UNKNOWN_SESSIONS_PER_NETWORK,
+  UNKNOWN_SESSIONS_WINDOW_MS,
+} from "./limits.ts";
+import * as looks from "./looks.ts";
+import { answerUpload, UPLOADS_PATH } from "./uploads.ts";
+
+/** Parts of the pages. */
+export interface PagesDeps {
+  readonly signIn: BrowserSignIn;
+  readonly people: BrowserPeople;
+  readonly publicUrl: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+type Answer = (call: PageCall) => Promise<unknown>;
+
+/** Calls that answer with JSON. */
+const JSON_CALLS: Readonly<Record<string, Answer>> = {
+  "GET /api/list": looks.list,
+  "GET /api/stat": looks.stat,
+  "GET /api/quota": looks.quota,
+  "GET /api/shared": looks.sharedPlaces,
+  "GET /api/trash": looks.trash,
+  "POST /api/folder": changes.makeFolder,
+  "POST /api/move": changes.move,
+  "POST /api/copy": changes.copy,
+  "POST /api/trash": changes.toTrash,
+  "POST /api/restore": changes.restore,
+  "POST /api/purge": changes.purge,
+  "POST /api/share": changes.share,
+  "POST /api/unshare": changes.unshare,
+  "PUT /api/content": takeContent,
+};
+
+/** Reads the built page. */
+export async function openPages(deps: PagesDeps): Promise<DoorPages> {
+  return new Pages(deps, await readBuiltFiles());
+}
+
+class Pages implements DoorPages {
+  readonly #deps: PagesDeps;
+  readonly #files: BuiltFiles;
+  readonly #unknown: SlidingWindow;
+  /** Fingerprints of sessions that were right lately. */
+  readonly #known = new LRUCache<string, true>(atMost(KNOWN_SESSIONS));
+  readonly #requests = new Places({
+    total: PAGE_REQUESTS,
+    perParty: PAGE_REQUESTS_PER_USER,
+    waiting: PAGE_WAITING,
+    waitingPerParty: PAGE_WAITING_PER_USER,
+  });
+  readonly #archives = new Places({
+    total: PAGE_REQUESTS,
+    perParty: ARCHIVES_PER_USER,
+    waiting: PAGE_WAITING,
+    waitingPerParty: PAGE_REQUESTS_PER_USER,
+  });
+
+  constructor(deps: PagesDeps, files: BuiltFiles) {
+    this.#deps = deps;
+    this.#files = files;
+    this.#unknown = new SlidingWindow(deps.clock, {
+      count: UNKNOWN_SESSIONS_PER_NETWORK,
+      windowMs: UNKNOWN_SESSIONS_WINDOW_MS,
+    });
+  }
+
+  async answer(exchange: PageExchange): Promise<boolean> {
+    if (exchange.path.startsWith("/api/")) {
+      await this.#answerCall(exchange).catch((error: unknown) => this.#refuse(exchange, error));
+      return true;
+    }
+    if ("service-worker" in exchange.headers) throw new DavRefusal(403, "no worker is served here");
+    return (await this.#deps.signIn.answer(exchange)) || sendBuiltFile(exchange, this.#files);
+  }
+
+  async #answerCall(exchange: PageExchange): Promise<void> {
+    const { method, path } = exchange;
+    const isLook = method === "GET" || method === "HEAD";
+    if (isLook) requireOwnPage(exchange);
+    else requireOwnChange(exchange);
+    const person = await this.#personOf(exchange);
+    exchange.gone.addEventListener("abort", () => person.release());
+    if (exchange.gone.aborted) return person.release();
+    exchange.prove();
+    await this.#inPlace(this.#requests, person, exchange);
+    const call = { exchange, person };
+    if (path === UPLOADS_PATH || path.startsWith(`${UPLOADS_PATH}/`)) return await answerUpload(call);
+    if (isLook && path === "/api/content") return await sendContent(call);
+    if (isLook && path === "/api/zip") {
+      await this.#inPlace(this.#archives, person, exchange);
+      return await sendArchive(call);
+    }
+    if (isLook && path === "/api/me") return sendJson(exchange, this.#meOf(person));
+    const answer = JSON_CALLS[`${method === "HEAD" ? "GET" : method} ${path}`];
+    if (answer === undefined) throw new DavRefusal(404, "there is no such call");
+    sendJson(exchange, await answer(call));
+  }
+
+  #meOf({ username, recentUntilMs }: BrowserPerson): SignedIn {
+    const { publicUrl } = this.#deps;
+    return { username, recent_until_ms: recentUntilMs, webdav_url: `${publicUrl}/dav/` };
+  }
+
+  /** Waits for a place, which the end of the answer leaves. */
+  async #inPlace(places: Places, { username }: BrowserPerson, { gone }: PageExchange): Promise<void> {
+    const leave = await places.take(username, gone);
+    gone.addEventListener("abort", leave);
+    if (gone.aborted) leave();
+  }
+
+  async #personOf(exchange: PageExchange): Promise<BrowserPerson> {
+    const secret = cookieOf(exchange, "session");
+    if (secret === undefined) throw new GroveError("TOKEN_REJECTED", "sign in");
+    const { address } = exchange.facts;
+    const print = createHash("sha256").update(secret).digest("base64");
+    // A neighbour's wrong ones do not shut out who is signed in.
+    const waitMs = this.#known.has(print) ? 0 : this.#unknown.waitMs(address);
+    if (waitMs > 0)
+      throw new GroveError(
+        "RATE_LIMITED",
+        `too many wrong sessions came from your network: try again in ${Math.ceil(waitMs / 60_000)} min`,
+      );
+    try {
+      const person = await this.#deps.people.bySession(secret, address);
+      this.#known.set(print, true);
+      return person;
+    } catch (error) {
+      if (isGroveError(error, "TOKEN_REJECTED")) {
+        this.#known.delete(print);
+        this.#unknown.count(address);
+        exchange.setHeader("set-cookie", setCookie(exchange, "session", "", 0));
+      }
+      throw error;
+    }
+  }
+
+  #refuse(exchange: PageExchange, error: unknown): void {
+    if (exchange.destroyed) return;
+    if (exchange.headersSent) return exchange.destroy();
+    const { status, ...problem } = this.#problemOf(error);
+    if (status === 429 || status === 503) exchange.setHeader("retry-after", 2);
+    sendJson(exchange, problem, status);
+  }
+
+  #problemOf(error: unknown): FileProblem & { readonly status: number } {
+    const found = davRefusalOf(error) ?? error;
+    if (found instanceof DavRefusal)
+      return { status: found.status, error: codeOf(found.status), message: found.message };
+    if (isGroveError(found)) {
+      const status = found.code === "PATH_EXISTS" ? 409 : DAV_STATUS[found.code].status;
+      return status === 401
+        ? { status, error: "SIGN_IN", message: "your sign-in has ended: sign in again" }
+        : { status, error: found.code, message: found.message };
+    }
+    this.#deps.log.error("page_failed", { error: errorText(error) });
+    return { status: 500, error: "INTERNAL", message: "an error of the door; its log tells more" };
+  }
+}
+
+function codeOf(status: number): string {
+  return status === 401 ? "SIGN_IN" : status === 503 ? "AWAY" : "REFUSED";
+}

@@ -1,0 +1,187 @@
+// Resumable uploads of browsers: the core of tus 1.0 with creation and termination, over BeginUpload (D29).
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { INPUT, ONCE, SHORT } from "#client/connection/cluster.ts";
+import { attrIfThere } from "#client/connection/listing.ts";
+import { uploadChunks } from "#client/transfer/upload.ts";
+import type { PageExchange } from "#door/http/pages.ts";
+import { blocksOf } from "#door/tree/body.ts";
+import { headerOf } from "#door/webdav/conditions.ts";
+import { DavRefusal } from "#door/webdav/status-table.ts";
+import { OnExists } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { type PageCall, placeOf, sendNothing } from "./call.ts";
+import { changedOf } from "./content.ts";
+
+/** Where uploads are. */
+export const UPLOADS_PATH = "/api/uploads";
+/** Characters of an upload's id in an address. */
+const ID_MAX_LENGTH = 8_192;
+const VERSION = "1.0.0";
+
+/** An upload as its address names it. The FileServer knows whose it is, and lets in only them. */
+interface UploadName {
+  readonly root: string;
+  readonly path: string;
+  readonly id: string;
+  readonly size: number;
+  readonly replaces: boolean;
+  readonly changedMs: number;
+}
+
+/** Answers a request at or below UPLOADS_PATH. */
+export async function answerUpload(call: PageCall): Promise<void> {
+  const { exchange } = call;
+  exchange.setHeader("tus-resumable", VERSION);
+  if (headerOf(exchange.headers, "tus-resumable") !== VERSION) {
+    exchange.setHeader("tus-version", VERSION);
+    throw new DavRefusal(412, `uploads speak tus ${VERSION}`);
+  }
+  if (exchange.path === UPLOADS_PATH) {
+    if (exchange.method !== "POST") throw new DavRefusal(405, "an upload begins by POST");
+    return await begin(call);
+  }
+  const name = readName(exchange.path.slice(UPLOADS_PATH.length + 1));
+  switch (exchange.method) {
+    case "HEAD":
+      return sendOffset(exchange, await offsetOf(call, name), name.size, 200);
+    case "PATCH":
+      return await take(call, name);
+    case "DELETE":
+      return await abort(call, name);
+    default:
+      throw new DavRefusal(405, "an upload knows HEAD, PATCH and DELETE");
+  }
+}
+
+async function begin({ exchange, person }: PageCall): Promise<void> {
+  const { root, path } = placeOf(exchange);
+  const size = Number(headerOf(exchange.headers, "upload-length") ?? "x");
+  if (!Number.isSafeInteger(size) || size < 1)
+    throw new DavRefusal(400, "Upload-Length has to tell the file's size");
+  const replaces = exchange.query.get("exists") === "replace";
+  const changedMs = changedOf(exchange.query.get("changed"));
+  const request = {
+    root,
+    path,
+    size: BigInt(size),
+    onExists: replaces ? OnExists.REPLACE : OnExists.FAIL,
+    mtimeMs: BigInt(changedMs),
+  };
+  const { uploadId: id } = await person.cluster.runAt({ root, path }, ONCE, (server) =>
+    server.files.beginUpload(request, server.unary),
+  );
+  const name = writeName({ root, path, id, size, replaces, changedMs });
+  exchange.setHeader("location", `${UPLOADS_PATH}/${name}`);
+  exchange.setHeader("upload-offset", 0);
+  sendNothing(exchange, 201);
+}
+
+/** Takes bytes from an offset on. What of them is safe when the connection breaks, HEAD tells afterwards. */
+async function take(call: PageCall, name: UploadName): Promise<void> {
+  const { exchange, person } = call;
+  if (headerOf(exchange.headers, "content-type") !== "application/offset+octet-stream")
+    throw new DavRefusal(415, "the body has to be application/offset+octet-stream");
+  const offset = Number(headerOf(exchange.headers, "upload-offset") ?? "x");
+  const safe = await offsetOf(call, name);
+  if (offset !== safe) throw new DavRefusal(409, `the upload goes on at byte ${safe}`);
+  const { root, path, id: uploadId, size, replaces, changedMs } = name;
+  const body = new BodyUntil(exchange, size - offset);
+  try {
+    await person.cluster.runAt({ root, path }, INPUT, (server) =>
+      uploadChunks(
+        server,
+        blocksOf(body),
+        {
+          root,
+          path,
+          sizeBytes: size,
+          mtimeMs: changedMs,
+          onExists: replaces ? OnExists.REPLACE : OnExists.FAIL,
+          resume: { uploadId, offset },
+        },
+        () => undefined,
+      ),
+    );
+  } catch (error) {
+    // A part is a legal request: what of it is safe counts.
+    if (!body.isShort) throw error;
+    return sendOffset(exchange, await offsetOf(call, name), size, 204);
+  }
+  sendOffset(exchange, size, size, 204);
+}
+
+async function abort({ exchange, person }: PageCall, { root, id: uploadId }: UploadName): Promise<void> {
+  await person.cluster.run(root, ONCE, (server) =>
+    server.files.abortUpload({ root, uploadId }, server.unary),
+  );
+  sendNothing(exchange);
+}
+
+/** Bytes on stable storage; the whole size for an upload that has arrived, whose answer was lost. */
+async function offsetOf({ person }: PageCall, name: UploadName): Promise<number> {
+  const { root, path, id: uploadId, size, changedMs } = name;
+  try {
+    const upload = await person.cluster.run(root, SHORT, (server) =>
+      server.files.getUpload({ root, uploadId }, server.unary),
+    );
+    return Number(upload.offset);
+  } catch (error) {
+    if (!isGroveError(error, "NO_SUCH_UPLOAD")) throw error;
+    const attr = changedMs === 0 ? undefined : await attrIfThere(person.cluster, { root, path });
+    if (attr?.size === BigInt(size) && attr.mtimeMs === BigInt(changedMs)) return size;
+    throw new DavRefusal(410, "this upload is over: begin it again");
+  }
+}
+
+function sendOffset(exchange: PageExchange, offset: number, size: number, status: number): void {
+  exchange.setHeader("upload-offset", offset);
+  exchange.setHeader("upload-length", size);
+  sendNothing(exchange, status);
+}
+
+function writeName({ root, path, id, size, replaces, changedMs }: UploadName): string {
+  return Buffer.from(JSON.stringify([root, path, id, size, replaces, changedMs])).toString("base64url");
+}
+
+function readName(text: string): UploadName {
+  let value: unknown;
+  try {
+    value = text.length > ID_MAX_LENGTH ? undefined : JSON.parse(Buffer.from(text, "base64url").toString());
+  } catch {
+    value = undefined;
+  }
+  const [root, path, id, size, replaces, changedMs] = Array.isArray(value) ? (value as unknown[]) : [];
+  if (
+    typeof root !== "string" ||
+    typeof path !== "string" ||
+    typeof id !== "string" ||
+    !Number.isSafeInteger(size) ||
+    typeof replaces !== "boolean" ||
+    !Number.isSafeInteger(changedMs)
+  )
+    throw new DavRefusal(404, "there is no such upload");
+  return { root, path, id, size: Number(size), replaces, changedMs: Number(changedMs) };
+}
+
+/** A body that ends the upload's stream when it has fewer bytes than the file still needs. */
+class BodyUntil implements AsyncIterable<Uint8Array> {
+  readonly #body: AsyncIterable<Uint8Array>;
+  readonly #needed: number;
+  isShort = false;
+
+  constructor(body: AsyncIterable<Uint8Array>, needed: number) {
+    this.#body = body;
+    this.#needed = needed;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    let taken = 0;
+    for await (const part of this.#body) {
+      taken += part.length;
+      if (taken > this.#needed) throw new DavRefusal(413, "the body has more bytes than the file");
+      yield part;
+    }
+    if (taken === this.#needed) return;
+    this.isShort = true;
+    throw new GroveError("BAD_ARGUMENT", "a part of the file has come");
+  }
+}

@@ -1,0 +1,119 @@
+// Who somebody is at a door: MetaServers judge the app password, and give tickets for FileServers.
+
+import type { Clock } from "#base/clock.ts";
+import { PERSON_ADDRESS_HEADER } from "#base/door-call.ts";
+import type { Scope } from "#security/tickets/scope.ts";
+import type { Client } from "#wire/grpc/client.ts";
+import type { CallOptions } from "#wire/grpc/client-call.ts";
+import type { IssueTicketResponse, MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+
+/** A ticket with less left is asked for anew: sessions are prolonged once a minute, and must not end before. */
+const RENEW_LEFT_MS = 120_000;
+const CALL_TIMEOUT_MS = 10_000;
+/** FileServers for which a person's tickets are kept. */
+const TICKETS_PER_PERSON = 64;
+
+/** Somebody whom a MetaServer has recognised. */
+export interface Person {
+  readonly username: string;
+  /** "app:" and the id of the app password, or "browser:" and the session's. */
+  readonly credential: string;
+  /** Wall time until which a browser's sign-in is recent, in unix milliseconds; 0 for an app password. */
+  readonly recentUntilMs: number;
+  readonly scope: Scope;
+  /** Address of the person, as the door sees it. */
+  readonly address: string;
+  /**
+   * A ticket for one FileServer, good for at least two minutes more. Rejects as calls to a MetaServer do: with
+   * TOKEN_REJECTED once the password has ended.
+   */
+  ticketFor(fileServerId: string): Promise<string>;
+  /** Metadata with which a MetaServer answers GetRoots and Navigate for the person. */
+  routeMetadata(): Record<string, string>;
+  /** Metadata that every call to a FileServer needs beside the session's token. */
+  callMetadata(): Record<string, string>;
+}
+
+/** Recognises people by their app passwords, and by sessions of browsers. */
+export interface People {
+  /**
+   * The person behind an app password or a session's secret, for somebody at an address. Rejects with a StatusError whose reason is
+   * TOKEN_REJECTED, RATE_LIMITED, USER_DISABLED, CLIENT_CERT_REQUIRED, or that no MetaServer answers.
+   */
+  identify(secret: string, address: string): Promise<Person>;
+  /** Opens a browser's session for an ID token. Rejects as calls to a MetaServer do. */
+  openSession(
+    idToken: string,
+    address: string,
+  ): Promise<{ readonly secret: string; readonly username: string; readonly endsMs: number }>;
+  /** Ends a browser's session, or all of its person's. */
+  endSession(secret: string, everywhere: boolean, address: string): Promise<void>;
+}
+
+/** Dependencies of a door's people. */
+export interface PeopleDeps {
+  /** Of MetaServers, over the door's certificate. */
+  readonly metaServer: Pick<Client<typeof MetaServer>, "endDoorSession" | "issueTicket" | "openDoorSession">;
+  readonly clock: Pick<Clock, "steadyMs">;
+}
+
+interface KeptTicket {
+  readonly ticket: string;
+  readonly untilMs: number;
+}
+
+/** Makes the port over a client of MetaServers. Nothing is kept here beyond the person that it returns. */
+export function createPeople({ metaServer, clock }: PeopleDeps): People {
+  return {
+    async openSession(idToken, address) {
+      const { secret, username, endsMs } = await metaServer.openDoorSession({ idToken }, optionsOf(address));
+      return { secret, username, endsMs: Number(endsMs) };
+    },
+    async endSession(secret, everywhere, address) {
+      await metaServer.endDoorSession({ secret, everywhere }, optionsOf(address));
+    },
+    async identify(secret, address) {
+      const ask = (fsId: string): Promise<IssueTicketResponse> =>
+        metaServer.issueTicket({ appPassword: secret, fsId }, optionsOf(address));
+      const { username, credential, readOnly, folderId, recentUntilMs } = await ask("");
+      const tickets = new Map<string, KeptTicket>();
+      const asking = new Map<string, Promise<string>>();
+      const fresh = async (fsId: string): Promise<string> => {
+        const askedMs = clock.steadyMs();
+        const { ticket, ticketLifeMs } = await ask(fsId);
+        if (tickets.size >= TICKETS_PER_PERSON) tickets.clear();
+        tickets.set(fsId, { ticket, untilMs: askedMs + ticketLifeMs - RENEW_LEFT_MS });
+        return ticket;
+      };
+      return {
+        username,
+        credential,
+        recentUntilMs: Number(recentUntilMs),
+        scope: {
+          access: readOnly ? "read" : "write",
+          folderId: folderId === "" ? undefined : folderId,
+        },
+        address,
+        async ticketFor(fsId) {
+          const kept = tickets.get(fsId);
+          if (kept !== undefined && clock.steadyMs() < kept.untilMs) return kept.ticket;
+          let pending = asking.get(fsId);
+          if (pending === undefined) {
+            pending = fresh(fsId).finally(() => asking.delete(fsId));
+            asking.set(fsId, pending);
+          }
+          return pending;
+        },
+        routeMetadata: () => ({
+          authorization: `Bearer ${secret}`,
+          [PERSON_ADDRESS_HEADER]: address,
+        }),
+        callMetadata: () => ({ [PERSON_ADDRESS_HEADER]: address }),
+      };
+    },
+  };
+}
+
+function optionsOf(address: string): CallOptions {
+  return { timeoutMs: CALL_TIMEOUT_MS, metadata: { [PERSON_ADDRESS_HEADER]: address } };
+}

@@ -1,0 +1,17 @@
+// What signing in at a door needs of the cluster, as an interface.
+
+/** A browser's session that was opened. */
+export interface OpenedSession {
+  /** For the cookie. */
+  readonly secret: string;
+  readonly username: string;
+  readonly endsMs: number;
+}
+
+/** Opens and ends sessions of browsers at a MetaServer. */
+export interface SessionKeeper {
+  /** Throws TOKEN_REJECTED, RATE_LIMITED, USER_DISABLED, CLIENT_ID_UNSET; IDP_UNAVAILABLE and others that pass. */
+  openSession(idToken: string, address: string): Promise<OpenedSession>;
+  /** Ends a session, or all of its person's; quiet about one that has ended. */
+  endSession(secret: string, everywhere: boolean, address: string): Promise<void>;
+}

@@ -1,0 +1,126 @@
+// Bytes on their way through a door: bodies in blocks, downloads as streams, both with bounded memory.
+import { BLOCK_BYTES } from "#base/limits.ts";
+import type { Cluster } from "#client/connection/cluster.ts";
+import { LONG } from "#client/connection/cluster.ts";
+import type { RemotePath } from "#client/connection/remote-path.ts";
+import { PROGRESS_BYTES } from "#client/terminal/limits.ts";
+import { downloadFile } from "#client/transfer/download.ts";
+
+/** Bytes of a download that wait for a slow reader. */
+const WAITING_MAX_BYTES: number = 4 * BLOCK_BYTES;
+
+/** A body in blocks of 262,144 bytes, the last one shorter; none for an empty body. */
+export async function* blocksOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void, undefined> {
+  let parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of body) {
+    let rest = part;
+    while (bytes + rest.length >= BLOCK_BYTES) {
+      parts.push(rest.subarray(0, BLOCK_BYTES - bytes));
+      rest = rest.subarray(BLOCK_BYTES - bytes);
+      yield Buffer.concat(parts);
+      parts = [];
+      bytes = 0;
+    }
+    if (rest.length === 0) continue;
+    parts.push(rest);
+    bytes += rest.length;
+  }
+  if (bytes > 0) yield Buffer.concat(parts);
+}
+
+/** The bytes of one version of a file from start to end (exclusive). Goes on where a broken connection stopped. */
+export async function* downloadStream(
+  cluster: Cluster,
+  source: RemotePath,
+  version: { readonly etag: string; readonly start: number; readonly end: number },
+): AsyncGenerator<Buffer, void, undefined> {
+  const { etag, start, end } = version;
+  if (start >= end) return;
+  const queue = new SliceQueue();
+  const gone = new AbortController();
+  let offset = start;
+  let provenAt = start;
+  const done = cluster
+    .runAt(source, LONG, async (server) => {
+      if (offset === end) return;
+      const take = (slice: Buffer): true | Promise<void> => {
+        offset += slice.length;
+        if (offset - provenAt >= PROGRESS_BYTES) {
+          provenAt = offset;
+          server.progressed();
+        }
+        return queue.put(slice);
+      };
+      const signals = [server.stream.signal, gone.signal].filter((signal) => signal !== undefined);
+      const stream = { ...server.stream, signal: AbortSignal.any(signals) };
+      await downloadFile({ ...server, stream }, source, take, {
+        range: { offset, length: end - offset },
+        ifMatch: etag,
+      });
+    })
+    .then(
+      () => queue.end(undefined),
+      (error: unknown) => queue.end({ error }),
+    );
+  try {
+    for (;;) {
+      const slice = await queue.take();
+      if (slice === undefined) return;
+      yield slice;
+    }
+  } finally {
+    gone.abort();
+    queue.stop();
+    await done;
+  }
+}
+
+/** Slices between a download that pushes and a reader that pulls. */
+class SliceQueue {
+  #slices: Buffer[] = [];
+  #bytes = 0;
+  #isStopped = false;
+  #end: { readonly failure: { readonly error: unknown } | undefined } | undefined;
+  #hasMore = Promise.withResolvers<void>();
+  #hasRoom = Promise.withResolvers<void>();
+
+  put(slice: Buffer): true | Promise<void> {
+    if (this.#isStopped) throw new Error("the reader has gone");
+    this.#slices.push(slice);
+    this.#bytes += slice.length;
+    this.#hasMore.resolve();
+    if (this.#bytes < WAITING_MAX_BYTES) return true;
+    this.#hasRoom = Promise.withResolvers<void>();
+    return this.#hasRoom.promise.then(() => {
+      if (this.#isStopped) throw new Error("the reader has gone");
+    });
+  }
+
+  end(failure: { readonly error: unknown } | undefined): void {
+    this.#end = { failure };
+    this.#hasMore.resolve();
+  }
+
+  /** The next slice; undefined after the last. Rejects with the download's failure. */
+  async take(): Promise<Buffer | undefined> {
+    for (;;) {
+      const slice = this.#slices.shift();
+      if (slice !== undefined) {
+        this.#bytes -= slice.length;
+        if (this.#bytes < WAITING_MAX_BYTES) this.#hasRoom.resolve();
+        return slice;
+      }
+      if (this.#end?.failure !== undefined) throw this.#end.failure.error;
+      if (this.#end !== undefined) return undefined;
+      this.#hasMore = Promise.withResolvers<void>();
+      await this.#hasMore.promise;
+    }
+  }
+
+  /** The reader goes: the download ends at its next slice. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#hasRoom.resolve();
+  }
+}

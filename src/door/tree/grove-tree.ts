@@ -1,0 +1,393 @@
+// A person's files as WebDAV sees them: the own root at the top, what others share and groups have beside it.
+
+import type { Clock } from "#base/clock.ts";
+import { isGroveError } from "#base/errors.ts";
+import { joinPath } from "#base/names.ts";
+import { LONG, ONCE, type RetryPolicy, type Server, SHORT } from "#client/connection/cluster.ts";
+import { attrIfThere, listPages } from "#client/connection/listing.ts";
+import { isClientError } from "#client/terminal/client-error.ts";
+import type {
+  DavLock,
+  DavResource,
+  DavTarget,
+  DavTree,
+  DeadProperty,
+  LockWish,
+  PropertyChange,
+  SubmittedTokens,
+  WriteWish,
+} from "#door/webdav/resource.ts";
+import { DavRefusal } from "#door/webdav/status-table.ts";
+import { type Attr, Kind, OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import type { GetPropertiesResponse, LockInfo } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { downloadStream } from "./body.ts";
+import type { Person, SharedRoot } from "./person.ts";
+import { ownPlace, type Place, type RealPlace, rootsIn, sharedPlace, WAY_FOLDERS } from "./places.ts";
+import { refusing, refusingStream } from "./refusals.ts";
+import { davLockOf, resourceOf, virtualResource } from "./resources.ts";
+import { shownTokens } from "./shown-tokens.ts";
+import { writeFile } from "./write-file.ts";
+
+/** How long the list of shared roots is used; every access is decided by the FileServer itself. */
+const SHARES_KEPT_MS = 5_000;
+/** Names that a folder of the door may take. */
+const FOLDER_NAMES_MAX = 9;
+
+/** A tree over the FileServers of a cluster, for one person. */
+export class GroveTree implements DavTree {
+  readonly #person: Person;
+  readonly #clock: Pick<Clock, "steadyMs">;
+  #shares: { readonly atMs: number; readonly roots: Promise<readonly SharedRoot[]> } | undefined;
+  #lastShares: readonly SharedRoot[] = [];
+
+  constructor(person: Person, clock: Pick<Clock, "steadyMs">) {
+    this.#person = person;
+    this.#clock = clock;
+  }
+
+  look(path: readonly string[]): Promise<DavResource | undefined> {
+    return refusing(async () => {
+      const place = await this.#placeOf(path);
+      if (place.kind !== "real") return place.kind === "virtual" ? virtualResource(path) : undefined;
+      return this.#lookAt(path, place);
+    });
+  }
+
+  list(path: readonly string[]): AsyncIterable<DavResource> {
+    return refusingStream(this.#list(path));
+  }
+
+  properties(path: readonly string[]): Promise<readonly DeadProperty[]> {
+    return refusing(async () => {
+      const place = await this.#placeOf(path);
+      return place.kind === "real" ? (await this.#propertiesAt(place)).properties : [];
+    });
+  }
+
+  changeProperties(
+    path: readonly string[],
+    changes: readonly PropertyChange[],
+    tokens: SubmittedTokens,
+  ): Promise<void> {
+    return this.#change(path, tokens, async ({ root, path: at }, server) => {
+      const edits = changes.map((change) =>
+        change.kind === "set"
+          ? { property: change.property, remove: false }
+          : { property: { namespace: change.namespace, name: change.name }, remove: true },
+      );
+      await server.files.changeProperties({ root, path: at, changes: edits }, server.unary);
+    });
+  }
+
+  read(path: readonly string[], etag: string, start: number, end: number): AsyncIterable<Uint8Array> {
+    return refusingStream(this.#read(path, { etag, start, end }));
+  }
+
+  write(
+    path: readonly string[],
+    body: AsyncIterable<Uint8Array>,
+    wish: WriteWish,
+    tokens: SubmittedTokens,
+  ): Promise<DavResource> {
+    return refusing(async () => {
+      const place = await this.#realPlace(path);
+      return resourceOf(path, await writeFile(this.#person.cluster, place, { body, wish, tokens }), []);
+    });
+  }
+
+  makeCollection(path: readonly string[], tokens: SubmittedTokens): Promise<void> {
+    return this.#change(path, tokens, async ({ root, path: at }, server) => {
+      await server.files.createDirectory({ root, path: at }, server.unary);
+    });
+  }
+
+  remove(path: readonly string[], tokens: SubmittedTokens): Promise<void> {
+    return this.#change(path, tokens, async ({ root, path: at }, server) => {
+      await server.files.trashFile({ root, path: at }, server.unary);
+    });
+  }
+
+  copy(path: readonly string[], { to }: DavTarget, isDeep: boolean, tokens: SubmittedTokens): Promise<void> {
+    return refusing(async () => {
+      const [source, target] = [await this.#realPlace(path), await this.#realPlace(to)];
+      const attr = await this.#attrOf(source);
+      const isShallow = attr.kind === Kind.DIRECTORY && !isDeep;
+      const replaced = await this.#makeRoom(target, attr, tokens);
+      if (isShallow) return await this.#copyFolder(path, to, tokens);
+      if (source.root !== target.root) return await this.#copyBetween(path, to, attr, tokens);
+      await this.#at(target, tokens, LONG_ONCE, async (server) => {
+        const targetPath = target.path;
+        await server.files.copy(
+          { root: source.root, path: source.path, targetPath, onConflict: conflictOf(replaced) },
+          server.stream,
+        );
+      });
+    });
+  }
+
+  move(path: readonly string[], { to }: DavTarget, tokens: SubmittedTokens): Promise<void> {
+    return refusing(async () => {
+      const [source, target] = [await this.#realPlace(path), await this.#realPlace(to)];
+      if (source.root !== target.root) {
+        throw new DavRefusal(403, "nothing moves between two people's files: copy it, then delete it here");
+      }
+      const attr = await this.#attrOf(source);
+      const replaced = await this.#makeRoom(target, attr, tokens);
+      await this.#at(source, tokens, ONCE, async (server) => {
+        const targetPath = target.path;
+        await server.files.rename(
+          { root: source.root, path: source.path, targetPath, onConflict: conflictOf(replaced) },
+          server.unary,
+        );
+      });
+    });
+  }
+
+  lock(
+    path: readonly string[],
+    wish: LockWish,
+    tokens: SubmittedTokens,
+  ): Promise<{ readonly lock: DavLock; readonly hasMadeFile: boolean }> {
+    return refusing(async () => {
+      const place = await this.#realPlace(path);
+      const { root, path: at } = place;
+      const { scope, isDeep, owner, seconds } = wish;
+      const request = { root, path: at, shared: scope === "shared", deep: isDeep, note: owner, seconds };
+      return this.#at(place, tokens, ONCE, async (server) => {
+        const take = async (): Promise<DavLock> =>
+          davLockOf(await server.files.lock(request, server.unary), place);
+        const isThere = await server.files.getAttr({ root, path: at }, server.unary).then(
+          () => true,
+          // What is the matter with the place, the next call says.
+          () => false,
+        );
+        if (!isThere) await server.files.createFile({ root, path: at }, server.unary);
+        return { lock: await take(), hasMadeFile: !isThere };
+      });
+    });
+  }
+
+  refreshLock(path: readonly string[], token: string, seconds: number): Promise<DavLock> {
+    return refusing(async () => {
+      const place = await this.#realPlace(path);
+      const { root, path: at } = place;
+      return this.#at(place, [], SHORT, async (server) =>
+        davLockOf(await server.files.refreshLock({ root, path: at, token, seconds }, server.unary), place),
+      );
+    });
+  }
+
+  unlock(path: readonly string[], token: string): Promise<void> {
+    return this.#change(path, [], async ({ root, path: at }, server) => {
+      await server.files.unlock({ root, path: at, token }, server.unary);
+    });
+  }
+
+  quota(path: readonly string[]): Promise<{ readonly available: number; readonly used: number } | undefined> {
+    return refusing(async () => {
+      const place = await this.#placeOf(path);
+      const { root } = place.kind === "real" ? place : ownPlace([]);
+      const { quotaBytes, usedBytes } = await this.#person.cluster.run(root, SHORT, (server) =>
+        server.files.getQuota({ root }, server.unary),
+      );
+      const available = quotaBytes > usedBytes ? Number(quotaBytes - usedBytes) : 0;
+      return { available, used: Number(usedBytes) };
+    });
+  }
+
+  async #lookAt(path: readonly string[], place: RealPlace): Promise<DavResource | undefined> {
+    const { root, path: at } = place;
+    try {
+      return await this.#at(place, [], SHORT, async (server) => {
+        const [attr, { locks }] = await Promise.all([
+          server.files.getAttr({ root, path: at }, server.unary),
+          server.files.listLocks({ root, path: at }, server.unary),
+        ]);
+        return resourceOf(path, attr, davLocksOf(locks, place));
+      });
+    } catch (error) {
+      if (isGroveError(error, "NO_SUCH_PATH", "NOT_DIRECTORY")) return undefined;
+      throw error;
+    }
+  }
+
+  async *#list(path: readonly string[]): AsyncGenerator<DavResource, void, undefined> {
+    const place = await this.#placeOf(path);
+    if (place.kind === "nothing") return;
+    if (place.kind === "virtual") {
+      for (const name of place.names) {
+        const child = await this.look([...path, name]);
+        if (child !== undefined) yield child;
+      }
+      return;
+    }
+    const locks = await this.#locksAt(place, true);
+    const mayHaveProperties = !(await this.#propertiesAt(place)).noneInRoot;
+    for await (const page of listPages(this.#person.cluster, place)) {
+      for (const attr of page) yield { ...resourceOf([...path, attr.name], attr, locks), mayHaveProperties };
+    }
+    if (path.length > 0) return;
+    const roots = await this.#sharedRoots();
+    for (const folder of WAY_FOLDERS) {
+      if (rootsIn(folder, roots).length > 0) yield virtualResource([await this.#freeName(folder)]);
+    }
+  }
+
+  async *#read(
+    path: readonly string[],
+    version: { readonly etag: string; readonly start: number; readonly end: number },
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    yield* downloadStream(this.#person.cluster, await this.#realPlace(path), version);
+  }
+
+  async #locksAt(place: RealPlace, below: boolean): Promise<DavLock[]> {
+    const { root, path } = place;
+    const { locks } = await this.#at(place, [], SHORT, (server) =>
+      server.files.listLocks({ root, path, below }, server.unary),
+    );
+    return davLocksOf(locks, place);
+  }
+
+  #attrOf(place: RealPlace): Promise<Attr> {
+    const { root, path } = place;
+    return this.#at(place, [], SHORT, (server) => server.files.getAttr({ root, path }, server.unary));
+  }
+
+  /** Takes away what a copy or a move replaces, except a file that a file replaces at once; true for that. */
+  async #makeRoom(target: RealPlace, source: Attr, tokens: SubmittedTokens): Promise<boolean> {
+    const present = await attrIfThere(this.#person.cluster, target);
+    if (present === undefined) return false;
+    if (present.kind === Kind.FILE && source.kind === Kind.FILE && source.root === present.root) return true;
+    await this.#at(target, tokens, ONCE, (server) =>
+      server.files.trashFile({ root: target.root, path: target.path }, server.unary),
+    );
+    return false;
+  }
+
+  /** Copies from one person's root to another's: the bytes go through the door, and count whole where they arrive. */
+  async #copyBetween(
+    path: readonly string[],
+    to: readonly string[],
+    attr: Attr,
+    tokens: SubmittedTokens,
+  ): Promise<void> {
+    if (attr.kind === Kind.FILE) {
+      const size = Number(attr.size);
+      const wish = { size, ifMatch: undefined, mustBeNew: true, changedMs: Number(attr.mtimeMs) };
+      await this.write(to, this.read(path, attr.etag, 0, size), wish, tokens);
+      await this.#copyProperties(path, to, tokens);
+      return;
+    }
+    await this.#copyFolder(path, to, tokens);
+    for await (const page of listPages(this.#person.cluster, await this.#realPlace(path))) {
+      for (const child of page)
+        await this.#copyBetween([...path, child.name], [...to, child.name], child, tokens);
+    }
+  }
+
+  /** Makes a folder with the properties of another, and nothing in it. */
+  async #copyFolder(path: readonly string[], to: readonly string[], tokens: SubmittedTokens): Promise<void> {
+    await this.makeCollection(to, tokens);
+    await this.#copyProperties(path, to, tokens);
+  }
+
+  async #copyProperties(
+    path: readonly string[],
+    to: readonly string[],
+    tokens: SubmittedTokens,
+  ): Promise<void> {
+    const properties = await this.properties(path);
+    const changes = properties.map((property) => ({ kind: "set", property }) as const);
+    if (changes.length > 0) await this.changeProperties(to, changes, tokens);
+  }
+
+  #propertiesAt({ root, path }: RealPlace): Promise<GetPropertiesResponse> {
+    return this.#person.cluster.runAt({ root, path }, SHORT, (server) =>
+      server.files.getProperties({ root, path }, server.unary),
+    );
+  }
+
+  #change(
+    path: readonly string[],
+    tokens: SubmittedTokens,
+    act: (place: RealPlace, server: Server) => Promise<void>,
+  ): Promise<void> {
+    return refusing(async () => {
+      const place = await this.#realPlace(path);
+      await this.#at(place, tokens, ONCE, (server) => act(place, server));
+    });
+  }
+
+  #at<T>(
+    place: RealPlace,
+    tokens: SubmittedTokens,
+    policy: RetryPolicy,
+    operation: (server: Server) => Promise<T>,
+  ): Promise<T> {
+    return this.#person.cluster.runAt(place, policy, (server) => operation(shownTokens(server, tokens)));
+  }
+
+  async #realPlace(path: readonly string[]): Promise<RealPlace> {
+    const place = await this.#placeOf(path);
+    if (place.kind === "real") return place;
+    throw new DavRefusal(
+      403,
+      "this folder shows what others share with you or your groups have; nothing else can be in it",
+    );
+  }
+
+  async #placeOf(path: readonly string[]): Promise<Place> {
+    const [first = ""] = path;
+    const folder = WAY_FOLDERS.find((name) => first.startsWith(name));
+    if (folder === undefined) return ownPlace(path);
+    const roots = rootsIn(folder, await this.#sharedRoots());
+    if (roots.length === 0 || first !== (await this.#freeName(folder))) return ownPlace(path);
+    return sharedPlace(path, roots);
+  }
+
+  /** Name of a folder of the door: one that the person's own root does not have. */
+  async #freeName(folder: string): Promise<string> {
+    for (let number = 1; ; number++) {
+      const name = number === 1 ? folder : `${folder} (${number})`;
+      if (number === FOLDER_NAMES_MAX) return name;
+      const own = await attrIfThere(this.#person.cluster, { root: "", path: joinPath([name]) });
+      if (own === undefined) return name;
+    }
+  }
+
+  #sharedRoots(): Promise<readonly SharedRoot[]> {
+    const nowMs = this.#clock.steadyMs();
+    if (this.#shares === undefined || nowMs - this.#shares.atMs > SHARES_KEPT_MS) {
+      this.#shares = { atMs: nowMs, roots: this.#askShares() };
+    }
+    return this.#shares.roots;
+  }
+
+  /** While no MetaServer answers, the person's own files and the shares known so far are still there. */
+  async #askShares(): Promise<readonly SharedRoot[]> {
+    try {
+      this.#lastShares = await this.#person.sharedRoots();
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+    }
+    return this.#lastShares;
+  }
+}
+
+/** A copy may take long, and must not run twice. */
+const LONG_ONCE: RetryPolicy = { ...LONG, isRepeatable: false };
+
+function isPassing(error: unknown): boolean {
+  return (
+    isClientError(error, "NETWORK") ||
+    isGroveError(error, "STORE_UNAVAILABLE", "IDP_UNAVAILABLE", "OVERLOADED", "RATE_LIMITED")
+  );
+}
+
+function davLocksOf(locks: readonly LockInfo[], place: RealPlace): DavLock[] {
+  return locks.map((lock) => davLockOf(lock, place));
+}
+
+function conflictOf(replaced: boolean): OnConflict {
+  return replaced ? OnConflict.REPLACE : OnConflict.FAIL;
+}

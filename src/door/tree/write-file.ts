@@ -1,0 +1,111 @@
+// A PUT's body into a file: small ones by one call, others as a stream, refusals before the body where that is possible.
+import { type ErrorMetadata, GroveError, isGroveError } from "#base/errors.ts";
+import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import { type Cluster, INPUT, ONCE, type Server, SHORT } from "#client/connection/cluster.ts";
+import type { RemotePath } from "#client/connection/remote-path.ts";
+import { ClientError } from "#client/terminal/client-error.ts";
+import { uploadChunks } from "#client/transfer/upload.ts";
+import type { SubmittedTokens, WriteWish } from "#door/webdav/resource.ts";
+import { crc32 } from "#os/crc32.ts";
+import { type Attr, OnExists, Perm } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { errorCodeOf } from "#wire/proto/status-table.ts";
+import { blocksOf } from "./body.ts";
+import { shownTokens } from "./shown-tokens.ts";
+
+/** One PUT. */
+interface Writing {
+  readonly body: AsyncIterable<Uint8Array>;
+  readonly wish: WriteWish;
+  readonly tokens: SubmittedTokens;
+}
+
+/** Writes a whole file: all of the body, or nothing. */
+export async function writeFile(cluster: Cluster, place: RemotePath, writing: Writing): Promise<Attr> {
+  const { wish, tokens } = writing;
+  if (wish.size !== undefined && wish.size <= INLINE_FILE_MAX_BYTES && wish.ifMatch === undefined) {
+    return await writeSmall(cluster, place, writing, wish.size);
+  }
+  await askFirst(cluster, place, writing);
+  return await cluster.runAt(place, INPUT, (server) =>
+    upload(shownTokens(server, tokens), place, wish, blocksOf(writing.body)),
+  );
+}
+
+/** Throws what the write would be refused with, before anything of its body is taken. */
+async function askFirst(
+  cluster: Cluster,
+  { root, path }: RemotePath,
+  { wish, tokens }: Writing,
+): Promise<void> {
+  const question = { root, path, permission: Perm.WRITE, addBytes: BigInt(wish.size ?? 0) };
+  const { allowed, reason, message, metadata } = await cluster.run(root, SHORT, (server) =>
+    server.files.explain(question, shownTokens(server, tokens).unary),
+  );
+  if (allowed) return;
+  const details: ErrorMetadata = metadata;
+  throw new GroveError(errorCodeOf(reason) ?? "INTERNAL", message, { metadata: details });
+}
+
+/** A body that fits into one call: most are new files, and for those that call is enough. */
+async function writeSmall(
+  cluster: Cluster,
+  place: RemotePath,
+  { body, wish, tokens }: Writing,
+  size: number,
+): Promise<Attr> {
+  const data = await whole(body, size);
+  const { root, path } = place;
+  return await cluster.runAt(place, ONCE, async (plain) => {
+    const server = shownTokens(plain, tokens);
+    try {
+      const request = { root, path, data, mtimeMs: BigInt(wish.changedMs), crc32: crc32(data) };
+      return await server.files.createFile(request, server.unary);
+    } catch (error) {
+      if (wish.mustBeNew || !isGroveError(await refusalOfCall(error, server), "PATH_EXISTS")) throw error;
+    }
+    return await upload(server, place, wish, (data.length === 0 ? [] : [data]).values());
+  });
+}
+
+async function refusalOfCall(error: unknown, server: Server): Promise<unknown> {
+  const { refusalOf } = await import("#client/connection/refusal.ts");
+  return refusalOf(error, server.address);
+}
+
+async function upload(
+  server: Server,
+  place: RemotePath,
+  wish: WriteWish,
+  blocks: AsyncIterable<Buffer> | Iterable<Buffer>,
+): Promise<Attr> {
+  const target = {
+    ...place,
+    sizeBytes: wish.size,
+    mtimeMs: wish.changedMs,
+    onExists: wish.mustBeNew ? OnExists.FAIL : OnExists.REPLACE,
+    ...(wish.ifMatch === undefined ? {} : { ifMatch: wish.ifMatch }),
+  };
+  const { attr } = await uploadChunks(server, asAsync(blocks), target, () => undefined);
+  if (attr === undefined)
+    throw new ClientError("SERVER_BROKEN", `${place.path}: the server told no attributes`);
+  return attr;
+}
+
+async function* asAsync(
+  blocks: AsyncIterable<Buffer> | Iterable<Buffer>,
+): AsyncGenerator<Buffer, void, undefined> {
+  yield* blocks;
+}
+
+async function whole(body: AsyncIterable<Uint8Array>, size: number): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of body) {
+    bytes += part.length;
+    if (bytes > size) break;
+    parts.push(part);
+  }
+  if (bytes !== size)
+    throw new GroveError("BAD_ARGUMENT", `the body has not the ${size} bytes that were announced`);
+  return Buffer.concat(parts, bytes);
+}

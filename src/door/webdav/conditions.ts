@@ -1,0 +1,63 @@
+// Conditional requests (RFC 9110, section 13): what their headers say of a resource.
+import type { DavResource } from "./resource.ts";
+
+/** Headers of a request, names in lower case. */
+export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/** One header as text; undefined where it is absent. */
+export function headerOf(headers: RequestHeaders, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value.join(", ") : value;
+}
+
+/** What the conditions say: go on, 304, or 412. */
+export type ConditionVerdict = "go" | "not-modified" | "failed";
+
+/** Judges If-Match, If-None-Match, If-Modified-Since and If-Unmodified-Since in the order of the RFC. */
+export function judgeConditions(
+  headers: RequestHeaders,
+  resource: DavResource | undefined,
+  isRead: boolean,
+): ConditionVerdict {
+  const ifMatch = headerOf(headers, "if-match");
+  if (ifMatch !== undefined) {
+    if (!namesTag(ifMatch, resource)) return "failed";
+  } else {
+    const since = dateOf(headerOf(headers, "if-unmodified-since"));
+    if (since !== undefined && (resource === undefined || secondsOf(resource) > since)) return "failed";
+  }
+  const ifNoneMatch = headerOf(headers, "if-none-match");
+  if (ifNoneMatch !== undefined) {
+    if (namesTag(ifNoneMatch, resource)) return isRead ? "not-modified" : "failed";
+  } else if (isRead && resource !== undefined) {
+    const since = dateOf(headerOf(headers, "if-modified-since"));
+    if (since !== undefined && secondsOf(resource) <= since) return "not-modified";
+  }
+  return "go";
+}
+
+/** True where a Range header may be used: If-Range is absent or names this very version. */
+export function isRangeUsable(headers: RequestHeaders, resource: DavResource): boolean {
+  const condition = headerOf(headers, "if-range")?.trim();
+  if (condition === undefined) return true;
+  if (condition.startsWith('"')) return condition === `"${resource.etag}"`;
+  return dateOf(condition) === secondsOf(resource);
+}
+
+function namesTag(header: string, resource: DavResource | undefined): boolean {
+  if (resource === undefined) return false;
+  const tags = header
+    .slice(0, 8192)
+    .split(",")
+    .map((tag) => tag.trim().replace(/^W\//u, ""));
+  return tags.includes("*") || tags.includes(`"${resource.etag}"`);
+}
+
+function dateOf(header: string | undefined): number | undefined {
+  const ms = header === undefined ? Number.NaN : Date.parse(header);
+  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000);
+}
+
+function secondsOf(resource: DavResource): number {
+  return Math.floor(resource.changedMs / 1000);
+}

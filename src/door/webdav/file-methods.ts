@@ -1,0 +1,127 @@
+// GET, HEAD and PUT.
+import { randomBytes } from "node:crypto";
+import { GroveError } from "#base/errors.ts";
+import { type ByteRange, readRanges } from "./byte-ranges.ts";
+import { isRangeUsable, judgeConditions } from "./conditions.ts";
+import type { DavExchange } from "./exchange.ts";
+import { contentTypeOf } from "./live-properties.ts";
+import type { DavResource } from "./resource.ts";
+import { DavRefusal } from "./status-table.ts";
+import { checkParent } from "./tree-methods.ts";
+
+/** Headers of every answer that carries a user's bytes: no browser may run them. */
+const USER_BYTES_HEADERS: Readonly<Record<string, string>> = {
+  "x-content-type-options": "nosniff",
+  "content-security-policy": "sandbox; default-src 'none'",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "private, no-cache",
+};
+
+/** Answers a GET or a HEAD, with ranges and conditions. */
+export async function answerGet(exchange: DavExchange): Promise<void> {
+  const resource = await exchange.resource();
+  if (resource.isCollection) {
+    throw new DavRefusal(
+      405,
+      "this is a folder: open it with a WebDAV program, or in the browser at the door's address",
+    );
+  }
+  const { response, request } = exchange;
+  for (const [name, value] of Object.entries(USER_BYTES_HEADERS)) response.setHeader(name, value);
+  response.setHeader("etag", `"${resource.etag}"`);
+  response.setHeader("last-modified", new Date(resource.changedMs).toUTCString());
+  response.setHeader("accept-ranges", "bytes");
+  const verdict = judgeConditions(request.headers, resource, true);
+  if (verdict === "failed") throw new DavRefusal(412, "the file's version is another one");
+  if (verdict === "not-modified") {
+    exchange.replyStatus(304);
+    return;
+  }
+  const isRanged = request.method === "GET" && isRangeUsable(request.headers, resource);
+  const ranges = isRanged ? readRanges(exchange.header("range"), resource.size) : "all";
+  if (ranges === "none") {
+    response.setHeader("content-range", `bytes */${resource.size}`);
+    throw new DavRefusal(416, "the file has no such bytes");
+  }
+  const [first, second] = ranges === "all" ? [] : ranges;
+  if (ranges !== "all" && second !== undefined) return await sendParts(exchange, resource, ranges);
+  const { start, end } = first ?? { start: 0, end: resource.size };
+  response.statusCode = first === undefined ? 200 : 206;
+  if (first !== undefined) response.setHeader("content-range", `bytes ${start}-${end - 1}/${resource.size}`);
+  response.setHeader("content-type", contentTypeOf(resource));
+  response.setHeader("content-length", end - start);
+  if (request.method === "GET") await sendRange(exchange, resource, { start, end });
+  response.end();
+}
+
+/** Answers a PUT. */
+export async function answerPut(exchange: DavExchange): Promise<void> {
+  if (exchange.header("content-range") !== undefined) {
+    throw new GroveError("BAD_ARGUMENT", "a PUT replaces the whole file: Content-Range is not supported");
+  }
+  const before = await exchange.tree.look(exchange.path);
+  if (before?.isCollection === true || exchange.hasSlash)
+    throw new DavRefusal(405, "a folder has no bytes of its own");
+  await checkParent(exchange, exchange.path);
+  if (judgeConditions(exchange.request.headers, before, false) !== "go") {
+    throw new DavRefusal(412, "the file's version is another one");
+  }
+  const wish = {
+    size: lengthOf(exchange),
+    ifMatch: exchange.header("if-match") === undefined ? undefined : before?.etag,
+    mustBeNew: exchange.header("if-none-match")?.trim() === "*",
+    changedMs: changedMsOf(exchange),
+  };
+  const written = await exchange.tree.write(exchange.path, exchange.stream(), wish, exchange.tokens);
+  const { response } = exchange;
+  response.setHeader("etag", `"${written.etag}"`);
+  if (wish.changedMs !== 0) response.setHeader("x-oc-mtime", "accepted");
+  exchange.replyStatus(before === undefined ? 201 : 204);
+}
+
+async function sendRange(
+  exchange: DavExchange,
+  resource: DavResource,
+  { start, end }: ByteRange,
+): Promise<void> {
+  if (start === end) return;
+  for await (const part of exchange.tree.read(resource.path, resource.etag, start, end))
+    await exchange.send(part);
+}
+
+async function sendParts(
+  exchange: DavExchange,
+  resource: DavResource,
+  ranges: readonly ByteRange[],
+): Promise<void> {
+  const boundary = randomBytes(16).toString("hex");
+  const heads = ranges.map(
+    ({ start, end }) =>
+      `\r\n--${boundary}\r\nContent-Type: ${contentTypeOf(resource)}\r\nContent-Range: bytes ${start}-${end - 1}/${resource.size}\r\n\r\n`,
+  );
+  const tail = `\r\n--${boundary}--\r\n`;
+  const bytes = ranges.reduce((sum, { start, end }) => sum + end - start, 0);
+  const { response } = exchange;
+  response.statusCode = 206;
+  response.setHeader("content-type", `multipart/byteranges; boundary=${boundary}`);
+  response.setHeader("content-length", heads.join("").length + bytes + tail.length);
+  for (const [index, range] of ranges.entries()) {
+    await exchange.send(heads[index] ?? "");
+    await sendRange(exchange, resource, range);
+  }
+  response.end(tail);
+}
+
+/** Bytes that the client announces; macOS names them apart where it sends chunks. */
+function lengthOf(exchange: DavExchange): number | undefined {
+  const plain = exchange.header("content-length");
+  const header = plain ?? (exchange.hasBody ? exchange.header("x-expected-entity-length") : "0");
+  if (header === undefined || !/^\d{1,15}$/u.test(header)) return undefined;
+  return Number(header);
+}
+
+/** The time that rclone and ownCloud's programs give with a file; 0 for none. */
+function changedMsOf(exchange: DavExchange): number {
+  const header = exchange.header("x-oc-mtime") ?? "";
+  return /^\d{1,12}(?:\.\d{1,9})?$/u.test(header) ? Math.max(1, Math.round(Number(header) * 1000)) : 0;
+}

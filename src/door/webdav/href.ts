@@ -1,0 +1,61 @@
+// Between the path of a URL and the names of a tree: decoded exactly once, refused where it could mean two things.
+import { GroveError } from "#base/errors.ts";
+import { canonicalName } from "#base/names.ts";
+
+/** Bytes of a path as the client writes it. */
+const HREF_MAX_BYTES = 12_288;
+
+const ENCODED_SLASH_OR_NUL = /%(?:2f|00)/iu;
+const NOT_PLAIN = /[^A-Za-z0-9\-._~!$'()*+,;=:@]/gu;
+
+/** A path of a URL below the prefix, taken apart. */
+export interface ReadHref {
+  readonly path: readonly string[];
+  /** True where it ended in "/", as those of collections do. */
+  readonly hasSlash: boolean;
+}
+
+/**
+ * The names in the path of a URL. Throws BAD_ARGUMENT or BAD_NAME for an encoded slash or NUL, dot segments, bad UTF-8 or
+ * empty segments in the middle.
+ */
+export function readHref(path: string, prefix: string): ReadHref {
+  if (path.length > HREF_MAX_BYTES) throw new GroveError("BAD_ARGUMENT", "the path is too long");
+  if (path !== prefix && !path.startsWith(`${prefix}/`)) {
+    throw new GroveError("BAD_ARGUMENT", `a path starts with ${prefix}/`);
+  }
+  const rest = path.slice(prefix.length);
+  if (ENCODED_SLASH_OR_NUL.test(rest)) {
+    throw new GroveError("BAD_NAME", 'bad name: a name cannot hold "/" or NUL');
+  }
+  const hasSlash = rest === "" || rest.endsWith("/");
+  const trimmed = rest.replace(/^\//u, "").replace(/\/$/u, "");
+  return { path: trimmed === "" ? [] : trimmed.split("/").map(decodedName), hasSlash };
+}
+
+/** The path of a URL for names: each name encoded, "/" behind a collection. */
+export function hrefOf(prefix: string, path: readonly string[], isCollection: boolean): string {
+  const names = path.map((name) => `/${encodedName(name)}`).join("");
+  return `${prefix}${names}${isCollection ? "/" : ""}`;
+}
+
+function encodedName(name: string): string {
+  // "&", "<" and their like are encoded too, so that an address needs no other care in XML or HTML.
+  return name.replace(NOT_PLAIN, (letter) =>
+    letter.length === 1 && letter < "\u0080" ? percent(letter) : encodeURIComponent(letter),
+  );
+}
+
+function percent(letter: string): string {
+  return `%${letter.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
+}
+
+function decodedName(segment: string): string {
+  let name: string;
+  try {
+    name = decodeURIComponent(segment);
+  } catch {
+    throw new GroveError("BAD_NAME", "bad name: the path is not valid percent-encoded UTF-8");
+  }
+  return canonicalName(name);
+}

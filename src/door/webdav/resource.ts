@@ -1,0 +1,116 @@
+// What the WebDAV methods need of a tree of files, as an interface.
+
+/** One lock on a resource (RFC 4918, section 6). */
+export interface DavLock {
+  /** An URI, "urn:uuid:…"; empty for others than the holder. */
+  readonly token: string;
+  /** Names from the top to the resource that was locked. */
+  readonly root: readonly string[];
+  readonly scope: "exclusive" | "shared";
+  /** True for a lock on everything below as well. */
+  readonly isDeep: boolean;
+  /** Text of the owner element as the client sent it; XML, empty for none. */
+  readonly owner: string;
+  /** Seconds until it ends unless refreshed. */
+  readonly secondsLeft: number;
+}
+
+/** A file or a collection. */
+export interface DavResource {
+  /** Names from the top; none for the top itself. */
+  readonly path: readonly string[];
+  readonly isCollection: boolean;
+  readonly size: number;
+  readonly createdMs: number;
+  readonly changedMs: number;
+  /** Without quotes. */
+  readonly etag: string;
+  /** False where it is known to have no dead properties. */
+  readonly mayHaveProperties?: boolean;
+  /** Locks that hold here, those of collections above included. */
+  readonly locks: readonly DavLock[];
+}
+
+/** A dead property: kept, not understood. */
+export interface DeadProperty {
+  readonly namespace: string;
+  readonly name: string;
+  /** The whole element as XML, its namespaces declared in it. */
+  readonly xml: string;
+}
+
+/** One step of a PROPPATCH. */
+export type PropertyChange =
+  | { readonly kind: "set"; readonly property: DeadProperty }
+  | { readonly kind: "remove"; readonly namespace: string; readonly name: string };
+
+/** What a PUT wants. */
+export interface WriteWish {
+  /** Bytes of the body; undefined where the length is unknown. */
+  readonly size: number | undefined;
+  /** The version that is replaced; undefined for any. */
+  readonly ifMatch: string | undefined;
+  /** True where nothing may be there yet. */
+  readonly mustBeNew: boolean;
+  /** Unix milliseconds; 0 means now. */
+  readonly changedMs: number;
+}
+
+/** Where a copy or a move goes. */
+export interface DavTarget {
+  readonly to: readonly string[];
+  /** True where what is there may be replaced; else PATH_EXISTS. */
+  readonly mayReplace: boolean;
+}
+
+/** What a LOCK wants. */
+export interface LockWish {
+  readonly scope: "exclusive" | "shared";
+  readonly isDeep: boolean;
+  readonly owner: string;
+  readonly seconds: number;
+}
+
+/** The tokens that a request submits in its If header: changes of locked resources need theirs. */
+export type SubmittedTokens = readonly string[];
+
+/**
+ * A tree of files for one person. Every method decides for itself whether that person may, and throws a
+ * GroveError that names the refusal.
+ */
+export interface DavTree {
+  /** The resource, or undefined where there is none. */
+  look(path: readonly string[]): Promise<DavResource | undefined>;
+  /** What lies directly in a collection. */
+  list(path: readonly string[]): AsyncIterable<DavResource>;
+  properties(path: readonly string[]): Promise<readonly DeadProperty[]>;
+  /** All changes or none. */
+  changeProperties(
+    path: readonly string[],
+    changes: readonly PropertyChange[],
+    tokens: SubmittedTokens,
+  ): Promise<void>;
+  /** Bytes from start to end (exclusive) of that version of a file. */
+  read(path: readonly string[], etag: string, start: number, end: number): AsyncIterable<Uint8Array>;
+  write(
+    path: readonly string[],
+    body: AsyncIterable<Uint8Array>,
+    wish: WriteWish,
+    tokens: SubmittedTokens,
+  ): Promise<DavResource>;
+  makeCollection(path: readonly string[], tokens: SubmittedTokens): Promise<void>;
+  remove(path: readonly string[], tokens: SubmittedTokens): Promise<void>;
+  /** `isDeep` false copies a collection without what is in it. */
+  copy(path: readonly string[], target: DavTarget, isDeep: boolean, tokens: SubmittedTokens): Promise<void>;
+  move(path: readonly string[], target: DavTarget, tokens: SubmittedTokens): Promise<void>;
+  /** Makes an empty file where nothing is (RFC 4918, section 7.3). */
+  lock(
+    path: readonly string[],
+    wish: LockWish,
+    tokens: SubmittedTokens,
+  ): Promise<{ readonly lock: DavLock; readonly hasMadeFile: boolean }>;
+  refreshLock(path: readonly string[], token: string, seconds: number): Promise<DavLock>;
+  unlock(path: readonly string[], token: string): Promise<void>;
+  /** Bytes free and used for who pays for that place; undefined where it is not known. */
+  quota(path: readonly string[]): Promise<{ readonly available: number; readonly used: number } | undefined>;
+}

@@ -1,0 +1,73 @@
+// MKCOL, DELETE, COPY, MOVE.
+import { GroveError } from "#base/errors.ts";
+import type { DavExchange } from "./exchange.ts";
+import { readDepth, readOverwrite } from "./request-headers.ts";
+import { DavRefusal } from "./status-table.ts";
+
+/** Answers a MKCOL. */
+export async function answerMkcol(exchange: DavExchange): Promise<void> {
+  if (exchange.hasBody) throw new DavRefusal(415, "a MKCOL has no body");
+  if ((await exchange.tree.look(exchange.path)) !== undefined) {
+    throw new DavRefusal(405, "something of that name exists");
+  }
+  await checkParent(exchange, exchange.path);
+  await exchange.tree.makeCollection(exchange.path, exchange.tokens);
+  exchange.replyStatus(201);
+}
+
+/** Answers a DELETE. */
+export async function answerDelete(exchange: DavExchange): Promise<void> {
+  const resource = await exchange.resource();
+  if (resource.isCollection && readDepth(exchange.header("depth"), "infinity") !== "infinity") {
+    throw new GroveError("BAD_ARGUMENT", 'a DELETE of a collection has Depth "infinity"');
+  }
+  if (resource.path.length === 0) throw new DavRefusal(403, "the top cannot be deleted");
+  await exchange.tree.remove(exchange.path, exchange.tokens);
+  exchange.replyStatus(204);
+}
+
+/** Answers a COPY. */
+export async function answerCopy(exchange: DavExchange): Promise<void> {
+  const depth = readDepth(exchange.header("depth"), "infinity");
+  if (depth === "1") throw new GroveError("BAD_ARGUMENT", 'a COPY has Depth "0" or "infinity"');
+  await transfer(exchange, (target) =>
+    exchange.tree.copy(exchange.path, target, depth === "infinity", exchange.tokens),
+  );
+}
+
+/** Answers a MOVE. */
+export async function answerMove(exchange: DavExchange): Promise<void> {
+  const resource = await exchange.resource();
+  if (resource.isCollection && readDepth(exchange.header("depth"), "infinity") !== "infinity") {
+    throw new GroveError("BAD_ARGUMENT", 'a MOVE of a collection has Depth "infinity"');
+  }
+  await transfer(exchange, (target) => exchange.tree.move(exchange.path, target, exchange.tokens));
+}
+
+async function transfer(
+  exchange: DavExchange,
+  act: (target: { readonly to: readonly string[]; readonly mayReplace: boolean }) => Promise<void>,
+): Promise<void> {
+  const mayReplace = readOverwrite(exchange.header("overwrite"));
+  const to = exchange.destination();
+  const { path } = await exchange.resource();
+  if (isWithin(to, path) || isWithin(path, to)) {
+    throw new DavRefusal(403, "source and destination lie within one another");
+  }
+  const replaced = await exchange.tree.look(to);
+  if (replaced !== undefined && !mayReplace) throw new GroveError("PATH_EXISTS", "the destination exists");
+  await checkParent(exchange, to);
+  await act({ to, mayReplace });
+  exchange.replyStatus(replaced === undefined ? 201 : 204);
+}
+
+/** Throws 409 where the collection that something is to be made in does not exist. */
+export async function checkParent(exchange: DavExchange, path: readonly string[]): Promise<void> {
+  if (path.length === 0) throw new DavRefusal(403, "the top cannot be replaced");
+  const parent = await exchange.tree.look(path.slice(0, -1));
+  if (parent?.isCollection !== true) throw new DavRefusal(409, "the folder above does not exist");
+}
+
+function isWithin(path: readonly string[], folder: readonly string[]): boolean {
+  return folder.length <= path.length && folder.every((name, index) => path[index] === name);
+}

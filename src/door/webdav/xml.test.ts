@@ -1,0 +1,83 @@
+// Tests the reading of XML bodies and its limits.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { isGroveError } from "#base/errors.ts";
+import { readPropfind, readProppatch } from "./request-bodies.ts";
+import { readXml, textOf, XML_MAX_BYTES, XML_MAX_DEPTH } from "./xml-element.ts";
+import { escapedXml, xmlOf } from "./xml-text.ts";
+
+const bytes = (text: string): Buffer => Buffer.from(text);
+
+test("what is written reads back as it was", () => {
+  const text =
+    '<a:x xmlns:a="urn:a" xmlns="urn:d" k="1 &amp; 2"><y a:z="&quot;"/>text &lt;b&gt;<a:w xmlns:a="urn:other"/></a:x>';
+  const element = readXml(bytes(text));
+  assert.deepEqual(readXml(bytes(xmlOf(element))), element);
+});
+
+test("any text survives, but for characters that no document may hold", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (text) => {
+      const read = textOf(readXml(bytes(`<a>${escapedXml(text)}</a>`)));
+      assert.equal(
+        read,
+        text.toWellFormed().replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd"),
+      );
+    }),
+  );
+});
+
+test("document types, foreign entities, depth and length are refused", () => {
+  const deep = "<a>".repeat(XML_MAX_DEPTH + 1) + "</a>".repeat(XML_MAX_DEPTH + 1);
+  const refused = [
+    '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>',
+    '<!DOCTYPE a SYSTEM "file:///etc/passwd"><a/>',
+    "<a>&b;</a>",
+    "<a>",
+    "",
+    "<a/><b/>",
+    '<x:a xmlns:x=""/>',
+    "<x:a/>",
+    deep,
+    `<a>${" ".repeat(XML_MAX_BYTES)}</a>`,
+  ];
+  for (const text of refused) {
+    assert.throws(
+      () => readXml(bytes(text)),
+      (error) => isGroveError(error, "BAD_ARGUMENT"),
+      text.slice(0, 60),
+    );
+  }
+  assert.throws(() => readXml(Buffer.from([0x3c, 0x61, 0x3e, 0xff, 0x3c, 0x2f, 0x61, 0x3e])));
+});
+
+test("a PROPFIND names what it wants", () => {
+  const find = (inner: string): unknown =>
+    readPropfind(bytes(`<D:propfind xmlns:D="DAV:">${inner}</D:propfind>`));
+  assert.deepEqual(readPropfind(bytes("")), { kind: "all", include: [] });
+  assert.deepEqual(find("<D:propname/>"), { kind: "names" });
+  assert.deepEqual(find('<D:prop><x xmlns="urn:x"/><y xmlns=""/></D:prop>'), {
+    kind: "some",
+    properties: [
+      { namespace: "urn:x", name: "x" },
+      { namespace: "", name: "y" },
+    ],
+  });
+  assert.throws(() => find(""));
+  assert.throws(() => find("<D:propname/><D:allprop/>"));
+  assert.throws(() => find(`<D:prop>${"<D:a/>".repeat(201)}</D:prop>`), /at most 200/u);
+});
+
+test("a PROPPATCH keeps the order of its steps, and languages stay", () => {
+  const changes = readProppatch(
+    bytes(
+      '<D:propertyupdate xmlns:D="DAV:" xml:lang="de"><D:set><D:prop><a xmlns="urn:x">1</a></D:prop></D:set>' +
+        '<D:remove><D:prop><a xmlns="urn:x"/></D:prop></D:remove></D:propertyupdate>',
+    ),
+  );
+  assert.deepEqual(
+    changes.map((change) => (change.kind === "set" ? change.property.xml : `remove ${change.name}`)),
+    ['<a xmlns="urn:x" xml:lang="de">1</a>', "remove a"],
+  );
+});

@@ -1,0 +1,109 @@
+// What somebody does to the selected files and folders, and how it is taken back.
+import type { FileEntry } from "#wire/webapi/files.ts";
+import { addressOf, door, type Place } from "./api.ts";
+import type { Message } from "./toast.tsx";
+import { below, counted, nameOf } from "./words.ts";
+
+/** What an act needs of the folder. */
+export interface ActsOf {
+  readonly here: Place;
+  readonly say: (message: Message | undefined) => void;
+  readonly refresh: () => void;
+}
+
+function named(entries: readonly FileEntry[]): string {
+  return entries.length === 1 ? (entries[0]?.name ?? "") : counted(entries.length, "item");
+}
+
+function placeIn({ root, path }: Place, name: string): Place {
+  return { root, path: below(path, name) };
+}
+
+async function told(acts: ActsOf, act: () => Promise<Message>): Promise<void> {
+  try {
+    acts.say(await act());
+  } catch (error) {
+    acts.say({ text: error instanceof Error ? error.message : String(error), isProblem: true });
+  } finally {
+    acts.refresh();
+  }
+}
+
+/** Puts entries into the trash. */
+export function trashAll(acts: ActsOf, entries: readonly FileEntry[]): Promise<void> {
+  return told(acts, async () => {
+    const ids: string[] = [];
+    const undo = async (): Promise<void> => {
+      for (const id of ids) await door.restore(acts.here.root, id);
+      acts.refresh();
+    };
+    try {
+      for (const { name } of entries) ids.push((await door.toTrash(placeIn(acts.here, name))).id);
+    } catch (error) {
+      // What went before is in the trash already, and can come back.
+      const text = error instanceof Error ? error.message : String(error);
+      return ids.length === 0 ? { text, isProblem: true } : { text, isProblem: true, undo };
+    }
+    return { text: `Moved ${named(entries)} to the trash.`, undo };
+  });
+}
+
+/** Moves entries into another folder. */
+export function moveAll(acts: ActsOf, entries: readonly FileEntry[], folder: string): Promise<void> {
+  return told(acts, async () => {
+    const moved: { readonly from: string; readonly to: string }[] = [];
+    const { root } = acts.here;
+    for (const { name } of entries) {
+      const from = below(acts.here.path, name);
+      if (below(folder, name) === from) continue;
+      const { path: to } = await door.move({ root, path: from }, below(folder, name), "rename");
+      moved.push({ from, to });
+    }
+    const undo = async (): Promise<void> => {
+      for (const { from, to } of moved) await door.move({ root, path: to }, from, "rename");
+      acts.refresh();
+    };
+    const where = folder === "/" ? "the top folder" : nameOf(folder);
+    return { text: `Moved ${named(entries)} to ${where}.`, undo };
+  });
+}
+
+/** Copies entries into a folder, under free names. */
+export function copyAll(acts: ActsOf, entries: readonly FileEntry[], folder: string): Promise<void> {
+  return told(acts, async () => {
+    const { root } = acts.here;
+    const made: string[] = [];
+    for (const { name } of entries) {
+      const place = placeIn(acts.here, name);
+      made.push((await door.copy(place, below(folder, name), "rename")).path);
+    }
+    const undo = async (): Promise<void> => {
+      for (const path of made) await door.toTrash({ root, path });
+      acts.refresh();
+    };
+    return { text: `Copied ${named(entries)}.`, undo };
+  });
+}
+
+/** Renames an entry. Rejects with what the door says. */
+export async function rename(acts: ActsOf, entry: FileEntry, name: string): Promise<void> {
+  const { here, say, refresh } = acts;
+  const target = below(here.path, name);
+  await door.move(placeIn(here, entry.name), target, "fail");
+  refresh();
+  const undo = async (): Promise<void> => {
+    await door.move({ root: here.root, path: target }, below(here.path, entry.name), "fail");
+    refresh();
+  };
+  say({ text: `Renamed ${entry.name} to ${name}.`, undo });
+}
+
+/** Saves entries on this device: files as they are, folders as archives. */
+export function saveAll(here: Place, entries: readonly FileEntry[]): void {
+  for (const { name, kind } of entries) {
+    const link = document.createElement("a");
+    link.href = addressOf(kind === "folder" ? "/api/zip" : "/api/content", placeIn(here, name));
+    link.download = kind === "folder" ? `${name}.zip` : name;
+    link.click();
+  }
+}

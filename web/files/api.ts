@@ -1,0 +1,106 @@
+// Calls to the door that serves this page.
+import type {
+  FileFacts,
+  FileList,
+  FileProblem,
+  QuotaFacts,
+  SharedPlace,
+  SignedIn,
+  TrashList,
+} from "#wire/webapi/files.ts";
+
+/** A refusal of the door, or none of its answers at all (status 0). */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  readonly status: number;
+  /** Such as QUOTA_EXCEEDED, SIGN_IN, or NETWORK. */
+  readonly code: string;
+
+  constructor(status: number, { error, message }: FileProblem) {
+    super(message);
+    this.status = status;
+    this.code = error;
+  }
+
+  /** True where the same call may well be answered in a moment. */
+  get isPassing(): boolean {
+    return this.status === 0 || this.status === 429 || this.status === 502 || this.status === 503;
+  }
+}
+
+/** A place in a root; an empty root is one's own. */
+export interface Place {
+  readonly root: string;
+  readonly path: string;
+}
+
+/** The refusal in an answer of the door. */
+export function refusalOf(status: number, text: string): Refusal {
+  if (status === 0)
+    return new Refusal(0, { error: "NETWORK", message: "The door does not answer. Is the network there?" });
+  try {
+    return new Refusal(status, JSON.parse(text) as FileProblem);
+  } catch {
+    return new Refusal(status, { error: "REFUSED", message: text.trim() || `The door answered ${status}.` });
+  }
+}
+
+async function call<T>(path: string, init: RequestInit = {}): Promise<T> {
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(path, { ...init, credentials: "same-origin" });
+    text = await response.text();
+  } catch {
+    throw refusalOf(0, "");
+  }
+  if (!response.ok) throw refusalOf(response.status, text);
+  return (text === "" ? undefined : JSON.parse(text)) as T;
+}
+
+function change<T>(path: string, body: unknown): Promise<T> {
+  return call<T>(path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+}
+
+/** An address with a place in its query. */
+export function addressOf(path: string, place: Place, more: Readonly<Record<string, string>> = {}): string {
+  return `${path}?${new URLSearchParams({ root: place.root, path: place.path, ...more }).toString()}`;
+}
+
+/** The door's calls. */
+export const door = {
+  me: (): Promise<SignedIn> => call("/api/me"),
+  list: (place: Place, page: string, signal: AbortSignal): Promise<FileList> =>
+    call(addressOf("/api/list", place, { page }), { signal }),
+  stat: (place: Place): Promise<FileFacts> => call(addressOf("/api/stat", place)),
+  quota: (root: string): Promise<QuotaFacts> => call(addressOf("/api/quota", { root, path: "/" })),
+  shared: (): Promise<{ readonly places: readonly SharedPlace[] }> => call("/api/shared"),
+  trash: (page: string): Promise<TrashList> =>
+    call(addressOf("/api/trash", { root: "", path: "/" }, { page })),
+  makeFolder: (place: Place): Promise<FileFacts> => change("/api/folder", place),
+  move: (place: Place, target: string, conflict: "fail" | "rename"): Promise<FileFacts> =>
+    change("/api/move", { ...place, target, conflict }),
+  copy: (place: Place, target: string, conflict: "fail" | "rename"): Promise<FileFacts> =>
+    change("/api/copy", { ...place, target, conflict }),
+  toTrash: (place: Place): Promise<{ readonly id: string }> => change("/api/trash", place),
+  restore: (root: string, id: string): Promise<FileFacts> =>
+    change("/api/restore", { root, id, conflict: "rename" }),
+  purge: (ids: readonly string[]): Promise<{ readonly items: number }> =>
+    change("/api/purge", { root: "", ids, all: ids.length === 0 }),
+  share: (place: Place, user: string): Promise<unknown> => change("/api/share", { ...place, user }),
+  unshare: (place: Place, user: string): Promise<unknown> => change("/api/unshare", { ...place, user }),
+  signOut: (): Promise<undefined> => call("/sign-out", { method: "POST" }),
+};
+
+/** The text of a file's first bytes. */
+export async function textOf(place: Place, bytes: number): Promise<string> {
+  const headers = { range: `bytes=0-${bytes - 1}` };
+  const response = await fetch(addressOf("/api/content", place), { headers });
+  if (response.status === 416) return "";
+  if (!response.ok) throw refusalOf(response.status, await response.text());
+  return new TextDecoder().decode(await response.arrayBuffer());
+}

@@ -1,0 +1,44 @@
+// What the page shows, as its address: links can be kept, and the browser's own buttons work.
+import { useSyncExternalStore } from "react";
+import type { Place } from "./api.ts";
+
+/** A view of the page. */
+export type View =
+  | ({ readonly kind: "folder" } & Place)
+  | { readonly kind: "shared" }
+  | { readonly kind: "trash" };
+
+/** The view in an address. */
+export function viewOf(search: string): View {
+  const query = new URLSearchParams(search);
+  const kind = query.get("view");
+  if (kind === "shared" || kind === "trash") return { kind };
+  const path = query.get("path") ?? "/";
+  return { kind: "folder", root: query.get("root") ?? "", path: path.startsWith("/") ? path : "/" };
+}
+
+/** The address of a view. */
+export function searchOf(view: View): string {
+  if (view.kind !== "folder") return `?view=${view.kind}`;
+  const query = new URLSearchParams();
+  if (view.root !== "") query.set("root", view.root);
+  if (view.path !== "/") query.set("path", view.path);
+  const text = query.toString();
+  return text === "" ? "/" : `?${text}`;
+}
+
+/** Goes to a view. */
+export function goTo(view: View): void {
+  history.pushState(null, "", searchOf(view));
+  dispatchEvent(new PopStateEvent("popstate"));
+}
+
+function subscribe(listener: () => void): () => void {
+  addEventListener("popstate", listener);
+  return () => removeEventListener("popstate", listener);
+}
+
+/** The search part of the address, kept up with. */
+export function useSearch(): string {
+  return useSyncExternalStore(subscribe, () => location.search);
+}

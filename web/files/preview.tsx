@@ -1,0 +1,92 @@
+// A look at a file: pictures, sound, video and text; the rest is downloaded.
+import { type ReactNode, useEffect, useState } from "react";
+import type { FileEntry } from "#wire/webapi/files.ts";
+import { addressOf, type Place, textOf } from "./api.ts";
+import { Dialog } from "./dialog.tsx";
+import { bytesText } from "./words.ts";
+
+const TEXT_BYTES = 262_144;
+
+/** What a name's ending lets the page show. */
+export function previewKind(name: string): "audio" | "none" | "picture" | "text" | "video" {
+  const ending = /\.([^.]+)$/u.exec(name)?.[1]?.toLowerCase() ?? "";
+  if (/^(?:png|jpe?g|gif|webp|avif|bmp|svg)$/u.test(ending)) return "picture";
+  if (/^(?:mp3|m4a|aac|flac|oga|ogg|opus|wav)$/u.test(ending)) return "audio";
+  if (/^(?:mp4|m4v|mov|ogv|webm)$/u.test(ending)) return "video";
+  return /^(?:txt|md|csv|log|json|xml|ya?ml|toml|ini|conf|html?|css|[cm]?[jt]sx?|py|rs|go|c|h|cpp|java|sh|sql)$/u.test(
+    ending,
+  )
+    ? "text"
+    : "none";
+}
+
+/** The dialog with the file. */
+export function Preview(props: {
+  readonly entry: FileEntry;
+  readonly place: Place;
+  readonly onClose: () => void;
+  readonly onStep: (by: -1 | 1) => void;
+}): ReactNode {
+  const { entry, place } = props;
+  const kind = previewKind(entry.name);
+  const source = addressOf("/api/content", place, { view: "1", v: entry.etag });
+  return (
+    <Dialog title={entry.name} onClose={props.onClose} isWide>
+      <div className="preview">
+        {kind === "picture" && <img src={source} alt={entry.name} />}
+        {/* Nobody has captions of what people keep in their files. */}
+        {kind === "audio" && (
+          <audio src={source} controls aria-label={entry.name}>
+            <track kind="captions" />
+          </audio>
+        )}
+        {kind === "video" && (
+          <video src={source} controls aria-label={entry.name}>
+            <track kind="captions" />
+          </video>
+        )}
+        {kind === "text" && <TextPreview place={place} size={entry.size} />}
+        {kind === "none" && <p>This kind of file is not shown here. Download it to open it.</p>}
+      </div>
+      <div className="actions">
+        <span className="quiet">{bytesText(entry.size)}</span>
+        <button type="button" onClick={() => props.onStep(-1)}>
+          ← Before
+        </button>
+        <button type="button" onClick={() => props.onStep(1)}>
+          Next →
+        </button>
+        <a className="button main" href={addressOf("/api/content", place)} download={entry.name}>
+          Download
+        </a>
+      </div>
+    </Dialog>
+  );
+}
+
+function TextPreview({ place, size }: { readonly place: Place; readonly size: number }): ReactNode {
+  const { root, path } = place;
+  const [text, setText] = useState<string>();
+  useEffect(() => {
+    let isGone = false;
+    textOf({ root, path }, TEXT_BYTES).then(
+      (found) => !isGone && setText(found),
+      (error: unknown) => !isGone && setText(String(error)),
+    );
+    return () => {
+      isGone = true;
+    };
+  }, [root, path]);
+  return (
+    <>
+      <textarea
+        readOnly
+        rows={24}
+        spellCheck={false}
+        aria-label="Text of the file"
+        value={text ?? "Reading …"}
+      />
+      {size > TEXT_BYTES && <p className="quiet">The first {bytesText(TEXT_BYTES)} are shown.</p>}
+    </>
+  );
+}

@@ -1,0 +1,161 @@
+// The trash: what is in it, and how it comes back or goes for good.
+import { type ReactNode, useCallback, useEffect, useState } from "react";
+import type { TrashEntry, TrashList } from "#wire/webapi/files.ts";
+import { door } from "./api.ts";
+import { Dialog } from "./dialog.tsx";
+import type { Message } from "./toast.tsx";
+import { useNow } from "./use-now.ts";
+import { bytesText, counted, exactTime, folderOf, nameOf, timeText } from "./words.ts";
+
+type Say = (message: Message | undefined) => void;
+
+/** Shows it. */
+export function TrashPage({
+  say,
+  onChange,
+}: {
+  readonly say: Say;
+  readonly onChange: () => void;
+}): ReactNode {
+  const { items, hasMore, more, run } = useTrash(say, onChange);
+  const [asked, setAsked] = useState<readonly TrashEntry[]>();
+  const restore = (item: TrashEntry): Promise<void> =>
+    run(async () => {
+      const { path } = await door.restore("", item.id);
+      const folder = folderOf(path);
+      return { text: `Restored ${nameOf(path)} to ${folder === "/" ? "the top folder" : folder}.` };
+    });
+  const purge = (which: readonly TrashEntry[]): Promise<void> => {
+    setAsked(undefined);
+    return run(async () => {
+      const purged = await door.purge(which === items ? [] : which.map(({ id }) => id));
+      return { text: `Deleted ${counted(purged.items, "item")} for good.` };
+    });
+  };
+  return (
+    <>
+      <h1>Trash</h1>
+      <p className="quiet">
+        What is here still takes space. It goes by itself after some days, the oldest first.
+      </p>
+      {items === undefined && <p>Reading the trash …</p>}
+      {items?.length === 0 && <p className="empty">The trash is empty.</p>}
+      {items !== undefined && items.length > 0 && (
+        <>
+          <div className="tools">
+            <button type="button" onClick={() => setAsked(items)}>
+              Empty the trash
+            </button>
+          </div>
+          <ul className="rows">
+            {items.map((item) => (
+              <TrashRow
+                key={item.id}
+                item={item}
+                onRestore={() => void restore(item)}
+                onPurge={() => setAsked([item])}
+              />
+            ))}
+          </ul>
+          {hasMore && (
+            <button type="button" onClick={more}>
+              Show more
+            </button>
+          )}
+        </>
+      )}
+      {asked !== undefined && (
+        <PurgeDialog
+          what={asked === items ? "Everything in the trash" : nameOf(asked[0]?.path ?? "")}
+          onPurge={() => void purge(asked)}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </>
+  );
+}
+
+function useTrash(
+  say: Say,
+  onChange: () => void,
+): {
+  readonly items: readonly TrashEntry[] | undefined;
+  readonly hasMore: boolean;
+  readonly more: () => void;
+  readonly run: (act: () => Promise<Message>) => Promise<void>;
+} {
+  const [list, setList] = useState<TrashList>();
+  const fail = useCallback(
+    (error: unknown) =>
+      say({ text: error instanceof Error ? error.message : String(error), isProblem: true }),
+    [say],
+  );
+  useEffect(() => {
+    door.trash("").then(setList, fail);
+  }, [fail]);
+  const more = (): void => {
+    door
+      .trash(list?.next ?? "")
+      .then(
+        ({ items, next }) => setList((before) => ({ items: [...(before?.items ?? []), ...items], next })),
+        fail,
+      );
+  };
+  const run = async (act: () => Promise<Message>): Promise<void> => {
+    try {
+      say(await act());
+      setList(await door.trash(""));
+    } catch (error) {
+      fail(error);
+    }
+    onChange();
+  };
+  return { items: list?.items, hasMore: (list?.next ?? "") !== "", more, run };
+}
+
+function TrashRow(props: {
+  readonly item: TrashEntry;
+  readonly onRestore: () => void;
+  readonly onPurge: () => void;
+}): ReactNode {
+  const { path, size, trashed_ms: trashedMs } = props.item;
+  const name = nameOf(path);
+  const nowMs = useNow();
+  return (
+    <li>
+      <div>
+        <b>{name}</b>
+        <span className="quiet">
+          from {folderOf(path)} · {bytesText(size)} ·{" "}
+          <span title={exactTime(trashedMs)}>{timeText(trashedMs, nowMs)}</span>
+        </span>
+      </div>
+      <button type="button" onClick={props.onRestore} aria-label={`Restore ${name}`}>
+        Restore
+      </button>
+      <button type="button" onClick={props.onPurge} aria-label={`Delete for good: ${name}`}>
+        Delete for good
+      </button>
+    </li>
+  );
+}
+
+function PurgeDialog(props: {
+  readonly what: string;
+  readonly onPurge: () => void;
+  readonly onClose: () => void;
+}): ReactNode {
+  return (
+    <Dialog title="Delete for good?" onClose={props.onClose}>
+      <p>{props.what} will be gone, and nobody can bring it back.</p>
+      <div className="actions">
+        <button type="button" onClick={props.onClose}>
+          Cancel
+        </button>
+        <button type="button" className="danger" onClick={props.onPurge}>
+          Delete for good
+        </button>
+      </div>
+    </Dialog>
+  );
+}

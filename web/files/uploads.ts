@@ -1,0 +1,284 @@
+// The queue of uploads: a few files at once, again after failures, with questions where a name is taken.
+import { door, type Place, Refusal } from "./api.ts";
+import { sendFile } from "./send-file.ts";
+import { below, folderOf, nameOf, numberedName } from "./words.ts";
+
+const AT_ONCE = 4;
+const WAIT_FIRST_MS = 500;
+const WAIT_LONGEST_MS = 8_000;
+/** A door that is away longer than some minutes needs a person. */
+const TRIES_MAX = 60;
+const TELL_EVERY_MS = 100;
+
+/** How far a file is. */
+export type UploadState = "waiting" | "sending" | "taken" | "done" | "failed" | "skipped";
+
+/** A file to send. */
+export interface UploadItem {
+  readonly id: number;
+  readonly file: File;
+  place: Place;
+  state: UploadState;
+  sent: number;
+  replaces: boolean;
+  problem: string | undefined;
+}
+
+/** A file with its path below the folder where it was dropped. */
+export interface Dropped {
+  readonly path: string;
+  readonly file: File;
+}
+
+/** What the page shows of the queue. */
+export interface UploadsView {
+  readonly items: readonly UploadItem[];
+  readonly total: number;
+  readonly done: number;
+  readonly sentBytes: number;
+  readonly totalBytes: number;
+  /** Why nothing is sent at the moment; undefined while it goes on. */
+  readonly stopped: string | undefined;
+  /** True while the door is asked again. */
+  readonly isRetrying: boolean;
+}
+
+/** The page's uploads; they go on while it shows something else. */
+export class Uploads {
+  #items: UploadItem[] = [];
+  readonly #listeners = new Set<() => void>();
+  readonly #folders = new Map<string, Promise<void>>();
+  #running = 0;
+  #retrying = 0;
+  #stopped: string | undefined;
+  #nextId = 1;
+  #gone = new AbortController();
+  #view: UploadsView = this.#look();
+  #isTelling = false;
+  readonly #onArrival = new Set<(folder: Place) => void>();
+
+  /** Adds files and folders below a place. */
+  add(into: Place, files: readonly Dropped[], folders: readonly string[]): void {
+    this.#items = this.#items.filter(({ state }) => state !== "done" && state !== "skipped");
+    for (const { path, file } of files)
+      this.#items.push({
+        id: this.#nextId++,
+        file,
+        place: { root: into.root, path: below(into.path, path) },
+        state: "waiting",
+        sent: 0,
+        replaces: false,
+        problem: undefined,
+      });
+    for (const path of folders) void this.#makeQuietly({ root: into.root, path: below(into.path, path) });
+    this.#stopped = undefined;
+    this.#tell();
+    this.#go();
+  }
+
+  /** What to do with files whose name is taken. */
+  answer(items: readonly UploadItem[], how: "both" | "replace" | "skip"): void {
+    for (const item of items) {
+      if (item.state !== "taken") continue;
+      if (how === "skip") item.state = "skipped";
+      else {
+        item.replaces = how === "replace";
+        if (how === "both") item.place = { ...item.place, path: this.#freePath(item.place.path) };
+        item.state = "waiting";
+      }
+    }
+    this.#tell();
+    this.#go();
+  }
+
+  /** Sends again what failed, and goes on after a stop. */
+  retry(): void {
+    this.#stopped = undefined;
+    for (const item of this.#items) if (item.state === "failed") item.state = "waiting";
+    this.#tell();
+    this.#go();
+  }
+
+  /** Gives up all that has not arrived. */
+  cancel(): void {
+    this.#gone.abort();
+    this.#gone = new AbortController();
+    this.#items = [];
+    this.#stopped = undefined;
+    this.#tell();
+  }
+
+  /** Calls back after a file or folder has come into a folder; the returned function ends that. */
+  onArrival(listener: (folder: Place) => void): () => void {
+    this.#onArrival.add(listener);
+    return () => this.#onArrival.delete(listener);
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  readonly view = (): UploadsView => this.#view;
+
+  #go(): void {
+    for (const item of this.#items) {
+      if (this.#running >= AT_ONCE || this.#stopped !== undefined) return;
+      if (item.state !== "waiting") continue;
+      this.#running++;
+      item.state = "sending";
+      void this.#send(item, this.#gone.signal).finally(() => {
+        this.#running--;
+        this.#tell();
+        this.#go();
+      });
+    }
+  }
+
+  async #send(item: UploadItem, signal: AbortSignal): Promise<void> {
+    let waitMs = WAIT_FIRST_MS;
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#makeFolder({ root: item.place.root, path: folderOf(item.place.path) });
+        const onSent = (bytes: number): void => {
+          item.sent = Math.min(bytes, item.file.size);
+          this.#tell();
+        };
+        const { place, file, replaces } = item;
+        await sendFile({ place, file, replaces, signal, onSent }, tries > 1);
+        item.sent = file.size;
+        item.state = "done";
+        this.#tellArrival({ root: place.root, path: folderOf(place.path) });
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(await this.#passes(item, error, { tries, waitMs }))) return;
+        waitMs = Math.min(2 * waitMs, WAIT_LONGEST_MS);
+      }
+    }
+  }
+
+  /** Waits where the failure passes; else says what has become of the file. */
+  async #passes(
+    item: UploadItem,
+    error: unknown,
+    { tries, waitMs }: { readonly tries: number; readonly waitMs: number },
+  ): Promise<boolean> {
+    const refusal = error instanceof Refusal ? error : undefined;
+    // Offsets differ after a cut until the server has noticed it.
+    const isOffset = refusal?.status === 409 && refusal.code !== "PATH_EXISTS";
+    if (refusal !== undefined && (refusal.isPassing || isOffset) && tries < TRIES_MAX) {
+      this.#retrying++;
+      this.#tell();
+      await new Promise((resolve) => setTimeout(resolve, waitMs * (0.5 + Math.random() / 2)));
+      this.#retrying--;
+      return true;
+    }
+    item.sent = 0;
+    if (refusal?.code === "PATH_EXISTS") {
+      item.state = "taken";
+      return false;
+    }
+    item.state = "failed";
+    item.problem = refusal?.message ?? String(error);
+    if (refusal !== undefined) this.#stopped = stopText(refusal) ?? this.#stopped;
+    return false;
+  }
+
+  /** Makes a folder and those above it, once. */
+  #makeFolder(place: Place): Promise<void> {
+    if (place.path === "/") return Promise.resolve();
+    const key = JSON.stringify(place);
+    let making = this.#folders.get(key);
+    if (making === undefined) {
+      making = this.#make(place).finally(() => {
+        // A folder may be deleted between two drops.
+        if (this.#running === 0) this.#folders.clear();
+      });
+      this.#folders.set(key, making);
+      making.catch(() => this.#folders.delete(key));
+    }
+    return making;
+  }
+
+  async #make(place: Place): Promise<void> {
+    try {
+      await door.makeFolder(place);
+      this.#tellArrival({ root: place.root, path: folderOf(place.path) });
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (error.code === "PATH_EXISTS") return;
+      if (error.code !== "NO_SUCH_PATH") throw error;
+      await this.#makeFolder({ root: place.root, path: folderOf(place.path) });
+      await door.makeFolder(place);
+    }
+  }
+
+  /** An empty folder of a drop; files make theirs themselves, and again after a failure. */
+  async #makeQuietly(place: Place): Promise<void> {
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      try {
+        return await this.#makeFolder(place);
+      } catch (error) {
+        if (!(error instanceof Refusal) || !error.isPassing) return;
+        await new Promise((resolve) => setTimeout(resolve, WAIT_LONGEST_MS / 4));
+      }
+    }
+  }
+
+  #tellArrival(folder: Place): void {
+    for (const listener of this.#onArrival) listener(folder);
+  }
+
+  #freePath(path: string): string {
+    const wanted = new Set(this.#items.map(({ place }) => place.path));
+    const bare = nameOf(path).replace(/ \((\d+)\)(?=\.[^.]*$|$)/u, "");
+    const before = Number(/ \((\d+)\)(?:\.[^.]*)?$/u.exec(nameOf(path))?.[1] ?? 1);
+    for (let number = before + 1; ; number++) {
+      const free = below(folderOf(path), numberedName(bare, number));
+      if (!wanted.has(free)) return free;
+    }
+  }
+
+  /** Tells the page at most ten times a second. */
+  #tell(): void {
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    setTimeout(() => {
+      this.#isTelling = false;
+      this.#view = this.#look();
+      for (const listener of this.#listeners) listener();
+    }, TELL_EVERY_MS);
+  }
+
+  #look(): UploadsView {
+    const items = this.#items.filter(({ state }) => state !== "skipped");
+    return {
+      items: this.#items,
+      total: items.length,
+      done: items.filter(({ state }) => state === "done").length,
+      sentBytes: items.reduce((sum, { sent }) => sum + sent, 0),
+      totalBytes: items.reduce((sum, { file }) => sum + file.size, 0),
+      stopped: this.#stopped,
+      isRetrying: this.#retrying > 0,
+    };
+  }
+}
+
+/** Why nothing more is sent after a refusal; undefined for one of a single file. */
+function stopText({ code, message }: Refusal): string | undefined {
+  switch (code) {
+    case "QUOTA_EXCEEDED":
+    case "INODE_LIMIT":
+      return `Your space is full, so the upload has stopped. Empty the trash or delete something, then try again. (${message})`;
+    case "DISK_RESERVE":
+      return `The server's disk is full, so the upload has stopped. Tell your administrator. (${message})`;
+    case "SIGN_IN":
+      return "Your sign-in has ended, so the upload has stopped. Sign in again in another tab, then try again.";
+    default:
+      return undefined;
+  }
+}
+
+/** The uploads of this page. */
+export const uploads = new Uploads();
