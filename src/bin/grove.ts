@@ -10,7 +10,7 @@ enableCompileCache(
     join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "grove", "compiled"),
 );
 
-const { run } = await import("./run.ts");
-const exitCode = await run(process.argv.slice(2));
+const [{ run }, { COMMAND_GROUPS }] = await Promise.all([import("./run.ts"), import("./commands.ts")]);
+const exitCode = await run(process.argv.slice(2), COMMAND_GROUPS);
 // Never process.exit(): pending output would be lost, and each command closes its own handles.
 if (exitCode !== 0) process.exitCode = exitCode;

@@ -1,13 +1,11 @@
 // The output without a command: the table of commands, and a suggestion for an unknown word.
 import { styleText } from "node:util";
-import { COMMAND_GROUPS } from "./commands.ts";
+import type { CommandGroup } from "./command-table.ts";
 
-/** The text of `grove --help`; made from the table alone, without importing commands' modules. */
-export function helpText(): string {
-  const width = Math.max(
-    ...COMMAND_GROUPS.flatMap((group) => group.commands.map((entry) => entry.name.length)),
-  );
-  const groups = COMMAND_GROUPS.map((group) =>
+/** The text of `grove --help`; made from a table alone, without importing commands' modules. */
+export function helpText(table: readonly CommandGroup[]): string {
+  const width = Math.max(...table.flatMap((group) => group.commands.map((entry) => entry.name.length)));
+  const groups = table.map((group) =>
     [
       styleText("bold", `${group.title}:`),
       ...group.commands.map((entry) => `  ${entry.name.padEnd(width)}  ${entry.summary}`),

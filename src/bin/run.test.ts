@@ -51,7 +51,7 @@ test("help reads no command's module and not the parser either", () => {
   );
   const seen = JSON.parse(stdout.trimEnd().split("\n").at(-1) ?? "[]") as string[];
   const names = seen.flatMap((url) => (url.startsWith("file:") ? (url.split("/").at(-1) ?? []) : []));
-  assert.deepEqual(names.toSorted(), ["commands.ts", "grove.ts", "help.ts", "run.ts"]);
+  assert.deepEqual(names.toSorted(), ["client-commands.ts", "commands.ts", "grove.ts", "help.ts", "run.ts"]);
 });
 
 const RUN = fileURLToPath(new URL("./run.ts", import.meta.url));
@@ -64,7 +64,7 @@ function runMade(words: readonly string[], action: string, server = false, env: 
     import { run } from ${JSON.stringify(RUN)};
     const command = () => new Command("made").description("Made").argument("[path]").option("--data-dir <dir>").option("--json")
       .action(async (path, options) => { ${action} });
-    process.exitCode = await run(${JSON.stringify(words)}, [{ name: "made", summary: "", server: ${server}, load: async () => ({ command }) }]);`;
+    process.exitCode = await run(${JSON.stringify(words)}, [{ title: "", commands: [{ name: "made", summary: "", server: ${server}, load: async () => ({ command }) }] }]);`;
   return spawnSync(process.execPath, ["--input-type=module", "--eval", script], {
     cwd: fileURLToPath(new URL(".", import.meta.url)),
     encoding: "utf8",
@@ -157,7 +157,7 @@ test("a reader that leaves ends a command quietly", () => {
     import { Command } from "commander";
     import { run } from ${JSON.stringify(RUN)};
     const command = () => new Command("made").action(async () => { ${endless} });
-    await run(["made"], [{ name: "made", summary: "", load: async () => ({ command }) }]);`;
+    await run(["made"], [{ title: "", commands: [{ name: "made", summary: "", load: async () => ({ command }) }] }]);`;
   const { status, stdout, stderr } = spawnSync(
     "sh",
     ["-c", `"$0" --input-type=module --eval "$1" | head -n 1`, process.execPath, script],

@@ -1,22 +1,20 @@
 // Finds the named command, imports it, parses its flags and runs it; prints failures as one line.
 import type { Command } from "commander";
-import { COMMANDS, type CommandEntry } from "./commands.ts";
+import type { CommandEntry, CommandGroup } from "./command-table.ts";
 
 /** Exit code for a wrong command line and every failure without a code of its own (decision D24). */
 const EXIT_USAGE = 1;
 
 /** Runs one command line, without the program's name, and answers its exit code (decision D24). */
-export async function run(
-  words: readonly string[],
-  commands: readonly CommandEntry[] = COMMANDS,
-): Promise<number> {
+export async function run(words: readonly string[], groups: readonly CommandGroup[]): Promise<number> {
+  const commands = groups.flatMap((group) => group.commands);
   const [first, ...rest] = words;
   switch (first) {
     case undefined:
     case "-h":
     case "-help":
     case "--help":
-      return printHelp();
+      return printHelp(groups);
     case "-V":
     case "-version":
     case "--version":
@@ -28,15 +26,17 @@ export async function run(
       return 0;
     }
     case "help":
-      return rest[0] === undefined ? printHelp() : runNamed(rest[0], [...rest.slice(1), "--help"], commands);
+      return rest[0] === undefined
+        ? printHelp(groups)
+        : runNamed(rest[0], [...rest.slice(1), "--help"], commands);
     default:
       return runNamed(first, rest, commands);
   }
 }
 
-async function printHelp(): Promise<number> {
+async function printHelp(groups: readonly CommandGroup[]): Promise<number> {
   const { helpText } = await import("./help.ts");
-  process.stdout.write(`${helpText()}\n`);
+  process.stdout.write(`${helpText(groups)}\n`);
   return 0;
 }
 

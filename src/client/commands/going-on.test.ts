@@ -22,6 +22,8 @@ import type { VerbModule } from "./verbs.ts";
 
 const MANY = 4_000;
 const FOLDERS = 8;
+/** Where all of them are sent whole, once for all tests that only need them there. */
+const WHOLE = "/whole";
 
 let client: TestClient;
 let server: ServerProcess;
@@ -131,29 +133,29 @@ test("a put -r that was killed goes on by the same command in the same place, an
 
 test("a second run of a put -r that is under way is refused in words, before it writes anything down; the first goes on", async () => {
   const begun = await inodes();
-  const words = ["put", "-r", many, "/twice"];
+  const words = ["put", "-r", many, WHOLE];
   const child = spawnGrove(words, client.env);
   const ended = once(child, "close");
   while ((await inodes()) <= begun + 50) await new Promise((resolve) => setTimeout(resolve, 10));
   child.kill("SIGSTOP");
   try {
-    const second = await run(import("./put-command.ts"), ["-r", many, "/twice"]);
+    const second = await run(import("./put-command.ts"), ["-r", many, WHOLE]);
     assert.equal(second.code, 1, second.err);
     assert.match(
       second.err,
-      /another grove put of \S+many to \/twice is running \(process \d+\)\. Wait for it, or stop it: the same command then goes on/i,
+      /another grove put of \S+many to \/whole is running \(process \d+\)\. Wait for it, or stop it: the same command then goes on/i,
     );
     assert.ok(second.err.includes(`(process ${child.pid})`), second.err);
     // Another place is another transfer.
-    const other = tree("twice-small", { a: "a" });
-    assert.equal((await put("-r", other, "/twice-small")).files, 1);
+    const other = tree("meanwhile", { a: "a" });
+    assert.equal((await put("-r", other, "/meanwhile")).files, 1);
   } finally {
     child.kill("SIGCONT");
   }
   await ended;
   assert.equal(child.exitCode, 0);
   assert.equal((await inodes()) - begun - 3, MANY + 2 * FOLDERS, "in one place");
-  assert.equal((await put("-r", "--update", many, "/twice")).files, 0);
+  assert.equal((await put("-r", "--update", many, WHOLE)).files, 0);
   const held = readdirSync(join(client.env["GROVE_CONFIG_DIR"] ?? "", "transfers")).filter((name) =>
     name.includes(".held"),
   );
@@ -185,15 +187,15 @@ test("Ctrl-C says how much is there and what to type, and that goes on", async (
 });
 
 test("a get -r that was killed goes on by the same command, leaves nothing half-written and fetches nothing twice", async () => {
-  await put("-r", "--update", many, "/fetched");
+  await put("-r", "--update", many, WHOLE);
   const into = join(client.folder, "fetched");
   const whole = (): number => localFiles(into).filter((name) => name.startsWith("f")).length;
-  await cut(["get", "-r", "/fetched", into], "SIGKILL", async () => whole() > 300);
+  await cut(["get", "-r", WHOLE, into], "SIGKILL", async () => whole() > 300);
   const there = whole();
   assert.ok(there < MANY, "it was not cut");
   const left = join(into, "d0", ".grove-get-abcdefghijkl-4999999-1.part");
   writeFileSync(left, "half");
-  const went = await get("-r", "/fetched", into);
+  const went = await get("-r", WHOLE, into);
   assert.equal(went.files + went.unchanged, MANY);
   assert.ok(went.unchanged >= there, `${went.unchanged} of ${there} were not fetched again`);
   assert.deepEqual(
@@ -208,15 +210,15 @@ test("a get -r that was killed goes on by the same command, leaves nothing half-
 });
 
 test("an interrupted get says how much is there and what to type", async () => {
-  await put("-r", "--update", many, "/fetched");
+  await put("-r", "--update", many, WHOLE);
   const into = join(client.folder, "stopped");
-  const { code, err } = await cut(["get", "-r", "/fetched", into], "SIGINT", async () => {
+  const { code, err } = await cut(["get", "-r", WHOLE, into], "SIGINT", async () => {
     return localFiles(into).length > 300;
   });
   assert.equal(code, 130, err);
   assert.match(
     err,
-    /interrupted: [\d,]+ of (at least )?[\d,]+ files are in \S+\/stopped \(.* of them fetched now\)\. To go on from there, type: grove get -r \/fetched \S+stopped\n/,
+    /interrupted: [\d,]+ of (at least )?[\d,]+ files are in \S+\/stopped \(.* of them fetched now\)\. To go on from there, type: grove get -r \/whole \S+stopped\n/,
   );
 });
 
@@ -338,8 +340,8 @@ test("get --update and --checksum fetch what differs, to where it went first", a
 });
 
 test("an update of thousands of files that are all there asks the server for its folders, and for no file", async () => {
-  await put("-r", "--update", many, "/update-many");
-  const again = await run(import("./put-command.ts"), ["-r", "--update", "--verbose", many, "/update-many"]);
+  await put("-r", "--update", many, WHOLE);
+  const again = await run(import("./put-command.ts"), ["-r", "--update", "--verbose", many, WHOLE]);
   assert.equal(again.code, 0, again.err);
   assert.match(again.err, /uploaded 0 files, .*4,000 files there already/);
   const requests = again.err.split("request ").length - 1;

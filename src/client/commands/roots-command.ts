@@ -8,7 +8,7 @@ import { type CommandHost, processHost } from "#client/connection/command-host.t
 export function command(host: CommandHost = processHost()): Command {
   return withClientFlags(
     new Command("roots").description(
-      "List the roots you can reach: your own first, then those shared with you, each with the server that holds it.",
+      "List the roots you can reach: your own first, then those of your groups and those shared with you, each with the server that holds it.",
     ),
     [
       ["grove roots", "who owns them, what is shared, where they live"],
@@ -17,7 +17,7 @@ export function command(host: CommandHost = processHost()): Command {
     ],
   ).action((flags: ClientFlags) =>
     host.run("roots", flags, async (context) => {
-      const roots = await (await context.cluster()).router.roots();
+      const roots = await (await context.cluster()).ask((router) => router.roots());
       if (context.isJson) {
         await context.printJson(
           roots.map((root) => ({
@@ -26,6 +26,7 @@ export function command(host: CommandHost = processHost()): Command {
             path: root.path,
             fs_id: root.fsId,
             address: root.address,
+            ...(root.groupRole === "" ? {} : { group_role: root.groupRole }),
             ...(root.handOvers.length === 0 ? {} : { hand_overs: root.handOvers.map(handOverJson) }),
           })),
         );
@@ -36,6 +37,7 @@ export function command(host: CommandHost = processHost()): Command {
       await context.print(
         ...roots.flatMap((root) => [
           `${`${root.owner}:${root.path}`.padEnd(width)}  ${root.fsId}  ${root.address}`,
+          ...(root.groupRole === "" ? [] : [`  a group's; your role is ${root.groupRole}`]),
           // In one's own root they name the others who reach it, in another's the reason for one's access.
           ...root.handOvers.map((handOver) => `  ${handOverText(handOver, handOver.to)}`),
         ]),

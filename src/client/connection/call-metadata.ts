@@ -3,5 +3,10 @@ import { currentRequestId, makeRequestId, REQUEST_ID_HEADER } from "#base/reques
 
 /** Metadata with a bearer token and the id of the current operation, or a new id. */
 export function callMetadata(token: string): Record<string, string> {
-  return { authorization: `Bearer ${token}`, [REQUEST_ID_HEADER]: currentRequestId() ?? makeRequestId() };
+  return { authorization: `Bearer ${token}`, ...requestMetadata() };
+}
+
+/** Metadata with that id alone. */
+export function requestMetadata(): Record<string, string> {
+  return { [REQUEST_ID_HEADER]: currentRequestId() ?? makeRequestId() };
 }

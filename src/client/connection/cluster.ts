@@ -85,6 +85,8 @@ const PATH_CODES: readonly ErrorCode[] = [
   "IS_DIRECTORY",
   "NOT_DIRECTORY",
   "ETAG_MISMATCH",
+  "LOCKED",
+  "NO_SUCH_LOCK",
   "SHARE_LIMIT",
   "BAD_NAME",
   "BAD_ARGUMENT",
@@ -119,6 +121,17 @@ interface Progress {
   route: Route | undefined;
 }
 
+function noProgress(): Progress {
+  return {
+    attempts: 0,
+    failingSinceMs: undefined,
+    moves: 0,
+    renewals: 0,
+    hasLookedElsewhere: false,
+    route: undefined,
+  };
+}
+
 /** Connections to the servers of a cluster, shared by all operations of the program. */
 export class Cluster {
   readonly #deps: ClusterDeps;
@@ -133,13 +146,21 @@ export class Cluster {
   }
 
   /** The link to a FileServer, made on first use. */
-  link(address: string): FileServerLink {
+  link(address: string, fsId = ""): FileServerLink {
     let link = this.#links.get(address);
     if (link === undefined) {
       link = new FileServerLink(address, this.#deps);
       this.#links.set(address, link);
     }
+    if (fsId !== "") link.fsId = fsId;
     return link;
+  }
+
+  /** In a door: goes on with all sessions by fresh tickets. Rejects with the first failure, after all. */
+  async prolong(): Promise<void> {
+    const ends = await Promise.allSettled([...this.#links.values()].map((link) => link.prolong()));
+    const failed = ends.find((end) => end.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
   }
 
   /**
@@ -151,20 +172,28 @@ export class Cluster {
     return withRequestId(makeRequestId(), () => this.#run(root, patience, operation));
   }
 
+  /** Asks MetaServers something that may be asked twice, again within the patience while none answers. */
+  ask<T>(question: (router: Router) => Promise<T>): Promise<T> {
+    return withRequestId(makeRequestId(), async () => {
+      const progress = noProgress();
+      for (;;) {
+        try {
+          return await question(this.#deps.router);
+        } catch (error) {
+          this.#deps.signal.throwIfAborted();
+          await this.#tryLater(error, progress, SHORT, false);
+        }
+      }
+    });
+  }
+
   async #run<T>(root: string, patience: RetryPolicy, operation: (server: Server) => Promise<T>): Promise<T> {
-    const progress: Progress = {
-      attempts: 0,
-      failingSinceMs: undefined,
-      moves: 0,
-      renewals: 0,
-      hasLookedElsewhere: false,
-      route: undefined,
-    };
+    const progress = noProgress();
     for (;;) {
       let session: OpenSession | undefined;
       try {
         progress.route ??= await this.#deps.router.find(root);
-        session = await this.link(progress.route.address).open();
+        session = await this.link(progress.route.address, progress.route.fsId).open();
         this.#deps.onRequest?.(currentRequestId() ?? "", session.address);
         return await operation(this.#serverOf(session, progress));
       } catch (error) {
@@ -201,8 +230,8 @@ export class Cluster {
   }
 
   #serverOf(session: OpenSession, progress: Progress): Server {
-    const metadata = callMetadata(session.token);
-    const { signal } = this.#deps;
+    const { signal, door } = this.#deps;
+    const metadata = { ...callMetadata(session.token), ...door?.callMetadata() };
     return {
       address: session.address,
       username: session.username,
@@ -236,7 +265,10 @@ export class Cluster {
       const address = failure.metadata["address"];
       if (failure.code === "WRONG_NODE" && address !== undefined && progress.moves < MOVES_MAX) {
         progress.moves++;
-        progress.route = await this.#deps.router.moved(progress.route?.root ?? "", address);
+        const root = progress.route?.root ?? "";
+        const { door, router } = this.#deps;
+        // A ticket names its server, which an address alone does not.
+        progress.route = door === undefined ? await router.moved(root, address) : await router.ask(root);
         return;
       }
       if (await this.#isElsewhere(failure, progress)) return;

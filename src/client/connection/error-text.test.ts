@@ -44,6 +44,14 @@ test("every refusal says in one sentence what happened and in another what to do
   }
 });
 
+test("a root that is moving, a server that stops, and maintenance are told apart (D27)", () => {
+  const told = (metadata: Record<string, string>): string =>
+    explain(new GroveError("NODE_DRAINING", "new users wait", { metadata })).what;
+  assert.equal(told({ moving: "true", retry_after_ms: "500" }), "These files are moving to another server.");
+  assert.equal(told({}), "The server is being taken out of service.");
+  assert.equal(told({ maintenance: "n1" }), "New users wait.");
+});
+
 const GIB = 2n ** 30n;
 const MIB = 2n ** 20n;
 const quotaRefusal = (metadata: Record<string, bigint | string>): GroveError =>

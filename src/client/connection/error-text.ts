@@ -1,6 +1,7 @@
 // Explains a refusal in two sentences, what happened and what to do, from its code and numbers.
 import { systemClock } from "#base/clock.ts";
 import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
+import { shellWord } from "#base/shell-word.ts";
 import {
   ClientError,
   type ClientErrorCode,
@@ -78,6 +79,14 @@ const afterWait: Explain = ({ message, metadata }) => {
   return { what: sentence(message), todo: `Wait ${wait} and try again.` };
 };
 
+/** What to do about a lock: in one's own root the owner's command, elsewhere whom to ask. */
+function unlockHint({ path = "", locked_path: locked }: ErrorMetadata): string {
+  const wait = "Wait until they close it";
+  if (locked === undefined) return `${wait}; the owner can end the lock: grove unlock --break`;
+  if (!path.startsWith("/")) return `${wait}; the owner of these files can end the lock`;
+  return `${wait}, or end the lock: grove unlock --break ${shellWord(locked)}`;
+}
+
 const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   QUOTA_EXCEEDED: explainQuota,
   INODE_LIMIT: explainInodes,
@@ -111,6 +120,8 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   IS_DIRECTORY: told("Name a file; 'grove put' and 'grove get' move whole folders."),
   NOT_DIRECTORY: told("Name a folder; 'grove stat' shows what a path is."),
   ETAG_MISMATCH: told("Somebody has changed the file since you read it: look at it and try again."),
+  NO_SUCH_LOCK: told("Lock it again if you still need to."),
+  LOCKED: ({ message, metadata }) => ({ what: sentence(message), todo: unlockHint(metadata) }),
   SHARE_LIMIT: told("Share a folder above instead, or end shares that are not needed: grove unshare"),
   BAD_NAME: told("Choose another name."),
   BAD_ARGUMENT: told("See --help of this command."),
@@ -133,10 +144,14 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   ROOT_LOST: told(
     "Ask the administrator of the cluster: whether they come back, or you begin with an empty root, is theirs to say.",
   ),
-  NODE_DRAINING: ({ message, metadata }) =>
-    metadata["maintenance"] === undefined
-      ? { what: "The server is being taken out of service.", todo: LATER }
-      : { what: sentence(message), todo: "Try again then, or ask the administrator of the cluster." },
+  NODE_DRAINING({ message, metadata }) {
+    if (metadata["moving"] !== undefined)
+      return { what: "These files are moving to another server.", todo: LATER };
+    if (metadata["maintenance"] === undefined) {
+      return { what: "The server is being taken out of service.", todo: LATER };
+    }
+    return { what: sentence(message), todo: "Try again then, or ask the administrator of the cluster." };
+  },
   STARTING: told(LATER),
   IDP_UNAVAILABLE: fixed("The server cannot reach the identity provider.", LATER),
   CLIENT_ID_UNSET: fixed(
@@ -148,6 +163,7 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   CLIENT_CERT_REQUIRED: told("This call is for servers of the cluster."),
   NODE_ID_HELD: told(ADMINISTRATOR),
   FENCED: told(LATER),
+  VERSION_MISMATCH: told("'grove --version' tells this program's; the administrator knows the cluster's."),
   CLUSTER_MISMATCH: told("Make a new profile: grove login --cluster FILE"),
   STORAGE_FAILED: fixed("The server's disk has failed, so it takes no more changes.", ADMINISTRATOR),
   DATA_IN_USE: told("Stop the process that holds it, or name another folder."),
@@ -166,6 +182,7 @@ const EXPLAIN_CLIENT_ERROR: Readonly<Record<ClientErrorCode, string>> = {
   LOCAL_FILE: "",
   LOCAL_NOT_FOUND: "Check the path.",
   LOCAL_DENIED: "Check the permissions of the file and of its folder.",
+  SOURCE_FAILED: "The same command goes on where it stopped, once the source answers again.",
   SERVER_BROKEN: "The server sent something that it should not: do not trust what it sent.",
   SERVER_DENIED: "Ask an administrator of the cluster.",
   SERVER_LIMIT: "This is no quota: try again, and if it stays so tell the administrator of the cluster.",
@@ -211,6 +228,14 @@ function explainDisabled({ metadata }: Refusal): Explanation {
 }
 
 function explainNotShared(refusal: Refusal): Explanation {
+  const { group, role } = refusal.metadata;
+  if (group !== undefined) {
+    const what = `Your role in the group ${group} no longer lets you do this.`;
+    return about(what, `'grove group show ${group}' says who manages it.`)(refusal);
+  }
+  if (role === "read") {
+    return about("Your role in this group is to read.", "Ask a member who manages it.")(refusal);
+  }
   return refusal.metadata["has_ended"] === "true"
     ? about("This is no longer shared with you.", "Ask its owner.")(refusal)
     : about(

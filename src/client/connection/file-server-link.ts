@@ -1,9 +1,11 @@
 // The connection to one FileServer: its channel, and the session that every call on it carries (spec 5.3).
 
 import { hostname } from "node:os";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { systemClock } from "#base/clock.ts";
+import { isGroveError } from "#base/errors.ts";
 import { CLIENT_LABEL_MAX_LENGTH } from "#base/limits.ts";
-import { VERSION } from "#base/version.ts";
+import { requireNeighbour, VERSION } from "#base/version.ts";
 import { judgedByClocks } from "#client/signin/clock-refusal.ts";
 import type { Profile } from "#client/signin/profile.ts";
 import { type Family, familiesOf, openChannel, requireSafeForToken } from "#client/signin/server-address.ts";
@@ -11,21 +13,24 @@ import { ClientError } from "#client/terminal/client-error.ts";
 import { SIGN_IN_CALL_TIMEOUT_MS } from "#client/terminal/limits.ts";
 import { Code } from "#wire/framing/status.ts";
 import { type Client, createClient, type GrpcChannel } from "#wire/grpc/client.ts";
-import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { FileServer, type RegisterClientRequestSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { REPLY_DECODERS } from "#wire/proto/listing-decoder.ts";
-import { callMetadata } from "./call-metadata.ts";
+import { callMetadata, requestMetadata } from "./call-metadata.ts";
+import type { DoorSide } from "./door-side.ts";
 import type { IdentityHolder } from "./identity-holder.ts";
 import { isStatusError, refusalOf } from "./refusal.ts";
-import type { SessionCache, StoredSession } from "./session-cache.ts";
+import type { KeptSessions, StoredSession } from "./session-cache.ts";
 
 /** Dependencies of a link. */
 export interface LinkDeps {
   readonly profile: Profile;
-  readonly identity: IdentityHolder;
-  readonly sessions: SessionCache;
+  readonly identity: Pick<IdentityHolder, "idToken">;
+  readonly sessions: KeptSessions;
   /** The stable random id of this installation (decision D23). */
   readonly installationId: () => Promise<string>;
   readonly signal: AbortSignal;
+  /** In a door: in the place of the ID token. */
+  readonly door?: DoorSide | undefined;
 }
 
 /** A channel and the family that it connects over. */
@@ -44,6 +49,8 @@ export interface OpenSession extends StoredSession {
 /** One FileServer. */
 export class FileServerLink {
   readonly address: string;
+  /** Id of the server, for which a door's tickets are; empty where it is not known. */
+  fsId = "";
   readonly #deps: LinkDeps;
   #line: Line | undefined;
   #session: OpenSession | undefined;
@@ -91,6 +98,23 @@ export class FileServerLink {
     return this.#opening;
   }
 
+  /** In a door: goes on with the same session by a fresh ticket; does nothing without a session. */
+  async prolong(): Promise<void> {
+    if (this.#session === undefined || this.#opening !== undefined) return;
+    this.#opening = this.#register("the session goes on")
+      .catch((error: unknown) => {
+        if (!isGroveError(error, "SESSION_UNKNOWN", "SESSION_EXPIRED", "SESSION_IDLE", "SESSION_EVICTED"))
+          throw error;
+        // It has ended meanwhile: calls that were refused wait here for another.
+        this.#session = undefined;
+        return this.#register("the session has ended");
+      })
+      .finally(() => {
+        this.#opening = undefined;
+      });
+    await this.#opening;
+  }
+
   /** Closes the connection. */
   close(): void {
     this.#line?.channel.close();
@@ -135,9 +159,18 @@ export class FileServerLink {
     return { channel, files: createClient(FileServer, channel, REPLY_DECODERS), family: addresses.family };
   }
 
+  /** By what a door opens sessions: a ticket, or a visitor's link. */
+  async #doorsRight(): Promise<MessageInitShape<typeof RegisterClientRequestSchema>> {
+    const { door } = this.#deps;
+    if (door === undefined) return {};
+    if (door.link !== undefined) return { link: door.link.visit };
+    return { ticket: await door.ticketFor(this.fsId), renewedSessionToken: this.#session?.token ?? "" };
+  }
+
   /** Opens a session over the first family on which the server answers. */
   async #register(why: string): Promise<OpenSession> {
-    const token = await this.#deps.identity.idToken(why);
+    const { door } = this.#deps;
+    const token = door === undefined ? await this.#deps.identity.idToken(why) : "";
     requireSafeForToken(this.#deps.profile, this.address, token);
     const families = await familiesOf(this.address, this.#line?.family);
     let failure: unknown;
@@ -158,26 +191,34 @@ export class FileServerLink {
   }
 
   async #registerOver(line: Line, token: string): Promise<OpenSession> {
+    const { door } = this.#deps;
+    const renewedSessionToken = door === undefined ? "" : (this.#session?.token ?? "");
     const reply = await line.files.registerClient(
       {
         clientId: await this.#deps.installationId(),
         clientVersion: VERSION,
         deviceName: hostname().slice(0, CLIENT_LABEL_MAX_LENGTH),
         replacedSessionToken: await this.#deps.sessions.replacedToken(this.address),
+        ...(await this.#doorsRight()),
       },
       {
-        metadata: callMetadata(token),
+        metadata: door === undefined ? callMetadata(token) : { ...requestMetadata(), ...door.callMetadata() },
         timeoutMs: SIGN_IN_CALL_TIMEOUT_MS,
         signal: this.#deps.signal,
       },
     );
+    // A renewed session keeps its token, which is not told again.
+    const sessionToken = reply.sessionToken === "" ? renewedSessionToken : reply.sessionToken;
+    door?.link?.opened(reply.link);
     // The token goes into a header and into a file, so it must be printable ASCII.
-    if (!/^[\x21-\x7e]{1,512}$/.test(reply.sessionToken)) {
+    if (!/^[\x21-\x7e]{1,512}$/.test(sessionToken)) {
       throw new ClientError("SERVER_BROKEN", "the session token that was sent is none");
     }
+    // A server of 0.1.0 refuses no other version by itself.
+    requireNeighbour({ name: `the server ${this.address}`, version: reply.serverVersion }, "this program");
     const session: StoredSession = {
       address: this.address,
-      token: reply.sessionToken,
+      token: sessionToken,
       username: reply.username,
       rootId: reply.rootId,
       expiresAtMs: Number(reply.expiresAt) * 1_000,

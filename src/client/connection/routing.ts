@@ -1,5 +1,6 @@
 // Finds the FileServer that holds a root: in the cached routes, else at the MetaServer (spec 4.5, T20).
 
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { systemClock } from "#base/clock.ts";
 import { type ErrorCode, isGroveError } from "#base/errors.ts";
 import { ROUTE_TTL_SECONDS } from "#base/limits.ts";
@@ -10,9 +11,17 @@ import { ClientError, isClientError } from "#client/terminal/client-error.ts";
 import { SIGN_IN_CALL_TIMEOUT_MS } from "#client/terminal/limits.ts";
 import { Code, type StatusError } from "#wire/framing/status.ts";
 import type { Client, GrpcChannel } from "#wire/grpc/client.ts";
-import type { GetRootsResponse, MetaServer, Root } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import type {
+  AppPassword,
+  CreateAppPasswordRequestSchema,
+  CreateAppPasswordResponse,
+  GetRootsResponse,
+  MetaServer,
+  Root,
+} from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { errorCodeOf, REASON_TRAILER } from "#wire/proto/status-table.ts";
-import { callMetadata } from "./call-metadata.ts";
+import { callMetadata, requestMetadata } from "./call-metadata.ts";
+import type { DoorSide } from "./door-side.ts";
 import type { IdentityHolder } from "./identity-holder.ts";
 import { pages } from "./pages.ts";
 import { refusalOf } from "./refusal.ts";
@@ -21,9 +30,11 @@ import type { Route, RouteCache } from "./route-cache.ts";
 /** Dependencies of a router. */
 export interface RouterDeps {
   readonly profile: Profile;
-  readonly identity: IdentityHolder;
+  readonly identity: Pick<IdentityHolder, "idToken" | "hasToken">;
   readonly cache: RouteCache;
   readonly signal: AbortSignal;
+  /** In a door: in the place of the ID token. */
+  readonly door?: DoorSide | undefined;
 }
 
 interface Connection {
@@ -119,6 +130,29 @@ export class Router {
     return roots;
   }
 
+  /** Address of a door of the cluster; empty where nobody knows one. */
+  async doorUrl(): Promise<string> {
+    if (this.#deps.profile.metaservers.length === 0) return "";
+    return (await this.#call((client, options) => client.navigate({ root: "", path: "/" }, options))).doorUrl;
+  }
+
+  /** Makes an app password. The sign-in has to be of the last ten minutes, as for the two after it. */
+  createAppPassword(
+    request: MessageInitShape<typeof CreateAppPasswordRequestSchema>,
+  ): Promise<CreateAppPasswordResponse> {
+    return this.#call((client, options) => client.createAppPassword(request, options));
+  }
+
+  /** The user's app passwords, the oldest first. */
+  async listAppPasswords(): Promise<AppPassword[]> {
+    return (await this.#call((client, options) => client.listAppPasswords({}, options))).appPasswords;
+  }
+
+  /** Ends an app password by name or id, and returns it. */
+  async revokeAppPassword(which: string): Promise<AppPassword | undefined> {
+    return (await this.#call((client, options) => client.revokeAppPassword({ which }, options))).revoked;
+  }
+
   /** Closes the connection to the MetaServer. */
   close(): void {
     this.#connection?.channel.close();
@@ -138,13 +172,15 @@ export class Router {
       options: { metadata: Record<string, string>; timeoutMs: number; signal: AbortSignal },
     ) => Promise<T>,
   ): Promise<T> {
-    const token = await this.#deps.identity.idToken("the way to your files must be asked for");
+    const { door } = this.#deps;
+    const token =
+      door === undefined ? await this.#deps.identity.idToken("the way to your files must be asked for") : "";
     const metaservers = this.#metaservers();
     for (const address of metaservers) requireSafeForToken(this.#deps.profile, address, token);
     const { channel, client } = this.#connection ?? (await this.#connect(metaservers));
     // The id of the request stays the same on every server.
     const options = {
-      metadata: callMetadata(token),
+      metadata: door === undefined ? callMetadata(token) : { ...requestMetadata(), ...door.routeMetadata() },
       timeoutMs: SIGN_IN_CALL_TIMEOUT_MS / Math.min(metaservers.length, 2),
       signal: this.#deps.signal,
     };

@@ -29,6 +29,12 @@ export interface StoredSession {
 const IDENTITY_FILE = "identity.json";
 const SESSION_PREFIX = "session-";
 
+/** Where sessions with FileServers are kept between calls. */
+export type KeptSessions = Pick<
+  SessionCache,
+  "readSession" | "writeSession" | "removeSession" | "replacedToken" | "whileOpening"
+>;
+
 /** The folder of credentials. */
 export class SessionCache {
   readonly #folder: string;

@@ -12,6 +12,9 @@ import { readClaims } from "./id-token.ts";
 import type { IdpProfile } from "./profile.ts";
 import { isUntrusted, NAME_THE_AUTHORITY } from "./provider-trust.ts";
 
+/** Seconds since the person last proved themselves to the provider, at most. */
+const SIGN_IN_MAX_AGE_S = 300;
+
 /** One sign-in that has been started. */
 export interface SignInStart {
   readonly consentUrl: string;
@@ -68,6 +71,8 @@ export async function startSignIn(deps: SignInDeps): Promise<SignInStart> {
     code_challenge_method: pkce.method,
     state,
     nonce,
+    // Where the provider's own session is older it asks anew, since some calls need a recent sign-in.
+    max_age: String(SIGN_IN_MAX_AGE_S),
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return { consentUrl: url.href, state, exchange: (callback) => exchange(flow, callback) };

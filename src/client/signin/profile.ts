@@ -19,6 +19,8 @@ export interface Profile {
   readonly metaservers: readonly string[];
   /** PEM of the authority that signed the servers' certificates; undefined trusts what the system trusts. */
   readonly ca: string | undefined;
+  /** A door's own certificate and key, PEM, which it shows to servers; undefined for everybody else. */
+  readonly certificate?: { readonly cert: string; readonly key: string } | undefined;
   /** True for a cluster that accepts mock tokens; without an authority its calls use no TLS (spec 5.7). */
   readonly mock: boolean;
   readonly idp: IdpProfile | undefined;
@@ -68,10 +70,10 @@ export async function readClusterFile(path: string): Promise<Profile> {
   const idp = fields.fields("idp");
   return {
     metaservers: parseAddresses(metaserver),
-    ca: caFile === undefined ? undefined : await readSettingsFile(caFile),
+    ca: caFile === undefined ? fields.text("ca_pem") : await readSettingsFile(caFile),
     mock: fields.flag("mock"),
     idp: idp === undefined ? undefined : idpFields(idp),
-    idpCa: idpCaFile === undefined ? undefined : await readSettingsFile(idpCaFile),
+    idpCa: idpCaFile === undefined ? fields.text("idp_ca_pem") : await readSettingsFile(idpCaFile),
     fileserver: undefined,
   };
 }

@@ -80,7 +80,7 @@ export function requireSafeForToken(
 
 /** Opens a channel to one host's addresses, or to several servers, `host` first; connects on first use. */
 export function openChannel(
-  profile: Pick<Profile, "ca" | "mock">,
+  profile: Pick<Profile, "ca" | "mock" | "certificate">,
   address: string,
   addresses: readonly string[],
 ): GrpcChannel {
@@ -88,6 +88,7 @@ export function openChannel(
   const isOneServer = addresses.length === 1 || !addresses.includes(address);
   const tls = {
     ...(profile.ca === undefined ? {} : { ca: profile.ca }),
+    ...profile.certificate,
     // A numeric address must not change the name in the certificate. Several servers each have their own.
     ...(isIP(host) === 0 && isOneServer ? { serverName: host } : {}),
   };

@@ -16,6 +16,8 @@ export interface SourceState {
   readonly mtimeNs: bigint;
   /** Unlike mtime, no program can set it back. */
   readonly ctimeNs: bigint;
+  /** What else another place tells of a version, such as an etag; empty for files of this machine. */
+  readonly version?: string;
 }
 
 /** The state of an open file. Throws ClientError for what cannot be uploaded. */
@@ -38,7 +40,10 @@ export function toldTimeMs(mtimeMs: number): number {
 /** True when no write happened since an earlier check found the file settled. */
 export function isSameState(earlier: SourceState, now: SourceState): boolean {
   return (
-    earlier.sizeBytes === now.sizeBytes && earlier.mtimeNs === now.mtimeNs && earlier.ctimeNs === now.ctimeNs
+    earlier.sizeBytes === now.sizeBytes &&
+    earlier.mtimeNs === now.mtimeNs &&
+    earlier.ctimeNs === now.ctimeNs &&
+    earlier.version === now.version
   );
 }
 

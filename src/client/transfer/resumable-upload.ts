@@ -38,29 +38,46 @@ export async function uploadResumable(
     throw localFailure(error, localPath);
   }
   try {
-    await new ResumableUpload(deps, { handle, path, localPath }, target).run();
+    const look = async (): Promise<UploadSource> => {
+      return { path, ...stateOf(await handle.stat({ bigint: true }), localPath) };
+    };
+    const chunks = (sizeBytes: number, fromBytes: number): AsyncIterable<Buffer> =>
+      readChunks(handle, localPath, sizeBytes, fromBytes);
+    await uploadFromSource(deps, { label: localPath, look, chunks }, target);
   } finally {
     await handle.close();
   }
 }
 
-interface LocalSource {
-  readonly handle: FileHandle;
-  readonly path: string;
-  /** The path as the user typed it. */
-  readonly localPath: string;
+/** A file that can be read again from any chunk on, of this machine or of another place. */
+export interface ResumableSource {
+  /** Its name for messages, as the user knows it. */
+  readonly label: string;
+  /** Its state now. */
+  look(): Promise<UploadSource>;
+  /** Its chunks of CHUNK_BYTES from a chunk's offset on, the last one shorter. */
+  chunks(sizeBytes: number, fromBytes: number): AsyncIterable<Buffer>;
+}
+
+/** Uploads one large file of any source with its time of change. Rejects with GroveError or ClientError. */
+export async function uploadFromSource(
+  deps: ResumableUploadDeps,
+  source: ResumableSource,
+  target: RemotePath,
+): Promise<void> {
+  await new ResumableUpload(deps, source, target).run();
 }
 
 class ResumableUpload {
   readonly #deps: ResumableUploadDeps;
-  readonly #local: LocalSource;
+  readonly #local: ResumableSource;
   readonly #target: RemotePath;
   #starts = 0;
   /** The last known number of bytes on the server, for messages. */
   #stagedBytes = 0;
   #uploadId: string | undefined;
 
-  constructor(deps: ResumableUploadDeps, local: LocalSource, target: RemotePath) {
+  constructor(deps: ResumableUploadDeps, local: ResumableSource, target: RemotePath) {
     this.#deps = deps;
     this.#local = local;
     this.#target = target;
@@ -68,7 +85,7 @@ class ResumableUpload {
 
   async run(): Promise<void> {
     const { cluster, memory } = this.#deps;
-    const source = await settledState(() => this.#look(), this.#local.localPath);
+    const source = await settledState(() => this.#local.look(), this.#local.label);
     this.#uploadId = await memory.find(source, this.#target);
     try {
       await cluster.runAt(this.#target, LONG, (server) => this.#attempt(server, source));
@@ -128,13 +145,10 @@ class ResumableUpload {
   }
 
   async #send(server: Server, source: UploadSource, offset: number): Promise<void> {
-    const { handle, localPath } = this.#local;
+    const { label } = this.#local;
     const { onBytes } = this.#deps;
     if (offset > source.sizeBytes || (offset % CHUNK_BYTES !== 0 && offset !== source.sizeBytes)) {
-      throw new ClientError(
-        "SERVER_BROKEN",
-        `${localPath}: the server says that it has ${offset} bytes of it`,
-      );
+      throw new ClientError("SERVER_BROKEN", `${label}: the server says that it has ${offset} bytes of it`);
     }
     this.#stagedBytes = offset;
     let sentBytes = 0;
@@ -146,11 +160,10 @@ class ResumableUpload {
     };
     onBytes(offset);
     try {
-      const chunks = unchanged(
-        readChunks(handle, localPath, source.sizeBytes, offset),
-        source.sizeBytes - offset,
-        { path: localPath, isSame: async () => isSameState(source, await this.#look()) },
-      );
+      const chunks = unchanged(this.#local.chunks(source.sizeBytes, offset), source.sizeBytes - offset, {
+        path: label,
+        isSame: async () => isSameState(source, await this.#local.look()),
+      });
       const { sizeBytes, mtimeMs } = source;
       const resume = { uploadId: this.#uploadId ?? "", offset };
       await uploadChunks(server, chunks, { ...this.#target, sizeBytes, mtimeMs, resume }, count);
@@ -168,9 +181,7 @@ class ResumableUpload {
       if (attr.kind !== Kind.FILE || attr.size !== BigInt(source.sizeBytes)) return false;
       if (attr.mtimeMs !== BigInt(source.mtimeMs)) return false;
       let crc = 0;
-      for await (const chunk of readChunks(this.#local.handle, this.#local.localPath, source.sizeBytes, 0)) {
-        crc = crc32(chunk, crc);
-      }
+      for await (const chunk of this.#local.chunks(source.sizeBytes, 0)) crc = crc32(chunk, crc);
       if (attr.crc32 !== crc) return false;
     } catch (error) {
       if (isGroveError(await refusalOf(error, server.address), "NO_SUCH_PATH")) return false;
@@ -180,14 +191,9 @@ class ResumableUpload {
     return true;
   }
 
-  async #look(): Promise<UploadSource> {
-    const { handle, path, localPath } = this.#local;
-    return { path, ...stateOf(await handle.stat({ bigint: true }), localPath) };
-  }
-
   #tellOfOffset(offset: number, { sizeBytes }: UploadSource): void {
-    const { localPath } = this.#local;
-    this.#deps.note(`${localPath}: going on at ${formatBytes(offset)} of ${formatBytes(sizeBytes)}`);
+    const { label } = this.#local;
+    this.#deps.note(`${label}: going on at ${formatBytes(offset)} of ${formatBytes(sizeBytes)}`);
   }
 
   async #tellOfEnd(source: UploadSource, error: unknown): Promise<void> {
@@ -200,7 +206,7 @@ class ResumableUpload {
     }
     if (isGroveError(error, "UPLOAD_TAKEN_OVER") || this.#stagedBytes === 0) return;
     note(
-      `${this.#local.localPath}: at least ${formatBytes(this.#stagedBytes)} of ${formatBytes(source.sizeBytes)} are on the ` +
+      `${this.#local.label}: at least ${formatBytes(this.#stagedBytes)} of ${formatBytes(source.sizeBytes)} are on the ` +
         "server; the same command goes on from there within 24 hours",
     );
   }

@@ -1,5 +1,6 @@
 // Records this installation's unfinished uploads, so that the same command resumes them (D15).
 import { createHash } from "node:crypto";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { RemotePath } from "#client/connection/remote-path.ts";
 import { isProcessAlive } from "#client/signin/process-lock.ts";
@@ -35,11 +36,20 @@ export class UploadMemory {
     const fields = await readStored(this.#path(source, target)).catch(() => undefined);
     const pid = fields?.integer("pid");
     if (pid !== undefined && pid !== process.pid && isProcessAlive(pid)) return undefined;
+    if (fields?.integer("size") !== source.sizeBytes) return undefined;
     const isSame =
-      fields?.integer("size") === source.sizeBytes &&
-      fields.text("mtime_ns") === String(source.mtimeNs) &&
-      fields.text("ctime_ns") === String(source.ctimeNs);
+      fields.text("mtime_ns") === undefined
+        ? fields.integer("mtime_ms") === source.mtimeMs && (await this.#isOlder(source, target))
+        : fields.text("mtime_ns") === String(source.mtimeNs) &&
+          fields.text("ctime_ns") === String(source.ctimeNs) &&
+          (fields.text("version") ?? "") === (source.version ?? "");
     return isSame ? fields.text("upload_id") : undefined;
+  }
+
+  /** Records of 0.1.0 lack the time of the source's last change of any kind: it has to be before them. */
+  async #isOlder(source: UploadSource, target: RemotePath): Promise<boolean> {
+    const record = await stat(this.#path(source, target), { bigint: true }).catch(() => undefined);
+    return record !== undefined && source.ctimeNs < record.mtimeNs;
   }
 
   /** Records the upload as this process's own; without a record, another run begins anew. */
@@ -51,6 +61,7 @@ export class UploadMemory {
       size: source.sizeBytes,
       mtime_ns: String(source.mtimeNs),
       ctime_ns: String(source.ctimeNs),
+      version: source.version ?? "",
       root: target.root,
       path: target.path,
       pid: process.pid,
