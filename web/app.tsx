@@ -21,6 +21,8 @@ const Action = page(() => import("./pages/action.tsx"));
 const Rollout = page(() => import("./pages/rollout.tsx"));
 const Logs = page(() => import("./pages/logs.tsx"));
 const Audit = page(() => import("./pages/audit.tsx"));
+const Moves = page(() => import("./pages/moves.tsx"));
+const NodeService = page(() => import("./pages/node-service.tsx"));
 const SignIn = page(() => import("./pages/sign-in.tsx"));
 const Settings = page(() => import("./pages/settings.tsx"));
 const Missing = page(() => import("./pages/missing.tsx"));
@@ -40,6 +42,16 @@ export function App(): ReactNode {
             <Route path="/" component={Overview} />
             <Route path="/nodes" component={Nodes} />
             <Route path="/nodes/:id" component={Node} />
+            <Route path="/nodes/:id/service">
+              <OperatorOnly>
+                <NodeService />
+              </OperatorOnly>
+            </Route>
+            <Route path="/moves">
+              <OperatorOnly>
+                <Moves />
+              </OperatorOnly>
+            </Route>
             <Route path="/users">
               <OperatorOnly>
                 <Users />

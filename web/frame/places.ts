@@ -25,6 +25,13 @@ export const PLACES: readonly Place[] = [
     operator: true,
     words: "run restart update reboot deploy rollout ssh",
   },
+  {
+    path: "/moves",
+    letter: "m",
+    label: "Moves",
+    operator: true,
+    words: "drain rebalance take out of service roots",
+  },
   { path: "/logs", letter: "l", label: "Logs", operator: true, words: "journal tail follow" },
   { path: "/performance", letter: "p", label: "Performance", words: "throughput latency iops csv export" },
   { path: "/audit", letter: "t", label: "Audit", operator: true, words: "who did what history" },

@@ -29,6 +29,7 @@ import type { LiveNode } from "../words/live-node.ts";
 import { maintenanceMeans, maintenanceText } from "../words/maintenance.ts";
 import { isUnusualReserve, reasonOf, reserveText, stateOf } from "../words/node-state.ts";
 import { bytesText, percentText, plainNumber, UNKNOWN } from "../words/number.ts";
+import { OUT_OF_SERVICE } from "../words/root-move.ts";
 import { sentence } from "../words/sentence.ts";
 import { lastAndHighest } from "../words/summary.ts";
 import { DISK_LIMITS, HEAT_LIMITS } from "../words/thresholds.ts";
@@ -79,6 +80,7 @@ function Headline({ node }: { readonly node: LiveNode }): ReactNode {
         {sentence(reasonOf(node, now))}
         {isUnusualReserve(node.reserve_bytes) ? ` It keeps free ${reserveText(node.reserve_bytes)}.` : null}
         {maintained === undefined ? null : ` ${sentence(maintained)} ${maintenanceMeans(node)}`}
+        {node.drained === true ? ` ${OUT_OF_SERVICE}` : null}
         {node.locked_by === undefined ? null : (
           <>
             {" "}
@@ -126,6 +128,9 @@ function ToDo({ node }: { readonly node: LiveNode }): ReactNode {
         }
       />
       <MaintenanceButton node={node} />
+      <Button component={Link} href={`/nodes/${id}/service`} variant="default" size="compact-sm">
+        {node.drained === true ? "Out of service: see what is left" : "Take out of service …"}
+      </Button>
       <Button component={Link} href={`/audit?node=${id}`} variant="default" size="compact-sm">
         Its audit log
       </Button>

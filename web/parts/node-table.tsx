@@ -92,6 +92,7 @@ const Row = memo(function Row({
       </th>
       <td data-head="State">
         <StateMark state={stateOf(node)} />
+        {node.drained === true ? <span className="quiet"> out of service</span> : null}
       </td>
       <td data-head="Disk" className="no-wrap">
         <span>

@@ -13,7 +13,6 @@ import type { Logger } from "#base/log.ts";
 import { isLoopbackAddress, networkOf } from "#base/network.ts";
 import { makeRequestId, REQUEST_ID_HEADER } from "#base/request-scope.ts";
 import { TLS_LISTENER_POLICY } from "#base/tls-policy.ts";
-import { peerAddress } from "#console/http/client-address.ts";
 import { addGuard, Guard, type GuardDeps, requestIdOf } from "#console/http/guard.ts";
 import { addOpenApi } from "#console/http/openapi.ts";
 import {
@@ -27,6 +26,7 @@ import { PROBLEMS } from "#console/http/problem-table.ts";
 import { type Answered, ResponseCache } from "#console/http/response-cache.ts";
 import { type App, ProblemError } from "#console/http/route.ts";
 import { isLiveUpgrade, LIVE_SERVER } from "#console/routes/live-routes.ts";
+import { peerAddress } from "#os/client-address.ts";
 
 /** Body size of a request (D17). */
 const CONSOLE_BODY_MAX_BYTES = 65_536;

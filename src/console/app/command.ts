@@ -24,6 +24,7 @@ import {
   pausePlacement,
   storePassword,
   storePlace,
+  withNodeStore,
 } from "#metaserver/directory/open-directory.ts";
 import { storeUrl } from "#metaserver/directory/store-url.ts";
 import { createAuthorityFetch } from "#os/authority-fetch.ts";
@@ -263,12 +264,13 @@ async function start(
 function storeOptions(
   url: string,
   env: Readonly<Record<string, string | undefined>>,
-): Pick<ConsoleOptions, "store" | "storePassword" | "pausePlacement"> {
+): Pick<ConsoleOptions, "store" | "storePassword" | "pausePlacement" | "withNodeStore"> {
   const secret = storePassword(url, env);
   return {
     store: storePlace(url, env),
     ...(secret === undefined ? {} : { storePassword: secret }),
     pausePlacement: (fsId, untilWallMs) => pausePlacement(url, { clock: systemClock, fsId, untilWallMs }),
+    withNodeStore: (work) => withNodeStore(url, systemClock, work),
   };
 }
 

@@ -17,12 +17,15 @@ import { ActionService } from "#console/services/action-service.ts";
 import { AlertService } from "#console/services/alert-service.ts";
 import { AuditGathering } from "#console/services/audit-gathering.ts";
 import type { ConsoleOptions } from "#console/services/console-options.ts";
+import { DrainedNodes } from "#console/services/drained-nodes.ts";
 import { MaintenanceService } from "#console/services/maintenance-service.ts";
 import { watchMetaServers } from "#console/services/metaserver-events.ts";
+import { MoveRunner } from "#console/services/move-runner.ts";
 import { quotaDialer, trashDialer, userStateDialer, userStateReader } from "#console/services/node-dial.ts";
 import { feedNotifications } from "#console/services/notification-feed.ts";
 import { QuotaService } from "#console/services/quota-service.ts";
 import { RestoredNodes } from "#console/services/restored-node.ts";
+import { RootMoveService } from "#console/services/root-move-service.ts";
 import { TrashService } from "#console/services/trash-service.ts";
 import { UserStateService } from "#console/services/user-state-service.ts";
 import { holdAlone } from "#os/file-lock.ts";
@@ -47,6 +50,7 @@ export interface ConsoleParts {
   readonly quotas: QuotaService;
   readonly userStates: UserStateService;
   readonly userTrash: TrashService;
+  readonly moves: RootMoveService;
   readonly views: ClusterViews;
   readonly actions: ActionService;
   /** Closed before the listener, so that browsers get the reason. */
@@ -74,9 +78,12 @@ export async function openParts(
   const maintenance = openMaintenance(options, { notifier, audit });
   ends.defer(() => maintenance.close());
   const locks = new NodeLocks(clock);
-  const watch = openWatch(options, { notifier, maintenance, locks });
+  const drained = new DrainedNodes({ directory, clock, log });
+  ends.defer(() => drained.close());
+  const watch = openWatch(options, { notifier, maintenance, locks, drained });
   ends.defer(() => watch.close());
   ends.defer(maintenance.onChange((nodeId) => watch.clusterState.noted(nodeId)));
+  ends.defer(drained.onChange((nodeId) => watch.clusterState.noted(nodeId)));
   const homes = new HomeNodes({ clock, log, directory });
   ends.defer(feedHistory(watch.clusterState, history, homes));
   addPollFigures(metrics, watch);
@@ -87,6 +94,7 @@ export async function openParts(
   const { auditCopies, gathering } = await openGathering(options, { audit, watch, alerts }, ends);
   const people = openUsers(options, { audit, history, watch }, homes);
   ends.defer(() => people.users.close());
+  const moves = await openMoves(options, { audit, watch, users: people.users, drained }, ends);
   const live = openLive(options, gate, { history, watch, alerts, users: people.users });
   ends.defer(live.end);
   addSocketFigures(metrics, live.hub);
@@ -114,6 +122,7 @@ export async function openParts(
     notifier,
     maintenance,
     ...people,
+    moves,
     views: live.views,
     actions: actionService,
     hub: live.hub,
@@ -147,7 +156,15 @@ function openMaintenance(
 
 function openWatch(
   { clock, log, directory, metricsToken, allowNodes, lookup }: ConsoleOptions,
-  { notifier, maintenance, locks }: Pick<ConsoleParts, "notifier" | "maintenance"> & { locks: NodeLocks },
+  {
+    notifier,
+    maintenance,
+    locks,
+    drained,
+  }: Pick<ConsoleParts, "notifier" | "maintenance"> & {
+    locks: NodeLocks;
+    drained: DrainedNodes;
+  },
 ): ClusterWatch {
   return watchCluster({
     directory,
@@ -161,6 +178,7 @@ function openWatch(
         ...(maintenanceUntilWallMs === undefined ? {} : { maintenanceUntilWallMs }),
         ...(wanted === undefined ? {} : { maintenance: wanted }),
         ...(lockedBy === undefined ? {} : { lockedBy }),
+        ...(drained.has(nodeId) ? { drained: true as const } : {}),
       };
     },
     ...(lookup === undefined ? {} : { lookup }),
@@ -262,6 +280,29 @@ function openUsers(
     flushAudit: () => audit.flush(),
   });
   return { users, quotas, userStates, userTrash };
+}
+
+async function openMoves(
+  { clock, log, random, directory, dataFolder, store, withNodeStore: withStore }: ConsoleOptions,
+  parts: Pick<ConsoleParts, "audit" | "watch" | "users"> & { readonly drained: DrainedNodes },
+  ends: AsyncDisposableStack,
+): Promise<RootMoveService> {
+  const { audit, watch, users, drained } = parts;
+  const runner = await MoveRunner.open({ dataFolder, withStore, clock, log });
+  ends.defer(() => runner.close());
+  return new RootMoveService({
+    directory,
+    drained,
+    store,
+    withStore,
+    runner,
+    cluster: watch.clusterState,
+    users,
+    audit: (act) => audit.append(act),
+    flushAudit: () => audit.flush(),
+    random,
+    clock,
+  });
 }
 
 function openLive(

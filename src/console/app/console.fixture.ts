@@ -8,7 +8,13 @@ import { silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
 import { OperatorPassword } from "#console/operators/operator-password.ts";
 import type { ConsoleOptions } from "#console/services/console-options.ts";
-import { openDirectory, openDirectoryReader, pausePlacement } from "#metaserver/directory/open-directory.ts";
+import type { Directory } from "#metaserver/directory/directory.ts";
+import {
+  openDirectory,
+  openDirectoryReader,
+  pausePlacement,
+  withNodeStore,
+} from "#metaserver/directory/open-directory.ts";
 import { adminPasswordHash } from "#security/identity/admin-password.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type Answer, type Ask, askHttp } from "./app.fixture.ts";
@@ -61,7 +67,13 @@ type Ends = (() => unknown)[];
 export async function testConsoleOptions(
   t: TestContext,
   others: readonly Pick<FakeNode, "id" | "address">[] = [],
-): Promise<{ options: ConsoleOptions; node: FakeNode; moveTime: (ms: number) => void; ends: Ends }> {
+): Promise<{
+  options: ConsoleOptions;
+  node: FakeNode;
+  moveTime: (ms: number) => void;
+  ends: Ends;
+  filled: FilledStore;
+}> {
   const ends: Ends = [];
   // Test hooks run in order of registration: the folder's removal would precede the console's last writes.
   t.after(async () => {
@@ -71,7 +83,7 @@ export async function testConsoleOptions(
   const node = await startFakeNode("n1", [{ name: USER, usedBytes: 1_000 }]);
   ends.push(() => node.close());
   const url = `sqlite:${join(dataFolder, "metadata.db")}`;
-  await fillStore(ends, url, [node, ...others]);
+  const filled = await fillStore(ends, url, [node, ...others]);
   const { clock, moveTime } = movableClock();
   const boundless = { perSecond: 1e6, burst: 1e6 };
   const options: ConsoleOptions = {
@@ -79,6 +91,7 @@ export async function testConsoleOptions(
     dataFolder,
     directory: await openDirectoryReader(url, { clock }),
     pausePlacement: (fsId, untilWallMs) => pausePlacement(url, { clock, fsId, untilWallMs }),
+    withNodeStore: (work) => withNodeStore(url, clock, work),
     password: await OperatorPassword.open({
       env: { ADMIN_PASSWORD_HASH: adminPasswordHash(PASSWORD) },
       file: undefined,
@@ -91,7 +104,7 @@ export async function testConsoleOptions(
     log: silentLogger,
     checkReplies: true,
   };
-  return { options, node, moveTime, ends };
+  return { options, node, moveTime, ends, filled };
 }
 
 /** The token in an answer's cookie; empty without one. */
@@ -99,16 +112,23 @@ export function tokenOf(answer: Answer): string {
   return /^svc_admin_token=([0-9a-f]{64});/.exec(answer.headers["set-cookie"]?.[0] ?? "")?.[1] ?? "";
 }
 
+/** The store of a test console as its nodes use it, with their epochs. */
+export interface FilledStore {
+  readonly store: Directory;
+  readonly epochs: ReadonlyMap<string, number>;
+}
+
 /** Fills the store as a MetaServer does: registered nodes, and Alice's root on the first. */
 async function fillStore(
   ends: Ends,
   url: string,
   nodes: readonly Pick<FakeNode, "id" | "address">[],
-): Promise<void> {
+): Promise<FilledStore> {
   const store = await openDirectory(url, { clock: systemClock });
   ends.push(() => store.close());
+  const epochs = new Map<string, number>();
   for (const [at, { id, address }] of nodes.entries()) {
-    await store.register({
+    const { epoch } = await store.register({
       fsId: id,
       name: `Node ${at + 1}`,
       address,
@@ -122,7 +142,9 @@ async function fillStore(
       roots: at === 0 ? [{ owner: USER, rootId: "01JD0000000000000000000000", version: 1n, grants: [] }] : [],
       speaker: { kind: "mock" },
     });
+    epochs.set(id, epoch);
   }
+  return { store, epochs };
 }
 
 function movableClock(): { clock: Clock; moveTime: (ms: number) => void } {

@@ -4,7 +4,6 @@ import type { AuditAct } from "#base/audit-act.ts";
 import { errorText } from "#base/log.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
 import { TLS_LISTENER_POLICY } from "#base/tls-policy.ts";
-import { TrustedProxies } from "#console/http/client-address.ts";
 import { ConsoleMetrics } from "#console/http/console-metrics.ts";
 import type { App } from "#console/http/route.ts";
 import { idpSignInRoutes } from "#console/operators/idp-sign-in-routes.ts";
@@ -18,6 +17,7 @@ import { historyRoutes } from "#console/routes/history-routes.ts";
 import { liveRoutes } from "#console/routes/live-routes.ts";
 import { logRoutes } from "#console/routes/log-routes.ts";
 import { maintenanceRoutes } from "#console/routes/maintenance-routes.ts";
+import { moveRoutes } from "#console/routes/move-routes.ts";
 import { notificationRoutes } from "#console/routes/notification-routes.ts";
 import { builtPages, pageRoutes } from "#console/routes/page-routes.ts";
 import { rolloutRoutes } from "#console/routes/rollout-routes.ts";
@@ -26,6 +26,7 @@ import { trashRoutes } from "#console/routes/trash-routes.ts";
 import { userRoutes } from "#console/routes/user-routes.ts";
 import { userStateRoutes } from "#console/routes/user-state-routes.ts";
 import type { ConsoleOptions } from "#console/services/console-options.ts";
+import { TrustedProxies } from "#os/client-address.ts";
 import { listenWithRetries } from "#os/listen-retry.ts";
 import type { SettingsReply } from "#wire/webapi/settings.ts";
 import { makeApp } from "./app.ts";
@@ -175,6 +176,7 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   userRoutes(app, { users, quotas });
   userStateRoutes(app, { service: parts.userStates });
   trashRoutes(app, { service: parts.userTrash });
+  moveRoutes(app, { service: parts.moves });
   statusRoutes(app, {
     metrics,
     settings: () => settingsOf(options, parts),

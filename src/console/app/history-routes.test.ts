@@ -9,12 +9,12 @@ import { ClusterStateStore } from "#console/cluster/cluster-state-store.ts";
 import { feedHistory } from "#console/cluster/history-feed.ts";
 import { History } from "#console/history/history.ts";
 import { CSV_COLUMNS } from "#console/history/performance-csv.ts";
-import { TrustedProxies } from "#console/http/client-address.ts";
 import {
   HISTORY_EXPORT_TIMEOUT_MS,
   HISTORY_EXPORTS_PER_ADDRESS,
   historyRoutes,
 } from "#console/routes/history-routes.ts";
+import { TrustedProxies } from "#os/client-address.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { HistoryReply, PerformanceReply } from "#wire/webapi/performance.ts";
 import { type AppUnderTest, startApp } from "./app.fixture.ts";

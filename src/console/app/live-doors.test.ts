@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { type TestContext, test } from "node:test";
-import { TrustedProxies } from "#console/http/client-address.ts";
 import type { HubDeps } from "#console/live/hub.ts";
+import { TrustedProxies } from "#os/client-address.ts";
 import { type LiveUnderTest, startLive } from "./live.fixture.ts";
 
 async function start(t: TestContext, overrides: Partial<HubDeps> = {}): Promise<LiveUnderTest> {

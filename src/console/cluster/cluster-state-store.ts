@@ -32,7 +32,7 @@ export interface ListedNode {
 }
 
 /** Notes of other parts that a node's state shows. */
-export type NodeNotes = Pick<NodeState, "maintenanceUntilWallMs" | "maintenance" | "lockedBy">;
+export type NodeNotes = Pick<NodeState, "maintenanceUntilWallMs" | "maintenance" | "lockedBy" | "drained">;
 
 /** Clock of the store and its source of notes. */
 export interface ClusterStateStoreDeps {
@@ -230,7 +230,13 @@ export class ClusterStateStore implements ClusterState {
 
   /** Replaces the node's notes. */
   #noteAfresh(entry: Entry): void {
-    const { maintenanceUntilWallMs: _until, maintenance: _why, lockedBy: _by, ...bare } = entry.state;
+    const {
+      maintenanceUntilWallMs: _until,
+      maintenance: _why,
+      lockedBy: _by,
+      drained: _drained,
+      ...bare
+    } = entry.state;
     entry.state = { ...bare, ...this.#notesOn(entry.state.id) };
   }
 

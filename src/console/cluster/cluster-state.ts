@@ -160,6 +160,8 @@ export interface NodeState {
   readonly maintenance?: NodeMaintenance;
   /** Id of the action that holds the node. */
   readonly lockedBy?: string;
+  /** True when it is taken out of service. */
+  readonly drained?: true;
 }
 
 /** The outcome of one poll of one node. */

@@ -57,6 +57,7 @@ export function operatorPartOf(node: NodeState): OperatorPart {
     address: node.address,
     ...(node.lockedBy === undefined ? {} : { locked_by: node.lockedBy }),
     ...(node.maintenance === undefined ? {} : { maintenance: node.maintenance }),
+    ...(node.drained === true ? { drained: true } : {}),
     boot_id: reading?.bootId ?? null,
     users_assigned_count: reading?.usersAssignedCount ?? null,
     active_users: reading?.activeUsers ?? null,

@@ -6,7 +6,7 @@ import { networkOf } from "#base/network.ts";
 import { REQUEST_ID_HEADER, requestIdFrom, withRequestId, withRequestIdAtOnce } from "#base/request-scope.ts";
 import { type BucketRate, TokenBuckets } from "#base/token-buckets.ts";
 import { VERSION } from "#base/version.ts";
-import { type ClientFacts, clientFacts, type TrustedProxies } from "./client-address.ts";
+import { type ClientFacts, clientFacts, type TrustedProxies } from "#os/client-address.ts";
 import { type Credential, shownCredential, takeQueryToken } from "./credentials.ts";
 import { changesState, senderOf } from "./own-origin.ts";
 import { type App, type OperatorSession, ProblemError, type RouteAuth, type Viewer } from "./route.ts";

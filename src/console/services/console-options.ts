@@ -13,6 +13,7 @@ import type { LocalLog } from "#console/orchestration/local-logs.ts";
 import type { DirectoryReader } from "#metaserver/directory/directory.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
 import type { PausePlacement } from "./maintenance-service.ts";
+import type { WithNodeStore } from "./move-runner.ts";
 
 /** How nodes are reached for actions, and which actions are allowed. */
 export interface SshOptions {
@@ -40,8 +41,10 @@ export interface ConsoleOptions {
   readonly dataFolder: string;
   /** The shared metadata store, which the console closes at its end. */
   readonly directory: DirectoryReader;
-  /** Stops and resumes the placement of new roots on a node, the console's only write to the store. */
+  /** Stops and resumes the placement of new roots on a node. */
   readonly pausePlacement: PausePlacement;
+  /** Opens the store for plans and moves of roots. */
+  readonly withNodeStore: WithNodeStore;
   /** Kind and place of that store, as operators see it; never its user or password. */
   readonly store?: { readonly kind: "sqlite" | "postgres"; readonly place: string };
   readonly password: OperatorPassword;

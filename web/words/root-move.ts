@@ -1,0 +1,55 @@
+// Moves of roots in words: how far one is, what is left of a node that is taken out of service.
+import type { DrainView, RootMoveView } from "#wire/webapi/root-move.ts";
+import { bytesText, countText } from "./number.ts";
+import { formatSpan } from "./time.ts";
+
+/** What operators read of a node that is taken out of service. */
+export const OUT_OF_SERVICE = "It is taken out of service and gets no new users.";
+
+/** How far a move is, without a full stop. */
+export function moveText(move: RootMoveView): string {
+  switch (move.state) {
+    case "copying":
+      return move.problem === null ? copyingText(move) : `waits: ${move.problem}`;
+    case "frozen":
+      return "switches now; calls wait for some seconds";
+    case "switched":
+      return `lives on ${move.to_name}; ${move.from_name} keeps its copy until you confirm`;
+    case "confirmed":
+      return `confirmed; ${move.from_name} removes its copy`;
+    case "undone":
+      return `undone; ${move.to_name} removes what has come`;
+  }
+}
+
+function copyingText({
+  percent,
+  copied_bytes: copied,
+  total_bytes: total,
+  remaining_seconds: left,
+}: RootMoveView): string {
+  if (percent === null) return `${bytesText(copied)} copied`;
+  const time = left === null ? "" : `, about ${formatSpan(left)} left`;
+  return `${bytesText(copied)} of ${bytesText(total)} copied${time}`;
+}
+
+/** What is left of a node that is taken out of service, in sentences. */
+export function drainText(drain: DrainView): string {
+  const { node_name: name, roots_left: left, under_way: moving, kept_copies: copies } = drain;
+  if (left > 0) {
+    const going = drain.driven
+      ? ""
+      : " This console begins none of them: a typed command does, or nothing at all.";
+    const problem = drain.problem === null ? "" : ` One waits: ${drain.problem}.`;
+    return `${countText(left, "root")} left on ${name}, ${moving} of them on the way.${going}${problem}`;
+  }
+  if (copies > 0) {
+    return `${name} has no roots left, and keeps copies of ${countText(copies, "root")}. Look at them on the other nodes, then let it remove them.`;
+  }
+  return `${name} is empty and gets no roots. Stop it, wait 30 s, and take it out of the cluster.`;
+}
+
+/** True while a move can be given up. */
+export function mayBeUndone({ state }: Pick<RootMoveView, "state">): boolean {
+  return state === "copying" || state === "frozen";
+}
