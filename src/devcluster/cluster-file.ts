@@ -8,6 +8,8 @@ export interface ClusterDocument {
   readonly metaserver: string;
   /** Base URL of the console, above /api. */
   readonly console: string;
+  /** Base URL of the door, above /dav/. */
+  readonly door: string;
   readonly admin_password: string;
   /** Bearer token for the users' values in /metrics (T8). */
   readonly metrics_token: string;
@@ -31,7 +33,7 @@ export interface ClusterDocument {
     readonly tokeninfo_url: string;
   } | null;
   readonly users: readonly { readonly email: string; readonly password: string }[];
-  /** Process ids by "up", "idp", "metaserver", "console" and node id; null without a process. */
+  /** Process ids by "up", "idp", "metaserver", "console", "door" and node id; null without a process. */
   readonly pids: Readonly<Record<string, number | null>>;
 }
 

@@ -65,13 +65,14 @@ test(
     });
     const first = await one.choose(1, undefined);
     const second = await other.choose(1, first);
-    const all = [first, second].map(({ idp, metaserver, console, nodes }) => [
+    const all = [first, second].map(({ idp, metaserver, console, door, nodes }) => [
       idp,
       metaserver,
       console,
+      door,
       ...nodes,
     ]);
-    assert.equal(new Set(all.flat()).size, 8);
+    assert.equal(new Set(all.flat()).size, 10);
     one.letGo();
     assert.deepEqual(await new PortReservation().choose(1, first), first);
   },
@@ -95,6 +96,7 @@ test("the lines to type next can be pasted as they stand, also for a folder with
   const document = {
     metaserver: "127.0.0.1:50050",
     console: "http://127.0.0.1:8080",
+    door: "http://127.0.0.1:8070",
     admin_password: "admin's",
     metrics_token: "token",
     nodes: [],

@@ -1,6 +1,6 @@
 // Chooses the demonstration's ports: the last ones while they are free, else the defaults or the next.
 
-import { CONSOLE_PORT, FILESERVER_PORT, METASERVER_PORT } from "#base/limits.ts";
+import { CONSOLE_PORT, DOOR_PORT, FILESERVER_PORT, METASERVER_PORT } from "#base/limits.ts";
 import { METRICS_PORT_OFFSET, metricsPortOf } from "#base/metrics-port.ts";
 import { findFreePort, findFreePortPairs, isPortFree } from "#os/listen-ports.ts";
 import type { DemoPorts } from "./demo-state.ts";
@@ -9,7 +9,7 @@ import type { DemoPorts } from "./demo-state.ts";
 const DEMO_IDP_PORT = 8_090;
 
 /** All ports of a run. */
-export type ChosenPorts = DemoPorts & { readonly console: number };
+export type ChosenPorts = DemoPorts & { readonly console: number; readonly door: number };
 
 /**
  * Chooses all ports of a run, none of `others`. Clients keep addresses, so a restart keeps the ports where it
@@ -34,6 +34,7 @@ export async function choosePorts(
     idp: await keep(last?.idp, [0]),
     metaserver: await keep(last?.metaserver, [0, METRICS_PORT_OFFSET]),
     console: await keep(last?.console, [0]),
+    door: await keep(last?.door, [0]),
     nodes: [] as (number | undefined)[],
   };
   for (let index = 0; index < nodeCount; index++) {
@@ -53,8 +54,9 @@ export async function choosePorts(
   const idp = kept.idp ?? (await find(DEMO_IDP_PORT));
   const metaserver = kept.metaserver ?? (await findPair(METASERVER_PORT));
   const console = kept.console ?? (await find(CONSOLE_PORT));
+  const door = kept.door ?? (await find(DOOR_PORT));
   const missing = kept.nodes.filter((port) => port === undefined).length;
   const pairs = await findFreePortPairs(FILESERVER_PORT, missing, { taken });
   const nodes = kept.nodes.map((port) => port ?? pairs.shift()?.grpc ?? FILESERVER_PORT);
-  return { idp, metaserver, console, nodes };
+  return { idp, metaserver, console, door, nodes };
 }

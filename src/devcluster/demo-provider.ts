@@ -63,17 +63,17 @@ function librarySettings(settings: ProviderSettings, clock: Clock): Readonly<Rec
   const accounts = new Map(settings.users.map((user) => [subjectOf(user.email), accountOf(user)]));
   return {
     adapter: (kind: string) => memory.adapterFor(kind),
-    clients: [
-      {
-        client_id: settings.clientId,
+    clients: [settings, ...(settings.door === undefined ? [] : [settings.door])].map(
+      ({ clientId, redirectUris }) => ({
+        client_id: clientId,
         client_name: "Grove",
         application_type: "native",
         token_endpoint_auth_method: "none",
         grant_types: ["authorization_code"],
         response_types: ["code"],
-        redirect_uris: settings.redirectUris,
-      },
-    ],
+        redirect_uris: redirectUris,
+      }),
+    ),
     jwks: { keys: [settings.signingKey] },
     cookies: { keys: [settings.cookieKey], names: { session: SESSION_COOKIE } },
     findAccount: (_context: unknown, id: string) => accounts.get(id),

@@ -12,6 +12,8 @@ export interface DemoPorts {
   readonly metaserver: number;
   /** Undefined in the state of an earlier Grove. */
   readonly console?: number | undefined;
+  /** Undefined in the state of an earlier Grove. */
+  readonly door?: number | undefined;
   /** gRPC ports of the FileServers, in order. */
   readonly nodes: readonly number[];
 }
@@ -38,7 +40,15 @@ const stateSchema: z.ZodType<DemoState> = z.object({
   metricsToken: z.string().min(8),
   users: z.array(z.object({ email: z.email(), name: z.string(), password: z.string().min(8) })).min(1),
   keys: z.object({ signingKey: z.record(z.string(), z.unknown()), cookieKey: z.string().min(32) }),
-  ports: z.object({ idp: PORT, metaserver: PORT, console: PORT.optional(), nodes: z.array(PORT) }).optional(),
+  ports: z
+    .object({
+      idp: PORT,
+      metaserver: PORT,
+      console: PORT.optional(),
+      door: PORT.optional(),
+      nodes: z.array(PORT),
+    })
+    .optional(),
 });
 
 /** Reads the state of a folder, or makes a new one. Throws BAD_ARGUMENT for a damaged file. */

@@ -9,7 +9,7 @@ import { holdAlone } from "#os/file-lock.ts";
 import { writePrivateFile } from "#os/private-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { loadOrCreateAuthority } from "#security/authority/authority.ts";
-import { ensureNodeCertificate } from "#security/authority/node-certificate-files.ts";
+import { ensureDoorCertificate, ensureNodeCertificate } from "#security/authority/node-certificate-files.ts";
 import { DEFAULT_REDIRECT_URI } from "#security/identity/settings.ts";
 import { type ClusterDocument, ClusterFile } from "./cluster-file.ts";
 import { readOrMakeState, writeState } from "./demo-state.ts";
@@ -18,8 +18,10 @@ import { PortReservation } from "./port-reservation.ts";
 import {
   consoleUrl,
   DEMO_CLIENT_ID,
+  DEMO_DOOR_CLIENT_ID,
   type DemoPlan,
   type DemoTls,
+  doorUrl,
   idpDocument,
   nodeFolder,
   nodeIds,
@@ -170,6 +172,7 @@ export class DevCluster {
     return {
       metaserver: `127.0.0.1:${plan.ports.metaserver}`,
       console: consoleUrl(plan),
+      door: doorUrl(plan),
       admin_password: plan.state.adminPassword,
       metrics_token: plan.state.metricsToken,
       nodes: nodeIds(plan).map((id, index) => {
@@ -185,7 +188,7 @@ export class DevCluster {
       mock: plan.mock,
       idp: idpDocument(plan),
       users: plan.state.users.map(({ email, password }) => ({ email, password })),
-      pids: { up: process.pid, idp: null, metaserver: null, console: null, ...pids },
+      pids: { up: process.pid, idp: null, metaserver: null, console: null, door: null, ...pids },
     };
   }
 }
@@ -211,6 +214,10 @@ async function preparePlan(options: DevClusterOptions, held: PortReservation): P
     port: ports.idp,
     clientId: DEMO_CLIENT_ID,
     redirectUris: [DEFAULT_REDIRECT_URI, DEFAULT_REDIRECT_URI.replace("localhost", "127.0.0.1")],
+    door: {
+      clientId: DEMO_DOOR_CLIENT_ID,
+      redirectUris: [`${doorUrl({ ...plan, tls: undefined })}/sign-in/callback`],
+    },
     ...state.keys,
     users: state.users,
   };
@@ -232,6 +239,7 @@ async function prepareTls(folder: string, ids: readonly string[]): Promise<DemoT
     const request = { id, names: ["localhost"], addresses: ["127.0.0.1", "::1"] };
     files.push([id, await ensureNodeCertificate(authority, join(folder, "certs"), request, systemClock)]);
   }
+  files.push(["door", await ensureDoorCertificate(authority, join(folder, "certs"), "door", systemClock)]);
   return { caPath: authority.certificatePath, caPem: authority.certificatePem, files: new Map(files) };
 }
 
@@ -239,6 +247,7 @@ function addressOf(plan: DemoPlan, name: string): string {
   if (name === "idp") return `${issuerOf(plan.ports.idp)}  (identity provider)`;
   if (name === "metaserver") return `127.0.0.1:${plan.ports.metaserver}`;
   if (name === "console") return `${consoleUrl(plan)}  (for operators and whoever wants to look)`;
+  if (name === "door") return `${doorUrl(plan)}/dav/  (WebDAV)`;
   const port = plan.ports.nodes[nodeIds(plan).indexOf(name)] ?? 0;
   return `127.0.0.1:${port}  metrics http://127.0.0.1:${metricsPortOf(port)}/metrics`;
 }

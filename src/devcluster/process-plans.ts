@@ -15,6 +15,9 @@ import type { ProcessPlan } from "./supervised-process.ts";
 /** Client id of Grove at the demonstration's provider. */
 export const DEMO_CLIENT_ID = "grove-demo";
 
+/** Client id of its door there. */
+export const DEMO_DOOR_CLIENT_ID = "grove-demo-door";
+
 /** Certificate and key of one server. */
 export interface ServerFiles {
   readonly certificatePath: string;
@@ -25,7 +28,7 @@ export interface ServerFiles {
 export interface DemoTls {
   readonly caPath: string;
   readonly caPem: string;
-  /** By "metaserver" and node id. */
+  /** By "metaserver", "door" and node id. */
   readonly files: ReadonlyMap<string, ServerFiles>;
 }
 
@@ -54,10 +57,19 @@ export const providerSettingsPath = (folder: string): string => join(folder, "id
 /** The console's address. */
 export const consoleUrl = (plan: DemoPlan): string => `http://127.0.0.1:${plan.ports.console}`;
 
+/** The door's address, above /dav/. */
+export const doorUrl = (plan: DemoPlan): string => `http://127.0.0.1:${plan.ports.door}`;
+
 /** The processes in the order of their start. */
 export function processPlans(plan: DemoPlan): ProcessPlan[] {
   const nodes = nodeIds(plan).map((id, index) => nodePlan(plan, id, plan.ports.nodes[index] ?? 0));
-  return [...(plan.mock ? [] : [providerPlan(plan)]), metaserverPlan(plan), ...nodes, consolePlan(plan)];
+  return [
+    ...(plan.mock ? [] : [providerPlan(plan)]),
+    metaserverPlan(plan),
+    ...nodes,
+    consolePlan(plan),
+    doorPlan(plan),
+  ];
 }
 
 /** The identity provider's part of cluster.json. */
@@ -95,6 +107,7 @@ function metaserverPlan(plan: DemoPlan): ProcessPlan {
       plan.entry,
       "metaserver",
       ...flags({ listen: address, advertise: address, data: join(plan.folder, "metaserver") }),
+      ...flags({ "door-url": doorUrl(plan) }),
       ...tlsFlags(plan, "metaserver"),
       // It signs the nodes' certificates as an operator's metaserver would: renewals, and joins by token.
       ...(plan.tls === undefined ? [] : flags({ "ca-dir": dirname(plan.tls.caPath) })),
@@ -103,6 +116,7 @@ function metaserverPlan(plan: DemoPlan): ProcessPlan {
     env: {
       ...inherited(plan),
       ...signInEnv(plan),
+      ...(plan.mock ? {} : { IDP_DOOR_CLIENT_ID: DEMO_DOOR_CLIENT_ID }),
       SVC_ADMIN_EMAIL: ADMIN_EMAIL,
       ADMIN_PASSWORD_HASH: adminPasswordHash(plan.state),
     },
@@ -167,6 +181,29 @@ function consolePlan(plan: DemoPlan): ProcessPlan {
       SVC_METRICS_TOKEN: plan.state.metricsToken,
     },
     isServing: () => answersOk(`${consoleUrl(plan)}/health`),
+  };
+}
+
+function doorPlan(plan: DemoPlan): ProcessPlan {
+  return {
+    ...common(plan, "door"),
+    args: [
+      ...firstArgs(),
+      plan.entry,
+      "door",
+      ...flags({
+        listen: `127.0.0.1:${plan.ports.door}`,
+        metaserver: `127.0.0.1:${plan.ports.metaserver}`,
+        metrics: "off",
+      }),
+      ...tlsFlags(plan, "door"),
+      ...(plan.mock ? ["--mock"] : []),
+    ],
+    env: {
+      ...inherited(plan),
+      ...(plan.mock ? {} : { IDP_ISSUER: issuerOf(plan.ports.idp), IDP_CLIENT_ID: DEMO_DOOR_CLIENT_ID }),
+    },
+    isServing: () => answersOk(`${doorUrl(plan)}/health`),
   };
 }
 

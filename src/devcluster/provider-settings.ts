@@ -17,6 +17,8 @@ export interface ProviderSettings {
   readonly port: number;
   readonly clientId: string;
   readonly redirectUris: readonly string[];
+  /** The door's own client, whose tokens FileServers refuse. */
+  readonly door?: { readonly clientId: string; readonly redirectUris: readonly string[] } | undefined;
   /** Private key that signs ID tokens, as a JWK. */
   readonly signingKey: Readonly<Record<string, unknown>>;
   /** Signs the provider's cookies. */
@@ -28,6 +30,7 @@ const settingsSchema: z.ZodType<ProviderSettings> = z.object({
   port: z.int().min(1).max(65_535),
   clientId: z.string().min(1),
   redirectUris: z.array(z.url()).min(1),
+  door: z.object({ clientId: z.string().min(1), redirectUris: z.array(z.url()).min(1) }).optional(),
   signingKey: z.record(z.string(), z.unknown()),
   cookieKey: z.string().min(32),
   users: z.array(z.object({ email: z.email(), name: z.string().min(1), password: z.string().min(8) })).min(1),

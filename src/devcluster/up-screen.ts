@@ -67,6 +67,12 @@ export function summaryLines(summary: Summary): string[] {
     `${bold("The console:")} ${document.console}`,
     dim(`  operators sign in with the administrator's password: ${document.admin_password}`),
     "",
+    `${bold("The door:")} ${document.door}`,
+    dim("  files in a browser: open that address and sign in"),
+    dim(
+      `  WebDAV is at ${document.door}/dav/; '${program} app-password create NAME' makes a password for it`,
+    ),
+    "",
     bold("Next, in another terminal:"),
     `  ${login}${document.mock ? " --mock alice@example.com" : ""}`,
     `  ${program} put -r ${sample}`,

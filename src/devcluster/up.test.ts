@@ -91,6 +91,7 @@ test(
       "admin_password",
       "ca",
       "console",
+      "door",
       "idp",
       "metaserver",
       "metrics_token",
@@ -100,7 +101,15 @@ test(
       "users",
     ]);
     assert.equal((await stat(join(folder, "cluster.json"))).mode & 0o777, 0o600);
-    assert.deepEqual(Object.keys(document.pids), ["up", "idp", "metaserver", "console", "node-1", "node-2"]);
+    assert.deepEqual(Object.keys(document.pids), [
+      "up",
+      "idp",
+      "metaserver",
+      "console",
+      "door",
+      "node-1",
+      "node-2",
+    ]);
     assert.equal(document.mock, false);
     assert.equal(document.users.length, 4);
     for (const { email, password } of document.users) assert.ok(up.shown().includes(password), email);
@@ -162,7 +171,7 @@ test(
     assert.equal(exitCode, 0);
     assert.match(
       up.shown(),
-      /stopping console\n.*stopping node-2\n.*stopping node-1\n.*stopping metaserver\n.*stopping idp\nstopped/,
+      /stopping door\n.*stopping console\n.*stopping node-2\n.*stopping node-1\n.*stopping metaserver\n.*stopping idp\nstopped/,
     );
     assert.equal([...pidsOf(document), ...pidsOf(again)].some(isAlive), false);
     assert.equal(await readCluster(folder), undefined);
@@ -223,9 +232,10 @@ test("two 'grove up' at the same moment go past each other's ports, so both serv
   const folders = [scratchFolder("grove up "), scratchFolder("grove up ")];
   const ups = folders.map((folder) => startUp(t, folder, "-mock", "-nodes", "1"));
   const documents = await Promise.all(ups.map((up, index) => clusterOf(up, folders[index] as string)));
-  const [first, second] = documents.map(({ metaserver, console, nodes }) => [
+  const [first, second] = documents.map(({ metaserver, console, door, nodes }) => [
     metaserver,
     console,
+    door,
     ...nodes.flatMap(({ grpc, metrics }) => [grpc, metrics]),
   ]);
   for (const address of first ?? []) assert.ok(second?.includes(address) === false, `both have ${address}`);

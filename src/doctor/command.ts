@@ -16,11 +16,13 @@ import { providerFetch, readProviderAuthority } from "#client/signin/provider-tr
 import { ClientError, localFailure } from "#client/terminal/client-error.ts";
 import { storeUrl } from "#metaserver/directory/store-url.ts";
 import { type Environment, readIdentitySettings } from "#security/identity/settings.ts";
+import { engineSettings } from "#storage/engine/engine-settings.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { authorityCheck, certificateFilesCheck } from "./certificates.ts";
 import { clientChecks } from "./client-checks.ts";
 import { clusterFileChecks } from "./cluster-file-checks.ts";
+import { engineChecks } from "./engine-checks.ts";
 import { environmentCheck } from "./environment-checks.ts";
 import { type Check, runChecks } from "./finding.ts";
 import {
@@ -46,6 +48,9 @@ interface DoctorFlags extends ClientFlags {
   readonly listen?: string;
   readonly meta?: string;
   readonly metaFile?: string;
+  readonly engine?: string;
+  readonly engineFile?: string;
+  readonly store?: string;
   readonly reserve?: bigint;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -72,14 +77,14 @@ export function command(host: CommandHost = processHost()): Command {
       )
       .option("--meta <url>", "metadata store (default: metadata.db in the data folder of a MetaServer)")
       .option("--meta-file <file>", "file with that URL in its first line")
+      .option("--engine <url>", "the shared engine's database, or")
+      .option("--engine-file <file>", "file with that URL; and with -store")
+      .option("--store <url>", "its bucket; writes, reads and removes a probe")
       .option("--reserve <bytes>", "the FileServer's reserve, when it is not 20 GiB", parseReserve)
-      .option("--tls-cert <file>", "the server's certificate; with -tls_key and -tls_ca")
-      .option("--tls-key <file>", "its key")
+      .option("--tls-cert <file>", "the server's certificate, with its")
+      .option("--tls-key <file>", "key")
       .option("--tls-ca <file>", "the cluster's authority")
-      .option(
-        "--idp-ca <file>",
-        "the authority of the identity provider's certificate, as servers and login take it",
-      )
+      .option("--idp-ca <file>", "the identity provider's authority")
       .option(
         "--env-file <file>",
         "the servers' variables as NAME=VALUE lines (default: those of this shell)",
@@ -109,10 +114,13 @@ async function checksOf(context: ClientContext, flags: DoctorFlags): Promise<Che
   if (flags.cluster !== undefined)
     return clusterFileChecks(await readText(flags.cluster), dirname(resolve(flags.cluster)));
   const rights = flags.actions ? [sudoCheck()] : [];
-  if (flags.data === undefined && flags.meta === undefined && flags.metaFile === undefined)
-    return flags.actions ? rights : clientChecks(context, await authorityOf(flags));
   const env = flags.envFile === undefined ? context.terminal.env : parseEnv(await readText(flags.envFile));
-  return [...(await hostChecks(flags, env)), ...rights];
+  const engine = engineChecks(await engineSettings(flags, env), env);
+  if (flags.data === undefined && flags.meta === undefined && flags.metaFile === undefined)
+    return flags.actions || engine.length > 0
+      ? [...engine, ...rights]
+      : clientChecks(context, await authorityOf(flags));
+  return [...(await hostChecks(flags, env)), ...engine, ...rights];
 }
 
 async function authorityOf({ idpCa }: DoctorFlags): Promise<string | undefined> {

@@ -104,3 +104,18 @@ function unreachable(name: string, error: unknown, { nameAuthority }: ProviderAs
     ? failed(name, "its certificate is of an authority that is not known here", nameAuthority)
     : failed(name, `cannot be reached: ${errorText(error)}`, TODO);
 }
+
+/** Checks that an issuer publishes keys: without them no sign-in could be checked. */
+export function providerKeysCheck(issuer: string, ask: Fetch): Check {
+  const name = "identity provider";
+  return {
+    name,
+    async run(signal) {
+      const discovery = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+      const found = await getJson(discovery, signal, undefined, ask);
+      const { keys } = (await getJson(String(found.body["jwks_uri"]), signal, undefined, ask)).body;
+      if (Array.isArray(keys) && keys.length > 0) return [];
+      return [failed(name, "publishes no keys", "Without them no sign-in could be checked.")];
+    },
+  };
+}
