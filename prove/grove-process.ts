@@ -32,6 +32,12 @@ export interface GroveProcess {
   signal(name: "SIGSTOP" | "SIGCONT"): void;
 }
 
+/** FileServers of rigs serve over as many event loops as GROVE_RIG_LOOPS says. */
+function loopsOf([name]: readonly string[]): string[] {
+  const loops = process.env["GROVE_RIG_LOOPS"];
+  return name === "fileserver" && loops !== undefined ? ["-loops", loops] : [];
+}
+
 /**
  * Starts `grove WORDS…` in mock mode; resolves when it serves.
  * @throws Error with its output, when it does not
@@ -40,7 +46,7 @@ export async function startGroveProcess(
   words: readonly string[],
   settings: GroveSettings = {},
 ): Promise<GroveProcess> {
-  const child = spawn(GROVE, words, {
+  const child = spawn(GROVE, [...words, ...loopsOf(words)], {
     env: {
       PATH: process.env["PATH"] ?? "",
       TZ: "UTC",

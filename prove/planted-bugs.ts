@@ -10,6 +10,7 @@ import { fairnessBugs } from "./fairness/planted.ts";
 import { ioFaultBugs } from "./io-faults/planted.ts";
 import { killBugs } from "./kill/planted.ts";
 import { modelBugs } from "./model/planted.ts";
+import { moveBugs } from "./moves/planted.ts";
 import { mutationBugs } from "./mutations/planted.ts";
 import { partitionBugs } from "./partitions/planted.ts";
 import { powerBugs } from "./power/planted.ts";
@@ -30,6 +31,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...crashStatesBugs,
   ...damageBugs,
   ...partitionBugs,
+  ...moveBugs,
   ...simulationBugs,
   ...soakBugs,
   ...sessionBugs,

@@ -12,6 +12,7 @@ import { fairness } from "./fairness/rig.ts";
 import { ioFaults } from "./io-faults/rig.ts";
 import { kill } from "./kill/rig.ts";
 import { model } from "./model/rig.ts";
+import { moves } from "./moves/rig.ts";
 import { mutations } from "./mutations/rig.ts";
 import { partitions } from "./partitions/rig.ts";
 import { power } from "./power/rig.ts";
@@ -32,6 +33,7 @@ export const rigs: readonly Rig[] = [
   crashStates,
   damage,
   partitions,
+  moves,
   simulation,
   soak,
   sessions,

@@ -29,6 +29,8 @@ export interface ServedNode {
   readonly process: GroveProcess;
   /** Opens a session of this user with connections of its own. */
   signIn(email: string, connections?: number): Promise<SignedIn>;
+  /** Of the MetaServer; undefined where the node stands alone. */
+  readonly metaserver: string | undefined;
   /** Sets a quota as the administrator. @throws Error when it is refused */
   setQuota(username: string, quotaBytes: bigint): Promise<void>;
 }
@@ -37,12 +39,18 @@ export interface ServedNode {
  * Starts it; it ends with the campaign. In memory flushes cost nothing; on a disk there is time between two
  * of them. Power cuts are for other rigs.
  */
-export async function serveNode(campaign: Campaign, where: "memory" | "disk"): Promise<ServedNode> {
+export async function serveNode(
+  campaign: Campaign,
+  where: "memory" | "disk",
+  hasMetaServer = false,
+): Promise<ServedNode> {
   const dataFolder = join(await campaign.folder(where, MEMORY_NEEDED_BYTES), "node");
   const address = await freeFileServerAddress();
   const place = ["-id", "n1", "-listen", address, "-data", dataFolder];
   const settings = ["-mock", "-reserve", "1MiB", "-log_level", "warn", ...LIMITS];
-  const process = await startGroveProcess(["fileserver", ...place, ...settings], {
+  const metaserver = hasMetaServer ? await serveMetaServer(campaign, `${dataFolder}-meta`) : undefined;
+  const known = metaserver === undefined ? [] : ["-metaserver", metaserver, "-advertise", address];
+  const process = await startGroveProcess(["fileserver", ...place, ...settings, ...known], {
     env: { SVC_ADMIN_EMAIL: ADMIN },
   });
   campaign.atEnd(() => process.end("SIGKILL"));
@@ -66,6 +74,7 @@ export async function serveNode(campaign: Campaign, where: "memory" | "disk"): P
     address,
     dataFolder,
     process,
+    metaserver,
     signIn,
     async setQuota(username, quotaBytes) {
       admin ??= await signIn(ADMIN);
@@ -73,6 +82,14 @@ export async function serveNode(campaign: Campaign, where: "memory" | "disk"): P
       if (!success) throw new Error(`the quota of ${username} was not set: ${error}`);
     },
   };
+}
+
+async function serveMetaServer(campaign: Campaign, dataFolder: string): Promise<string> {
+  const address = await freeFileServerAddress();
+  const words = ["-listen", address, "-advertise", address, "-data", dataFolder];
+  const process = await startGroveProcess(["metaserver", "-mock", ...words]);
+  campaign.atEnd(() => process.end("SIGKILL"));
+  return address;
 }
 
 /**

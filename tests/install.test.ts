@@ -74,6 +74,7 @@ test("the package holds the program as JavaScript, its documents, and neither so
   }
   assert.equal(top.includes("src"), false);
   const files = await readdir(join(installed, "dist"), { recursive: true });
+  assert.ok(files.includes(join("web", "index.html")), "the console's pages");
   assert.deepEqual(
     files.filter((path) => /\.ts$|\.test\.|^testing\b/.test(path)),
     [],

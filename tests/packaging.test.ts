@@ -28,7 +28,7 @@ test("the sudoers file is one that sudo reads (D20)", { skip: without("visudo", 
   assert.equal(status, 0, stdout + stderr);
 });
 
-for (const service of SERVICES) {
+for (const service of [...SERVICES, "door"]) {
   test(`svc-${service} is exposed at ${EXPOSURE_MAX} at most, and runs \`grove ${service}\``, {
     skip: without("systemd-analyze", "--version"),
   }, () => {

@@ -21,6 +21,7 @@ let houses = 0;
 /** Runs the script in a clone with these files; the machine has a Node 18. */
 async function prepare(
   files: Readonly<Record<string, string>>,
+  npmCommand = "ci",
 ): Promise<{ said: string; status: number | null }> {
   const root = join(scratch, `house ${houses++}`);
   const all = { "src/bin/grove.ts": "", "machine/node": OWN_NODE, ...files };
@@ -40,7 +41,7 @@ async function prepare(
   const { stdout, stderr, status } = spawnSync("/bin/sh", ["tools/prepare"], {
     cwd: root,
     encoding: "utf8",
-    env: { PATH: join(root, "machine"), HOME: scratch },
+    env: { PATH: join(root, "machine"), HOME: scratch, npm_command: npmCommand },
   });
   return { said: stdout + stderr, status };
 }
@@ -50,6 +51,12 @@ const VITE = { "node_modules/vite/bin/vite.js": "" };
 test("pages are built by the packaged Node, not by the machine's, and nothing is said", async () => {
   const built = await prepare({ ...VITE, [`node_modules/${LOCKED}/bin/node`]: packagedNode("exit 0") });
   assert.deepEqual(built, { said: "", status: 0 });
+});
+
+test("pages are not built again for a package, where its build has just made them", async () => {
+  const fails = { ...VITE, [`node_modules/${LOCKED}/bin/node`]: packagedNode("exit 1") };
+  assert.deepEqual(await prepare(fails, "pack"), { said: "", status: 0 });
+  assert.equal((await prepare(fails)).status, 1);
 });
 
 test("pages that cannot be built are one sentence with the reason and what to do, no stack trace, and not exit code 0", async () => {

@@ -3,12 +3,21 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import * as base from "#base/limits.ts";
-import { LARGE_READS_AT_ONCE, LARGE_READS_PER_USER } from "#fileserver/operations/large-reads.ts";
+import * as door from "#door/http/door-limits.ts";
+import { ARCHIVE_ENTRIES_MAX, ARCHIVE_NAMES_MAX_LENGTH } from "#door/pages/archive.ts";
+import * as pages from "#door/pages/limits.ts";
+import { SIGN_INS_PER_NETWORK } from "#door/session/sign-in.ts";
+import { VISITS_KEPT, VISITS_KEPT_PER_NETWORK } from "#door/tree/visit-room.ts";
+import { ARRIVALS_AT_ONCE } from "#fileserver/moves/root-mover.ts";
+import { ROUND_BYTES } from "#fileserver/moves/source-routes.ts";
 import {
   REGISTER_PER_MINUTE,
   STREAMS_PER_CONNECTION,
   STREAMS_PER_USER,
 } from "#fileserver/operations/service-limits.ts";
+import { MOVE_BYTES_PER_SECOND } from "#fileserver/process/node-moves.ts";
+import { LARGE_READS_AT_ONCE, LARGE_READS_PER_USER } from "#fileserver/transfers/large-reads.ts";
+import { ROOT_MOVES_MAX } from "#metaserver/directory/root-move-commands.ts";
 import {
   TOKEN_VERIFICATIONS_IN_FLIGHT,
   TOKEN_VERIFICATIONS_OF_STRANGERS,
@@ -19,6 +28,7 @@ import {
   TOKEN_VERIFICATIONS_WAITING_PER_NETWORK,
 } from "#security/identity/verification-places.ts";
 import { UPLOADS_IN_FLIGHT_BYTES, UPLOADS_IN_FLIGHT_BYTES_PER_USER } from "#storage/chunks/upload-budget.ts";
+import { PROPERTIES_MAX_BYTES } from "#storage/contract/properties.ts";
 import {
   COPIES_AT_ONCE,
   COPIES_PER_USER,
@@ -39,6 +49,23 @@ import {
 } from "#storage/local/sorted-listings.ts";
 import { DIRECTORY_DEPTH_MAX } from "#storage/metadata/tree-heights.ts";
 import {
+  GETS_AT_ONCE,
+  GETS_AT_ONCE_PER_USER,
+  READ_AHEAD_BYTES,
+  READ_AHEAD_BYTES_PER_USER,
+  READ_AHEAD_CHUNKS,
+} from "#storage/object-store/chunk-reads.ts";
+import {
+  STORE_MEMORY_BYTES,
+  STORE_MEMORY_BYTES_PER_USER,
+  STORE_SPILL_BYTES,
+  STORE_SPILL_BYTES_PER_USER,
+} from "#storage/object-store/chunk-room.ts";
+import { PUTS_AT_ONCE, PUTS_AT_ONCE_PER_USER } from "#storage/object-store/object-chunk-writer.ts";
+import { PUTS_AT_ONCE_PER_UPLOAD } from "#storage/object-store/object-upload.ts";
+import { READ_CACHE_BYTES, READ_CACHE_ENTRIES } from "#storage/object-store/read-cache.ts";
+import { LOCKS_PER_ROOT, LOCKS_PER_SHAREE } from "#storage/writer/lock-commands.ts";
+import {
   STORAGE_BATCH_COMMANDS,
   STORAGE_QUEUE_BYTES,
   STORAGE_QUEUE_COMMANDS,
@@ -50,6 +77,7 @@ const { DEFAULT_SERVER_LIMITS: front } = grpc;
 const MIB = 1_048_576;
 const text = (value: number): string => value.toLocaleString("en-US");
 const mib = (bytes: number): string => `${text(bytes / MIB)} MiB`;
+const mb = (bytes: number): string => `${text(bytes / 1_000_000)} MB`;
 const kib = (bytes: number): string => `${text(bytes / 1_024)} KiB`;
 
 /** Values that a row of that name must have. */
@@ -112,6 +140,47 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   ].map(text),
   "sign-ins": [text(REGISTER_PER_MINUTE)],
   "wrong administrator's passwords": [text(base.ADMIN_HASH_FAILURES_PER_WINDOW)],
+  "connections of a door": [
+    door.DOOR_CONNECTIONS,
+    door.DOOR_UNPROVEN_PER_NETWORK,
+    door.DOOR_CONNECTIONS_PER_NETWORK,
+  ].map(text),
+  "requests of a door": [
+    door.DOOR_REQUESTS,
+    door.DOOR_WAITING,
+    door.DOOR_REQUESTS_PER_USER,
+    door.DOOR_WAITING_PER_USER,
+  ].map(text),
+  "listings of a door": [text(door.DOOR_LISTINGS_PER_USER), text(door.DOOR_REQUESTS_PER_USER)],
+  "passwords that a door has checked": [text(door.DOOR_CHECKS), text(door.DOOR_CHECKS_PER_NETWORK)],
+  "sign-ins of browsers at a door": [text(SIGN_INS_PER_NETWORK)],
+  "wrong sessions of browsers at a door": [text(pages.UNKNOWN_SESSIONS_PER_NETWORK)],
+  "requests of a door's pages": [
+    text(pages.PAGE_REQUESTS),
+    text(pages.PAGE_WAITING),
+    text(pages.PAGE_REQUESTS_PER_USER),
+    text(pages.PAGE_WAITING_PER_USER),
+  ],
+  "archives of a door's pages": [
+    text(ARCHIVE_ENTRIES_MAX),
+    text(ARCHIVE_NAMES_MAX_LENGTH),
+    text(pages.ARCHIVES_PER_USER),
+    text(pages.PAGE_REQUESTS_PER_USER),
+  ],
+  "wrong passwords at a door": [
+    text(door.DOOR_FAILURES_PER_NETWORK),
+    `${door.DOOR_FAILURE_WINDOW_MS / 60_000} minutes`,
+  ],
+  "visits by links that a door keeps": [text(VISITS_KEPT), text(VISITS_KEPT_PER_NETWORK)],
+  "headers of a request": [
+    text(door.DOOR_HEADERS_MAX),
+    text(door.DOOR_HEADERS_MAX_BYTES),
+    `${door.DOOR_HEADERS_MS / 1_000} s`,
+  ],
+  "a body or an answer": [text(door.DOOR_PACE_BYTES), `${door.DOOR_PACE_MS / 1_000} s`],
+  "a refused body": [mib(door.DOOR_LINGER_BYTES), `${door.DOOR_LINGER_MS / 1_000} s`],
+  "streams of an HTTP/2 connection": [text(door.DOOR_STREAMS_PER_CONNECTION), mib(door.DOOR_WINDOW_BYTES)],
+  "an idle connection": [`${door.DOOR_IDLE_MS / 1_000} s`],
   "inodes of a root": [text(base.DEFAULT_INODE_LIMIT)],
   "levels of a tree": [text(DIRECTORY_DEPTH_MAX)],
   "uploads and downloads": [text(STREAMS_PER_USER)],
@@ -133,6 +202,8 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     text,
   ),
   "slices of copies before the writer": [text(COPY_SLICES_AT_ONCE)],
+  locks: [text(LOCKS_PER_ROOT), text(LOCKS_PER_SHAREE)],
+  "bytes of properties": [kib(PROPERTIES_MAX_BYTES)],
   "ranged writes under way or waiting": [
     RANGE_WRITES_WAITING,
     RANGE_WRITES_WAITING_PER_FILE,
@@ -140,8 +211,29 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   ].map(text),
   "ranged writes that make chunks": [RANGE_WRITES_AT_ONCE, RANGE_WRITES_AT_ONCE_PER_USER].map(text),
   "sorted listings": [SORTED_LISTINGS_AT_ONCE, SORTED_LISTINGS_TOTAL, SORTED_LISTINGS_PER_USER].map(text),
+  "bytes of chunks in memory, until the store has them": [
+    mb(STORE_MEMORY_BYTES),
+    mb(STORE_MEMORY_BYTES_PER_USER),
+  ],
+  "bytes of chunks in local files, once memory is taken": [
+    mb(STORE_SPILL_BYTES),
+    mb(STORE_SPILL_BYTES_PER_USER),
+  ],
+  "chunks put at once": [PUTS_AT_ONCE, PUTS_AT_ONCE_PER_USER, PUTS_AT_ONCE_PER_UPLOAD].map(text),
+  "requests for content at once": [GETS_AT_ONCE, GETS_AT_ONCE_PER_USER].map(text),
+  "bytes fetched ahead of readers": [
+    mb(READ_AHEAD_BYTES),
+    mb(READ_AHEAD_BYTES_PER_USER),
+    text(READ_AHEAD_CHUNKS),
+  ],
+  "read cache on the disk": [mb(READ_CACHE_BYTES), text(READ_CACHE_ENTRIES)],
   grants: [base.GRANTS_PER_INODE, base.GRANTS_PER_ROOT].map(text),
   sessions: [base.SESSIONS_GLOBAL, base.SESSIONS_PER_USER].map(text),
+  "roots that move": [text(ROOT_MOVES_MAX), `${ARRIVALS_AT_ONCE} at once`],
+  "bytes that a node pulls for moves": [
+    `${text(MOVE_BYTES_PER_SECOND / 1_000_000)} MB a second`,
+    `${text(ROUND_BYTES / 1_000_000)} MB of rows`,
+  ],
 };
 
 test("the table of budgets says the numbers that are in force", async () => {

@@ -11,7 +11,7 @@ const FOLDERS = ["src", "web", "tools", "bench", "prove", "tests", "docs", "pack
 const FILES = [...FOLDERS.map((folder) => `${folder}/**/*.{ts,tsx,md,css,py,sh,proto}`), "*.md"];
 const ROW = /^\| ([DT]\d{1,2}|[A-Z]-\d\d) \|/gm;
 /** Cited ids: after a bracket, a comma, a blank or at a line's begin, and never within a longer word. */
-const CITED = /(?<![\w"'`$.#-])(?:[DT](?:[1-9]|1\d|2\d)|[A-Z]-\d\d)(?![\w"'`-])/g;
+const CITED = /(?<![\w"'`$.#-])(?:[DT](?:[1-9]|[123]\d)|[A-Z]-\d\d)(?![\w"'`-])/g;
 
 async function citations(): Promise<Map<string, string>> {
   const cited = new Map<string, string>();

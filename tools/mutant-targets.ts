@@ -177,7 +177,6 @@ export const EQUIVALENT: readonly Equivalent[] = [
         "if (difference === 0) return whole; → if (false) return whole;",
       ],
       "src/base/names.ts": [
-        "if (name.length * 3 > NAME_MAX_BYTES) { → if (name.length * 3 >= NAME_MAX_BYTES) {",
         "if (path.length * 3 > PATH_MAX_BYTES && Buffer.byteLength(path) > PATH_MAX_BYTES) { → if (path.length * 3 >= PATH_MAX_BYTES && Buffer.byteLength(path) > PATH_MAX_BYTES) {",
       ],
       "src/storage/chunks/chunk-pins.ts": [

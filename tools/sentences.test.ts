@@ -18,6 +18,7 @@ const DOCUMENTS: readonly string[] = [
   "docs/budgets.md",
   "docs/decisions.md",
   "docs/design.md",
+  "docs/engine.md",
   "docs/install.md",
   "docs/operating.md",
   "docs/proof.md",

@@ -48,5 +48,5 @@ export class TestCosts {
 }
 
 function inSeconds(ms: number): string {
-  return (ms / MS_PER_SECOND).toFixed(1).padStart(8);
+  return (ms / MS_PER_SECOND).toFixed(2).padStart(8);
 }

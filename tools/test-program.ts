@@ -60,8 +60,11 @@ export async function bundleProgram(root: string): Promise<string> {
   await bundle.close();
   if (commit !== null) await writeFile(join(made, "dist/git-commit"), `${commit}\n`);
   await copyFile(join(root, "package.json"), join(made, "package.json"));
-  // Where the console looks for its pages.
+  // Where the console and doors look for their pages.
   await symlink(join(root, "dist/web"), join(made, "web"));
+  await symlink(join(root, "dist/files"), join(made, "files"));
+  // Where 'grove init' looks for units.
+  await symlink(join(root, "packaging"), join(made, "packaging"));
   await copyFile(join(root, "grove"), join(made, "grove"));
   // Another run may have been sooner.
   await rename(made, program).catch(() => rm(made, { recursive: true }));

@@ -13,12 +13,12 @@ import { listedNode, nodeReading } from "#console/cluster/cluster-state.fixture.
 import { ClusterStateStore } from "#console/cluster/cluster-state-store.ts";
 import { HomeNodes } from "#console/cluster/home-nodes.ts";
 import { UserList } from "#console/cluster/user-list.ts";
-import { TrustedProxies } from "#console/http/client-address.ts";
 import { Hub } from "#console/live/hub.ts";
 import { OperatorSessions } from "#console/operators/operator-sessions.ts";
 import { liveRoutes } from "#console/routes/live-routes.ts";
 import { userRoutes } from "#console/routes/user-routes.ts";
 import { QuotaService } from "#console/services/quota-service.ts";
+import { TrustedProxies } from "#os/client-address.ts";
 
 /** The size of the cluster. */
 interface Size {

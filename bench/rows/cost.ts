@@ -39,17 +39,8 @@ const uploadRow = (security: Security): CostRow => ({
   async sides(lab) {
     const ours = await grove(lab, security);
     const theirs = await bare(lab, security);
-    let round = 0;
     return {
-      async ours() {
-        const path = `/up-${++round}.bin`;
-        const kept = await fileCount(ours.folder);
-        const cost = await secondsPerGib(ours, "up", { path, bytes: GIB });
-        // Removal is not part of an upload: neither its cost nor the memory that it gives back late.
-        await ours.client.run("remove", path);
-        await until(async () => (await fileCount(ours.folder)) <= kept);
-        return cost;
-      },
+      ours: () => uploadedAndRemoved(ours),
       async theirs() {
         await theirs.server?.run("empty");
         return secondsPerGib(theirs, "up", { path: KEPT, bytes: GIB });
@@ -77,15 +68,50 @@ const downloadRow = (security: Security): CostRow => ({
   },
 });
 
+const transfers = {
+  upload: (side: TransferSide) => uploadedAndRemoved(side),
+  download: (side: TransferSide) => secondsPerGib(side, "down", { path: KEPT, bytes: GIB }),
+} as const;
+
+/** What it costs that another thread than the deciding one serves the connection. */
+const loopsRow = (transfer: keyof typeof transfers, security: Security): CostRow => ({
+  name: `server's processor time, ${transfer} of 1 GiB over two event loops (\`-loops 2\`), ${security}`,
+  against: "over one",
+  atMost: 1.1,
+  cost: "s/GiB",
+  async sides(lab) {
+    const two = await grove(lab, security, 2);
+    const one = await grove(lab, security);
+    for (const { client } of [two, one]) await client.run("up", { path: KEPT, bytes: GIB });
+    return { ours: () => transfers[transfer](two), theirs: () => transfers[transfer](one) };
+  },
+});
+
+let uploads = 0;
+
+async function uploadedAndRemoved(side: TransferSide): Promise<number> {
+  const path = `/up-${++uploads}.bin`;
+  const kept = await fileCount(side.folder);
+  const cost = await secondsPerGib(side, "up", { path, bytes: GIB });
+  // Removal is not part of an upload: neither its cost nor the memory that it gives back late.
+  await side.client.run("remove", path);
+  await until(async () => (await fileCount(side.folder)) <= kept);
+  return cost;
+}
+
 async function secondsPerGib({ pid, client }: TransferSide, task: string, input: Json): Promise<number> {
   return (await processorMsDuring(pid, () => client.run(task, input))) / 1_000;
 }
 
-function grove(lab: Lab, security: Security): Promise<TransferSide> {
-  return lab.once(`transfers ${security}`, async () => {
+function grove(lab: Lab, security: Security, loops = 1): Promise<TransferSide> {
+  return lab.once(`transfers ${security} ${loops}`, async () => {
     const folder = await lab.folder("memory");
     if (security === "plain") await lab.warm(folder, 3 * GIB);
-    const { server, address } = await startFileServer(lab, folder, security, FLAGS);
+    const { server, address } = await startFileServer(lab, folder, security, [
+      ...FLAGS,
+      "-loops",
+      String(loops),
+    ]);
     const client = lab.program("transfer-client", await securityEnv(lab, security));
     await client.run("connect", { address, owner: OWNER });
     return { pid: server.pid, folder, server: undefined, client };
@@ -208,6 +234,8 @@ export const cost: Group = {
     (["plain", "TLS"] as const).flatMap((security) => [
       uploadRow(security),
       downloadRow(security),
+      loopsRow("upload", security),
+      loopsRow("download", security),
       ...calls.map((call) => callRow(call, security)),
     ]),
 };

@@ -2,7 +2,7 @@
 //
 // On SIGPWR it begins to watch. On the next SIGPWR it collects garbage. It then prints how many closed
 // sessions' native parts went together with that of one of their streams, or before it. Such a session ends
-// the process if it still holds memory of the session, which is up to chance.
+// the process if it still holds memory of the session, which is up to chance. Each thread watches its own.
 import { subscribe } from "node:diagnostics_channel";
 import { writeSync } from "node:fs";
 import type { ServerHttp2Stream } from "node:http2";
@@ -73,17 +73,26 @@ async function collect(gc: () => void): Promise<void> {
   }
   watched.clear();
   count = 0;
-  writeSync(2, `collected ${gone} sessions, ${wrong} not after their streams\n`);
+  if (gone > 0) writeSync(2, `collected ${gone} sessions, ${wrong} not after their streams\n`);
 }
 
+setFlagsFromString("--expose-gc");
+const gc = runInNewContext("gc") as () => void;
+subscribe("http2.server.stream.created", (message) =>
+  watch((message as { readonly stream: ServerHttp2Stream }).stream),
+);
+const turnOver = (): void => {
+  isWatching = !isWatching;
+  if (!isWatching) void collect(gc);
+};
+// Signals reach the main thread alone; event loops of their own hear of them here.
+const signals = new BroadcastChannel("grove.collections");
+signals.addEventListener("message", turnOver);
+(signals as unknown as { unref(): void }).unref();
 if (isMainThread) {
-  setFlagsFromString("--expose-gc");
-  const gc = runInNewContext("gc") as () => void;
-  subscribe("http2.server.stream.created", (message) =>
-    watch((message as { readonly stream: ServerHttp2Stream }).stream),
-  );
   process.on("SIGPWR", () => {
-    isWatching = !isWatching;
-    if (!isWatching) void collect(gc);
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin
+    signals.postMessage(null);
+    turnOver();
   });
 }

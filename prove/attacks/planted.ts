@@ -71,9 +71,9 @@ export const attackBugs: readonly PlantedBug[] = [
     rigs: ["unproven"],
     edits: [
       {
-        file: "src/wire/grpc/server.ts",
-        from: "(limiter.mayBegin(connection) && this.#isWelcome(limiter, network))",
-        to: "this.#isWelcome(limiter, network)",
+        file: "src/wire/grpc/doorkeeper.ts",
+        from: "    if (!this.#handshakes.mayBegin(connection)) return false;\n",
+        to: "",
       },
     ],
     narrow: "handshakes",
@@ -132,7 +132,7 @@ export const attackBugs: readonly PlantedBug[] = [
     rigs: ["attacks"],
     edits: [
       {
-        file: "src/fileserver/operations/download-pump.ts",
+        file: "src/fileserver/transfers/download-pump.ts",
         from: "        const written = this.#writer.slice(bytes.subarray(done, done + PIECE_BYTES));\n        if (written !== true) await written;",
         to: "        const written = this.#writer.slice(Buffer.from(bytes.subarray(done, done + PIECE_BYTES)));\n        if (written !== true) written.catch(() => undefined);",
       },

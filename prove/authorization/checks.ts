@@ -4,7 +4,7 @@ import type { SeededRandom } from "#prove/seeded-random.ts";
 import { answerOf, reasonOf, type SignedIn } from "#prove/served-node.ts";
 import { createClient } from "#wire/grpc/client.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
-import type { Oracle } from "./oracle.ts";
+import type { Bounds, Oracle } from "./oracle.ts";
 
 const ADMIN = "admin@example.com";
 
@@ -16,9 +16,15 @@ export interface Check {
   wanted(): string;
 }
 
+/** A user at a door, by an app password with its bounds. */
+export interface Visitor extends SignedIn {
+  readonly bounds: Bounds;
+}
+
 /** The users of a run, and what requests may be about. */
 export interface Cast {
   readonly users: readonly SignedIn[];
+  readonly visitors: readonly Visitor[];
   readonly oracle: Oracle;
   readonly random: SeededRandom;
   /** Every path that ever existed, in any root. */
@@ -42,7 +48,9 @@ const CLAIMS = [
 export function drawCheck(cast: Cast): Check {
   const { random } = cast;
   const draw = random.below(100);
-  if (draw < 70) return placeCheck(cast);
+  if (draw < 58) return placeCheck(cast);
+  if (draw < 66) return visitorCheck(cast);
+  if (draw < 70) return visitorsLimitCheck(cast);
   if (draw < 80) return ownersCheck(cast);
   if (draw < 86) return tokenCheck(cast);
   if (draw < 90) return quotaCheck(cast);
@@ -98,10 +106,48 @@ function visit(cast: Cast): { caller: SignedIn; owner: string; path: string } {
   return { caller: users.find(({ email }) => email === user) ?? caller, owner, path: random.pick(near) };
 }
 
-/** Reads, and writes that the place's own state refuses. */
-function placeCheck(cast: Cast): Check {
+/** The same through a door, within the bounds of an app password. */
+function visitorCheck(cast: Cast): Check {
   const { random, oracle } = cast;
-  const { caller, owner, path } = visit(cast);
+  const caller = random.pick(cast.visitors);
+  const elsewhere = visit(cast);
+  const owner = random.chance(0.7) ? caller.email : elsewhere.owner;
+  const inFolder = oracle
+    .paths(caller.email)
+    .filter((path) => oracle.verdictWithin(caller.bounds, caller.email, caller.email, path, "read") === "ok");
+  const isNear = owner === caller.email && inFolder.length > 0 && random.chance(0.5);
+  return placeCheck(
+    cast,
+    { caller, owner, path: isNear ? random.pick(inFolder) : elsewhere.path },
+    caller.bounds,
+  );
+}
+
+/** What no app password may do, even in its owner's own root. */
+function visitorsLimitCheck({ random, visitors, users, places }: Cast): Check {
+  const caller = random.pick(visitors);
+  const { calls, email } = caller;
+  const as = { metadata: { ...caller.metadata } };
+  const path = random.pick(places);
+  const acts: readonly (readonly [string, () => Promise<unknown>])[] = [
+    ["share", () => calls.share({ path, user: random.pick(users).email }, as)],
+    ["list shares", () => calls.listShares({ path }, as)],
+    ["break locks", () => calls.unlock({ path, breakLocks: true }, as)],
+    ["list sessions", () => calls.listSessions({}, as)],
+    ["end sessions", () => calls.endSession({ everywhere: true }, as)],
+  ];
+  const [name, act] = random.pick(acts);
+  return {
+    what: `${name} by an app password of ${email}`,
+    ask: () => answerOf(act()),
+    wanted: () => "NOT_OWNER",
+  };
+}
+
+/** Reads, and writes that the place's own state refuses. */
+function placeCheck(cast: Cast, at = visit(cast), bounds?: Bounds): Check {
+  const { random, oracle } = cast;
+  const { caller, owner, path } = at;
   const { calls } = caller;
   const root = written(random, owner);
   const as = credentials(cast, caller);
@@ -115,6 +161,10 @@ function placeCheck(cast: Cast): Check {
     "folder",
     "create",
     "write",
+    "properties",
+    "change properties",
+    "locks",
+    "lock",
   ] as const);
   const ask = async (): Promise<string> => {
     switch (call) {
@@ -136,17 +186,31 @@ function placeCheck(cast: Cast): Check {
         );
         return answer === "NO_SUCH_PATH" || answer === "NOT_DIRECTORY" ? "no place" : answer;
       }
+      case "properties":
+        await calls.getProperties({ root, path }, as);
+        return "ok";
+      case "locks":
+        await calls.listLocks({ root, path, below: true }, as);
+        return "ok";
+      case "change properties":
+        // Without a change, so that it changes nothing either way.
+        await calls.changeProperties({ root, path, changes: [] }, as);
+        return "ok";
+      case "lock":
+        await calls.refreshLock({ root, path, token: "urn:uuid:none" }, as);
+        return "a lock";
       default:
         await calls.writeFile({ root, path, ifMatch: "none", data: Buffer.from("x") }, as);
         return "written";
     }
   };
-  const right = call === "create" || call === "write" ? "write" : "read";
+  const right = WRITING.includes(call) ? "write" : "read";
   const wanted = (): string => {
-    const verdict = oracle.verdict(caller.email, owner, path, right);
+    const verdict = oracle.verdictWithin(bounds, caller.email, owner, path, right);
     return verdict === "ok" ? answerAt(oracle, owner, path, call) : verdict;
   };
-  return { what: `${call} of ${owner}:${path} by ${caller.email}`, ask: () => reasonIn(ask), wanted };
+  const by = bounds === undefined ? caller.email : `an app password of ${caller.email}`;
+  return { what: `${call} of ${owner}:${path} by ${by}`, ask: () => reasonIn(ask), wanted };
 }
 
 /**
@@ -165,11 +229,15 @@ async function listed(
   return leaked === undefined ? "ok" : `a listing with ${leaked.path}`;
 }
 
+/** Calls that need the right to write. */
+const WRITING: readonly string[] = ["create", "write", "change properties", "lock"];
+
 function answerAt(oracle: Oracle, owner: string, path: string, call: string): string {
   const entry = oracle.entry(owner, path);
   if (call === "create") return "no place";
   if (entry === undefined) return "NO_SUCH_PATH";
-  if (call === "attr") return "ok";
+  if (call === "attr" || call === "locks" || call.endsWith("properties")) return "ok";
+  if (call === "lock") return "NO_SUCH_LOCK";
   if (call === "list" || call === "folder") return entry.isFolder ? "ok" : "NOT_DIRECTORY";
   if (entry.isFolder) return "IS_DIRECTORY";
   return call === "read" ? `ok ${entry.content}` : "ETAG_MISMATCH";

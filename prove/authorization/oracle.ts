@@ -2,11 +2,17 @@
 // code.
 
 /** An entry of a user's root. */
-interface Entry {
+export interface Entry {
   readonly isFolder: boolean;
   readonly content: string;
   /** Users who have a share here, and those excluded from a share above. */
   readonly marks: Map<string, "in" | "out">;
+}
+
+/** The bounds of an app password: reading alone, or below one folder of its owner, wherever that moves. */
+export interface Bounds {
+  readonly reads: boolean;
+  readonly folder: Entry | undefined;
 }
 
 /** What is asked of a place. */
@@ -41,6 +47,20 @@ export class Oracle {
     if (caller === owner) return "ok";
     if (right === "delete") return "NOT_OWNER";
     return this.#nearest(caller, owner, path) === "in" ? "ok" : "NOT_SHARED";
+  }
+
+  /** Returns what `verdict` does for a user who comes by an app password with these bounds. */
+  verdictWithin(
+    bounds: Bounds | undefined,
+    ...[caller, owner, path, right]: [caller: string, owner: string, path: string, right: Right]
+  ): string {
+    const asPerson = this.verdict(caller, owner, path, right);
+    if (asPerson !== "ok" || bounds === undefined) return asPerson;
+    if (bounds.folder !== undefined) {
+      const [at] = this.paths(owner).filter((each) => this.entry(owner, each) === bounds.folder);
+      if (caller !== owner || at === undefined || !isIn(path, at)) return "NOT_SHARED";
+    }
+    return bounds.reads && right !== "read" ? "NOT_OWNER" : "ok";
   }
 
   /** Returns the entries of a folder that a user may see. */

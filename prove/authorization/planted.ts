@@ -4,6 +4,30 @@ import type { PlantedBug } from "#prove/rig.ts";
 /** What the authorization rig must find. */
 export const authorizationBugs: readonly PlantedBug[] = [
   {
+    name: "reading-passwords-write",
+    is: "an app password for reading alone is asked for its folder only",
+    rigs: ["authorization"],
+    edits: [
+      {
+        file: "src/security/policy/decide.ts",
+        from: `  return access === "read" && permission !== "read" ? READ_ONLY : ALLOWED;`,
+        to: `  return access === "read" && permission === "delete" ? READ_ONLY : ALLOWED;`,
+      },
+    ],
+  },
+  {
+    name: "passwords-leave-their-folder",
+    is: "an app password for a folder holds in the whole root",
+    rigs: ["authorization"],
+    edits: [
+      {
+        file: "src/security/policy/decide.ts",
+        from: "    if (depth < 0 || way === undefined) return OUTSIDE_FOLDER;",
+        to: "    if (owner !== username || way === undefined) return OUTSIDE_FOLDER;",
+      },
+    ],
+  },
+  {
     name: "revoked-share-stays-cached",
     is: "who was let in is remembered, and an ended share does not clear it",
     rigs: ["authorization"],
@@ -15,7 +39,7 @@ export const authorizationBugs: readonly PlantedBug[] = [
       },
       {
         file: "src/fileserver/operations/access.ts",
-        from: "    this.#require(decide(caller, permission, { owner, shared: resolution.shared, heirs }, adminUsername));\n",
+        from: "    this.#require(decide(caller, permission, target, adminUsername));\n",
         to: "",
       },
     ],
@@ -26,13 +50,13 @@ export const authorizationBugs: readonly PlantedBug[] = [
     rigs: ["authorization"],
     edits: [
       {
-        file: "src/fileserver/operations/access.ts",
+        file: "src/base/names.ts",
         from: "place.startsWith(`${path}/`)",
         to: "place.startsWith(path)",
       },
       {
         file: "src/fileserver/operations/access.ts",
-        from: "    this.#require(decide(caller, permission, { owner, shared: resolution.shared, heirs }, adminUsername));\n",
+        from: "    this.#require(decide(caller, permission, target, adminUsername));\n",
         to: "",
       },
     ],
@@ -44,8 +68,8 @@ export const authorizationBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/security/policy/decide.ts",
-        from: "      return caller.username === target.owner ? ALLOWED : NOT_OWNER;",
-        to: "      return caller.username === target.owner || target.shared.includes(caller.username) ? ALLOWED : NOT_OWNER;",
+        from: "      return caller.username === target.owner || heirOf(caller, target)?.mayDelete === true",
+        to: "      return isSharer(caller, target) || heirOf(caller, target)?.mayDelete === true",
       },
     ],
   },

@@ -3,7 +3,8 @@
 // Between two changes hundreds of requests are in flight: may this user read, write, delete, share, move, or
 // see the trash, the quota or another's sessions there. Roots are written in all their forms, and headers
 // claim other identities. Tokens are missing, invented, cut, ended, evicted, an ID token, or good ones from
-// another address. Most places existed once: they have moved, gone, or come back with other content. Some lie
+// another address. Each user has app passwords as well, for a door: for reading alone, below a folder that moves and goes,
+// and without bounds. Most places existed once: they have moved, gone, or come back with other content. Some lie
 // beside a share, under names with the same prefix.
 //
 // Requests in flight during a change may be answered as before or after it; those that begin after it only as
@@ -17,6 +18,7 @@ import type { Rig } from "#prove/rig.ts";
 import { answerOf, type ServedNode, type SignedIn, serveNode } from "#prove/served-node.ts";
 import { type Cast, type Check, drawCheck, neighbourCheck } from "./checks.ts";
 import { Oracle } from "./oracle.ts";
+import { makeVisitors, renewVisitors } from "./visitors.ts";
 
 const USERS = 20;
 const QUESTIONS_PER_CHANGE = 240;
@@ -148,7 +150,7 @@ async function badTokens(node: ServedNode): Promise<[string | undefined, string]
 }
 
 async function run(campaign: Campaign): Promise<void> {
-  const node = await serveNode(campaign, "memory");
+  const node = await serveNode(campaign, "memory", true);
   const oracle = new Oracle();
   const places = ["/"];
   const users = await Promise.all(
@@ -163,15 +165,19 @@ async function run(campaign: Campaign): Promise<void> {
       oracle.share(user.email, "/t0", other.email);
     }
   }
+  const visitors = await makeVisitors(campaign, node, { users, oracle });
   const other = await channelFrom(OTHER_ADDRESS, node.address);
   campaign.atEnd(() => other.close());
   const random = campaign.random.fork("court");
   const court = new Court(
     campaign,
-    { users, oracle, random, places, badTokens: await badTokens(node) },
+    { users, visitors, oracle, random, places, badTokens: await badTokens(node) },
     other,
   );
-  while (campaign.shouldGoOn()) await court.sit();
+  while (campaign.shouldGoOn()) {
+    await renewVisitors(visitors);
+    await court.sit();
+  }
   if (!node.process.isRunning()) campaign.violation(`the server ended: ${node.process.log()}`);
 }
 

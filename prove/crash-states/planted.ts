@@ -36,8 +36,8 @@ export const crashStatesBugs: readonly PlantedBug[] = [
     rigs: ["crash-states"],
     edits: [
       {
-        file: "src/storage/chunks/chunk-writer.ts",
-        from: "    await store.flushDirectoriesOf(writers.map(({ name }) => name));\n",
+        file: "src/storage/local/range-writer.ts",
+        from: "outlet.secure(writers), ",
         to: "",
       },
     ],

@@ -159,16 +159,21 @@ class Expectation extends Places {
     return this.attr(node);
   }
 
-  /** Sharees move only within one shared folder, and replace nothing (D13). */
+  /** Sharees move only within one shared folder, and replace files without shares of their own (D13). */
   #shareeMay(from: Walk, to: Walk, slot: Slot, onConflict: Conflict): Conflict {
+    const { present } = slot;
+    const isFile = existing(from).children === undefined;
     const above = this.#parentOf(from);
     this.need(this.model.whyNot(above, this.by, "write"));
     const beside = this.#parentOf(to);
     this.need(this.model.whyNot(beside, this.by, "write"));
     if (this.#sharedFolder(above) !== this.#sharedFolder(beside)) throw new Refused("NOT_OWNER");
     if (onConflict !== "replace") return onConflict;
-    if (slot.present !== undefined) throw new Refused("NOT_OWNER");
-    return "fail";
+    if (present !== undefined) {
+      const isPlain = present.children === undefined && present.grants.size + present.exclusions.size === 0;
+      if (!isFile || !isPlain) throw new Refused("NOT_OWNER");
+    }
+    return isFile ? onConflict : "fail";
   }
 
   #parentOf({ names }: Walk): Walk {

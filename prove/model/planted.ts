@@ -60,7 +60,7 @@ export const modelBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/fileserver/operations/namespace-operations.ts",
-        from: "return movedAttr(this.#deps.storage, target, change.inode);",
+        from: "return await whenRowsAreHere(() => movedAttr(this.#deps.storage, target, change.inode));",
         to: "return entryAttr(target, change.inode);",
       },
     ],

@@ -64,7 +64,8 @@ export class GrpcDoor {
     const outcome = await this.#send(wrong);
     this.#judge(wrong, outcome);
     this.#deps.onSent(wrong.mutation, outcome.code);
-    if (outcome.code === Code.UNAUTHENTICATED && wrong.mutation !== "token") this.#authorization = "";
+    const isOver = outcome.code === Code.UNAUTHENTICATED && wrong.call.needsSession;
+    if (isOver && wrong.mutation !== "token") this.#authorization = "";
   }
 
   close(): void {

@@ -2,6 +2,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import { RootMoves, RootSource } from "#wire/proto/gen/grove/v1/root_moves_pb.ts";
 
 /** A valid request, as bytes. */
 export interface RecordedCall {
@@ -10,6 +11,8 @@ export interface RecordedCall {
   /** One message unless the request is a stream. */
   readonly messages: readonly Uint8Array[];
   readonly hasManyReplies: boolean;
+  /** True when a session is what lets the caller in. */
+  readonly needsSession: boolean;
 }
 
 const OWNER = "fuzz@example.com";
@@ -43,6 +46,15 @@ const FILE_SERVER: Readonly<Record<string, unknown>> = {
   share: { root: "", path: "/docs/folder", user: "friend@example.com" },
   listShares: { root: "", path: "/", pageSize: 10, pageToken: "" },
   unshare: { root: "", path: "/docs/folder", user: "friend@example.com" },
+  lock: { ...PLACE, shared: true, deep: true, note: "<a/>", seconds: 60 },
+  refreshLock: { ...PLACE, token: "urn:uuid:00000000-0000-4000-8000-000000000000", seconds: 60 },
+  unlock: { ...PLACE, token: "urn:uuid:00000000-0000-4000-8000-000000000000", breakLocks: true },
+  listLocks: { ...PLACE, below: true },
+  getProperties: PLACE,
+  changeProperties: {
+    ...PLACE,
+    changes: [{ property: { namespace: "urn:a", name: "b", xml: '<b xmlns="urn:a"/>' } }],
+  },
   getQuota: { root: OWNER },
   setQuota: { username: "friend@example.com", quotaBytes: 1_000_000_000n },
   explain: { ...PLACE, permission: 1, addBytes: 100n },
@@ -74,8 +86,29 @@ const META_SERVER: Readonly<Record<string, unknown>> = {
   renewCertificate: { nodeId: "n9" },
 };
 
+/** A move that no node has: nothing that is mutated from it may open a root. */
+const MOVE = { moveId: "01JD0000000000000000000000", secret: "5e".repeat(16) };
+const ROOT_SOURCE: Readonly<Record<string, unknown>> = {
+  beginExport: MOVE,
+  pullRows: {
+    ...MOVE,
+    receipts: [
+      { kind: 1, a: 7n, b: 0n, changes: 3n, checksum: "ab".repeat(32), rows: 2 },
+      { kind: 2, a: 1n, changes: 1n },
+    ],
+  },
+  pullChunk: { ...MOVE, name: "0123456789abcdef0123456789abcdef" },
+  freezeRoot: { ...MOVE, attempt: 1 },
+  moveChanged: MOVE,
+};
+
+const ROOT_MOVES: Readonly<Record<string, unknown>> = {
+  listMoves: NODE,
+  advanceMove: { ...NODE, moveId: MOVE.moveId, step: 1, attempt: 2, bytes: 5n, left: 1n, problem: "no room" },
+};
+
 function recorded(
-  service: typeof FileServer | typeof MetaServer,
+  service: typeof FileServer | typeof MetaServer | typeof RootMoves | typeof RootSource,
   requests: Readonly<Record<string, unknown>>,
 ): RecordedCall[] {
   return service.methods.map(({ name, localName, input, methodKind }) => {
@@ -86,11 +119,18 @@ function recorded(
       method: localName,
       messages: list.map((each) => toBinary(input, create(input, each))),
       hasManyReplies: methodKind === "server_streaming",
+      needsSession: service === FileServer,
     };
   });
 }
 
 /** Of the FileServer. */
-export const FILE_SERVER_CALLS: readonly RecordedCall[] = recorded(FileServer, FILE_SERVER);
+export const FILE_SERVER_CALLS: readonly RecordedCall[] = [
+  ...recorded(FileServer, FILE_SERVER),
+  ...recorded(RootSource, ROOT_SOURCE),
+];
 /** Of the MetaServer. */
-export const META_SERVER_CALLS: readonly RecordedCall[] = recorded(MetaServer, META_SERVER);
+export const META_SERVER_CALLS: readonly RecordedCall[] = [
+  ...recorded(MetaServer, META_SERVER),
+  ...recorded(RootMoves, ROOT_MOVES),
+];

@@ -91,8 +91,8 @@ export const quotaBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/fileserver/operations/copy-operations.ts",
-        from: "const claim = { creates: 1 + storage.inodesBelow(id), addsBytes: sizeBytes };",
-        to: "const claim = { creates: 1 + storage.inodesBelow(id), addsBytes: 0 };",
+        from: "const claim = { creates: 1 + begun.below, addsBytes };",
+        to: "const claim = { creates: 1 + begun.below, addsBytes: 0 };",
       },
     ],
   },

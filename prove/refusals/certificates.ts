@@ -21,12 +21,18 @@ import {
   makeCertificate,
   REFUSED_CERTIFICATES,
 } from "#security/identity/certificates.fixture.ts";
-import type { Client, GrpcChannelOptions } from "#wire/grpc/client.ts";
-import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import { type Client, createClient, type GrpcChannelOptions } from "#wire/grpc/client.ts";
+import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import { MoveStep, RootMoves } from "#wire/proto/gen/grove/v1/root_moves_pb.ts";
 import { type Door, mustBeAccepted, mustBeRefused, outcomeOf } from "./credential.ts";
 
 type Tls = NonNullable<GrpcChannelOptions["tls"]>;
-type Meta = Client<typeof MetaServer>;
+
+/** A caller of all services for nodes. */
+interface Meta {
+  readonly meta: Client<typeof MetaServer>;
+  readonly moves: Client<typeof RootMoves>;
+}
 
 const NODE = "n1";
 const SHARE = { owner: "u@example.com", path: "/docs", user: "v@example.com", version: 7n };
@@ -41,9 +47,13 @@ export const CERTIFICATES: number = REFUSED_CERTIFICATES.length + BESIDE_THE_TAB
 export async function tryCertificates(campaign: Campaign, cluster: Cluster): Promise<void> {
   const authorities = await authoritiesOf(cluster);
   const ca = cluster.authority.certificatePem;
+  const connect = (tls: Tls): Meta => {
+    const channel = cluster.channel(tls);
+    return { meta: createClient(MetaServer, channel), moves: createClient(RootMoves, channel) };
+  };
   const clientOf = async (recipe: CertificateRecipe): Promise<{ client: Meta; pem: string }> => {
     const { pem, key } = await makeCertificate(authorities, recipe);
-    return { client: cluster.connect({ ca, cert: pem, key } satisfies Tls), pem };
+    return { client: connect({ ca, cert: pem, key }), pem };
   };
   const good = { sans: dns(`${NODE}.cluster.local`) };
   const { client: holder } = await clientOf(good);
@@ -63,7 +73,7 @@ export async function tryCertificates(campaign: Campaign, cluster: Cluster): Pro
     const { client } = await clientOf(recipe);
     await mustBeRefused(campaign, `certificate: ${what}`, doorsOf(client), REFUSAL);
   }
-  await mustBeRefused(campaign, "no certificate", doorsOf(cluster.connect({ ca })), REFUSAL);
+  await mustBeRefused(campaign, "no certificate", doorsOf(connect({ ca })), REFUSAL);
   const { client: neighbour } = await clientOf({ sans: dns("n2.cluster.local") });
   await mustBeRefused(campaign, "another node's certificate", doorsOf(neighbour), REFUSAL);
   const { client: revoked, pem } = await clientOf(good);
@@ -85,9 +95,10 @@ export async function tryCertificates(campaign: Campaign, cluster: Cluster): Pro
 let freeNodes = 0;
 
 /** Every call that speaks for a node. */
-function doorsOf(
-  client: Meta,
-): Readonly<Record<"renewCertificate" | "newNode", Door> & Record<string, Door>> {
+function doorsOf({
+  meta: client,
+  moves,
+}: Meta): Readonly<Record<"renewCertificate" | "newNode" | "advanceMove", Door> & Record<string, Door>> {
   const node = { fsId: NODE, epoch: 1n };
   return {
     // A certificate that names no node may speak for an unused id: wrong acceptance is seen here.
@@ -97,13 +108,17 @@ function doorsOf(
     claimRoot: () => outcomeOf(client.claimRoot({ ...node, username: "u@example.com" })),
     rootShare: () => outcomeOf(client.rootShare({ ...node, ...SHARE })),
     rootUnshare: () => outcomeOf(client.rootUnshare({ ...node, ...SHARE })),
+    listMoves: () => outcomeOf(moves.listMoves(node)),
+    // The node itself hears that there is no such move.
+    advanceMove: () =>
+      outcomeOf(moves.advanceMove({ ...node, moveId: "01JD0000000000000000000000", step: MoveStep.SWITCH })),
     renewCertificate: () => outcomeOf(client.renewCertificate({ nodeId: NODE })),
   };
 }
 
 /** The calls that the node itself may use. */
 function ownDoorsOf(client: Meta): Readonly<Record<string, Door>> {
-  const { newNode: _newNode, ...own } = doorsOf(client);
+  const { newNode: _newNode, advanceMove: _advanceMove, ...own } = doorsOf(client);
   return own;
 }
 

@@ -49,7 +49,7 @@ export const refusalBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/security/identity/certificate-rule.ts",
-        from: '  if (nowWallMs > certificate.validToDate.getTime()) return refused("has expired");\n',
+        from: '  if (nowWallMs > certificate.validToDate.getTime()) return "has expired";\n',
         to: "",
       },
     ],

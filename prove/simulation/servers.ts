@@ -1,14 +1,17 @@
 // The servers of the simulated cluster: the product's own start functions, each in a process that can be
 // stopped, killed or cloned.
+
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
+import { systemRandom } from "#base/random.ts";
 import { type RunningFileServer, startFileServer } from "#fileserver/process/file-server.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import { openKnownNodesFile } from "#metaserver/process/known-nodes-file.ts";
 import { type RunningMetaServer, startMetaServer } from "#metaserver/process/meta-server.ts";
+import { openTicketSigner } from "#metaserver/process/ticket-signer.ts";
 import { openClusterIdFile } from "#security/authority/cluster-id-file.ts";
 import { readIdentitySettings } from "#security/identity/settings.ts";
 import { createTokenVerifier } from "#security/identity/token-verifier.ts";
@@ -168,6 +171,8 @@ export class SimulatedMetaServer extends Server<Meta> {
       listen: { host: this.host, port: SimulatedMetaServer.PORT },
       mock: true,
       reflection: false,
+      ticketSigner: await openTicketSigner(this.folder, { clock, random: systemRandom }),
+      random: systemRandom,
     });
     return { server, directory };
   }

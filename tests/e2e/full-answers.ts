@@ -2,6 +2,7 @@
 import { HISTORY_COLUMNS } from "#wire/webapi/performance.ts";
 import type { FakeConsole } from "./fake-console.ts";
 import { BOB, COMMITS } from "./full-cluster.ts";
+import { answerMoves } from "./move-answers.ts";
 import { answerForUsers } from "./user-answers.ts";
 
 const GIB = 2 ** 30;
@@ -297,6 +298,7 @@ export function answerEverything(fake: FakeConsole, now: number): void {
   });
   say("GET /api/version", { version: "0.1.0", git_commit: COMMITS[0], api: "1", min_client: "0.1.0" });
   answerForUsers(fake, now);
+  answerMoves(fake, now);
   say("GET /api/settings", {
     store: { kind: "sqlite", place: "/var/lib/grove/metadata.db", state: "answering", read_at: now - 4 },
     metaservers: [

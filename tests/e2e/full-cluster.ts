@@ -60,6 +60,7 @@ export function fullCluster(now: number, isOperator: boolean): FakeCluster {
       write_mbps: 12.25,
       read_mbps: 140.7,
       users_assigned_count: 1_204,
+      drained: true,
     }),
     node(3, "fs-pi4", {
       status: "offline",
@@ -108,6 +109,7 @@ export function fullCluster(now: number, isOperator: boolean): FakeCluster {
 function publicOf({
   users_assigned_count: _users,
   locked_by: _lock,
+  drained: _drained,
   maintenance: _maintenance,
   address: _address,
   poll_error: _why,

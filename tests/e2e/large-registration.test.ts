@@ -1,4 +1,5 @@
 // Tests that 84,000 users keep their one root each when the metadata store is lost (D19).
+
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,11 +8,13 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { ManualClock } from "#base/clock.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import { type LogFields, type Logger, silentLogger } from "#base/log.ts";
+import { systemRandom } from "#base/random.ts";
 import { registrationPages } from "#fileserver/control/registration-pages.ts";
 import { startTestNode, type TestNode } from "#fileserver/process/node.fixture.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import { openKnownNodesFile } from "#metaserver/process/known-nodes-file.ts";
 import { type RunningMetaServer, startMetaServer } from "#metaserver/process/meta-server.ts";
+import { openTicketSigner } from "#metaserver/process/ticket-signer.ts";
 import { createTokenVerifier } from "#security/identity/token-verifier.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
@@ -53,6 +56,8 @@ async function startMeta(
     listen: { host: "127.0.0.1", port },
     mock: true,
     reflection: false,
+    ticketSigner: await openTicketSigner(folder, { clock, random: systemRandom }),
+    random: systemRandom,
   });
 }
 

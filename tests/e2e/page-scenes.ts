@@ -67,6 +67,37 @@ export const OPERATOR_SCENES: readonly Scene[] = [
   { name: "node-actions", path: "/nodes/n2?tab=actions", shows: /5f3c9a10/ },
   { name: "node-log", path: "/nodes/n1?tab=log", shows: /upload failed/ },
   { name: "node-held", path: "/nodes/n4", shows: /In maintenance until/ },
+  { name: "node-out-of-service", path: "/nodes/n2", shows: /It is taken out of service/ },
+  { name: "moves", path: "/moves", shows: /5 moves/ },
+  {
+    name: "rebalance-plan",
+    path: "/moves",
+    shows: /5 moves/,
+    act: async (page) => {
+      await page.getByRole("button", { name: "Show the plan" }).click();
+      await page.getByLabel("Type “rebalance” to move them").fill("rebalance");
+    },
+  },
+  {
+    name: "drain-plan",
+    path: "/nodes/n1/service",
+    shows: /Nothing is deleted before/,
+    act: async (page) => {
+      await page.getByRole("button", { name: "Show the plan" }).click();
+      await page.getByLabel("Type “fs-x86-1” to go on").fill("fs-x86-1");
+    },
+  },
+  {
+    name: "drain-blocked",
+    path: "/nodes/n4/service",
+    shows: /Nothing is deleted before/,
+    act: async (page) => {
+      await page.getByRole("button", { name: "Show the plan" }).click();
+      await page.getByText("What is in the way").waitFor();
+    },
+  },
+  { name: "drain-under-way", path: "/nodes/n2/service", shows: /1,201 roots left/ },
+  { name: "drain-empty", path: "/nodes/n3/service", shows: /grove node remove n3/ },
   { name: "users", path: "/users", shows: /23 users/ },
   { name: "users-of-a-node", path: "/users?node=n2", shows: /2 users/ },
   { name: "users-locked", path: "/users?locked=true", shows: /2 users/ },

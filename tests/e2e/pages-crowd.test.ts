@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { type Browser, chromium, type Page } from "playwright-core";
-import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import type { Page } from "playwright-core";
+import { CHROMIUM } from "#testing/chromium.ts";
 import { type FakeCluster, fakeNode, fakeUser } from "#testing/fake-cluster.ts";
 import { HISTORY_COLUMNS } from "#wire/webapi/performance.ts";
+import { openNewPage } from "./browser.ts";
 import { BUILT, FAKE_URL, type FakeConsole, fakeConsole } from "./fake-console.ts";
 
 const skip = CHROMIUM === undefined && "Chromium is not installed";
@@ -19,9 +20,7 @@ async function open(
   t: TestContext,
   cluster: Partial<FakeCluster>,
 ): Promise<{ page: Page; fake: FakeConsole; errors: string[] }> {
-  const browser: Browser = await chromium.launch({ executablePath: CHROMIUM ?? "", args: CHROMIUM_FLAGS });
-  t.after(() => browser.close());
-  const page = await browser.newPage();
+  const page = await openNewPage(t);
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(String(error)));
   const fake = await fakeConsole(page, {

@@ -1,9 +1,10 @@
 // Tests of the console's pages by keyboard alone: navigation, search, a quota change, a silence.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { chromium, type Page } from "playwright-core";
-import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import type { Page } from "playwright-core";
+import { CHROMIUM } from "#testing/chromium.ts";
 import { fakeAlert, fakeNode, fakeUser } from "#testing/fake-cluster.ts";
+import { openNewPage } from "./browser.ts";
 import { FAKE_URL, type FakeConsole, fakeConsole } from "./fake-console.ts";
 
 const skip = CHROMIUM === undefined && "Chromium is not installed";
@@ -11,9 +12,7 @@ const BOB = "user7@people.example";
 const GIB = 2 ** 30;
 
 async function open(t: TestContext): Promise<{ page: Page; fake: FakeConsole }> {
-  const browser = await chromium.launch({ executablePath: CHROMIUM ?? "", args: CHROMIUM_FLAGS });
-  t.after(() => browser.close());
-  const page = await browser.newPage();
+  const page = await openNewPage(t);
   const fake = await fakeConsole(page, {
     isOperator: true,
     nodes: [fakeNode(1), fakeNode(2)],

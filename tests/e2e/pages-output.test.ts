@@ -1,18 +1,17 @@
 // Tests of live pages: output resumed after a cut, new rows held under the pointer, markup as text.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { chromium, type Page } from "playwright-core";
-import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import type { Page } from "playwright-core";
+import { CHROMIUM } from "#testing/chromium.ts";
 import { fakeAlert, fakeNode } from "#testing/fake-cluster.ts";
+import { openNewPage } from "./browser.ts";
 import { FAKE_URL, type FakeConsole, fakeConsole } from "./fake-console.ts";
 
 const skip = CHROMIUM === undefined && "Chromium is not installed";
 const EVIL = `<img src=x onerror="document.body.dataset.hit='1'"><b>bold</b>`;
 
 async function open(t: TestContext): Promise<{ page: Page; fake: FakeConsole; errors: string[] }> {
-  const browser = await chromium.launch({ executablePath: CHROMIUM ?? "", args: CHROMIUM_FLAGS });
-  t.after(() => browser.close());
-  const page = await browser.newPage();
+  const page = await openNewPage(t);
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(String(error)));
   const nodes = [fakeNode(1), fakeNode(2)];

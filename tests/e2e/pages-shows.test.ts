@@ -5,8 +5,9 @@ import { mkdirSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { chromium, type Locator, type Page } from "playwright-core";
-import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import type { Locator, Page } from "playwright-core";
+import { CHROMIUM } from "#testing/chromium.ts";
+import { openNewPage } from "./browser.ts";
 import { addUser, commitSources, type DemoSite, openDemoSite, withoutMachines } from "./demo-site.ts";
 
 const noChromium = CHROMIUM === undefined && "Chromium is not installed";
@@ -16,9 +17,7 @@ const MIB = 2 ** 20;
 const WAIT_MS = 60_000;
 
 async function openPage(t: TestContext, site: DemoSite): Promise<Page> {
-  const browser = await chromium.launch({ executablePath: CHROMIUM ?? "", args: CHROMIUM_FLAGS });
-  t.after(() => browser.close());
-  const page = await browser.newPage();
+  const page = await openNewPage(t);
   page.setDefaultTimeout(WAIT_MS);
   await page.goto(`${site.url}/sign-in`);
   await page.getByRole("textbox", { name: "Password" }).fill(site.password);

@@ -192,7 +192,7 @@ test("a newcomer's day: up, sign-in in Chromium, put, ls, get, kill -9 of everyt
     "kill -9 of every process in the middle of an upload loses nothing that was there",
     async () => {
       const pids = await me.pids();
-      assert.equal(pids.length, 6);
+      assert.equal(pids.length, 7);
       const { nodes } = await me.cluster();
       const before = await writesOf(nodes);
       const put = me.startGrove("put", "-r", second);

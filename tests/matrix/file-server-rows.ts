@@ -21,6 +21,12 @@ export interface Target {
   readonly sessionId: string;
 }
 
+/**
+ * What an app password of the owner needs for it: its scope to allow reading or writing there, a scope of the
+ * whole root, a sign-in instead, or no more than the owner.
+ */
+export type DoorNeed = "read" | "write" | "whole root" | "sign-in" | "nothing";
+
 /** The call of an operation, and its answers to callers with a session. */
 export interface Row {
   readonly call: (client: Client<typeof FileServer>, at: Target, options: CallOptions) => Promise<unknown>;
@@ -31,24 +37,39 @@ export interface Row {
   readonly owner: Outcome;
   /** The administrator has no right to other users' files (spec 5.4). */
   readonly administrator: Outcome;
+  readonly door: DoorNeed;
   /** Answers without a session, for operations with a credential of their own (spec 5.3, 5.5). */
   readonly withoutSession?: { readonly nothing: Outcome; readonly badSession: Outcome | undefined };
 }
 
-const READ = { stranger: "NOT_SHARED", sharee: "OK", owner: "OK", administrator: "NOT_SHARED" } as const;
-const WRITE = READ;
+const READ = {
+  stranger: "NOT_SHARED",
+  sharee: "OK",
+  owner: "OK",
+  administrator: "NOT_SHARED",
+  door: "read",
+} as const;
+const WRITE = { ...READ, door: "write" } as const;
 const OWNER_ONLY = {
   stranger: "NOT_OWNER",
   sharee: "NOT_OWNER",
   owner: "OK",
   administrator: "NOT_OWNER",
+  door: "write",
 } as const;
-const EVERYBODY = { stranger: "OK", sharee: "OK", owner: "OK", administrator: "OK" } as const;
+const EVERYBODY = {
+  stranger: "OK",
+  sharee: "OK",
+  owner: "OK",
+  administrator: "OK",
+  door: "nothing",
+} as const;
 const ADMINISTRATORS_ONLY = {
   stranger: "NOT_ADMIN",
   sharee: "NOT_ADMIN",
   owner: "NOT_ADMIN",
   administrator: "OK",
+  door: "nothing",
 } as const;
 const DATA = Buffer.from("from the matrix");
 
@@ -65,8 +86,13 @@ export const FILE_SERVER_ROWS: Readonly<Record<keyof (typeof FileServer)["method
     // Another user's session is neither revealed nor ended: the owner's list still shows it.
     call: (client, { sessionId }, options) => client.endSession({ sessionId }, options),
     ...EVERYBODY,
+    door: "sign-in",
   },
-  listSessions: { call: (client, _at, options) => client.listSessions({}, options), ...EVERYBODY },
+  listSessions: {
+    call: (client, _at, options) => client.listSessions({}, options),
+    ...EVERYBODY,
+    door: "sign-in",
+  },
 
   createFile: {
     call: (client, { root, folder }, options) =>
@@ -138,29 +164,94 @@ export const FILE_SERVER_ROWS: Readonly<Record<keyof (typeof FileServer)["method
     needs: "trash",
     call: (client, { root, trashId }, options) => client.restoreFile({ root, trashId }, options),
     ...OWNER_ONLY,
+    door: "whole root",
   },
-  showTrash: { call: (client, { root }, options) => client.showTrash({ root }, options), ...OWNER_ONLY },
+  showTrash: {
+    call: (client, { root }, options) => client.showTrash({ root }, options),
+    ...OWNER_ONLY,
+    door: "whole root",
+  },
   purgeTrash: {
     needs: "trash",
     call: (client, { root, trashId }, options) => client.purgeTrash({ root, trashIds: [trashId] }, options),
     ...OWNER_ONLY,
+    door: "whole root",
   },
 
   share: {
     call: (client, { root, directory }, options) =>
       client.share({ root, path: directory, user: "friend@example.com" }, options),
     ...OWNER_ONLY,
+    door: "sign-in",
   },
   unshare: {
     needs: "share",
     call: (client, { root, directory }, options) =>
       client.unshare({ root, path: directory, user: "friend@example.com" }, options),
     ...OWNER_ONLY,
+    door: "sign-in",
   },
   listShares: {
     needs: "share",
     call: (client, { root, folder }, options) => client.listShares({ root, path: folder }, options),
     ...OWNER_ONLY,
+    door: "sign-in",
+  },
+
+  lock: {
+    call: (client, { root, file }, options) => client.lock({ root, path: file }, options),
+    ...WRITE,
+  },
+  refreshLock: {
+    // Nobody holds that lock: whoever may not write is refused before that is said.
+    call: (client, { root, file }, options) => client.refreshLock({ root, path: file, token: "x" }, options),
+    stranger: "NOT_SHARED",
+    sharee: "NO_SUCH_LOCK",
+    owner: "NO_SUCH_LOCK",
+    administrator: "NOT_SHARED",
+    door: "write",
+  },
+  unlock: {
+    call: (client, { root, file }, options) => client.unlock({ root, path: file, breakLocks: true }, options),
+    ...OWNER_ONLY,
+    door: "sign-in",
+  },
+  listLocks: {
+    call: (client, { root, file }, options) => client.listLocks({ root, path: file }, options),
+    ...READ,
+  },
+
+  // A link of a file of the case alone, which ends with it.
+  createLink: {
+    call: (client, { root, file }, options) => client.createLink({ root, path: file }, options),
+    ...OWNER_ONLY,
+    door: "sign-in",
+  },
+  listLinks: {
+    call: (client, { root, file }, options) => client.listLinks({ root, path: file }, options),
+    ...OWNER_ONLY,
+    door: "sign-in",
+  },
+  revokeLink: {
+    async call(client, { root, file }, options) {
+      const made = await client.createLink({ root, path: file }, options).catch(() => undefined);
+      return client.revokeLink({ root, id: made?.link?.id ?? "aaaaaaaaaaaa" }, options);
+    },
+    ...OWNER_ONLY,
+    door: "sign-in",
+  },
+
+  getProperties: {
+    call: (client, { root, file }, options) => client.getProperties({ root, path: file }, options),
+    ...READ,
+  },
+  changeProperties: {
+    call: (client, { root, file }, options) =>
+      client.changeProperties(
+        { root, path: file, changes: [{ property: { namespace: "urn:m", name: "p", xml: "<p/>" } }] },
+        options,
+      ),
+    ...WRITE,
   },
 
   getQuota: {
@@ -169,6 +260,7 @@ export const FILE_SERVER_ROWS: Readonly<Record<keyof (typeof FileServer)["method
     sharee: "OK",
     owner: "OK",
     administrator: "OK",
+    door: "nothing",
   },
   setQuota: {
     call: (client, { root }, options) => client.setQuota({ username: root, quotaBytes: 1n << 34n }, options),
@@ -177,6 +269,7 @@ export const FILE_SERVER_ROWS: Readonly<Record<keyof (typeof FileServer)["method
     owner: "success=false",
     administrator: "OK",
     withoutSession: { nothing: "success=false", badSession: undefined },
+    door: "nothing",
   },
 
   setUserState: {
@@ -212,6 +305,7 @@ export const FILE_SERVER_ROWS: Readonly<Record<keyof (typeof FileServer)["method
     sharee: "NO_SUCH_UPLOAD",
     owner: "OK",
     administrator: "NO_SUCH_UPLOAD",
+    door: "write",
   },
   abortUpload: {
     needs: "upload",
@@ -220,5 +314,6 @@ export const FILE_SERVER_ROWS: Readonly<Record<keyof (typeof FileServer)["method
     sharee: "NO_SUCH_UPLOAD",
     owner: "OK",
     administrator: "NO_SUCH_UPLOAD",
+    door: "write",
   },
 };

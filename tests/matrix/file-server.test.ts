@@ -1,10 +1,11 @@
 // Tests every FileServer operation for every kind of caller: its answer, and no change by refusals.
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, type TestContext, test } from "node:test";
 import { ManualClock, systemClock } from "#base/clock.ts";
 import { stringify64 } from "#base/json64.ts";
 import { SESSION_IDLE_TIMEOUT_MS, SESSION_LIFETIME_MS } from "#base/limits.ts";
+import { type CallerLimit, makeVerifiedIdentity } from "#base/verified-identity.ts";
 import { startTestNode, type TestNode, type TestUser } from "#fileserver/process/node.fixture.ts";
 import { type Authority, loadOrCreateAuthority } from "#security/authority/authority.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
@@ -31,6 +32,7 @@ const CODES: Readonly<Partial<Record<Outcome, Code>>> = {
   NOT_ADMIN: Code.PERMISSION_DENIED,
   NOT_OWNER: Code.PERMISSION_DENIED,
   NO_SUCH_UPLOAD: Code.NOT_FOUND,
+  NO_SUCH_LOCK: Code.FAILED_PRECONDITION,
   CLIENT_ID_UNSET: Code.FAILED_PRECONDITION,
 };
 
@@ -58,7 +60,7 @@ after(() => node.stop());
 
 /** Makes sessions that are invalid, each for another reason. */
 async function makeBadSessions(): Promise<void> {
-  const table = node.node.service.sessionTable;
+  const table = node.node.service.callers.sessions;
   tokens["unknown"] = `sst_${"A".repeat(43)}`;
   const expiring = await node.signIn(OWNER);
   for (let ms = 0; ms < SESSION_LIFETIME_MS; ms += SESSION_IDLE_TIMEOUT_MS / 2) {
@@ -94,7 +96,7 @@ async function prepare(needs: Row["needs"]): Promise<Target> {
   }
   if (needs === "share") await owner.call.share({ path: directory, user: "friend@example.com" });
   if (needs === "session") {
-    const table = node.node.service.sessionTable;
+    const table = node.node.service.callers.sessions;
     const { identity } = table.list(OWNER)[0] ?? assert.fail();
     const facts = { address: "127.0.0.1", clientId: "", clientVersion: "", deviceName: "" };
     // Frees a place first, so that the owner's own session is not evicted.
@@ -180,6 +182,55 @@ for (const name of ["stranger", "sharee", "owner", "administrator"] as const) {
       await check(method, row, bearer(credential), row[name]);
     }
   });
+}
+
+const SCOPES = {
+  whole: { whole: true, writes: true, reaches: true },
+  reading: { whole: true, writes: false, reaches: true },
+  inside: { whole: false, writes: true, reaches: true },
+  outside: { whole: false, writes: true, reaches: false },
+} as const;
+
+/** What the owner gets through a door by an app password of a scope. */
+function answerAtDoor({ door, owner: asOwner }: Row, scope: keyof typeof SCOPES): Outcome {
+  const { whole, writes, reaches } = SCOPES[scope];
+  if (door === "nothing") return asOwner;
+  if (door === "sign-in") return "NOT_OWNER";
+  if (!reaches || (door === "whole root" && !whole)) return "NOT_SHARED";
+  return door === "read" || writes ? asOwner : "NOT_OWNER";
+}
+
+for (const scope of Object.keys(SCOPES) as (keyof typeof SCOPES)[]) {
+  test(`what an app password of the owner gets with the scope "${scope}" is what its bounds leave, and nothing more`, async (t) => {
+    await owner.call.createDirectory({ path: `/${scope}` });
+    const folders = { inside: "/shared", outside: `/${scope}` };
+    const folder = scope === "inside" || scope === "outside" ? folders[scope] : undefined;
+    const folderId = folder && (await owner.call.getAttr({ path: folder })).id;
+    const access = scope === "reading" ? "read" : "write";
+    const token = sessionWithin(t, OWNER, { access, folderId });
+    for (const [method, row] of ROWS) {
+      if (method === "registerClient") continue;
+      await check(method, row, bearer(token), answerAtDoor(row, scope));
+    }
+  });
+}
+
+test("an app password of the administrator administers nothing", async (t) => {
+  const token = sessionWithin(t, "administrator@example.com", { access: "write", folderId: undefined });
+  for (const [method, row] of ROWS) {
+    if (row.administrator !== "OK" || row.stranger === "OK") continue;
+    await check(method, row, bearer(token), row.stranger);
+  }
+});
+
+/** A session within the bounds of a credential, as a ticket opens one; it ends with its test. */
+function sessionWithin(t: TestContext, username: string, limit: CallerLimit): string {
+  const table = node.node.service.callers.sessions;
+  const identity = makeVerifiedIdentity({ username, issuer: "", subject: "", limit });
+  const facts = { address: "127.0.0.1", clientId: "door d1", clientVersion: "", deviceName: "d1" };
+  const { token, session } = table.create(identity, facts);
+  t.after(() => table.end(session));
+  return token;
 }
 
 test("what a stranger hears of what is not there is what is heard of what is (D1)", async () => {

@@ -35,7 +35,7 @@ type Meta = Client<typeof MetaServer>;
 /** The call of an operation, here in the name of the node "a", and its permitted callers. */
 interface Row {
   readonly call: (client: Meta, options: CallOptions) => Promise<unknown>;
-  readonly plane: "user" | "control" | "enrolment" | "administrators";
+  readonly plane: "user" | "control" | "enrolment" | "administrators" | "doors";
 }
 
 const FS_A = { fsId: "a", epoch: 1n };
@@ -101,6 +101,47 @@ const ROWS: Readonly<Record<keyof (typeof MetaServer)["method"], Row>> = {
     plane: "control",
     call: (client, options) => client.renewCertificate({ nodeId: "a" }, options),
   },
+  createAppPassword: {
+    plane: "user",
+    call: (client, options) => client.createAppPassword({ name: "laptop" }, options),
+  },
+  listAppPasswords: { plane: "user", call: (client, options) => client.listAppPasswords({}, options) },
+  revokeAppPassword: {
+    plane: "user",
+    call: (client, options) => client.revokeAppPassword({ which: "laptop" }, options),
+  },
+  issueTicket: {
+    plane: "doors",
+    call: (client, options) => client.issueTicket({ appPassword: "gap_x", fsId: "a" }, options),
+  },
+  openDoorSession: {
+    plane: "doors",
+    call: (client, options) => client.openDoorSession({ idToken: "gap_x" }, options),
+  },
+  endDoorSession: {
+    plane: "doors",
+    call: (client, options) => client.endDoorSession({ secret: "gds_x" }, options),
+  },
+  locateRoot: {
+    plane: "doors",
+    call: (client, options) => client.locateRoot({ rootId: "01ARZ3NDEKTSV4RRFFQ69G5FAV" }, options),
+  },
+  getTicketNews: { plane: "control", call: (client, options) => client.getTicketNews(FS_A, options) },
+  createGroup: {
+    plane: "administrators",
+    call: (client, options) => client.createGroup({ name: "atlas" }, options),
+  },
+  listGroups: { plane: "user", call: (client, options) => client.listGroups({}, options) },
+  changeGroup: {
+    plane: "user",
+    call: (client, options) =>
+      client.changeGroup({ name: "atlas", change: { case: "removeMember", value: OWNER } }, options),
+  },
+  deleteGroup: {
+    plane: "administrators",
+    call: (client, options) => client.deleteGroup({ name: "atlas" }, options),
+  },
+  listGroupRoles: { plane: "control", call: (client, options) => client.listGroupRoles(FS_A, options) },
 };
 const METHODS = Object.entries(ROWS);
 
@@ -109,6 +150,7 @@ const WITHOUT_PROOF = {
   user: "TOKEN_REJECTED",
   enrolment: "TOKEN_REJECTED",
   administrators: "NOT_ADMIN",
+  doors: "CLIENT_CERT_REQUIRED",
 } as const;
 
 const CODES: Readonly<Partial<Record<Outcome, Code>>> = {

@@ -24,7 +24,7 @@ async function writesOf(site: Site): Promise<number> {
 async function until(program: Program, isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) {
     assert.equal(program.child.exitCode, null, `it ended too early: ${program.output()}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 

@@ -13,7 +13,7 @@ import {
   startGrove,
   stopProgram,
 } from "#e2e/processes.ts";
-import { createAuthorityFetch } from "#os/authority-fetch.ts";
+import { createAuthorityFetch, type Fetch } from "#os/authority-fetch.ts";
 import {
   answerAsIssuer,
   makeKey,
@@ -109,7 +109,8 @@ export class Site {
   #issuer = "";
   #metaserver: Server | undefined;
   #console: Server | undefined;
-  #caPem = "";
+  /** One for the day: its connections stay, so that a look costs no handshake. */
+  #fetchOfConsole: Fetch | undefined;
   #cookie: string | undefined;
 
   constructor(folder: string) {
@@ -151,7 +152,7 @@ export class Site {
     answerAsIssuer(provider, this.#key);
     this.#issuer = provider.origin;
     await this.operator("ca", "init", "-ca_dir", this.caDir);
-    this.#caPem = await readFile(join(this.caDir, "ca.crt"), "utf8");
+    this.#fetchOfConsole = createAuthorityFetch(await readFile(this.caFile, "utf8"));
     const place = await freePlace();
     const data = join(this.folder, "meta");
     const words = ["metaserver", "-data", data, "-ca_dir", this.caDir, "-listen", place.address];
@@ -365,7 +366,8 @@ export class Site {
 
   #fetch(path: string, method: string, body?: unknown): Promise<Response> {
     const origin = `https://${this.console.place.address}`;
-    return createAuthorityFetch(this.#caPem)(origin + path, {
+    const fetchOfConsole = this.#fetchOfConsole ?? assert.fail("no authority yet");
+    return fetchOfConsole(origin + path, {
       method,
       headers: {
         origin,

@@ -54,7 +54,7 @@ class Server extends EventEmitter {
     this.#accept = accept;
   }
 
-  listen(port: number, host: string, callback: () => void): void {
+  listen({ port, host }: { readonly port: number; readonly host: string }, callback: () => void): void {
     this.#port = port;
     try {
       this.#stop = network().listen(`${host}:${port}`, (connection) => {

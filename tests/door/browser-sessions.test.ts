@@ -1,0 +1,134 @@
+// Browsers' sessions at doors over real TLS: what opens one, what it may do at a FileServer, and what ends it.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DOOR_SESSION_IDLE_MS, RECENT_SIGN_IN_MS } from "#metaserver/process/app-passwords.ts";
+import { until } from "#testing/until.ts";
+import { StatusError } from "#wire/framing/status.ts";
+import { AT, type DoorsUnderTest, FROM, session, startDoors, type TestDoor } from "./doors.fixture.ts";
+
+const TIMEOUT = { timeout: 60_000 };
+const ALICE = "alice@example.com";
+const BOB = "bob@example.com";
+
+async function reasonOf(call: Promise<unknown>): Promise<string> {
+  try {
+    await call;
+    return "OK";
+  } catch (error) {
+    assert.ok(error instanceof StatusError, String(error));
+    return error.metadata.get("svc-reason") ?? error.message;
+  }
+}
+
+function idToken(doors: DoorsUnderTest, email: string): string {
+  const { authorization = "" } = (doors.signedIn(email).metadata ?? {}) as Record<string, string>;
+  return authorization.replace("Bearer ", "");
+}
+
+async function open(doors: DoorsUnderTest, door: TestDoor, email = ALICE): Promise<string> {
+  const token = idToken(doors, email);
+  return (await door.meta.openDoorSession({ idToken: token }, { metadata: FROM })).secret;
+}
+
+test(
+  "an ID token opens one session; its secret brings tickets to doors, and nothing else to anybody",
+  TIMEOUT,
+  async (t) => {
+    const doors = await startDoors(t);
+    const door = await doors.door("d1");
+    const token = idToken(doors, ALICE);
+    const { secret, username } = await door.meta.openDoorSession({ idToken: token }, { metadata: FROM });
+    assert.equal(username, ALICE);
+    assert.match(secret, /^gds_/u);
+    // A second door that saw the token gets nothing for it.
+    const other = await doors.door("d2");
+    assert.equal(
+      await reasonOf(other.meta.openDoorSession({ idToken: token }, { metadata: FROM })),
+      "TOKEN_REJECTED",
+    );
+    const person = await door.person(secret);
+    assert.match(person.credential, /^browser:/u);
+    const files = door.files();
+    const opened = await files.registerClient({ ticket: await person.ticketFor("n1") }, { metadata: FROM });
+    await files.createFile({ path: "/a", data: Buffer.from("x") }, session(opened.sessionToken));
+    // It is no app password, no ID token, and no user's credential at a MetaServer.
+    const bearer = { metadata: { authorization: `Bearer ${secret}` } };
+    assert.equal(await reasonOf(door.meta.createAppPassword({ name: "x" }, bearer)), "TOKEN_REJECTED");
+    const stranger = doors.cluster.connect({ ca: doors.cluster.authority.certificatePem });
+    assert.equal(await reasonOf(stranger.getRoots({}, bearer)), "CLIENT_CERT_REQUIRED");
+    assert.equal(await reasonOf(stranger.openDoorSession({ idToken: token })), "CLIENT_CERT_REQUIRED");
+    // The secret stands in no log, and the store has no such text.
+    assert.ok(!JSON.stringify(doors.cluster.logged).includes(secret.slice(17)));
+    const record = await doors.cluster.directory.findDoorSession(secret.slice(4, 16));
+    assert.ok(record !== undefined && !JSON.stringify(record).includes(secret.slice(17)));
+  },
+);
+
+test(
+  "it shares for ten minutes after the sign-in and never administers; an app password never shares",
+  TIMEOUT,
+  async (t) => {
+    const doors = await startDoors(t);
+    const door = await doors.door("d1");
+    const files = door.files();
+    const person = await door.person(await open(doors, door));
+    const opened = await files.registerClient({ ticket: await person.ticketFor("n1") }, { metadata: FROM });
+    const mine = session(opened.sessionToken);
+    await files.createDirectory({ path: "/plans" }, mine);
+    assert.equal(await reasonOf(files.share({ path: "/plans", user: BOB }, mine)), "OK");
+    const program = await door.person(await doors.password(ALICE));
+    const byProgram = await files.registerClient(
+      { ticket: await program.ticketFor("n1") },
+      { metadata: FROM },
+    );
+    assert.equal(
+      await reasonOf(files.share({ path: "/plans", user: BOB }, session(byProgram.sessionToken))),
+      "NOT_OWNER",
+    );
+    for (let passedMs = 0; passedMs <= RECENT_SIGN_IN_MS; passedMs += 60_000) {
+      doors.clock.advance(60_000);
+      const ticket = await person.ticketFor("n1");
+      await files.registerClient({ ticket, renewedSessionToken: opened.sessionToken }, { metadata: FROM });
+    }
+    assert.equal(await reasonOf(files.getAttr({ path: "/plans" }, mine)), "OK");
+    assert.equal(
+      await reasonOf(files.share({ path: "/plans", user: "carol@example.com" }, mine)),
+      "NOT_OWNER",
+    );
+  },
+);
+
+test(
+  "signing out ends a session, everywhere all of a person; a day without use ends one as well",
+  TIMEOUT,
+  async (t) => {
+    const doors = await startDoors(t);
+    const door = await doors.door("d1");
+    const first = await open(doors, door);
+    doors.clock.advance(2_000);
+    const second = await open(doors, door);
+    const bobs = await open(doors, door, BOB);
+    const files = door.files();
+    const person = await door.person(first);
+    const opened = await files.registerClient({ ticket: await person.ticketFor("n1") }, { metadata: FROM });
+    const mine = session(opened.sessionToken);
+    await files.createDirectory({ path: "/plans" }, mine);
+    await door.meta.endDoorSession({ secret: first }, { metadata: FROM });
+    assert.equal(await reasonOf(door.person(first)), "TOKEN_REJECTED");
+    await until(async () => {
+      doors.clock.advance(500);
+      return (await reasonOf(files.getAttr({ path: "/plans" }, mine))) !== "OK";
+    }, "the end of the session at the FileServer");
+    await door.meta.endDoorSession({ secret: second, everywhere: true }, { metadata: FROM });
+    assert.equal(await reasonOf(door.person(second)), "TOKEN_REJECTED");
+    assert.equal((await door.person(bobs)).username, BOB);
+    assert.equal((await door.person(bobs)).address, AT);
+    const password = await doors.password(ALICE);
+    assert.equal(
+      await reasonOf(door.meta.endDoorSession({ secret: password }, { metadata: FROM })),
+      "TOKEN_REJECTED",
+    );
+    doors.clock.advance(DOOR_SESSION_IDLE_MS + 300_001);
+    assert.equal(await reasonOf(door.person(bobs)), "TOKEN_REJECTED");
+  },
+);

@@ -1,0 +1,310 @@
+// The page for files in Chromium against a whole cluster: uploads that survive kills, hostile files, a full space.
+import assert from "node:assert/strict";
+import { createHash, randomBytes } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, type TestContext, test } from "node:test";
+import { AxeBuilder } from "@axe-core/playwright";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
+import { ALICE, type DoorSite, openDoorSite } from "./door-site.ts";
+
+const LONG = { timeout: 240_000, skip: CHROMIUM === undefined ? "no Chromium" : false };
+/** Folder for pictures, for visual review. */
+const PICTURES = process.env["GROVE_TEST_PICTURES"];
+const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+/** Three pages of a listing. */
+const ENTRIES = 2_500;
+const SIZES = [360, 768, 1_440];
+
+const ends: (() => Promise<void>)[] = [];
+let site: DoorSite;
+let browser: Browser;
+before(async () => {
+  if (CHROMIUM === undefined) return;
+  site = await openDoorSite({ after: (hook) => ends.push(hook) });
+  browser = await chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_FLAGS });
+});
+after(async () => {
+  await browser?.close();
+  for (const end of ends.toReversed()) await end();
+});
+
+/** A page of somebody who has just signed in. */
+async function signedIn(t: TestContext, email = ALICE): Promise<Page> {
+  const context: BrowserContext = await browser.newContext({
+    viewport: { width: 1_280, height: 800 },
+    reducedMotion: "reduce",
+  });
+  t.after(() => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  await page.goto(site.door);
+  await page.getByRole("link", { name: "Sign in" }).click();
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "My files" }).waitFor();
+  return page;
+}
+
+async function choose(page: Page, files: string[] | string, kind: "files" | "folder"): Promise<void> {
+  await page
+    .locator('input[type="file"]')
+    .nth(kind === "files" ? 0 : 1)
+    .setInputFiles(files);
+}
+
+async function sha256Of(path: string): Promise<string> {
+  const answer = await site.dav(path);
+  assert.equal(answer.status, 200, path);
+  return createHash("sha256")
+    .update(Buffer.from(await answer.arrayBuffer()))
+    .digest("hex");
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (PICTURES === undefined) return;
+  mkdirSync(PICTURES, { recursive: true });
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const width of SIZES) {
+      await page.setViewportSize({ width, height: width === 360 ? 740 : 900 });
+      await page.screenshot({ path: join(PICTURES, `${name}-${width}-${colorScheme}.png`) });
+    }
+  }
+  await page.setViewportSize({ width: 1_280, height: 800 });
+}
+
+/** Axe's findings in light and dark, and whether the page scrolls sideways on a phone. */
+async function looksWell(page: Page): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze();
+    assert.deepEqual(
+      violations.map(({ id, nodes }) => `${colorScheme} ${id} ${nodes[0]?.html}`),
+      [],
+    );
+  }
+  await page.setViewportSize({ width: 360, height: 740 });
+  const beyond = await page.evaluate<number>(
+    "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+  );
+  assert.equal(beyond, 0);
+  await page.setViewportSize({ width: 1_280, height: 800 });
+}
+
+test(
+  "a folder of many files and a large one arrive whole although the door is killed on the way",
+  LONG,
+  async (t) => {
+    const page = await signedIn(t);
+    const folder = join(scratchFolder("drop-"), "many");
+    const sums = new Map<string, string>();
+    for (const part of ["a", "a/b", "c d"]) mkdirSync(join(folder, part), { recursive: true });
+    const write = (path: string, bytes: Buffer): void => {
+      writeFileSync(join(folder, path), bytes);
+      sums.set(path, createHash("sha256").update(bytes).digest("hex"));
+    };
+    for (let at = 0; at < 300; at++)
+      write(`${["a", "a/b", "c d"][at % 3]}/f${at}.bin`, randomBytes(500 + at));
+    write("large.bin", randomBytes(30_000_000));
+    await choose(page, folder, "folder");
+    await page.getByText(/Uploading: [1-9]/u).waitFor();
+    const killed = await site.pid("door");
+    process.kill(killed, "SIGKILL");
+    await until(async () => (await site.pid("door").catch(() => killed)) !== killed, "another door");
+    await page.getByText("301 files uploaded").waitFor({ timeout: 180_000 });
+    for (const path of ["large.bin", "a/f0.bin", "a/b/f1.bin", "c d/f299.bin"])
+      assert.equal(await sha256Of(`many/${encodeURI(path)}`), sums.get(path), path);
+    let found = 0;
+    for (const part of ["a", "a/b", "c%20d"]) {
+      const answer = await site.dav(`many/${part}/`, { method: "PROPFIND", headers: { depth: "1" } });
+      found += (await answer.text()).match(/getcontentlength>/gu)?.length ?? 0;
+    }
+    assert.ok(found >= 600, `${found / 2} files`);
+    await picture(page, "uploaded");
+  },
+);
+
+test("hostile files and names do nothing in the page, and are never a page of the door", LONG, async (t) => {
+  const script = "top.pwned=1;parent.pwned=1;alert(1)";
+  const hostile: Readonly<Record<string, string>> = {
+    "evil.svg": `<svg xmlns="http://www.w3.org/2000/svg" onload="${script}"><script>${script}</script></svg>`,
+    "evil.html": `<!doctype html><script>${script}</script>`,
+    "evil.txt": `<script>${script}</script>`,
+    "<img src=x onerror=alert(1)>.txt": "x",
+    "..\\..\\x": "x",
+  };
+  for (const [name, text] of Object.entries(hostile))
+    assert.equal((await site.dav(encodeURIComponent(name), { method: "PUT", body: text })).status, 201);
+  const page = await signedIn(t);
+  page.on("dialog", () => assert.fail("a file has opened a dialog"));
+  for (const name of Object.keys(hostile)) {
+    await page.getByRole("button", { name, exact: true }).click();
+    await page.getByRole("dialog").waitFor();
+    if (name === "evil.txt") {
+      const text = page.getByLabel("Text of the file");
+      await until(async () => (await text.inputValue()) === `<script>${script}</script>`, "the text");
+    }
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  }
+  await picture(page, "hostile-names");
+  assert.equal(await page.evaluate("window.pwned"), undefined);
+  const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join("; ");
+  for (const name of Object.keys(hostile)) {
+    const address = `${site.door}/api/content?view=1&path=${encodeURIComponent(`/${name}`)}`;
+    const answer = await fetch(address, { headers: { cookie } });
+    assert.equal(answer.status, 200);
+    assert.equal(answer.headers.get("x-content-type-options"), "nosniff");
+    assert.match(answer.headers.get("content-security-policy") ?? "", /^sandbox; default-src 'none'/u);
+    assert.equal(answer.headers.get("cross-origin-resource-policy"), "same-origin");
+    const isText = name.endsWith(".txt");
+    assert.match(answer.headers.get("content-disposition") ?? "", isText ? /^inline/u : /^attachment/u);
+    assert.doesNotMatch(answer.headers.get("content-type") ?? "", /html|xhtml/u);
+    await answer.body?.cancel();
+  }
+  const archive = await fetch(`${site.door}/api/zip?path=/`, { headers: { cookie } });
+  const bytes = Buffer.from(await archive.arrayBuffer());
+  assert.equal(String(bytes.length), archive.headers.get("content-length"));
+  assert.ok(bytes.includes(".._.._x") && bytes.includes("_img src=x onerror=alert(1)_.txt"));
+  assert.ok(!bytes.includes("..\\..\\x"));
+  // Another site's page gets nothing by the cookie, and changes nothing.
+  const foreign = { cookie, "sec-fetch-site": "cross-site", origin: "https://evil.example" };
+  assert.equal((await fetch(`${site.door}/api/list?path=/`, { headers: foreign })).status, 403);
+  const body = JSON.stringify({ root: "", path: "/evil.txt" });
+  const headers = { cookie, origin: "https://evil.example", "content-type": "application/json" };
+  assert.equal((await fetch(`${site.door}/api/trash`, { method: "POST", headers, body })).status, 403);
+  // WebDAV takes no cookie, and its password is no session.
+  assert.equal((await fetch(`${site.door}/dav/`, { headers: { cookie } })).status, 401);
+  const { authorization } = site;
+  assert.equal((await fetch(`${site.door}/api/me`, { headers: { authorization } })).status, 401);
+});
+
+test(
+  "a space that fills in the middle of an upload says so, and goes on once there is room",
+  LONG,
+  async (t) => {
+    const bob = "bob@example.com";
+    const page = await signedIn(t, bob);
+    const folder = scratchFolder("full-");
+    const files = Array.from({ length: 6 }, (_, at) => join(folder, `part${at}.bin`));
+    for (const path of files) writeFileSync(path, randomBytes(1_000_000));
+    // The console learns of a new root by its next look.
+    await until(
+      () =>
+        site.setQuota(3_500_000, bob).then(
+          () => true,
+          () => false,
+        ),
+      "the root in the console",
+    );
+    await choose(page, files, "files");
+    await page.getByText(/Your space is full, so the upload has stopped/u).waitFor();
+    await page
+      .getByText(/^. Your space is (?:nearly )?full/u)
+      .first()
+      .waitFor();
+    await looksWell(page);
+    await picture(page, "full");
+    await site.setQuota(100_000_000, bob);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByText("6 files uploaded").waitFor();
+  },
+);
+
+test("names that are taken are asked about, and what is deleted comes back", LONG, async (t) => {
+  const page = await signedIn(t, "carol@example.com");
+  const folder = scratchFolder("taken-");
+  const path = join(folder, "report.txt");
+  writeFileSync(path, "one");
+  await choose(page, [path], "files");
+  await page.getByText("1 file uploaded").waitFor();
+  writeFileSync(path, "two");
+  await choose(page, [path], "files");
+  await page.getByRole("heading", { name: "This name is taken" }).waitFor();
+  await looksWell(page);
+  await picture(page, "taken");
+  await page.getByRole("button", { name: "Keep both" }).click();
+  await page.getByRole("button", { name: "report (2).txt", exact: true }).waitFor();
+  await page.getByRole("button", { name: "Close" }).click();
+  // From here on the keyboard alone.
+  const grid = page.getByRole("grid");
+  await grid.focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Delete");
+  await page.getByText("Moved report (2).txt to the trash.").waitFor();
+  await page.getByRole("button", { name: "Undo" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "report (2).txt", exact: true }).waitFor();
+  await grid.focus();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("F2");
+  await page.getByRole("heading", { name: "Rename" }).waitFor();
+  await looksWell(page);
+  await page.keyboard.type("renamed");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "renamed.txt", exact: true }).waitFor();
+  await grid.focus();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").getByLabel("Text of the file").waitFor();
+  await looksWell(page);
+  await picture(page, "preview");
+  await page.keyboard.press("Escape");
+  await grid.focus();
+  await page.keyboard.press("Delete");
+  await page.getByText(/^Moved .* to the trash/u).waitFor();
+  await page.getByRole("link", { name: "Trash" }).click();
+  await page
+    .getByRole("button", { name: /^Restore/u })
+    .first()
+    .waitFor();
+  await looksWell(page);
+  await picture(page, "trash");
+  await page
+    .getByRole("button", { name: /^Restore/u })
+    .first()
+    .click();
+  await page.getByText("The trash is empty.").waitFor();
+  await page.getByRole("link", { name: "Shared with me" }).click();
+  await page.getByText(/Nobody shares anything with you yet/u).waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByText("Sign in to see, upload and share your files.").waitFor();
+  await looksWell(page);
+  await picture(page, "signed-out");
+  await page.goto(`${site.door}/?path=%2F`);
+  await page.getByRole("link", { name: "Sign in" }).waitFor();
+});
+
+test("thousands of entries are shown by a few rows, and the last is two keys away", LONG, async (t) => {
+  const page = await signedIn(t, "dave@example.com");
+  const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join("; ");
+  const headers = { cookie, origin: site.door };
+  const put = async (number: number): Promise<void> => {
+    const path = encodeURIComponent(`/n${String(number).padStart(5, "0")}`);
+    const answer = await fetch(`${site.door}/api/content?path=${path}`, { method: "PUT", headers, body: "" });
+    await answer.body?.cancel();
+    assert.equal(answer.status, 200);
+  };
+  const next = Array.from({ length: ENTRIES }, (_, number) => number).values();
+  const line = async (): Promise<void> => {
+    for (const number of next) await put(number);
+  };
+  await Promise.all(Array.from({ length: 16 }, line));
+  await page.reload();
+  await page.getByText(`${ENTRIES.toLocaleString("en")} items`, { exact: true }).waitFor();
+  const rows = page.getByRole("row");
+  assert.ok((await rows.count()) < 100, `${await rows.count()} rows`);
+  await page.getByRole("grid").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("End");
+  await page.getByRole("button", { name: `n${String(ENTRIES - 1).padStart(5, "0")}`, exact: true }).waitFor();
+  await page.getByRole("button", { name: "Tiles" }).click();
+  await page.getByRole("button", { name: "List" }).waitFor();
+  assert.ok((await rows.count()) < 200, `${await rows.count()} tiles`);
+  await looksWell(page);
+  await picture(page, "tiles");
+});

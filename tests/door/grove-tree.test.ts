@@ -1,0 +1,238 @@
+// Tests a door's tree over a real FileServer: bodies, conditions, quota, shares, locks.
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { test } from "node:test";
+import { isGroveError } from "#base/errors.ts";
+import type { DavResource, DavTree, WriteWish } from "#door/webdav/resource.ts";
+import { until } from "#testing/until.ts";
+import { startTreeNode } from "./tree.fixture.ts";
+
+const ALICE = "alice@example.com";
+const BOB = "bob@example.com";
+const ANY: WriteWish = { size: undefined, ifMatch: undefined, mustBeNew: false, changedMs: 0 };
+
+async function* bodyOf(...parts: Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* parts;
+}
+
+const put = (tree: DavTree, path: readonly string[], data: Uint8Array, wish: Partial<WriteWish> = {}) =>
+  tree.write(path, bodyOf(data), { ...ANY, ...wish }, []);
+
+async function bytesOf(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  for await (const part of stream) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+async function namesIn(tree: DavTree, path: readonly string[]): Promise<string[]> {
+  const names: string[] = [];
+  for await (const { path: at, isCollection } of tree.list(path)) {
+    names.push(`${at.at(-1)}${isCollection ? "/" : ""}`);
+  }
+  return names;
+}
+
+async function seen(tree: DavTree, path: readonly string[]): Promise<DavResource> {
+  return (await tree.look(path)) ?? assert.fail(`nothing is at ${path.join("/")}`);
+}
+
+const codeOf = async (call: Promise<unknown>): Promise<string> => {
+  try {
+    await call;
+  } catch (error) {
+    if (isGroveError(error)) return error.code;
+    if (error instanceof Error && "status" in error) return String(error.status);
+    throw error;
+  }
+  return "none";
+};
+
+test("bodies of known and unknown size arrive whole, with their time, and are read by ranges", async (t) => {
+  const tree = (await startTreeNode(t)).tree(ALICE);
+  for (const size of [0, 1, 65_536, 65_537, 262_144, 1_000_003]) {
+    const data = randomBytes(size);
+    for (const wish of [{ size }, {}, { changedMs: 1_700_000_000_123 }]) {
+      const written = await put(tree, ["f"], data, wish);
+      assert.equal(written.size, size);
+      if (wish.changedMs !== undefined) assert.equal(written.changedMs, wish.changedMs);
+      const { etag } = await seen(tree, ["f"]);
+      assert.deepEqual(await bytesOf(tree.read(["f"], etag, 0, size)), data);
+      if (size > 10)
+        assert.deepEqual(await bytesOf(tree.read(["f"], etag, 3, size - 4)), data.subarray(3, size - 4));
+    }
+  }
+  const { etag } = await seen(tree, ["f"]);
+  await put(tree, ["f"], Buffer.from("new"));
+  assert.equal(await codeOf(bytesOf(tree.read(["f"], etag, 0, 10))), "ETAG_MISMATCH");
+});
+
+test("conditions hold: a version that is no more, and a name that is taken, are refused", async (t) => {
+  const tree = (await startTreeNode(t)).tree(ALICE);
+  const first = await put(tree, ["f"], Buffer.from("1"), { size: 1, mustBeNew: true });
+  assert.equal(await codeOf(put(tree, ["f"], Buffer.from("2"), { size: 1, mustBeNew: true })), "PATH_EXISTS");
+  const second = await put(tree, ["f"], Buffer.from("2"), { size: 1, ifMatch: first.etag });
+  assert.equal(
+    await codeOf(put(tree, ["f"], Buffer.from("3"), { size: 1, ifMatch: first.etag })),
+    "ETAG_MISMATCH",
+  );
+  assert.equal((await seen(tree, ["f"])).etag, second.etag);
+});
+
+test("a body over the quota is refused before its first byte; one that breaks off leaves the old file", async (t) => {
+  const { node, tree } = await startTreeNode(t, {
+    env: { SVC_ADMIN_EMAIL: "administrator@example.com" },
+  });
+  const alice = tree(ALICE);
+  await put(alice, ["f"], Buffer.from("old"));
+  const administrator = await node.signIn("administrator@example.com");
+  await administrator.call.setQuota({ username: ALICE, quotaBytes: 1_000_000n });
+  let taken = 0;
+  async function* body(): AsyncGenerator<Uint8Array> {
+    taken++;
+    yield await Promise.resolve(randomBytes(1_000_000));
+  }
+  const large = { ...ANY, size: 1_000_000 };
+  assert.equal(await codeOf(alice.write(["f"], body(), large, [])), "QUOTA_EXCEEDED");
+  assert.equal(taken, 0);
+  assert.equal(await codeOf(alice.write(["f"], body(), ANY, [])), "QUOTA_EXCEEDED");
+  assert.equal(taken, 1);
+  async function* broken(): AsyncGenerator<Uint8Array> {
+    yield await Promise.resolve(randomBytes(400_000));
+    throw new Error("the client has gone");
+  }
+  await assert.rejects(alice.write(["f"], broken(), ANY, []), /the client has gone/u);
+  const { etag } = await seen(alice, ["f"]);
+  assert.equal(String(await bytesOf(alice.read(["f"], etag, 0, 3))), "old");
+  await until(async () => {
+    const { used = -1, available = -1 } = (await alice.quota([])) ?? {};
+    return used === 3 && available === 999_997;
+  });
+});
+
+test("folders are listed whole, moved, copied and removed into the trash", async (t) => {
+  const { node, tree } = await startTreeNode(t);
+  const alice = tree(ALICE);
+  await alice.makeCollection(["d"], []);
+  for (let index = 0; index < 3; index++) await put(alice, ["d", `f${index}`], Buffer.from(`${index}`));
+  await alice.copy(["d"], { to: ["c"], mayReplace: false }, true, []);
+  await alice.copy(["d"], { to: ["shallow"], mayReplace: false }, false, []);
+  assert.deepEqual(await namesIn(alice, []), ["c/", "d/", "shallow/"]);
+  assert.deepEqual(await namesIn(alice, ["c"]), ["f0", "f1", "f2"]);
+  assert.deepEqual(await namesIn(alice, ["shallow"]), []);
+  await alice.move(["d", "f0"], { to: ["d", "f1"], mayReplace: true }, []);
+  assert.deepEqual(await namesIn(alice, ["d"]), ["f1", "f2"]);
+  // A folder in the way goes to the trash, so that a slip can be undone.
+  await alice.move(["d"], { to: ["c"], mayReplace: true }, []);
+  await alice.remove(["shallow"], []);
+  assert.deepEqual(await namesIn(alice, []), ["c/"]);
+  const { items } = await (await node.signIn(ALICE)).call.showTrash({});
+  assert.deepEqual(items.map(({ originalPath }) => originalPath).toSorted(), ["/c", "/shallow"]);
+});
+
+test("what others share lies in one folder, by owner, and is copied into one's own root", async (t) => {
+  const { node, tree } = await startTreeNode(t);
+  const owner = await node.signIn(ALICE);
+  await owner.call.createDirectory({ path: "/work" });
+  await owner.call.createDirectory({ path: "/work/team" });
+  await owner.call.createDirectory({ path: "/work/team/in" });
+  await owner.call.createFile({ path: "/work/team/in/f", data: Buffer.from("text") });
+  await owner.call.createFile({ path: "/work/secret", data: Buffer.from("text") });
+  await owner.call.share({ path: "/work/team", user: BOB });
+  const bob = tree(BOB, [{ owner: ALICE, path: "/work/team" }]);
+  const folder = "Shared with me";
+  assert.deepEqual(await namesIn(bob, []), [`${folder}/`]);
+  assert.deepEqual(await namesIn(bob, [folder]), [`${ALICE}/`]);
+  assert.deepEqual(await namesIn(bob, [folder, ALICE]), ["work/"]);
+  assert.deepEqual(await namesIn(bob, [folder, ALICE, "work"]), ["team/"]);
+  const team = [folder, ALICE, "work", "team"];
+  assert.deepEqual(await namesIn(bob, team), ["in/"]);
+  assert.equal(await bob.look([folder, ALICE, "work", "secret"]), undefined);
+  assert.equal(await bob.look([folder, "carol@example.com"]), undefined);
+  assert.equal(await codeOf(bob.makeCollection([folder, ALICE, "work", "new"], [])), "403");
+
+  await bob.copy([...team, "in"], { to: ["mine"], mayReplace: false }, true, []);
+  const { etag } = await seen(bob, ["mine", "f"]);
+  assert.equal(String(await bytesOf(bob.read(["mine", "f"], etag, 0, 4))), "text");
+  assert.equal((await bob.quota([]))?.used, 4);
+  assert.equal(await codeOf(bob.move([...team, "in"], { to: ["moved"], mayReplace: false }, [])), "403");
+
+  const { lock } = await bob.lock(
+    [...team, "in", "f"],
+    { scope: "exclusive", isDeep: false, owner: "Bob", seconds: 60 },
+    [],
+  );
+  assert.deepEqual(lock.root, [...team, "in", "f"]);
+  assert.equal((await seen(bob, lock.root)).locks[0]?.token, lock.token);
+  // A folder of that name of one's own keeps its name.
+  await (await node.signIn(BOB)).call.createDirectory({ path: `/${folder}` });
+  assert.deepEqual(await namesIn(bob, []), [`${folder}/`, "mine/", `${folder} (2)/`]);
+  assert.deepEqual(await namesIn(bob, [`${folder} (2)`]), [`${ALICE}/`]);
+});
+
+test("what groups have lies in a folder of its own, by group, beside what others share", async (t) => {
+  const { node, tree } = await startTreeNode(t);
+  const owner = await node.signIn(ALICE);
+  await owner.call.createDirectory({ path: "/plans" });
+  await owner.call.share({ path: "/", user: BOB });
+  const bob = tree(BOB, [
+    { owner: ALICE, path: "/", project: "atlas" },
+    { owner: ALICE, path: "/plans" },
+  ]);
+  assert.deepEqual(await namesIn(bob, []), ["Projects/", "Shared with me/"]);
+  assert.deepEqual(await namesIn(bob, ["Projects"]), ["atlas/"]);
+  assert.deepEqual(await namesIn(bob, ["Projects", "atlas"]), ["plans/"]);
+  assert.deepEqual(await namesIn(bob, ["Shared with me"]), [`${ALICE}/`]);
+  assert.equal(await bob.look(["Projects", ALICE]), undefined);
+  assert.equal(await bob.look(["Shared with me", "atlas"]), undefined);
+  await put(bob, ["Projects", "atlas", "plans", "f"], Buffer.from("text"));
+  assert.equal((await bob.quota(["Projects", "atlas"]))?.used, 4);
+  assert.equal((await bob.quota([]))?.used, 0);
+  assert.equal(await codeOf(bob.makeCollection(["Projects", "new"], [])), "403");
+  // A folder of that name of one's own keeps its name.
+  await bob.makeCollection(["Projects (2)"], []);
+  await (await node.signIn(BOB)).call.createDirectory({ path: "/Projects" });
+  assert.deepEqual(await namesIn(bob, []), [
+    "Projects/",
+    "Projects (2)/",
+    "Projects (3)/",
+    "Shared with me/",
+  ]);
+  assert.deepEqual(await namesIn(bob, ["Projects (3)"]), ["atlas/"]);
+});
+
+test("locks are seen in a listing, hold against others, and pass by their token", async (t) => {
+  const { node, tree } = await startTreeNode(t);
+  const alice = tree(ALICE);
+  await alice.makeCollection(["d"], []);
+  const wish = { scope: "exclusive", isDeep: false, owner: "Alice", seconds: 60 } as const;
+  const { lock, hasMadeFile } = await alice.lock(["d", "f"], wish, []);
+  assert.equal(hasMadeFile, true);
+  for await (const { locks } of alice.list(["d"]))
+    assert.deepEqual(
+      locks.map(({ token }) => token),
+      [lock.token],
+    );
+  assert.equal(await codeOf(put(alice, ["d", "f"], Buffer.from("x"))), "LOCKED");
+  const cli = await node.signIn(ALICE);
+  await assert.rejects(cli.call.writeFile({ path: "/d/f", data: Buffer.from("x") }), /locked by/u);
+  await alice.write(["d", "f"], bodyOf(Buffer.from("x")), ANY, ["urn:other", "b a d,", lock.token]);
+  assert.equal((await alice.refreshLock(["d", "f"], lock.token, 30)).secondsLeft, 30);
+  await alice.unlock(["d", "f"], lock.token);
+  assert.equal(await codeOf(alice.unlock(["d", "f"], lock.token)), "NO_SUCH_LOCK");
+  await put(alice, ["d", "f"], Buffer.from("y"));
+});
+
+test("a reader that leaves in the middle of a file ends the download", async (t) => {
+  const { tree } = await startTreeNode(t);
+  const alice = tree(ALICE);
+  const size = 20_000_000;
+  const { etag } = await put(alice, ["f"], randomBytes(size));
+  for await (const part of alice.read(["f"], etag, 0, size)) {
+    assert.ok(part.length > 0);
+    break;
+  }
+  // Its stream is free again: as many as a user may have are read one after another.
+  for (let count = 0; count < 40; count++) {
+    for await (const part of alice.read(["f"], etag, 0, size)) if (part.length > 0) break;
+  }
+});

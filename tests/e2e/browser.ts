@@ -1,0 +1,19 @@
+// One Chromium for all tests of a file: each has a context of its own in it, and contexts share nothing.
+import { after, type TestContext } from "node:test";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+
+let started: Promise<Browser> | undefined;
+
+after(async () => (await started)?.close());
+
+/**
+ * A page in a new context, closed after the test. The first call starts the browser, which costs half a second
+ * of processor time and ends after the last test of the file.
+ */
+export async function openNewPage(t: TestContext): Promise<Page> {
+  started ??= chromium.launch({ executablePath: CHROMIUM ?? "", args: CHROMIUM_FLAGS });
+  const page = await (await started).newPage();
+  t.after(() => page.close());
+  return page;
+}
