@@ -210,8 +210,9 @@ export class StagedUpload implements ResumableSink {
     this.#finished.push({ endBytes, writer: file, checksums, durable });
     if (!this.#isResumable) {
       if (this.#finished.length >= UPLOAD_STAGED_CHUNKS) this.#stage();
-    } else if (endBytes <= this.#acceptedBytes && !this.#isStaging) {
-      // Another thread reports a chunk once it is written, which may be after its message was accepted.
+    } else if (this.#state === "receiving" && endBytes <= this.#acceptedBytes && !this.#isStaging) {
+      // Another thread reports a chunk once it is written, which may be after its message was accepted. The last
+      // one goes with the commit.
       this.#stage();
     }
   }
