@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { parsePostgresUrl } from "#os/postgres-url.ts";
+import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import { SharedStorage } from "#storage/engine/shared-storage.ts";
 import { storeSettings } from "#storage/object-store/store-settings.ts";
 import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
@@ -192,4 +193,49 @@ test("every call has the local engine's answer, also when no row is at hand", {
   assert.ok(storage instanceof SharedStorage);
   const actual = await answers(shared, () => storage.forgetRows());
   for (const [at, answer] of expected.entries()) assert.deepEqual(actual[at], answer);
+});
+
+test("what the database refuses is one caller's failure, and not that of others in the same commit", {
+  skip,
+  timeout: 180_000,
+}, async (t) => {
+  const shared = await engineNode();
+  t.after(() => shared.stop());
+  const [ada, bob] = [await shared.signIn("ada@example.com"), await shared.signIn("bob@example.com")];
+  await ada.call.createDirectory({ path: "/d" });
+  await ada.call.trashFile({ path: "/d" });
+  const wrong: readonly (() => Promise<unknown>)[] = [
+    () =>
+      ada.call.changeProperties({ path: "/", changes: [{ property: { ...TINT, xml: "<tint>\0</tint>" } }] }),
+    () => ada.call.lock({ path: "/", note: "\0" }),
+    () => ada.call.restoreFile({ trashId: "\0" }),
+  ];
+  const { storage } = shared.node;
+  assert.ok(storage instanceof SharedStorage);
+  for (const [at, call] of wrong.entries()) {
+    const both = [call(), bob.call.createDirectory({ path: `/${at}` })];
+    assert.deepEqual(
+      (await Promise.allSettled(both)).map(({ status }) => status),
+      ["rejected", "fulfilled"],
+    );
+  }
+  // Past the operations, which refuse such a text: PostgreSQL holds no NUL.
+  const { id } = await againWhenRowsCome(() => storage.resolve(ada.email, []).chain[0]);
+  const by = { by: ada.email, accessVersion: undefined };
+  const edits = [{ kind: "set", namespace: "", name: "a", xml: "\0" }] as const;
+  const { id: other } = await againWhenRowsCome(() => storage.resolve(bob.email, []).chain[0]);
+  const group = [
+    storage.createDirectory({ ...by, owner: bob.email, by: bob.email, parentId: other, name: "before" }),
+    storage.properties.change({ ...by, owner: ada.email, inodeId: id, edits }),
+    storage.createDirectory({ ...by, owner: ada.email, parentId: id, name: "behind" }),
+  ];
+  const outcomes = await Promise.allSettled(group);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ["fulfilled", "rejected", "fulfilled"],
+  );
+  const names = async (user: TestUser) =>
+    (await user.call.listDir({ path: "/" })).entries.map(({ name }) => name);
+  assert.deepEqual(await names(ada), ["behind"]);
+  assert.deepEqual(await names(bob), ["0", "1", "2", "before"]);
 });

@@ -47,6 +47,8 @@ interface Work {
   readonly resolve: (reply: unknown) => void;
   readonly reject: (error: Error) => void;
   fetches: number;
+  /** True once the database has refused the rows of a group that it was in. */
+  isAlone: boolean;
 }
 
 interface Settled {
@@ -89,7 +91,7 @@ export class SharedWriter {
 
   /**
    * Runs a command on a root; resolves when PostgreSQL has it. Rejects with its refusal, WRONG_NODE when
-   * another process holds the root, and INTERNAL when the database refuses the rows.
+   * another process holds the root, and INTERNAL when the database refuses the command's own rows.
    */
   submit<Op extends Command["op"]>(
     owner: string,
@@ -149,7 +151,7 @@ export class SharedWriter {
 
   #add(run: Work["run"], root: Work["root"]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ run, root, resolve, reject, fetches: 0 });
+      this.#queue.push({ run, root, resolve, reject, fetches: 0, isAlone: false });
       if (this.#isWorking) return;
       this.#isWorking = true;
       setImmediate(() => void this.#work());
@@ -158,7 +160,7 @@ export class SharedWriter {
 
   async #work(): Promise<void> {
     while (this.#queue.length > 0) {
-      const group = this.#queue.splice(0, SHARED_GROUP_COMMANDS);
+      const group = this.#nextGroup();
       try {
         // Commands for which rows have just come would wait for them again.
         const isBetween = group.every(({ fetches }) => fetches === 0);
@@ -172,6 +174,11 @@ export class SharedWriter {
       }
     }
     this.#isWorking = false;
+  }
+
+  #nextGroup(): Work[] {
+    const next = this.#queue.slice(0, SHARED_GROUP_COMMANDS).findIndex(({ isAlone }) => isAlone);
+    return this.#queue.splice(0, next < 0 ? SHARED_GROUP_COMMANDS : Math.max(1, next));
   }
 
   async #runGroup(group: readonly Work[]): Promise<void> {
@@ -194,8 +201,12 @@ export class SharedWriter {
       try {
         await this.#deps.commits.commit(held, effects);
       } catch (error) {
-        if (!(error instanceof FencedError)) throw error;
-        this.#lose(error, group);
+        if (error instanceof FencedError) return this.#lose(error, group);
+        if (isGroveError(error) || group.length === 1) throw error;
+        // The rows of one are not the others' failure.
+        this.#giveUp();
+        for (const work of group) work.isAlone = true;
+        this.#queue.unshift(...group);
         return;
       }
     }
