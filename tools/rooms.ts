@@ -577,7 +577,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "wire/grpc",
       "wire/proto",
     ],
-    packages: [],
+    packages: ["saxes"],
     builtins: [],
   },
   "fileserver/operations": {

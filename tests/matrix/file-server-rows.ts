@@ -248,7 +248,11 @@ export const FILE_SERVER_ROWS: Readonly<Record<keyof (typeof FileServer)["method
   changeProperties: {
     call: (client, { root, file }, options) =>
       client.changeProperties(
-        { root, path: file, changes: [{ property: { namespace: "urn:m", name: "p", xml: "<p/>" } }] },
+        {
+          root,
+          path: file,
+          changes: [{ property: { namespace: "urn:m", name: "p", xml: '<p xmlns="urn:m"/>' } }],
+        },
         options,
       ),
     ...WRITE,

@@ -6,6 +6,7 @@ import type { Clock } from "#base/clock.ts";
 import { constantTimeEqual } from "#base/constant-time.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { joinPath } from "#base/names.ts";
+import { requireContent } from "#fileserver/doors/xml-rule.ts";
 import type { HeldLock, LockStorage } from "#storage/contract/locks.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import { type Access, existing, type Reached, retryWhenStale } from "./access.ts";
@@ -67,6 +68,7 @@ export class LockOperations {
         if (request.note.length > LOCK_NOTE_MAX_LENGTH) {
           throw new GroveError("BAD_ARGUMENT", `a note has at most ${LOCK_NOTE_MAX_LENGTH} characters`);
         }
+        requireContent(request.note, "a lock's note");
         const reached = access.reach(caller.identity, request.root, request.path, "write");
         const inode = existing(reached);
         const { isExclusive, isDeep, note } = request;

@@ -1,5 +1,6 @@
 // GetProperties and ChangeProperties: what WebDAV programs keep with files and folders (RFC 4918, section 4).
 import { GroveError } from "#base/errors.ts";
+import { requireElement } from "#fileserver/doors/xml-rule.ts";
 import {
   PROPERTIES_MAX_BYTES,
   type PropertyEdit,
@@ -91,6 +92,7 @@ function checkedBytes(edits: readonly PropertyEdit[]): number {
       `properties have at most ${PROPERTIES_MAX_BYTES} bytes at one place`,
     );
   }
+  for (const edit of edits) if (edit.kind === "set") requireElement(edit);
   return bytes;
 }
 

@@ -23,11 +23,16 @@ after(() => Promise.all(nodes.map((one) => one.stop())));
 
 const reasonOf = async (call: Promise<unknown>): Promise<string> => (await refusal(call)).reason;
 const used = async (user = alice): Promise<number> => Number((await user.call.getQuota({})).usedBytes);
+/** An element of so many bytes. */
+const element = (name: string, bytes: number, letter = "x"): string => {
+  const [start, end] = [`<${name} xmlns="urn:n">`, `</${name}>`];
+  return start + letter.repeat(bytes - start.length - end.length) + end;
+};
 /** A property of 100 bytes. */
 const property = (name: string, letter = "x") => ({
   namespace: "urn:n",
   name,
-  xml: letter.repeat(95 - name.length),
+  xml: element(name, 95 - name.length, letter),
 });
 const set = (path: string, ...names: string[]) =>
   alice.call.changeProperties({ path, changes: names.map((name) => ({ property: property(name) })) });
@@ -49,19 +54,53 @@ test("properties are set, replaced and removed in order, all or none, and count 
   });
   const { properties, noneInRoot } = await alice.call.getProperties({ path: "/d/f" });
   assert.deepEqual(
-    properties.map(({ namespace, name, xml }) => [namespace, name, xml[0]]),
+    properties.map(({ namespace, name, xml }) => [namespace, name, xml]),
     [
-      ["urn:n", "a", "y"],
-      ["urn:n", "c", "x"],
+      ["urn:n", "a", property("a", "y").xml],
+      ["urn:n", "c", property("c").xml],
     ],
   );
   assert.equal(noneInRoot, false);
-  const tooLarge = { ...property("big"), xml: "x".repeat(65_400) };
+  const tooLarge = { ...property("big"), xml: element("big", 65_400) };
   await alice.call.changeProperties({ path: "/d", changes: [{ property: tooLarge }] });
   assert.equal(await reasonOf(set("/d", "y", "z")), "BAD_ARGUMENT");
   assert.deepEqual(await namesAt("/d"), ["big"]);
   assert.equal(await reasonOf(set("/d", "")), "BAD_ARGUMENT");
   assert.equal(await reasonOf(set("/missing", "a")), "NO_SUCH_PATH");
+});
+
+test("a property and a lock's note are XML that changes nothing around it", async () => {
+  const put = (xml: string, name = "a", namespace = "urn:n") =>
+    alice.call.changeProperties({ path: "/d/f", changes: [{ property: { namespace, name, xml } }] });
+  await put('<a xmlns="urn:n">one &amp; <b xmlns="">two</b></a>');
+  await put('<x:a xmlns:x="urn:n"/>');
+  await put("<a/>", "a", "");
+  const wrong = [
+    "",
+    "text",
+    "<",
+    '<a xmlns="urn:n">',
+    '<a xmlns="urn:n"/><a xmlns="urn:n"/>',
+    '<a xmlns="urn:n"/></D:prop><D:prop>',
+    '<a xmlns="urn:n"><D:b/></a>',
+    '<a xmlns="urn:n">\0</a>',
+    '<a xmlns="urn:n">&other;</a>',
+    '<b xmlns="urn:n"/>',
+    '<a xmlns="urn:m"/>',
+    '<!DOCTYPE a><a xmlns="urn:n"/>',
+    '<?xml version="1.0"?><a xmlns="urn:n"/>',
+    '<a xmlns="urn:n"><?php end?></a>',
+  ];
+  for (const xml of wrong) assert.equal(await reasonOf(put(xml)), "BAD_ARGUMENT", xml);
+  assert.equal(await reasonOf(put('<a/><b xmlns="urn:n"/>', "a/><b")), "BAD_ARGUMENT");
+  const notes = ["<", "</content><content>", "&", "\0", "<?php end?>", "<D:href/>"];
+  for (const note of notes) {
+    assert.equal(await reasonOf(alice.call.lock({ path: "/d/f", note })), "BAD_ARGUMENT", note);
+  }
+  for (const note of ["Bob", "", '<href xmlns="DAV:">http://bob.example.com</href> &amp; co', "<!-- -->"]) {
+    const lock = await alice.call.lock({ path: "/d/f", note, shared: true });
+    assert.equal(lock.note, note);
+  }
 });
 
 test("an upload keeps them, a copy has them too and pays, a move takes them along", async () => {

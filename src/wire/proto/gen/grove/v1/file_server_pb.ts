@@ -2109,7 +2109,8 @@ export type LockRequest = Message<"grove.v1.LockRequest"> & {
   deep: boolean;
 
   /**
-   * What the program says about its person, at most 1,000 characters; shown to others.
+   * What the program says about its person, at most 1,000 characters of XML as it may stand in an element: text with
+   * "&" and "<" escaped, and elements that declare their namespaces. Shown to others.
    *
    * @generated from field: string note = 5;
    */
@@ -2335,7 +2336,7 @@ export type Property = Message<"grove.v1.Property"> & {
   name: string;
 
   /**
-   * The whole element as XML.
+   * The whole element as XML, with the namespaces that it uses. What is set must be well-formed.
    *
    * @generated from field: string xml = 3;
    */
