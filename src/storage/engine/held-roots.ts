@@ -7,6 +7,7 @@ import { LeaseHolder, SHARED_LEASE_MS } from "#storage/shared/lease-holder.ts";
 import {
   endedHolders,
   endInstance,
+  heldBy,
   joinInstances,
   ownersOf,
   renewInstance,
@@ -19,6 +20,8 @@ import type { SharedLine } from "#storage/shared/shared-line.ts";
 
 /** Roots that one take-over brings; other processes may take the rest meanwhile. */
 const ROOTS_AT_ONCE = 64;
+/** Looks for roots that a take-over without an answer has brought: its call may begin late in the database. */
+const LOOKS_FOR_OWN = 10;
 
 /** A root that this process holds. */
 export interface OwnRoot {
@@ -65,6 +68,7 @@ export class HeldRoots {
   #taking: Promise<void> | undefined;
   /** Taken, but what serving needs has not come yet. */
   #unserved: { readonly number: number; readonly epoch: number }[] = [];
+  #looksForOwn = 0;
   #isStopped = false;
   #takenOver = 0;
 
@@ -164,6 +168,7 @@ export class HeldRoots {
 
   async #look(): Promise<void> {
     const { line, instance } = this.#deps;
+    if (this.#looksForOwn > 0) await this.#findOwn();
     if (this.#unserved.length > 0) await this.#serve();
     const silent = await this.#watch.look(() => line.run(runningInstances));
     for (const from of silent) if (from.id !== instance) await this.#takeFrom(from);
@@ -176,7 +181,12 @@ export class HeldRoots {
       if (from.id === "" || this.#isStopped) return;
       const roots = await line.run((client) => rootsOf(client, from.id, ROOTS_AT_ONCE));
       if (roots.length === 0) return;
-      const taken = await line.run((client) => takeRoots(client, { by: instance, from, roots }));
+      const taken = await line
+        .run((client) => takeRoots(client, { by: instance, from, roots }))
+        .catch((error: unknown) => {
+          this.#looksForOwn = LOOKS_FOR_OWN;
+          throw error;
+        });
       if (taken.length > 0) {
         this.#unserved.push(...taken);
         if (from.id !== before) this.#takenOver += taken.length;
@@ -187,6 +197,17 @@ export class HeldRoots {
       await new Promise<void>((resolve) => clock.after(1 + 50 * fraction(), resolve));
       if (taken.length === 0) return;
     }
+  }
+
+  /** Finds roots that this process holds without knowing it, which nobody else would ever take. */
+  async #findOwn(): Promise<void> {
+    const { line, instance } = this.#deps;
+    const held = await line.run((client) => heldBy(client, instance));
+    this.#looksForOwn--;
+    const waiting = new Set(this.#unserved.map(({ number }) => number));
+    const found = held.filter(({ number }) => !waiting.has(number) && !this.#byNumber.has(number));
+    this.#unserved.push(...found);
+    this.#takenOver += found.length;
   }
 
   async #serve(): Promise<void> {

@@ -86,6 +86,17 @@ export async function takeRoots(
   return rows as TakenRoot[];
 }
 
+/** All roots of a process, with those of a take-over that is under way: it has locked the process's row. */
+export async function heldBy(client: pg.ClientBase, id: string): Promise<TakenRoot[]> {
+  await client.query("SELECT 1 FROM instance WHERE id = $1 FOR UPDATE", [id]);
+  const { rows } = await client.query(
+    `SELECT root_number AS "number", epoch, last_batch AS batch FROM holding WHERE instance = $1
+     ORDER BY root_number`,
+    [id],
+  );
+  return rows as TakenRoot[];
+}
+
 /** Processes that have ended and still hold roots; a few at a time. */
 export async function endedHolders(client: pg.ClientBase): Promise<string[]> {
   const { rows } = await client.query(

@@ -1,0 +1,71 @@
+// Tests of take-overs whose answers are lost, in a real PostgreSQL.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type pg from "pg";
+import { systemClock } from "#base/clock.ts";
+import { silentLogger } from "#base/log.ts";
+import { endInstance, joinInstances } from "#storage/shared/lease-rows.ts";
+import { connectShared } from "#storage/shared/shared-connection.ts";
+import { makeSharedDatabase } from "#storage/shared/shared-database.fixture.ts";
+import { SharedLine } from "#storage/shared/shared-line.ts";
+import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { until } from "#testing/until.ts";
+import { HeldRoots } from "./held-roots.ts";
+
+const skip = withoutPostgres();
+const ends: (() => Promise<void>)[] = [];
+let server: PostgresServer;
+
+before(async () => {
+  if (skip === false) server = await startPostgres((end) => ends.push(end));
+});
+after(async () => {
+  for (const end of ends) await end();
+});
+
+test("roots are served whose take-over was made and not answered", { skip, timeout: 60_000 }, async (t) => {
+  const database = await makeSharedDatabase(t, server);
+  const client = await database.connect();
+  await joinInstances(client, "one", "a:1");
+  for (const owner of ["ada", "bob"]) await client.query("SELECT make_root($1, $1, 'one', 5)", [owner]);
+  let lost = 0;
+  const connect = async (): Promise<pg.Client> => {
+    const made = await connectShared(database.address);
+    const ask = made.query.bind(made) as (...words: unknown[]) => Promise<unknown>;
+    const query = async (...words: unknown[]): Promise<unknown> => {
+      const answer = await ask(...words);
+      if (!String(words[0]).includes("take_roots") || lost > 0) return answer;
+      lost++;
+      await made.end();
+      throw new Error("Connection terminated unexpectedly");
+    };
+    return Object.assign(made, { query });
+  };
+  const line = (): SharedLine => new SharedLine({ connect, clock: systemClock, answerMs: 5_000 });
+  const lines = [line(), line()] as const;
+  const gained: string[] = [];
+  const roots = new HeldRoots({
+    instance: "two",
+    before: "",
+    address: "b:2",
+    line: lines[0],
+    leaseLine: lines[1],
+    clock: systemClock,
+    fraction: () => 0,
+    logger: silentLogger,
+    taking: () => Promise.resolve(),
+    changed: (change) => gained.push(...change.gained.map(({ owner, epoch }) => `${owner} ${epoch}`)),
+    ended: () => undefined,
+    leaseMs: 2_000,
+  });
+  t.after(async () => {
+    await roots.stop();
+    for (const one of lines) one.close();
+  });
+  await roots.start();
+  await endInstance(client, "one");
+  await until(() => gained.length > 0, "the roots to be served");
+  assert.equal(lost, 1);
+  assert.deepEqual(gained, ["ada 2", "bob 2"]);
+  assert.equal(roots.of("ada")?.epoch, 2);
+});
