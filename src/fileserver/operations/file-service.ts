@@ -288,6 +288,7 @@ function accountOperations(
     quotas,
     usage,
     ensureGroupRoot: (owner) => roots.ensureGroupRoot(owner, true),
+    isFrozen: movingPlaces(deps.moves).isFrozen,
     adminUsername,
     adminPassword,
     passwordFailures: new SlidingWindow(clock, {

@@ -16,6 +16,7 @@ import type { Peer } from "#wire/grpc/handler.ts";
 import type { GetQuotaResponse, SetQuotaResponse } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { type Access, refusalOf } from "./access.ts";
 import type { Caller } from "./caller.ts";
+import { rootIsFrozen } from "./moving-roots.ts";
 import type { RootUsage } from "./root-usage.ts";
 
 /** Metadata that carries the administrator's password hash (spec 4.3, 5.5). */
@@ -29,6 +30,8 @@ export interface QuotaDeps {
   readonly usage: Pick<RootUsage, "touch">;
   /** Makes a group's root where it was given to this node: no sign-in of its owner does. */
   readonly ensureGroupRoot: (owner: string) => Promise<void>;
+  /** True while a root waits for its switch to another node, which has read the quota already. */
+  readonly isFrozen: (owner: string) => boolean;
   readonly adminUsername: string | undefined;
   /** Undefined when `-no_password_path` switches the path off (T9). */
   readonly adminPassword: AdminPassword | undefined;
@@ -99,7 +102,8 @@ export class QuotaOperations {
   /**
    * Sets a quota, and an inode limit where named, for an administrator; succeeds only on stable storage (D6).
    * Other callers get success=false with the text of spec 7. So does an address with too many wrong
-   * passwords, without a comparison. Throws why a presented session is invalid.
+   * passwords, without a comparison. Throws why a presented session is invalid, and NODE_DRAINING while the
+   * root moves.
    */
   async setQuota(
     request: {
@@ -124,9 +128,12 @@ export class QuotaOperations {
     const { storage, quotas, usage, audit, log } = this.#deps;
     if (groupNameOf(username) !== undefined) await this.#deps.ensureGroupRoot(username);
     if (storage.root(username) === undefined) return refused("no such user on this fileserver");
+    if (this.#deps.isFrozen(username)) throw rootIsFrozen();
     const before = { bytes: quotas.quotaBytes(username), inodes: quotas.inodeLimit(username) };
     const limit = inodeLimit === undefined ? undefined : Number(inodeLimit);
     await quotas.set(username, { quotaBytes, inodeLimit: limit });
+    // A move that began meanwhile may have taken the former one along.
+    if (this.#deps.isFrozen(username) || storage.root(username) === undefined) throw rootIsFrozen();
     usage.touch(username);
     const inodes = quotas.inodeLimit(username);
     const facts = {

@@ -190,3 +190,19 @@ test("quotas and files survive a restart; sessions do not (D6, T21)", async () =
     await first.stop();
   }
 });
+
+test("the quota of a root that waits for its switch to another node is not set: it would be left behind", async (t) => {
+  const username = "mover@example.com";
+  const first = await startTestNode({ env: { ADMIN_PASSWORD_HASH: HASH } });
+  await first.signIn(username);
+  const { moves } = first.node.storage;
+  await moves.beginExport({ moveId: "move", owner: username });
+  await moves.freeze("move");
+  await first.node.stop();
+  const frozen = await startTestNode({ env: { ADMIN_PASSWORD_HASH: HASH }, dataFolder: first.dataFolder });
+  t.after(() => Promise.all([frozen.stop(), first.stop()]));
+  const set = () => frozen.anonymous.setQuota({ username, quotaBytes: 5_000n }, withHash(HASH));
+  assert.equal((await refusal(set())).reason, "NODE_DRAINING");
+  await frozen.node.storage.moves.depart("move", "elsewhere:1");
+  assert.match((await set()).error, /no such user/);
+});
