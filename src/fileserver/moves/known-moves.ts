@@ -40,6 +40,9 @@ export class KnownMoves {
   #asking: Promise<readonly NodeMove[] | undefined> | undefined;
   /** The last question about sizes that was answered. */
   #toldSizes = 0n;
+  /** Questions about moves that were asked, and the latest that was answered. */
+  #asked = 0;
+  #answered = 0;
 
   constructor(
     client: () => Client<typeof RootMoves> | undefined,
@@ -56,14 +59,21 @@ export class KnownMoves {
     return this.#moves.get(moveId);
   }
 
-  /** Asks for the list; undefined while this node is not registered. Rejects when there is no answer. */
+  /**
+   * Asks for the list; undefined while this node is not registered. An answer that later questions have overtaken
+   * counts as theirs. Rejects when there is no answer.
+   */
   async ask(): Promise<readonly NodeMove[] | undefined> {
     const [node, client] = [this.#node(), this.#client()];
     if (node === undefined || client === undefined) return undefined;
+    const asked = ++this.#asked;
     const { moves, sizesWanted } = await client.listMoves(node, { timeoutMs: CALL_TIMEOUT_MS });
     if (sizesWanted > this.#toldSizes) await this.#tellSizes(sizesWanted, node, client);
-    this.#moves = new Map(moves.map((move) => [move.moveId, move]));
-    return moves;
+    if (asked > this.#answered) {
+      this.#answered = asked;
+      this.#moves = new Map(moves.map((move) => [move.moveId, move]));
+    }
+    return [...this.#moves.values()];
   }
 
   /** As `ask`, but joins the question under way: strangers' guesses cost the MetaServer one at a time. */

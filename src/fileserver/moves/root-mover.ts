@@ -145,9 +145,10 @@ export class RootMover {
 
   /** Moves that the store no longer has. What may be the only copy stays, for an operator to look at. */
   async #endUnknown(locals: readonly LocalMove[], listed: ReadonlySet<string>): Promise<void> {
-    const { moves, log } = this.#deps;
+    const { known, moves, log } = this.#deps;
     for (const { moveId, owner, state, head } of locals) {
-      if (listed.has(moveId) || this.#pulling.has(moveId)) continue;
+      // One may have begun since the list was asked for.
+      if (listed.has(moveId) || this.#pulling.has(moveId) || known.find(moveId) !== undefined) continue;
       if (state === "copying") await moves.endExport(moveId);
       // Without the counters of a frozen root it has not arrived whole, so the source still had it.
       else if (state === "arrived" || (state === "arriving" && head === "")) await moves.endImport(moveId);

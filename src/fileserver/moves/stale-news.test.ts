@@ -38,3 +38,39 @@ test("a list of moves from before the freeze does not open the root again, whose
     return to.side.storage.root(OWNER) !== undefined && from.side.storage.root(OWNER) === undefined;
   });
 });
+
+test("a list of moves that comes late ends no copying that has begun since it was made", async (context) => {
+  const cluster = await startTwoNodes(context, async ({ storage }) => void (await fillRoot(storage)));
+  const { directory, faults, from, pass, reaches } = cluster;
+  const late = Promise.withResolvers<void>();
+  let isHeld = false;
+  faults.listed = async (fsId) => {
+    if (fsId !== "a" || isHeld) return;
+    isHeld = true;
+    await late.promise;
+  };
+  await until(() => {
+    pass();
+    return isHeld;
+  });
+  // The switch waits, so that the copying goes on.
+  faults.before = (step) => {
+    if (step === "freeze") throw new GroveError("STORE_UNAVAILABLE", "the store is away");
+  };
+  await directory.beginMove({ owner: OWNER, target: "b" });
+  const { moves } = from.side.storage;
+  await until(() => {
+    pass();
+    return moves.list().length === 1;
+  });
+  const begun = moves.list();
+  late.resolve();
+  for (let turn = 0; turn < 50; turn++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(moves.list(), begun);
+  }
+  delete faults.before;
+  pass(60_000);
+  const switched = await reaches((move) => move?.state === "switched");
+  assert.equal(switched?.owner, OWNER);
+});

@@ -26,6 +26,8 @@ export interface Faults {
   /** Called before a step reaches the metadata store, and after it was taken there; throws what the node gets. */
   before?: (step: Step["step"]) => void;
   after?: (step: Step["step"]) => void;
+  /** Called with a node's id before it gets a list of moves, which is made already. */
+  listed?: (fsId: string) => Promise<void>;
   /** Changes the bytes of a chunk on their way. */
   chunk?: (data: Uint8Array) => Uint8Array;
   /** Free bytes at the target; unlimited by default. */
@@ -179,7 +181,9 @@ function storeRoutes(directory: Directory, faults: Faults): ServiceHandlers<type
       const told = { question: Number(sizesOf), page, isLast, sizes };
       if (sizesOf > 0n) await directory.noteRootSizes(caller(request), told);
       const sizesWanted = BigInt(await directory.sizesWanted());
-      return { moves: await directory.movesOf(caller(request)), sizesWanted };
+      const moves = await directory.movesOf(caller(request));
+      await faults.listed?.(request.fsId);
+      return { moves, sizesWanted };
     },
     async advanceMove(request) {
       const [bytes, rows, left] = [request.bytes, request.rows, request.left].map(Number);
