@@ -52,7 +52,7 @@ export function typedSource(word: string): TypedSource {
 
 function sftpPlace(url: URL): Omit<SftpPlace, "identityFile" | "knownHostsFile"> {
   const host = url.hostname.replace(/^\[|\]$/g, "");
-  const user = url.username === "" ? undefined : decodeURIComponent(url.username);
+  const user = url.username === "" ? undefined : decoded(url.username);
   if (!isSshWord(host) || (user !== undefined && !isSshWord(user))) throw noSshWord();
   // As curl and others have it: a path begins at the top, and /~/ at the home folder.
   const path = decoded(url.pathname);
