@@ -157,7 +157,7 @@ export async function deleteGroup(
     if (context.isJson) await context.printJson({ name, deleted: true });
     else {
       await context.print(
-        `The group ${name} is deleted, ${SOON}. Its files stay and nobody reaches them.`,
+        `The group ${name} is deleted, ${SOON}. Its files stay and nobody reaches them, by no share and no link either.`,
         `'grove user remove ${name}@group --reason TEXT' deletes them, and 'grove user hand-over ${name}@group' gives them to somebody.`,
       );
     }

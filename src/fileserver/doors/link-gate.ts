@@ -7,7 +7,9 @@ import type { LinkStorage, StoredLink } from "#storage/contract/links.ts";
 /** Dependencies of the gate. */
 export interface LinkGateDeps {
   readonly links: Pick<LinkStorage, "byId">;
-  readonly users: () => Pick<UserStates, "closesShares" | "isRetired">;
+  readonly users: () => Pick<UserStates, "isRetired">;
+  /** True for an owner whose shares let nobody in now. */
+  readonly closesShares: (owner: string) => boolean;
   readonly clock: Pick<Clock, "wallMs">;
 }
 
@@ -22,8 +24,8 @@ export class LinkGate {
   /** True for a link that opens what it is for. */
   isOpen({ owner, endsMs }: Pick<StoredLink, "endsMs" | "owner">): boolean {
     const nowMs = this.#deps.clock.wallMs();
-    const users = this.#deps.users();
-    return (endsMs === 0 || endsMs > nowMs) && !users.closesShares(owner, nowMs) && !users.isRetired(owner);
+    const { users, closesShares } = this.#deps;
+    return (endsMs === 0 || endsMs > nowMs) && !closesShares(owner) && !users().isRetired(owner);
   }
 
   /** True while a visitor's link goes on. */

@@ -78,7 +78,7 @@ export interface FileServiceDeps {
   /** True where nothing is proven (spec 5.7). */
   readonly mock: boolean;
   readonly userStates: UserStateStore;
-  readonly groups: Pick<KnownGroups, "roleOf" | "rolesOf">;
+  readonly groups: Pick<KnownGroups, "has" | "roleOf" | "rolesOf">;
   readonly personOf: UserDeps["personOf"];
   readonly onUserDecided?: UserDeps["onDecided"];
   readonly knowsCluster?: RemovedUserReaperDeps["knowsCluster"];
@@ -154,7 +154,12 @@ export function createFileService(deps: FileServiceDeps): FileService {
     onLostReplaced: (subject) => deps.audit({ act: "root.replaced", actor: "node", subject }),
     ...(deps.onRootMade === undefined ? {} : { onRootMade: deps.onRootMade }),
   });
-  const gate = new LinkGate({ links: storage.links, users: () => deps.userStates.states, clock });
+  const gate = new LinkGate({
+    links: storage.links,
+    users: () => deps.userStates.states,
+    closesShares: (owner) => closesShares(deps, owner),
+    clock,
+  });
   const visits = new LinkSessions({ gate, clock, random: deps.random });
   const access = accessOver(deps, roots, gate);
   const meter = new OperationMeter({ telemetry, clock });
@@ -336,17 +341,16 @@ function accountOperations(
 
 /** Access to roots as moves, hand-overs and locked-out owners leave it. */
 function accessOver(deps: FileServiceDeps, roots: RootProvisioner, gate: LinkGate): Access {
-  const { storage, moves, clock, userStates, adminUsername } = deps;
+  const { storage, moves, adminUsername } = deps;
   const homeAddressOf = (username: string): string | undefined =>
     moves?.addressOf(username) ?? roots.homeAddressOf(username);
   const places = movingPlaces(moves);
-  const closesShares = (owner: string): boolean => userStates.states.closesShares(owner, clock.wallMs());
   const heirOf = (owner: string, username: string): Heir | undefined => heirIn(deps, owner, username);
   return new Access({
     storage,
     adminUsername,
     homeAddressOf,
-    closesShares,
+    closesShares: (owner) => closesShares(deps, owner),
     heirOf,
     linkGoesOn: (link) => gate.goesOn(link),
     ...places,
@@ -354,6 +358,13 @@ function accessOver(deps: FileServiceDeps, roots: RootProvisioner, gate: LinkGat
 }
 
 /** The user as a member of the root's group, or by a handing over to the user or to a group of theirs. */
+/** True for an owner whose shares an administrator has closed, and for a group that is deleted. */
+function closesShares({ userStates, groups, clock }: FileServiceDeps, owner: string): boolean {
+  const group = groupNameOf(owner);
+  if (group !== undefined && !groups.has(group)) return true;
+  return userStates.states.closesShares(owner, clock.wallMs());
+}
+
 function heirIn(
   { userStates: { states }, groups, clock }: FileServiceDeps,
   owner: string,

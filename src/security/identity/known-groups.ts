@@ -64,6 +64,7 @@ export interface KnownGroupsDeps {
 export class KnownGroups {
   readonly #deps: KnownGroupsDeps;
   #groups: readonly GroupRoles[];
+  #names: ReadonlySet<string> = new Set();
   #byUser: ReadonlyMap<string, readonly (readonly [group: string, grant: RoleGrant])[]> = new Map();
   /** Mark of what is known; undefined until a MetaServer has said it to this process. */
   #mark: string | undefined;
@@ -90,6 +91,11 @@ export class KnownGroups {
     const kept = await readStateFile(deps.path, groupsFile);
     if (kept === "broken") deps.log.error("groups_file_broken", { path: deps.path });
     return new KnownGroups(deps, typeof kept === "string" ? undefined : kept);
+  }
+
+  /** True for a group that there is, by what was heard last. */
+  has(group: string): boolean {
+    return this.#names.has(group);
   }
 
   /** The user's role in a group at this moment; undefined for none. The cost does not depend on the group. */
@@ -153,6 +159,7 @@ export class KnownGroups {
   }
 
   #index(): void {
+    this.#names = new Set(this.#groups.map(({ name }) => name));
     const byUser = new Map<string, (readonly [string, RoleGrant])[]>();
     for (const { name, roles } of this.#groups) {
       for (const grant of roles) {
