@@ -6,7 +6,7 @@ import type { SchemaUpgrade } from "#os/schema-copy.ts";
 import { requireKnownSchema } from "#os/state-file.ts";
 
 /**
- * Each entry takes the schema one version further, in a transaction of its own. Entries are never changed,
+ * Each entry takes the schema one version further. Entries are never changed,
  * only added. The tables equal SQLite's, column by column.
  */
 const MIGRATIONS: readonly string[] = [

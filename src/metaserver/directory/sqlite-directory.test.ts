@@ -84,6 +84,42 @@ test("a store of a newer Grove is refused and left as it is (D18)", async (t) =>
   await assert.rejects(openDirectory(`sqlite:${path}`, { clock: new ManualClock() }), /schema 99/);
 });
 
+test("an upgrade that is cut short leaves the store as it was, and the copy from before it", async (t) => {
+  const { path, directory } = await openTemporary(t);
+  await directory.register(registration("a"));
+  await directory.close();
+  const versionOf = (file: string): unknown => {
+    const database = new DatabaseSync(file, { readOnly: true });
+    const version = database.prepare("PRAGMA user_version").get()?.["user_version"];
+    database.close();
+    return version;
+  };
+  const latest = Number(versionOf(path));
+  // Two steps back, with something in the way of the second step forward.
+  const before = new DatabaseSync(path);
+  before.exec(`
+    DROP INDEX subjects_by_version; ALTER TABLE subjects DROP COLUMN version; CREATE TABLE subjects_by_version (x);
+    DROP TABLE staged_pages; DROP TABLE unlisted_nodes; DROP INDEX roots_held_by_node;
+    CREATE INDEX roots_by_node ON roots (fs_id); PRAGMA user_version = ${latest - 2}`);
+  before.close();
+  const open = (): Promise<Directory> => openDirectory(`sqlite:${path}`, { clock: new ManualClock() });
+  const copy = `${path}.schema-${latest - 2}`;
+  for (let time = 0; time < 2; time++) {
+    await assert.rejects(open(), /subjects_by_version/);
+    assert.deepEqual([versionOf(path), versionOf(copy)], [latest - 2, latest - 2]);
+  }
+  const cleared = new DatabaseSync(path);
+  cleared.exec("DROP TABLE subjects_by_version");
+  cleared.close();
+  const again = await open();
+  t.after(() => again.close());
+  assert.deepEqual(
+    (await again.nodes()).map(({ fsId }) => fsId),
+    ["a"],
+  );
+  assert.deepEqual([versionOf(path), versionOf(copy)], [latest, latest - 2]);
+});
+
 test("a file that is something else is refused", async () => {
   const folder = scratchFolder("directory-");
   const text = join(folder, "text.db");

@@ -7,7 +7,7 @@ import { requireKnownSchema } from "#os/state-file.ts";
 /** Marks the file as Grove's: "GrvM" in ASCII. */
 const APPLICATION_ID = 0x47_72_76_4d;
 
-/** Each entry takes the schema one version further in its own transaction. Entries are only added. */
+/** Each entry takes the schema one version further. Entries are only added. */
 const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -136,15 +136,15 @@ export function migrate(database: DatabaseSync, path: string): SchemaUpgrade | u
     version === 0 || version === SCHEMA_VERSION
       ? undefined
       : { from: version, to: SCHEMA_VERSION, copy: copyBeforeUpgrade(database, path, version) };
-  for (let next = version; next < SCHEMA_VERSION; next++) {
-    database.exec("BEGIN IMMEDIATE");
-    try {
-      database.exec(MIGRATIONS[next] ?? "");
-      database.exec(`PRAGMA user_version = ${next + 1}; PRAGMA application_id = ${APPLICATION_ID}; COMMIT`);
-    } catch (error) {
-      database.exec("ROLLBACK");
-      throw error;
-    }
+  if (version === SCHEMA_VERSION) return undefined;
+  // All steps or none: after some of them the next start would copy anew, and drop the copy from before.
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
+    database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}; PRAGMA application_id = ${APPLICATION_ID}; COMMIT`);
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
   }
   return upgrade;
 }
