@@ -1,6 +1,6 @@
 // Makes the authority, the certificates and the console's password that are missing; never replaces a key.
 import { createPublicKey, generateKeyPairSync, randomBytes } from "node:crypto";
-import { copyFile, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { FILESERVER_PORT } from "#base/limits.ts";
@@ -152,7 +152,8 @@ export async function makeDoor(
       const target = join(folder, name);
       const source = join(answers.certificates ?? "", name);
       if (name.endsWith(".key")) await writePrivateFile(target, await readFile(source, "utf8"));
-      else await copyFile(source, target);
+      // Not copied: a link at the target would have another file written over.
+      else await writeFileAtomic(target, await readFile(source), { mode: 0o644 });
     }
   } else {
     await ensureDoorCertificate(authority, folder, "door", systemClock);

@@ -1,6 +1,6 @@
 // The machine that is set up: where its settings, data and units lie, and what changes it beside files.
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, type Stats } from "node:fs";
 import { lchown, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -134,6 +134,28 @@ export function giveAll(
   { uid, gid }: { readonly uid: number; readonly gid: number },
 ): void {
   if (paths.length > 0) run("chown", ["-h", "-R", "-P", `${uid}:${gid}`, "--", ...paths]);
+}
+
+/**
+ * Throws BAD_ARGUMENT where a path, or what lies directly in it, is a link that somebody else made: a service that
+ * was taken over would have root read and write elsewhere through it.
+ */
+export function refuseForeignLinks(paths: readonly string[], own: number = process.getuid?.() ?? 0): void {
+  for (const path of paths) {
+    const entries = statsOf(path)?.isDirectory() === true ? readdirSync(path) : [];
+    for (const each of [path, ...entries.map((name) => join(path, name))]) {
+      const stats = statsOf(each);
+      if (stats?.isSymbolicLink() !== true || stats.uid === own) continue;
+      throw new GroveError(
+        "BAD_ARGUMENT",
+        `${each} is a link, which no 'grove init' made: nothing was changed. Find out who did, then remove it`,
+      );
+    }
+  }
+}
+
+function statsOf(path: string): Stats | undefined {
+  return lstatSync(path, { throwIfNoEntry: false });
 }
 
 function run(command: string, words: readonly string[]): void {

@@ -9,7 +9,7 @@ import { type Answers, type Role, rolesOf } from "./answers.ts";
 import { type Consent, checksums, compare, requireConsent, write } from "./apply.ts";
 import { authorityOf, choosePassword, joinNode, type Made, makeConsole, makeDoor } from "./certificates.ts";
 import { droppedRoles } from "./dialogue.ts";
-import type { Machine } from "./machine.ts";
+import { type Machine, refuseForeignLinks } from "./machine.ts";
 import { dataFolders, type PlannedFile, planFiles, unitOf } from "./plan.ts";
 import { authorityPem } from "./provider.ts";
 import { recordPath, recordText, type SetupRecord } from "./record.ts";
@@ -32,6 +32,7 @@ export interface Done {
 /** Sets the machine up. Throws BAD_ARGUMENT before the first change where something may not be replaced. */
 export async function setUp({ machine, answers: given, record, consent, say }: SetUp): Promise<Done> {
   const roles = rolesOf(given);
+  refuseForeignLinks(ownedBy(roles, given));
   const { hash, password } = roles.includes("console")
     ? await choosePassword(given)
     : { hash: given.password_hash ?? "", password: undefined };
