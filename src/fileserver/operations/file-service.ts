@@ -154,12 +154,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
     onLostReplaced: (subject) => deps.audit({ act: "root.replaced", actor: "node", subject }),
     ...(deps.onRootMade === undefined ? {} : { onRootMade: deps.onRootMade }),
   });
-  const gate = new LinkGate({
-    links: storage.links,
-    users: () => deps.userStates.states,
-    closesShares: (owner) => closesShares(deps, owner),
-    clock,
-  });
+  const gate = gateOver(deps);
   const visits = new LinkSessions({ gate, clock, random: deps.random });
   const access = accessOver(deps, roots, gate);
   const meter = new OperationMeter({ telemetry, clock });
@@ -358,6 +353,17 @@ function accessOver(deps: FileServiceDeps, roots: RootProvisioner, gate: LinkGat
 }
 
 /** The user as a member of the root's group, or by a handing over to the user or to a group of theirs. */
+function gateOver(deps: FileServiceDeps): LinkGate {
+  const { storage, userStates, clock } = deps;
+  const users = () => userStates.states;
+  return new LinkGate({
+    links: storage.links,
+    users,
+    closesShares: (owner) => closesShares(deps, owner),
+    clock,
+  });
+}
+
 /** True for an owner whose shares an administrator has closed, and for a group that is deleted. */
 function closesShares({ userStates, groups, clock }: FileServiceDeps, owner: string): boolean {
   const group = groupNameOf(owner);
