@@ -141,7 +141,9 @@ export function migrate(database: DatabaseSync, path: string): SchemaUpgrade | u
   database.exec("BEGIN IMMEDIATE");
   try {
     for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
-    database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}; PRAGMA application_id = ${APPLICATION_ID}; COMMIT`);
+    database.exec(
+      `PRAGMA user_version = ${SCHEMA_VERSION}; PRAGMA application_id = ${APPLICATION_ID}; COMMIT`,
+    );
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK");
     throw error;
