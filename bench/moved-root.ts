@@ -81,9 +81,9 @@ try {
   let receipts: readonly MoveReceipt[] = [];
   const pull = async (): Promise<number> => {
     const { buckets, left } = await from.moves.nextRound(MOVE, receipts, ROUND_BYTES);
-    for (const chunk of to.moves.missingChunks(buckets)) {
+    for (const chunk of await to.moves.missingChunks(MOVE, buckets)) {
       const bytes = await from.moves.readChunk(MOVE, chunk.name);
-      if (bytes !== undefined) await to.moves.putChunk(chunk, bytes);
+      if (bytes !== undefined) await to.moves.putChunk(MOVE, chunk, bytes);
     }
     receipts = buckets.length === 0 ? [] : await to.moves.putBuckets(MOVE, buckets);
     return left + buckets.length;

@@ -110,6 +110,11 @@ export class KnownMoves {
     this.#toldSizes = question;
   }
 
+  /** True when the move is to another node whose place this one may take. */
+  isOfEnded(move: NodeMove): boolean {
+    return !this.isSource(move) && move.target !== this.#node()?.fsId;
+  }
+
   /** True when this node is the one from which the root moves. */
   isSource({ source }: NodeMove): boolean {
     return source === this.#node()?.fsId;

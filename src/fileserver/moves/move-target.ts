@@ -161,7 +161,7 @@ export class MoveTarget {
       pieces.push(piece);
     }
     const round = JSON.parse(Buffer.concat(pieces).toString("utf8")) as PulledRound;
-    const gone = await this.#pullChunks(moves.missingChunks(round.buckets));
+    const gone = await this.#pullChunks(await moves.missingChunks(moveId, round.buckets));
     const whole = round.buckets.filter(
       ({ lines }) => gone.size === 0 || !lines.some((line) => [...gone].some((name) => line.includes(name))),
     );
@@ -181,7 +181,7 @@ export class MoveTarget {
       for (let chunk = chunks[next++]; chunk !== undefined; chunk = chunks[next++]) {
         const bytes = await this.#pullChunk(chunk);
         if (bytes === undefined) gone.add(chunk.name);
-        else await this.#deps.moves.putChunk(chunk, bytes);
+        else await this.#deps.moves.putChunk(this.#move.moveId, chunk, bytes);
       }
     };
     const ends = await Promise.allSettled(Array.from({ length: CHUNKS_AT_ONCE }, lane));

@@ -96,6 +96,9 @@ export class RootMover {
     const { known, moves, source } = this.#deps;
     if (known.isSource(move)) return source.follow(move);
     const { moveId, state } = move;
+    // Without a refusal it is the target from now on.
+    if (known.isOfEnded(move)) await known.take({ moveId, step: MoveStep.ADOPT });
+    await moves.takeOver(moveId);
     const local = moves.list().find((one) => one.moveId === moveId);
     if (state === "copying" || state === "frozen") {
       const isTurn = this.#deps.clock.steadyMs() >= (this.#notBefore.get(moveId) ?? 0);

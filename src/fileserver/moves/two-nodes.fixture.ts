@@ -62,6 +62,7 @@ const STEPS: Readonly<Record<number, (attempt: number) => Step>> = {
   [MoveStep.THAW]: (attempt) => ({ step: "thaw", attempt }),
   [MoveStep.SWITCH]: (attempt) => ({ step: "switch", attempt }),
   [MoveStep.END]: () => ({ step: "end" }),
+  [MoveStep.ADOPT]: () => ({ step: "adopt" }),
 };
 
 /** Starts both; the first holds the root of the fixture's owner once the test has filled it. */

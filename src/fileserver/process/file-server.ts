@@ -257,8 +257,7 @@ async function frontOver(
 /** Without TLS no node has a certificate: then a move's secret alone proves its target. */
 function movesOver(options: FileServerOptions, opened: Opened): NodeMoves {
   const { reserveBytes, identity, tls } = options;
-  const freeBytes = (): bigint => opened.diskSpace().freeBytes;
-  return new NodeMoves({ ...opened, reserveBytes, freeBytes, mock: identity.mock && tls === undefined });
+  return new NodeMoves({ ...opened, reserveBytes, mock: identity.mock && tls === undefined });
 }
 
 function admissionOver(

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { planDrain, planRebalance, type SizedNode } from "./move-plan.ts";
+import { planDrain, planDrainToEngine, planRebalance, type SizedNode } from "./move-plan.ts";
 import { bytesAboveReserve } from "./placement.ts";
 import type { RootSize } from "./root-move.ts";
 
@@ -132,4 +132,26 @@ test("no rebalancing for the number's sake puts a root on a node without room ab
   const roots = [root("u", 5), root("v", 5), root("w", 5)];
   assert.deepEqual(planRebalance([node("a", 22, { roots }), node("b", 22)]), []);
   assert.equal(planRebalance([node("a", 22, { roots }), node("b", 25)]).length, 1);
+});
+
+test("a drain to the shared engine fills its nodes by numbers of roots, whatever their disks have free", () => {
+  const roots = [root("u", 500), root("v", 400), root("w", 300)];
+  const engine = { onEngine: true } as const;
+  const nodes = [
+    node("a", 900),
+    { ...node("e1", 0), ...engine, rootCount: 1 },
+    { ...node("e2", 0), ...engine },
+  ];
+  const { moves, withoutRoom } = planDrainToEngine("a", roots, nodes);
+  assert.deepEqual(
+    moves.map(({ owner, target }) => [owner, target]),
+    [
+      ["u", "e2"],
+      ["v", "e1"],
+      ["w", "e2"],
+    ],
+  );
+  assert.deepEqual(withoutRoom, []);
+  const dead = nodes.map((one) => ({ ...one, live: false }));
+  assert.equal(planDrainToEngine("a", roots, dead).withoutRoom.length, 3);
 });

@@ -16,7 +16,7 @@ export interface RootWithoutRoom extends RootSize {
 
 /** A node that a plan looks at. */
 export interface PlanNode extends PlacementCandidate {
-  /** Set where its roots lie in the shared engine: no plan names it. */
+  /** Set where its roots lie in the shared engine: only a drain that is to go there names it. */
   readonly onEngine?: true;
 }
 
@@ -56,6 +56,34 @@ export function planDrain(
     moves.push({ ...root, source, target: target.fsId });
   }
   return { moves, withoutRoom };
+}
+
+/** Places each root of a node on one of the shared engine, where no disk of a node limits them. */
+export function planDrainToEngine(
+  source: string,
+  roots: readonly RootSize[],
+  nodes: readonly PlanNode[],
+): DrainPlan {
+  const targets = roomsOf(nodes);
+  const moves: PlannedMove[] = [];
+  const withoutRoom: RootWithoutRoom[] = [];
+  for (const root of roots.toSorted(largestFirst)) {
+    const target = chooseEngineNode(targets);
+    if (target === undefined) {
+      withoutRoom.push({ ...root, missingBytes: BigInt(root.bytes) });
+      continue;
+    }
+    target.rootCount++;
+    moves.push({ ...root, source, target: target.fsId });
+  }
+  return { moves, withoutRoom };
+}
+
+/** The running node of the shared engine with the fewest roots; undefined without one. */
+export function chooseEngineNode<Node extends PlanNode>(nodes: readonly Node[]): Node | undefined {
+  return nodes
+    .filter(({ live, draining, onEngine }) => live && !draining && onEngine === true)
+    .toSorted((a, b) => a.rootCount - b.rootCount || (a.fsId < b.fsId ? -1 : 1))[0];
 }
 
 /** A node with its disk and the sizes of its roots. */

@@ -2,7 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import { ROOTS_LISTED_MAX } from "#base/limits.ts";
 import type { Directory } from "./directory.ts";
-import { type DrainPlan, planDrain, type SizedNode } from "./move-plan.ts";
+import { type DrainPlan, planDrain, planDrainToEngine, type SizedNode } from "./move-plan.ts";
 import type { RootMove, RootSize } from "./root-move.ts";
 
 /** Roots that one drain or one rebalancing has on their way; a target pulls one of them after the other. */
@@ -84,11 +84,12 @@ export interface DrainFacts {
   readonly nodes: readonly SizedNode[];
 }
 
-/** Plans the drain of a node, with what is on its way already. */
+/** Plans the drain of a node, with what is on its way already; to nodes of the shared engine or to the others. */
 export async function drainFacts(
   id: string,
   store: MovingStore,
   clock: Pick<Clock, "after" | "steadyMs">,
+  toEngine = false,
 ): Promise<DrainFacts> {
   const nodes = await sizedNodes(store, clock, [id]);
   const moves = await store.rootMoves();
@@ -105,7 +106,7 @@ export async function drainFacts(
     taken.set(target, (taken.get(target) ?? 0) + more);
   }
   return {
-    plan: planDrain(id, left, nodes, taken),
+    plan: toEngine ? planDrainToEngine(id, left, nodes) : planDrain(id, left, nodes, taken),
     left,
     underWay,
     areSizesKnown: told !== undefined,

@@ -2,6 +2,7 @@
 import { GroveError } from "#base/errors.ts";
 import { systemRandom } from "#base/random.ts";
 import { get, getLocked, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import type { NodeRecord } from "./directory.ts";
 import { drainedNodes } from "./drained-nodes.ts";
 import type { NodeCaller } from "./node-caller.ts";
 import { type Moment, newUlid, nodes, requireCaller } from "./node-commands.ts";
@@ -40,14 +41,11 @@ export function* beginMove(now: Moment, { owner, target }: MoveOrder): Plan<Root
   const known = yield* nodes(now);
   if (known.some(({ fsId, onEngine }) => fsId === root.fs_id && onEngine === true)) {
     throw bad(
-      `the root of ${owner} lies in the shared engine, and ${root.fs_id} only serves it: roots of the engine do not move`,
+      `the root of ${owner} lies in the shared engine, and ${root.fs_id} only serves it: roots do not leave the engine`,
     );
   }
   const to = known.find(({ fsId }) => fsId === target);
   if (to === undefined) throw bad(`no FileServer has registered as ${target}`);
-  if (to.onEngine === true) {
-    throw bad(`${target} serves roots of the shared engine: no root moves there from a node's own disks`);
-  }
   if (!to.live || to.draining) throw bad(`${target} does not run`);
   if ((yield* drainedNodes()).includes(target)) throw bad(`${target} is drained and takes no roots`);
   if ((yield* countMoves()) >= ROOT_MOVES_MAX) {
@@ -96,12 +94,15 @@ export function* decideMove(
   return yield* change(now, move, { state: wanted, problem: "" });
 }
 
-/** Moves of a node, with the other's address. */
-export function* movesOf(_now: Moment, caller: NodeCaller): Plan<NodeMove[]> {
+/** Moves of a node, with the other's address; also those that it may take over. */
+export function* movesOf(now: Moment, caller: NodeCaller): Plan<NodeMove[]> {
   yield* requireCaller(caller);
   const found: NodeMove[] = [];
+  let known: readonly NodeRecord[] | undefined;
   for (const move of yield* rootMoves()) {
-    if (move.source !== caller.fsId && move.target !== caller.fsId) continue;
+    const isOwn = move.source === caller.fsId || move.target === caller.fsId;
+    if (!isOwn) known ??= yield* nodes(now);
+    if (!isOwn && !mayTakeOver(move, caller, known ?? [])) continue;
     const role = move.source === caller.fsId ? "source" : "target";
     const other = role === "source" ? move.target : move.source;
     const node = yield* get<{ address: string }>("SELECT address FROM nodes WHERE fs_id = ?", other);
@@ -119,10 +120,16 @@ export function* advanceMove(
 ): Plan<RootMove> {
   yield* requireCaller(caller);
   const move = (yield* rootMoves()).find((one) => one.moveId === moveId);
-  if (move === undefined) throw new GroveError("NO_SUCH_PATH", "there is no such move");
+  if (move === undefined) throw noMove();
   const current = (yield* findMove(move.owner)) ?? move;
+  if (step.step === "adopt" && current.target !== caller.fsId) {
+    if (!mayTakeOver(current, caller, yield* nodes(now))) throw noMove();
+    return yield* change(now, current, { target: caller.fsId });
+  }
   const role = roleOf(current, caller);
   switch (step.step) {
+    case "adopt":
+      return current;
     case "progress": {
       requireRole(role, "target");
       const { bytes, rows, left, problem } = step;
@@ -167,10 +174,25 @@ function* end(now: Moment, move: RootMove, role: "source" | "target"): Plan<Root
   return { ...move, ended };
 }
 
+/**
+ * True for a node of the shared engine when the target is one that has ended: what has come lies in the engine,
+ * where each of its nodes can go on with it.
+ */
+function mayTakeOver(move: RootMove, { fsId }: NodeCaller, known: readonly NodeRecord[]): boolean {
+  if (move.source === fsId || move.ended.includes("target")) return false;
+  const find = (id: string): NodeRecord | undefined => known.find((node) => node.fsId === id);
+  const target = find(move.target);
+  return find(fsId)?.onEngine === true && target?.onEngine === true && !target.live;
+}
+
 function roleOf(move: RootMove, { fsId }: NodeCaller): "source" | "target" {
   if (move.source === fsId) return "source";
   if (move.target === fsId) return "target";
-  throw new GroveError("NO_SUCH_PATH", "there is no such move");
+  throw noMove();
+}
+
+function noMove(): GroveError {
+  return new GroveError("NO_SUCH_PATH", "there is no such move");
 }
 
 function requireRole(role: "source" | "target", wanted: "source" | "target"): void {

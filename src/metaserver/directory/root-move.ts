@@ -71,6 +71,8 @@ export type MoveStep =
   | { readonly step: "thaw"; readonly attempt: number }
   /** The target has everything, and takes the root. */
   | { readonly step: "switch"; readonly attempt: number }
+  /** A node of the shared engine goes on in the place of one that has ended, and is the target from then on. */
+  | { readonly step: "adopt" }
   /** The sender has ended its part of a move that is confirmed or undone. */
   | { readonly step: "end" };
 
@@ -101,7 +103,7 @@ export interface RootSizesOfNode {
 export interface RootMoveStore {
   /**
    * Begins the move of a root. A repeated order answers the move under way. Throws BAD_ARGUMENT for an unknown
-   * root or node, a target that does not run or is drained, a root under another move, and nodes on the shared
+   * root or node, a target that does not run or is drained, a root under another move, and a root of the shared
    * engine.
    */
   beginMove(order: MoveOrder): Promise<RootMove>;
@@ -112,7 +114,7 @@ export interface RootMoveStore {
   decideMove(owner: string, decision: "confirm" | "undo"): Promise<RootMove | undefined>;
   /** All moves by owner. */
   rootMoves(): Promise<RootMove[]>;
-  /** Those of a node. Throws as `claimRoot` does. */
+  /** Those of a node, and those whose target has ended and whose place it may take. Throws as `claimRoot` does. */
   movesOf(node: NodeCaller): Promise<NodeMove[]>;
   /** Takes a step; the answer is the move afterwards. Throws as `claimRoot` does, and NO_SUCH_PATH, FENCED. */
   advanceMove(node: NodeCaller, moveId: string, step: MoveStep): Promise<RootMove>;

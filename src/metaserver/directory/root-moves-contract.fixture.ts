@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { NodeCaller } from "./node-caller.ts";
+import type { RootMove } from "./root-move.ts";
 import { beat, type Contract, GIB, MOCK, refused, registration } from "./store-under-test.fixture.ts";
 
 const OWNER = "u@example.com";
@@ -103,14 +104,11 @@ export function testRootMoves(contract: Contract): void {
   );
 
   contract(
-    "roots of the shared engine do not move, and none moves to its nodes, until a node registers without it",
+    "roots of the shared engine do not leave it, until their node registers without it",
     async (store) => {
       const { directory } = store;
-      await directory.register(registration("a", { roots: [held] }));
-      await directory.register(registration("b", { onEngine: true }));
-      await refused("BAD_ARGUMENT", directory.beginMove(TARGET));
-      await directory.register(registration("a", { roots: [held], knownEpoch: 1, onEngine: true }));
-      await directory.register(registration("b", { knownEpoch: 1 }));
+      await directory.register(registration("a", { roots: [held], onEngine: true }));
+      await directory.register(registration("b"));
       const again = await store.reopen();
       await refused("BAD_ARGUMENT", again.beginMove(TARGET));
       const marks = (await again.nodes()).map(({ fsId, onEngine }) => [fsId, onEngine]);
@@ -118,8 +116,44 @@ export function testRootMoves(contract: Contract): void {
         ["a", true],
         ["b", undefined],
       ]);
-      await again.register(registration("a", { roots: [held], knownEpoch: 2 }));
+      await again.register(registration("a", { roots: [held], knownEpoch: 1 }));
       assert.equal((await again.beginMove(TARGET)).state, "copying");
+    },
+  );
+
+  contract(
+    "a node of the shared engine takes the place of a target there that has ended, at any step, and no other node does",
+    async ({ directory }, clock) => {
+      const adopt = (fsId: string, moveId: string): Promise<RootMove> =>
+        directory.advanceMove(node(fsId), moveId, { step: "adopt" });
+      await directory.register(registration("a", { roots: [held] }));
+      await directory.register(registration("b", { onEngine: true }));
+      const { moveId } = await directory.beginMove(TARGET);
+      const { attempt } = await directory.advanceMove(node("b"), moveId, { step: "freeze" });
+      await directory.register(registration("c", { onEngine: true }));
+      await directory.register(registration("d"));
+      assert.deepEqual(await directory.movesOf(node("c")), []);
+      await refused("NO_SUCH_PATH", adopt("c", moveId));
+      clock.advance(NODE_LEASE_MS);
+      await directory.register(registration("c", { knownEpoch: 1, onEngine: true }));
+      await directory.register(registration("d", { knownEpoch: 1 }));
+      const caller = (fsId: string): NodeCaller => ({ ...node(fsId), epoch: 2 });
+      assert.deepEqual(await directory.movesOf(caller("d")), []);
+      await refused("NO_SUCH_PATH", directory.advanceMove(caller("d"), moveId, { step: "adopt" }));
+      const [seen] = await directory.movesOf(caller("c"));
+      assert.deepEqual(
+        [seen?.target, seen?.state, seen?.otherAddress],
+        ["b", "frozen", "a.example.com:50051"],
+      );
+      const taken = await directory.advanceMove(caller("c"), moveId, { step: "adopt" });
+      assert.deepEqual([taken.target, taken.state], ["c", "frozen"]);
+      assert.deepEqual(await directory.advanceMove(caller("c"), moveId, { step: "adopt" }), taken);
+      // The one before comes back too late.
+      await directory.register(registration("b", { knownEpoch: 1, onEngine: true }));
+      await refused("NO_SUCH_PATH", directory.advanceMove(caller("b"), moveId, { step: "switch", attempt }));
+      const next = await directory.advanceMove(caller("c"), moveId, { step: "freeze" });
+      await directory.advanceMove(caller("c"), moveId, { step: "switch", attempt: next.attempt });
+      assert.equal((await directory.findRoot(OWNER))?.fsId, "c");
     },
   );
 

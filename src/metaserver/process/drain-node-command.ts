@@ -5,7 +5,7 @@ import { systemClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
 import type { NodeStore } from "#metaserver/directory/directory.ts";
-import type { DrainPlan } from "#metaserver/directory/move-plan.ts";
+import { chooseEngineNode, type DrainPlan } from "#metaserver/directory/move-plan.ts";
 import {
   type DrainFacts,
   drainFacts,
@@ -28,6 +28,7 @@ interface DrainFlags extends StoreFlags {
   readonly yes: boolean;
   readonly confirm: boolean;
   readonly back: boolean;
+  readonly toEngine: boolean;
 }
 
 /** Adds the verb to `grove node`. */
@@ -41,6 +42,7 @@ export function addDrainVerb(root: Command): void {
       .argument("<id>", "the node's id"),
   )
     .option("--plan", "only show what would go where, and whether there is room", false)
+    .option("--to-engine", "move them to the nodes of the shared engine instead", false)
     .option("--yes", "do not ask before it begins", false)
     .option("--confirm", "let the node remove its copies of all roots that have moved away", false)
     .option("--back", "give the node new roots again; roots that have not begun to move stay", false)
@@ -67,7 +69,10 @@ async function drain(id: string, flags: DrainFlags): Promise<void> {
       );
     }
     await requireMovable(id, store);
-    const facts = await drainFacts(id, store, systemClock);
+    const facts = await drainFacts(id, store, systemClock, flags.toEngine);
+    if (flags.toEngine && chooseEngineNode(facts.nodes) === undefined) {
+      throw bad("no FileServer of the shared engine runs: start one with -engine_file and -store");
+    }
     show(id, facts, flags);
     requireRoom(id, facts.plan);
     if (flags.plan) return;
@@ -81,7 +86,7 @@ async function drain(id: string, flags: DrainFlags): Promise<void> {
         "Ctrl-C ends this command alone: roots on their way arrive, and the same again goes on.\n",
       );
     }
-    await new Drain(id, store, facts.plan, flags.json ? () => undefined : say).run();
+    await new Drain(id, store, facts.plan, flags).run();
     await tellEnd(id, flags, store);
   });
 }
@@ -131,7 +136,9 @@ function show(id: string, facts: DrainFacts, flags: DrainFlags): void {
       `Note: ${id} does not tell how large its roots are; each target checks that it has room.\n`,
     );
   }
-  for (const line of engineLines(facts.nodes)) process.stderr.write(`${line}\n`);
+  if (!flags.toEngine)
+    for (const line of engineLines(facts.nodes, "-to_engine moves them there"))
+      process.stderr.write(`${line}\n`);
   if (left.length === 0 && underWay.length === 0) say(`${id} has no roots that could move.`);
   if (underWay.length > 0) say(`${roots(underWay.length)} on their way already.`);
   for (const line of planLines(plan.moves, areSizesKnown)) say(line);
@@ -141,15 +148,22 @@ function show(id: string, facts: DrainFacts, flags: DrainFlags): void {
 class Drain {
   readonly #id: string;
   readonly #store: NodeStore;
+  readonly #toEngine: boolean;
   readonly #say: (line: string) => void;
   readonly #targets: Map<string, string>;
   readonly #told = new Map<string, string>();
   #saidAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(id: string, store: NodeStore, plan: DrainPlan, sayLine: (line: string) => void) {
+  constructor(
+    id: string,
+    store: NodeStore,
+    plan: DrainPlan,
+    { json, toEngine }: Pick<DrainFlags, "json" | "toEngine">,
+  ) {
     this.#id = id;
     this.#store = store;
-    this.#say = sayLine;
+    this.#toEngine = toEngine;
+    this.#say = json ? () => undefined : say;
     this.#targets = new Map(plan.moves.map(({ owner, target }) => [owner, target]));
   }
 
@@ -189,9 +203,10 @@ class Drain {
 
   async #roomiest(): Promise<string> {
     const drained = new Set(await this.#store.drainedNodes());
-    const node = chooseNode(
-      (await this.#store.nodes()).filter(({ fsId, onEngine }) => !drained.has(fsId) && onEngine !== true),
-    );
+    const others = (await this.#store.nodes()).filter(({ fsId }) => !drained.has(fsId));
+    const node = this.#toEngine
+      ? chooseEngineNode(others)
+      : chooseNode(others.filter(({ onEngine }) => onEngine !== true));
     if (node === undefined) throw bad("no other node runs that takes roots");
     return node.fsId;
   }

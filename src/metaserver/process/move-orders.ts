@@ -8,10 +8,10 @@ import type { PlannedMove, SizedNode } from "#metaserver/directory/move-plan.ts"
 const ROOTS_SHOWN = 20;
 
 /** Says which running nodes a plan leaves out, since their roots lie in the shared engine. */
-export function* engineLines(nodes: readonly SizedNode[]): Generator<string> {
+export function* engineLines(nodes: readonly SizedNode[], hint: string): Generator<string> {
   const named = nodes.filter(({ live, onEngine }) => live && onEngine === true).map(({ fsId }) => fsId);
   if (named.length === 0) return;
-  yield `Note: ${named.join(", ")} ${named.length === 1 ? "serves" : "serve"} roots of the shared engine: none moves there or from there.`;
+  yield `Note: ${named.join(", ")} ${named.length === 1 ? "serves" : "serve"} roots of the shared engine, and this plan leaves ${named.length === 1 ? "it" : "them"} out: ${hint}.`;
 }
 
 /** A plan as people read it: each pair of nodes, with its roots. */

@@ -102,7 +102,7 @@ function show(nodes: readonly SizedNode[], moves: readonly PlannedMove[], flags:
   for (const { fsId } of silent) {
     process.stderr.write(`Note: ${fsId} does not tell how large its roots are, so they stay.\n`);
   }
-  for (const line of engineLines(nodes)) process.stderr.write(`${line}\n`);
+  for (const line of engineLines(nodes, "their disks hold no roots")) process.stderr.write(`${line}\n`);
   if (moves.length === 0) say("The nodes are in balance: nothing would move.");
   for (const line of planLines(moves)) say(line);
 }

@@ -94,6 +94,8 @@ function stepOf(request: AdvanceMoveRequest): Step {
       return { step: "switch", attempt };
     case MoveStep.END:
       return { step: "end" };
+    case MoveStep.ADOPT:
+      return { step: "adopt" };
     default:
       throw new GroveError("BAD_ARGUMENT", "step has a value that this server does not know", {
         metadata: { field: "step" },

@@ -237,7 +237,7 @@ function checkInline(check: ContentCheck, damage: Damage): number {
  * Compares marks of damage with the findings. A deep check with repair clears the marks of intact content,
  * such as a chunk file that was put back from a backup.
  */
-function checkMarks({ db, findings, repair, deep }: ContentCheck, damage: Damage): void {
+function checkMarks({ db, directory, findings, repair, deep }: ContentCheck, damage: Damage): void {
   const unmarked = db.prepare(
     `SELECT DISTINCT inode.id, flags FROM damaged_chunk JOIN file_chunk USING (chunk_id) JOIN inode USING (content_id)
      WHERE (flags & ${FLAG_DAMAGED}) = 0`,
@@ -257,8 +257,13 @@ function checkMarks({ db, findings, repair, deep }: ContentCheck, damage: Damage
       findings.note(`${files.length} files are marked as damaged; -deep says what is wrong with them`);
     return;
   }
+  const isOfDamagedChunk = db.prepare(
+    "SELECT 1 FROM inode JOIN file_chunk USING (content_id) JOIN damaged_chunk USING (chunk_id) WHERE inode.id = ?",
+  );
   for (const { id, flags } of files) {
     if (damage.inodes.has(id)) continue;
+    // Without chunk files the marks of chunks are all that tells.
+    if (directory === undefined && isOfDamagedChunk.get(id) !== undefined) continue;
     if (repair) setFlags.run(flags & ~FLAG_DAMAGED, id);
     findings.difference(
       `${describeInode(db, id)}: is marked as damaged, and all its bytes are right`,

@@ -121,10 +121,12 @@ export interface RootMoveStorage {
     readonly owner: string;
     readonly numbers: readonly number[];
   }): Promise<LocalMove>;
+  /** Goes on with an import that another process on the same storage has begun; without one it does nothing. */
+  takeOver(moveId: string): Promise<void>;
   /** Chunk files that buckets name and the store lacks. */
-  missingChunks(buckets: readonly MoveBucket[]): MovedChunk[];
+  missingChunks(moveId: string, buckets: readonly MoveBucket[]): Promise<MovedChunk[]>;
   /** Puts a chunk file on stable storage. Throws CHECKSUM_MISMATCH. */
-  putChunk(chunk: MovedChunk, bytes: Buffer): Promise<void>;
+  putChunk(moveId: string, chunk: MovedChunk, bytes: Buffer): Promise<void>;
   /** Replaces the rows of buckets, and reads them back. */
   putBuckets(moveId: string, buckets: readonly MoveBucket[]): Promise<readonly MoveReceipt[]>;
   /** Sum of what has arrived here. */

@@ -15,6 +15,7 @@ import { migrate } from "#storage/metadata/schema.ts";
 import { type BucketDifference, compareBucket } from "#storage/object-store/bucket-list.ts";
 import { openRequests } from "#storage/object-store/object-store.ts";
 import type { StoreSettings } from "#storage/object-store/store-settings.ts";
+import { ROOT_COLUMNS } from "#storage/shared/own-roots.ts";
 import { connectToPrimary, type SharedAddress } from "#storage/shared/shared-connection.ts";
 import { SharedLine } from "#storage/shared/shared-line.ts";
 import { SHARED_TABLES, type SharedTable } from "#storage/shared/shared-tables.ts";
@@ -46,7 +47,7 @@ export async function checkEngine(check: EngineCheck): Promise<StorageReport> {
   try {
     // The lock ends with the connection.
     if (check.bucket !== undefined) await requireNoRemoval(client);
-    const { dataId, unheld } = await copyRows(client, db);
+    const { dataId, unheld, arriving } = await copyRows(client, db);
     const rows = checkRows(db);
     const more = unheld.map((owner) => `the root of ${owner} has no lease row: no FileServer can serve it`);
     if (check.bucket !== undefined) more.push(...(await differencesOfBucket(check, check.bucket)));
@@ -55,6 +56,7 @@ export async function checkEngine(check: EngineCheck): Promise<StorageReport> {
       dataId,
       differences: [...rows.differences, ...more].slice(0, CHECK_DIFFERENCES_LISTED),
       differenceCount: rows.differenceCount + more.length,
+      notes: arriving.length === 0 ? rows.notes : [...rows.notes, leftOut(arriving.length)],
     };
   } finally {
     db.close();
@@ -72,27 +74,68 @@ async function requireNoRemoval(client: pg.Client): Promise<void> {
 async function copyRows(
   client: pg.Client,
   db: DatabaseSync,
-): Promise<{ readonly dataId: string; readonly unheld: readonly string[] }> {
+): Promise<{
+  readonly dataId: string;
+  readonly unheld: readonly string[];
+  readonly arriving: readonly number[];
+}> {
   db.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
   migrate(db, "");
   db.exec("PRAGMA foreign_keys = OFF");
   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-  for (const table of SHARED_TABLES) await copyTable(client, db, table);
+  const arriving = await arrivingRoots(client);
+  for (const table of SHARED_TABLES) await copyTable(client, db, table, arriving);
   const { rows } = await client.query(
     `SELECT incarnation, (SELECT json_agg(owner) FROM root
        WHERE NOT EXISTS (SELECT 1 FROM holding WHERE root_number = number)) AS unheld FROM identity`,
   );
   await client.query("COMMIT");
   const { incarnation, unheld } = rows[0] as { incarnation: string; unheld: string[] | null };
-  return { dataId: incarnation, unheld: unheld ?? [] };
+  return { dataId: incarnation, unheld: unheld ?? [], arriving };
 }
 
-async function copyTable(client: pg.Client, db: DatabaseSync, { name, columns }: SharedTable): Promise<void> {
+function leftOut(count: number): string {
+  return `${count === 1 ? "1 root is" : `${count} roots are`} on the way here from other nodes, and not checked yet`;
+}
+
+/** Numbers of roots on their way here: their rows refer to others that have yet to come. */
+async function arrivingRoots(client: pg.Client): Promise<readonly number[]> {
+  const made = await client.query("SELECT to_regclass('arrival') IS NOT NULL AS \"isMade\"");
+  if (!(made.rows[0] as { isMade: boolean }).isMade) return [];
+  const { rows } = await client.query("SELECT number FROM arrival WHERE state = 'arriving'");
+  return (rows as { number: number }[]).map(({ number }) => number);
+}
+
+/** The number of a row's root in SQL; undefined where a chunk's rows tell none. */
+function rootInSql(table: string): string | undefined {
+  if (table === "lock") return "root_number";
+  if (table === "purging") return "coalesce(inode_id, content_id) >> 32";
+  const [column, unit] = ROOT_COLUMNS[table] ?? [];
+  return column === undefined || unit === 1 ? column : `${column} >> 32`;
+}
+
+function outsideOf(arriving: readonly number[], table: string): string {
+  if (arriving.length === 0) return "";
+  const numbers = arriving.join(", ");
+  const root = rootInSql(table);
+  if (root !== undefined) return `WHERE (${root}) NOT IN (${numbers})`;
+  const id = table === "chunk" ? "id" : "chunk_id";
+  return `WHERE NOT EXISTS (SELECT 1 FROM arrived_chunk WHERE number IN (${numbers}) AND arrived_chunk.chunk_id = ${table}.${id})`;
+}
+
+async function copyTable(
+  client: pg.Client,
+  db: DatabaseSync,
+  { name, columns }: SharedTable,
+  arriving: readonly number[],
+): Promise<void> {
   const names = columns.map((column) => column.name);
   const insert = db.prepare(
     `INSERT INTO ${name} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
   );
-  await client.query(`DECLARE page NO SCROLL CURSOR FOR SELECT ${names.join(", ")} FROM ${name}`);
+  await client.query(
+    `DECLARE page NO SCROLL CURSOR FOR SELECT ${names.join(", ")} FROM ${name} ${outsideOf(arriving, name)}`,
+  );
   for (;;) {
     const { rows } = await client.query(`FETCH ${ROWS_AT_ONCE} FROM page`);
     db.exec("BEGIN");

@@ -1,5 +1,6 @@
 // Rows of the object store's side in PostgreSQL: blocks of names, chunks without a file, quotas.
 import { GroveError } from "#base/errors.ts";
+import { ARRIVING } from "#storage/metadata/moved-roots.ts";
 import type { ListedChunk, ListedChunks } from "#storage/object-store/bucket-list.ts";
 import type { ChunkBlock, ChunkBlocks, EndedBlock } from "#storage/object-store/chunk-blocks.ts";
 import type { DroppedChunk, DroppedChunks } from "#storage/object-store/dropped-chunks.ts";
@@ -23,8 +24,11 @@ export class EngineRows implements ChunkBlocks, DroppedChunks, ListedChunks {
   async add({ id, rootId, epoch, sinceMs }: ChunkBlock): Promise<void> {
     const rows = await this.#ask(
       `INSERT INTO chunk_block (id, root_id, epoch, since_ms)
-       SELECT $1, root_id, epoch, $4 FROM root JOIN holding ON root_number = number
-       WHERE root_id = $2 AND epoch = $3 RETURNING id`,
+       SELECT $1::text, root_id, epoch, $4::bigint FROM root JOIN holding ON root_number = number
+         WHERE root_id = $2::text AND epoch = $3::bigint
+       UNION ALL SELECT $1, $2, epoch, $4 FROM arrival
+         WHERE '${ARRIVING}' || move_id = $2 AND epoch = $3 AND state = 'arriving'
+       RETURNING id`,
       [id, rootId, epoch, Math.trunc(sinceMs)],
     );
     if (rows.length === 0) throw new GroveError("STORE_UNAVAILABLE", "another node serves this root now");
@@ -42,9 +46,10 @@ export class EngineRows implements ChunkBlocks, DroppedChunks, ListedChunks {
     const rows = await this.#ask(
       `SELECT * FROM (
          SELECT b.id, b.root_id AS "rootId", b.epoch, b.since_ms AS "sinceMs", is_swept_once AS "isSweptOnce",
-           (extract(epoch FROM coalesce(closed_at, CASE WHEN h.epoch IS DISTINCT FROM b.epoch
-             THEN coalesce(h.taken_at, to_timestamp(b.since_ms / 1000.0)) END)) * 1000)::float8 AS "endedMs"
+           (extract(epoch FROM coalesce(closed_at, CASE WHEN coalesce(h.epoch, a.epoch) IS DISTINCT FROM b.epoch
+             THEN coalesce(h.taken_at, a.taken_at, to_timestamp(b.since_ms / 1000.0)) END)) * 1000)::float8 AS "endedMs"
          FROM chunk_block b LEFT JOIN root r ON r.root_id = b.root_id LEFT JOIN holding h ON h.root_number = r.number
+           LEFT JOIN arrival a ON '${ARRIVING}' || a.move_id = b.root_id AND a.state = 'arriving'
        ) block WHERE "endedMs" < $1 AND "isSweptOnce" = $2 ORDER BY "endedMs", id LIMIT $3`,
       [select.beforeMs, select.isSweptOnce, select.limit],
     );

@@ -10,6 +10,7 @@ import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
 import { ObjectStore } from "#storage/object-store/object-store.ts";
 import type { StoreSettings } from "#storage/object-store/store-settings.ts";
+import { ArrivalCommits } from "#storage/shared/arrival-commits.ts";
 import { CommitClient } from "#storage/shared/commit-client.ts";
 import { SHARED_LEASE_MS } from "#storage/shared/lease-holder.ts";
 import { makeRoot } from "#storage/shared/lease-rows.ts";
@@ -24,6 +25,7 @@ import { type EngineFolder, openEngineFolder } from "./data-folder.ts";
 import { EngineRows, type StoredQuota } from "./engine-rows.ts";
 import { HeldRoots } from "./held-roots.ts";
 import { RemovalPasses } from "./removal-passes.ts";
+import { SharedMoves } from "./shared-moves.ts";
 import { SharedStorage } from "./shared-storage.ts";
 
 /** How long the database may take for an answer before the connection counts as broken. */
@@ -34,6 +36,8 @@ const RENEW_ANSWER_PART = 0.25;
 const COMMIT_PAUSE_MS = 100;
 /** Longest pass that removes objects; another process goes on with the rest. */
 const PASS_ANSWER_MS = 600_000;
+/** The same of rows of a moving root: a bucket has at most some tens of megabytes. */
+const ARRIVAL_ANSWER_MS = 60_000;
 /** Interval at which detached content is looked for. */
 const PURGE_MS = 500;
 
@@ -97,6 +101,19 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
   undo.defer(() => purge.stop());
   undo.defer(() => roots.stop());
   await roots.start();
+  const moves = new SharedMoves({
+    commits: new ArrivalCommits(base.lineOf(ARRIVAL_ANSWER_MS), folder.instance),
+    store,
+    instance: folder.instance,
+    idRange: () => rows.idRange(),
+    serve: async (root) => {
+      await writer.know(root.owner);
+      roots.add(root);
+    },
+    sharesChanged: (owners) => events.storage?.sharesChanged(owners),
+  });
+  undo.defer(() => moves.close());
+  await moves.start(folder.before);
   const closers = undo.move();
   const storage = new SharedStorage({
     dataId: folder.dataId,
@@ -105,6 +122,7 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
     writer,
     roots,
     store,
+    moves,
     clock,
     logger,
     makeRoot: async ({ owner, rootId }) => {

@@ -8,7 +8,6 @@ import type { CopyOrder } from "#storage/contract/copy-order.ts";
 import type { Change, ChangeContext, Counted, InodeId, UploadSink } from "#storage/contract/inode.ts";
 import type { LinkStorage } from "#storage/contract/links.ts";
 import type { RecountState } from "#storage/contract/recount-types.ts";
-import type { RootMoveStorage } from "#storage/contract/root-move.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { ScrubState } from "#storage/contract/scrub-types.ts";
 import type {
@@ -56,7 +55,7 @@ import type { NewContent } from "#storage/writer/write-commands.ts";
 import type { HeldRoots, OwnRoot } from "./held-roots.ts";
 import { NO_LINKS } from "./shared-links.ts";
 import { SharedLocks, SharedProperties } from "./shared-locks.ts";
-import { NO_MOVES } from "./shared-moves.ts";
+import type { SharedMoves } from "./shared-moves.ts";
 import { notHere, SharedQueue } from "./shared-queue.ts";
 import { SharedReads, SharedShares } from "./shared-reads.ts";
 import { StoreBytes, StoreChunks } from "./store-chunks.ts";
@@ -69,6 +68,7 @@ export interface SharedStorageDeps {
   readonly writer: SharedWriter;
   readonly roots: HeldRoots;
   readonly store: ObjectStore;
+  readonly moves: SharedMoves;
   /** Makes a root in the database; the one that serves it is another process where `isHere` is false. */
   readonly makeRoot: (root: { owner: string; rootId: string }) => Promise<OwnRoot & { isHere: boolean }>;
   readonly clock: Clock;
@@ -84,7 +84,7 @@ export class SharedStorage implements Storage {
   readonly shares: SharedShares;
   readonly locks: SharedLocks;
   readonly properties: SharedProperties;
-  readonly moves: RootMoveStorage = NO_MOVES;
+  readonly moves: SharedMoves;
   readonly links: LinkStorage = NO_LINKS;
   readonly #deps: SharedStorageDeps;
   readonly #reads: SharedReads;
@@ -104,6 +104,7 @@ export class SharedStorage implements Storage {
   constructor(deps: SharedStorageDeps) {
     this.#deps = deps;
     this.dataId = deps.dataId;
+    this.moves = deps.moves;
     const { reader, writer, roots, clock } = deps;
     const nowMs = () => this.#nowMs();
     this.#reads = new SharedReads(deps);

@@ -88,7 +88,7 @@ test("rows that a source sends for a place outside of the moving root are refuse
     chunk("00".repeat(16), 4_000_001),
     chunk("00".repeat(16), -1),
   ]) {
-    assert.throws(() => to.storage.moves.missingChunks([forged]), refusal("BAD_ARGUMENT"));
+    await assert.rejects(to.storage.moves.missingChunks(MOVE, [forged]), refusal("BAD_ARGUMENT"));
   }
   await to.storage.close();
 });

@@ -2,7 +2,6 @@
 import { read, write } from "node:fs";
 import { promisify } from "node:util";
 import { GroveError } from "#base/errors.ts";
-import { CHUNK_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import { isChunkName } from "#storage/chunks/chunk-names.ts";
 import type { ChunkStore } from "#storage/chunks/chunk-store.ts";
@@ -20,7 +19,7 @@ import type {
   MoveTotals,
   RootMoveStorage,
 } from "#storage/contract/root-move.ts";
-import { linesChecksum, MoveRows, rowOf } from "#storage/metadata/move-rows.ts";
+import { chunksOf, linesChecksum, MoveRows } from "#storage/metadata/move-rows.ts";
 import { MOVE_SUM, totalsOf } from "#storage/metadata/move-sums.ts";
 import type { SnapshotTables } from "#storage/metadata/snapshot-reader.ts";
 import type { DamageReports } from "#storage/scrub/damage-reports.ts";
@@ -214,27 +213,22 @@ export class LocalMoves implements RootMoveStorage {
     return this.#deps.queue.submit({ op: "beginImport", ...move });
   }
 
-  missingChunks(buckets: readonly MoveBucket[]): MovedChunk[] {
-    const missing = new Map<string, MovedChunk>();
-    this.#deps.tables.read(() => {
-      for (const { kind, lines } of buckets) {
-        if (kind !== 1) continue;
-        for (const line of lines) {
-          const [, , , name, length, crc, , , problem] = rowOf(line);
-          const chunk = { name: String(name), length: Number(length), crc32: Number(crc) };
-          if (!isChunkName(chunk.name)) throw new GroveError("BAD_ARGUMENT", "this is no name of a chunk");
-          if (!(chunk.length > 0 && chunk.length <= CHUNK_BYTES)) {
-            throw new GroveError("BAD_ARGUMENT", "a chunk of a moving root is longer than chunks are");
-          }
-          if (this.#landed.has(chunk.name) || this.#chunk.get(chunk.name) !== undefined) continue;
-          missing.set(chunk.name, { ...chunk, isDamaged: problem != null });
-        }
-      }
-    });
-    return [...missing.values()];
+  async takeOver(): Promise<void> {
+    // A node's own folder is nobody else's.
   }
 
-  async putChunk({ name, length, crc32: crc, isDamaged }: MovedChunk, bytes: Buffer): Promise<void> {
+  async missingChunks(_moveId: string, buckets: readonly MoveBucket[]): Promise<MovedChunk[]> {
+    const chunks = [...chunksOf(buckets).values()];
+    return this.#deps.tables.read(() =>
+      chunks.filter(({ name }) => !this.#landed.has(name) && this.#chunk.get(name) === undefined),
+    );
+  }
+
+  async putChunk(
+    _moveId: string,
+    { name, length, crc32: crc, isDamaged }: MovedChunk,
+    bytes: Buffer,
+  ): Promise<void> {
     const { store } = this.#deps;
     if (!isDamaged && (bytes.length !== length || crc32(bytes) !== crc)) {
       throw new GroveError("CHECKSUM_MISMATCH", "a chunk of a moving root did not arrive as it was sent");
@@ -267,7 +261,7 @@ export class LocalMoves implements RootMoveStorage {
   async putBuckets(moveId: string, buckets: readonly MoveBucket[]): Promise<readonly MoveReceipt[]> {
     const { queue, store, tables } = this.#deps;
     // Others have landed for buckets that are still to come, perhaps of another move.
-    const names = chunkNamesOf(buckets).filter((name) => this.#landed.has(name));
+    const names = [...chunksOf(buckets).keys()].filter((name) => this.#landed.has(name));
     await store.flushDirectoriesOf(names);
     // After a failure the files stay landed for the next try.
     const receipts = await queue.submit({ op: "putMoveBuckets", moveId, buckets });
@@ -302,11 +296,6 @@ export class LocalMoves implements RootMoveStorage {
     if (move === undefined) throw new GroveError("NO_SUCH_PATH", "this node knows no such move");
     return move;
   }
-}
-
-function chunkNamesOf(buckets: readonly MoveBucket[]): string[] {
-  const lines = buckets.filter(({ kind }) => kind === 1).flatMap((bucket) => bucket.lines);
-  return [...new Set(lines.map((line) => String(rowOf(line)[3])))];
 }
 
 function sentKey({ kind, a, b, changes }: MoveBucketKey & { readonly changes: number }): string {

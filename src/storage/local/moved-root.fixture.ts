@@ -4,6 +4,7 @@ import type { TestContext } from "node:test";
 import { CLUSTER_ROOT_NUMBERS_FROM } from "#base/limits.ts";
 import { etagOf, type InodeId } from "#storage/contract/inode.ts";
 import type { MoveReceipt, MoveTotals } from "#storage/contract/root-move.ts";
+import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { BOB, CAROL } from "./shares.fixture.ts";
@@ -35,16 +36,16 @@ export class Side {
 
 /** One round from one store to the other; returns the receipts and how much is left. */
 export async function pullOnce(
-  { storage: from }: Side,
-  { storage: to }: Side,
+  { storage: from }: Pick<Side, "storage">,
+  { storage: to }: Pick<Side, "storage">,
   receipts: readonly MoveReceipt[],
 ): Promise<{ readonly receipts: readonly MoveReceipt[]; readonly left: number }> {
   const { buckets, left } = await from.moves.nextRound(MOVE, receipts, 50_000);
   const gone = new Set<string>();
-  for (const chunk of to.moves.missingChunks(buckets)) {
+  for (const chunk of await to.moves.missingChunks(MOVE, buckets)) {
     const bytes = await from.moves.readChunk(MOVE, chunk.name);
     if (bytes === undefined) gone.add(chunk.name);
-    else await to.moves.putChunk(chunk, bytes);
+    else await to.moves.putChunk(MOVE, chunk, bytes);
   }
   const whole = buckets.filter(
     ({ lines }) => !lines.some((line) => [...gone].some((name) => line.includes(name))),
@@ -55,8 +56,8 @@ export async function pullOnce(
 
 /** Pulls until nothing is left, with something in between. */
 export async function pullAll(
-  from: Side,
-  to: Side,
+  from: Pick<Side, "storage">,
+  to: Pick<Side, "storage">,
   between: () => Promise<void> = async () => undefined,
 ): Promise<void> {
   let receipts: readonly MoveReceipt[] = [];
@@ -67,7 +68,10 @@ export async function pullAll(
 }
 
 /** Freezes, pulls the rest, compares and switches. */
-export async function switchOver(from: Side, to: Side): Promise<MoveTotals> {
+export async function switchOver(
+  from: Pick<Side, "storage">,
+  to: Pick<Side, "storage">,
+): Promise<MoveTotals> {
   const head = await from.storage.moves.freeze(MOVE);
   await pullAll(from, to);
   const totals = from.storage.moves.exportTotals(MOVE);
@@ -93,9 +97,11 @@ export async function put(
   return (await sink.commit({ ...by, parentId, name, onExists: "replace" })).inode.id;
 }
 
-/** A root with files of all kinds, shares, exclusions, trash, and an upload that has begun. */
-export async function fillRoot(storage: Storage): Promise<InodeId> {
-  const number = NUMBER;
+/** A root with files of all kinds, shares, exclusions, trash, a link, and an upload that has begun. */
+export async function fillRoot(
+  storage: Storage,
+  { hasLink = true, number = NUMBER }: { readonly hasLink?: boolean; readonly number?: number } = {},
+): Promise<InodeId> {
   const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT", number });
   const by = { owner: OWNER, by: OWNER, accessVersion: undefined };
   const folder = async (at: InodeId, name: string): Promise<InodeId> =>
@@ -140,12 +146,7 @@ export async function fillRoot(storage: Storage): Promise<InodeId> {
     note: "",
     expiresAtMs: Number.MAX_SAFE_INTEGER,
   });
-  const limits = { endsMs: 0, maxDownloads: 3, maxBytes: 0, maxFiles: 0 };
-  const secrets = { tokenHash: "ab".repeat(32), password: "", passKey: "cd".repeat(32) };
-  const link = { id: "aaaaaaaaaaaa", inodeId: inner, kind: "read" } as const;
-  await storage.links.create({ ...by, ...link, ...limits, ...secrets });
-  const part = { owner: OWNER, id: link.id, inodeId: inner, visitor: "v", isWhole: true };
-  await storage.links.countDownload(part);
+  if (hasLink) await makeLink(storage, inner);
   const old = await folder(top, "old");
   await storage.createFile({ ...by, parentId: old, name: "x", data: patterned(70), mtimeMs: 5 });
   await storage.shares.grant({ ...by, inodeId: old, username: CAROL });
@@ -161,16 +162,28 @@ export async function fillRoot(storage: Storage): Promise<InodeId> {
   return parentId;
 }
 
+async function makeLink(storage: Storage, inodeId: InodeId): Promise<void> {
+  const limits = { endsMs: 0, maxDownloads: 3, maxBytes: 0, maxFiles: 0 };
+  const secrets = { tokenHash: "ab".repeat(32), password: "", passKey: "cd".repeat(32) };
+  const link = { id: "aaaaaaaaaaaa", inodeId, kind: "read" } as const;
+  const by = { owner: OWNER, by: OWNER, accessVersion: undefined };
+  await storage.links.create({ ...by, ...link, ...limits, ...secrets });
+  await storage.links.countDownload({ owner: OWNER, id: link.id, inodeId, visitor: "v", isWhole: true });
+}
+
 /** Everything that users see of a root, with its contents; the same on both sides of a move. */
 export async function portrait(storage: Storage): Promise<unknown> {
-  const root = storage.root(OWNER);
+  const root = await againWhenRowsCome(() => storage.root(OWNER));
   assert.ok(root !== undefined);
   const entries: unknown[] = [];
   const walk = async (id: InodeId, path: string): Promise<void> => {
-    const { entries: listed } = storage.list(id, { limit: 1_000, pageToken: "", sort: "name" });
+    const { entries: listed } = await againWhenRowsCome(() =>
+      storage.list(id, { limit: 1_000, pageToken: "", sort: "name" }),
+    );
     for (const inode of listed) {
       const at = `${path}/${inode.name}`;
-      const bytes = inode.kind === "file" ? await readAll(storage, inode.id) : undefined;
+      const isFile = inode.kind === "file";
+      const bytes = isFile ? await againWhenRowsCome(() => readAll(storage, inode.id)) : undefined;
       entries.push([
         at,
         etagOf(inode),
@@ -183,7 +196,7 @@ export async function portrait(storage: Storage): Promise<unknown> {
     }
   };
   await walk(root.directoryId, "");
-  return {
+  return againWhenRowsCome(() => ({
     entries,
     usage: root.usage,
     trash: storage.listTrash(OWNER, { limit: 100, pageToken: "" }),
@@ -194,5 +207,5 @@ export async function portrait(storage: Storage): Promise<unknown> {
     links: storage.links.ofRoot(OWNER),
     properties: storage.properties.of(inodeAt(storage, "top", "inner").id),
     propertyBytes: storage.properties.bytesIn(OWNER),
-  };
+  }));
 }

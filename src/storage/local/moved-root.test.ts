@@ -161,10 +161,10 @@ test("a chunk that arrives with other bytes is refused, and rows that belong els
   await from.storage.moves.beginExport(MOVED);
   await to.storage.moves.beginImport({ ...MOVED, numbers: [NUMBER] });
   const { buckets } = await from.storage.moves.nextRound(MOVE, [], 100_000_000);
-  const [chunk] = to.storage.moves.missingChunks(buckets);
+  const [chunk] = await to.storage.moves.missingChunks(MOVE, buckets);
   assert.ok(chunk !== undefined);
   const wrong = Buffer.alloc(chunk.length);
-  await assert.rejects(to.storage.moves.putChunk(chunk, wrong), refusal("CHECKSUM_MISMATCH"));
+  await assert.rejects(to.storage.moves.putChunk(MOVE, chunk, wrong), refusal("CHECKSUM_MISMATCH"));
   assert.deepEqual(chunkFiles(to.directory), []);
   const strange = { kind: 0, a: 0, b: 0, changes: 1, lines: ['["d",300,"AA=="]'] } as const;
   await assert.rejects(to.storage.moves.putBuckets(MOVE, [strange]), refusal("BAD_ARGUMENT"));
@@ -178,11 +178,11 @@ test("chunk files that have landed stay while buckets of another kind or another
   await to.storage.moves.beginImport({ ...MOVED, numbers: [NUMBER] });
   await to.storage.moves.beginImport({ moveId: "02MOVE", owner: BOB, numbers: [NUMBER + 1] });
   const { buckets } = await from.storage.moves.nextRound(MOVE, [], 100_000_000);
-  const chunks = to.storage.moves.missingChunks(buckets);
+  const chunks = await to.storage.moves.missingChunks(MOVE, buckets);
   assert.ok(chunks.length > 1);
   for (const chunk of chunks) {
     const bytes = await from.storage.moves.readChunk(MOVE, chunk.name);
-    await to.storage.moves.putChunk(chunk, bytes ?? Buffer.alloc(0));
+    await to.storage.moves.putChunk(MOVE, chunk, bytes ?? Buffer.alloc(0));
   }
   await to.storage.moves.putBuckets("02MOVE", []);
   await to.storage.moves.putBuckets(
@@ -190,7 +190,7 @@ test("chunk files that have landed stay while buckets of another kind or another
     buckets.filter(({ kind }) => kind !== 1),
   );
   assert.equal(chunkFiles(to.directory).length, chunks.length);
-  assert.deepEqual(to.storage.moves.missingChunks(buckets), []);
+  assert.deepEqual(await to.storage.moves.missingChunks(MOVE, buckets), []);
   await to.storage.moves.putBuckets(
     MOVE,
     buckets.filter(({ kind }) => kind === 1),

@@ -2,8 +2,10 @@
 import { createHash } from "node:crypto";
 import type { StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
+import { CHUNK_BYTES } from "#base/limits.ts";
+import { isChunkName } from "#storage/chunks/chunk-names.ts";
 import { ROOT_STRIDE } from "#storage/contract/inode.ts";
-import type { MoveBucketKey } from "#storage/contract/root-move.ts";
+import type { MoveBucket, MoveBucketKey, MovedChunk } from "#storage/contract/root-move.ts";
 
 /** Ids of a bucket of kind 0, positions of one of kind 1, ids of one of kind 2, as powers of two. */
 export const MOVE_BUCKET_BITS = [8, 12, 4] as const;
@@ -127,6 +129,21 @@ export function rowOf(line: string): MoveRow {
     return row as unknown as MoveRow;
   }
   throw new GroveError("BAD_ARGUMENT", "a row of a moving root is malformed");
+}
+
+/** Chunks that buckets name, each once. Throws BAD_ARGUMENT for what is none. */
+export function chunksOf(buckets: readonly MoveBucket[]): ReadonlyMap<string, MovedChunk> {
+  const chunks = new Map<string, MovedChunk>();
+  for (const line of buckets.flatMap(({ kind, lines }) => (kind === 1 ? lines : []))) {
+    const [, , , name, length, crc, , , problem] = rowOf(line);
+    const chunk = { name: String(name), length: Number(length), crc32: Number(crc) };
+    if (!isChunkName(chunk.name)) throw new GroveError("BAD_ARGUMENT", "this is no name of a chunk");
+    if (!(chunk.length > 0 && chunk.length <= CHUNK_BYTES)) {
+      throw new GroveError("BAD_ARGUMENT", "a chunk of a moving root is longer than chunks are");
+    }
+    chunks.set(chunk.name, { ...chunk, isDamaged: problem != null });
+  }
+  return chunks;
 }
 
 function isValue(value: unknown): value is MoveValue {

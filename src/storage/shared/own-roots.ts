@@ -5,7 +5,7 @@ import type { HeldRoot, TableEffects } from "./commit-client.ts";
 /**
  * The column with a root's number, or with an id that begins with it. The other tables' rows tell no root.
  */
-const ROOT_COLUMNS: Readonly<Record<string, readonly [column: string, unit: number]>> = {
+export const ROOT_COLUMNS: Readonly<Record<string, readonly [column: string, unit: number]>> = {
   root: ["number", 1],
   inode: ["id", ROOT_STRIDE],
   inline_content: ["inode_id", ROOT_STRIDE],

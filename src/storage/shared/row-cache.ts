@@ -6,13 +6,20 @@ import type { TableEffects } from "./commit-client.ts";
 import { changedRows } from "./row-changes.ts";
 import { FACTS_TABLE, type Fact, RowFacts } from "./row-facts.ts";
 import { guard } from "./row-guards.ts";
-import { SHARED_TABLES, type SharedTable } from "./shared-tables.ts";
+import { SHARED_TABLES } from "./shared-tables.ts";
+import {
+  asJson,
+  insertJson,
+  type JsonRow,
+  keyColumns,
+  type TableStatements,
+  tableStatements,
+} from "./table-rows.ts";
 
 /** Rows of the database with the facts that they make known. */
 export interface FetchedRows {
   readonly facts: readonly Fact[];
-  /** Rows as JSON has them, bytes as `\x` and digits. */
-  readonly rows: readonly { readonly table: string; readonly row: Readonly<Record<string, unknown>> }[];
+  readonly rows: readonly JsonRow[];
 }
 
 /** Says why a statement cannot be prepared, or prepares it with its guard. */
@@ -29,14 +36,6 @@ class GuardedDatabase extends DatabaseSync {
   preparePlain(sql: string): StatementSync {
     return super.prepare(sql);
   }
-}
-
-interface TableStatements {
-  readonly table: SharedTable;
-  /** Positions of the columns with bytes. */
-  readonly bytes: readonly string[];
-  readonly select: StatementSync;
-  readonly insert: StatementSync;
 }
 
 /**
@@ -71,7 +70,9 @@ export class RowCache {
     db.facts = this.facts;
     this.#blind = db.preparePlain("SELECT inode_id FROM blind_inline");
     this.#forgetBlind = db.preparePlain("DELETE FROM blind_inline");
-    this.#tables = new Map(SHARED_TABLES.map((table) => [table.name, this.#statementsOf(table)]));
+    this.#tables = new Map(
+      SHARED_TABLES.map((table) => [table.name, tableStatements(table, (sql) => db.preparePlain(sql))]),
+    );
   }
 
   /** The database for the commands; each of its statements is guarded. */
@@ -118,12 +119,7 @@ export class RowCache {
     this.#db.exec("BEGIN IMMEDIATE");
     try {
       for (const { table, row } of rows) {
-        const { table: shape, bytes, insert } = this.#statements(table);
-        const values = shape.columns.map(({ name }) => {
-          const value = row[name] as string | number | null;
-          return bytes.includes(name) ? Buffer.from(String(value).slice(2), "hex") : value;
-        });
-        insert.run(...values);
+        insertJson(this.#statements(table), row);
       }
       for (const fact of facts) this.facts.add(fact);
       this.#db.exec("COMMIT");
@@ -180,31 +176,4 @@ export class RowCache {
     if (statements === undefined) throw new Error(`there is no shared table ${table}`);
     return statements;
   }
-
-  #statementsOf(table: SharedTable): TableStatements {
-    const names = table.columns.map(({ name }) => name);
-    const same = keyColumns(table).map((name) => `${name} = ?`);
-    return {
-      table,
-      bytes: table.columns.filter(({ type }) => type === "BYTEA").map(({ name }) => name),
-      select: this.#db.preparePlain(
-        `SELECT ${names.join(", ")} FROM ${table.name} WHERE ${same.join(" AND ")}`,
-      ),
-      insert: this.#db.preparePlain(
-        `INSERT INTO ${table.name} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})
-         ON CONFLICT (${table.key.join(", ")}) DO NOTHING`,
-      ),
-    };
-  }
-}
-
-/** A row as JSON has it. */
-function asJson(row: Record<string, unknown>, bytes: readonly string[]): object {
-  for (const name of bytes) row[name] = `\\x${Buffer.from(row[name] as Uint8Array).toString("hex")}`;
-  return row;
-}
-
-/** The key's columns in the order of the table, as a changeset has them. */
-function keyColumns({ key, columns }: SharedTable): string[] {
-  return columns.map(({ name }) => name).filter((name) => key.includes(name));
 }

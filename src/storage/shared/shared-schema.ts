@@ -1,10 +1,9 @@
 // The shared engine's tables and functions in PostgreSQL, in a schema of their own for each cluster.
 import type { ClientBase } from "pg";
 import { requireKnownSchema } from "#os/state-file.ts";
-import { SHARED_TABLES, type SharedTable } from "./shared-tables.ts";
-
-/** SQLSTATE of a commit by a holder that has lost one of its roots: nothing was written. */
-export const FENCED = "GR001";
+import { MAKE_ARRIVALS } from "./arrival-schema.ts";
+import { FENCED } from "./fenced.ts";
+import { SHARED_TABLES, type SharedTable, writesOf } from "./shared-tables.ts";
 
 /** The schema version that this program writes. */
 const SCHEMA_VERSION = 1;
@@ -224,6 +223,11 @@ export async function makeSharedTables(client: ClientBase, schema: string): Prom
     const found = await client.query(`SELECT max(version) AS version FROM ${name}.schema_version`);
     const { version } = found.rows[0] as { version: string | number };
     requireKnownSchema("the shared engine", Number(version), SCHEMA_VERSION);
+    const arrivals = await client.query("SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = $2", [
+      schema,
+      "arrival",
+    ]);
+    if (arrivals.rows.length === 0) await client.query(`SET LOCAL search_path TO ${name}; ${MAKE_ARRIVALS}`);
     await client.query("COMMIT");
   } catch (error) {
     await client.query("ROLLBACK").catch(() => undefined);
@@ -242,21 +246,4 @@ function createTable({ name, key, columns }: SharedTable): string {
     return `${column.name} ${column.type}${collation}${column.isNullable ? "" : " NOT NULL"}`;
   });
   return `CREATE TABLE ${name} (${lines.join(", ")}, PRIMARY KEY (${key.join(", ")}));`;
-}
-
-/** Deletes first, so that a name may go to another row; then each row in its last state. */
-function writesOf({ name, key, columns }: SharedTable): string {
-  const names = columns.map((column) => column.name);
-  const others = names.filter((column) => !key.includes(column));
-  const set = others.map((column) => `${column} = excluded.${column}`).join(", ");
-  const same = key.map((column) => `t.${column} = gone.${column}`).join(" AND ");
-  return `WHEN '${name}' THEN
-        IF p_gone[at] IS NOT NULL THEN
-          DELETE FROM ${name} t USING json_populate_recordset(NULL::${name}, p_gone[at]) gone WHERE ${same};
-        END IF;
-        IF p_rows[at] IS NOT NULL THEN
-          INSERT INTO ${name} (${names.join(", ")})
-          SELECT ${names.join(", ")} FROM json_populate_recordset(NULL::${name}, p_rows[at])
-          ON CONFLICT (${key.join(", ")}) DO ${set === "" ? "NOTHING" : `UPDATE SET ${set}`};
-        END IF;`;
 }

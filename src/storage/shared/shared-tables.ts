@@ -70,7 +70,7 @@ export const SHARED_TABLES: readonly SharedTable[] = [
 ];
 
 /** Columns as `name`, `name text`, and `name?` for what may be missing. */
-function table(name: string, key: string, columns: string): SharedTable {
+export function table(name: string, key: string, columns: string): SharedTable {
   return { name, key: key.split(", "), columns: columns.split(/,\s+/).map(column) };
 }
 
@@ -79,4 +79,21 @@ function column(text: string): SharedColumn {
   const isNullable = word.endsWith("?");
   const name = isNullable ? word.slice(0, -1) : word;
   return { name, type: type.toUpperCase() as ColumnType, isNullable };
+}
+
+/** Deletes first, so that a name may go to another row; then each row in its last state. */
+export function writesOf({ name, key, columns }: SharedTable): string {
+  const names = columns.map((column) => column.name);
+  const others = names.filter((column) => !key.includes(column));
+  const set = others.map((column) => `${column} = excluded.${column}`).join(", ");
+  const same = key.map((column) => `t.${column} = gone.${column}`).join(" AND ");
+  return `WHEN '${name}' THEN
+        IF p_gone[at] IS NOT NULL THEN
+          DELETE FROM ${name} t USING json_populate_recordset(NULL::${name}, p_gone[at]) gone WHERE ${same};
+        END IF;
+        IF p_rows[at] IS NOT NULL THEN
+          INSERT INTO ${name} (${names.join(", ")})
+          SELECT ${names.join(", ")} FROM json_populate_recordset(NULL::${name}, p_rows[at])
+          ON CONFLICT (${key.join(", ")}) DO ${set === "" ? "NOTHING" : `UPDATE SET ${set}`};
+        END IF;`;
 }

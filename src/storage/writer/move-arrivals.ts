@@ -230,7 +230,7 @@ function numberOrNull(value: MoveValue | Uint8Array | undefined): number | null 
 }
 
 /** Tables of a dropped import, with the column that has the id. */
-const DROPPED = [
+export const DROPPED = [
   ["inline_content", "inode_id"],
   ["share_grant", "inode_id"],
   ["trash_grant", "inode_id"],
@@ -313,7 +313,7 @@ function valueOf(
 }
 
 /** Throws BAD_ARGUMENT for a bucket that lies outside of the root: it would replace rows of others. */
-function requireBucket({ kind, a, b, changes, lines }: MoveBucket): void {
+export function requireBucket({ kind, a, b, changes, lines }: MoveBucket): void {
   if (!(kind in MOVE_BUCKET_BITS)) throw foreignRow();
   const [within, positions] =
     kind === 1 ? [ROOT_STRIDE, POSITION_BUCKETS] : [ROOT_STRIDE / 2 ** MOVE_BUCKET_BITS[kind], 1];

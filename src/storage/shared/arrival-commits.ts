@@ -1,0 +1,131 @@
+// Arriving roots in PostgreSQL: who has them, and commits of what has come under that epoch.
+import type pg from "pg";
+import type { LocalMove } from "#storage/contract/root-move.ts";
+import { MOVE_SUM } from "#storage/metadata/move-sums.ts";
+import type { ArrivalThere } from "./arrival-fetch.ts";
+import type { TableEffects } from "./commit-client.ts";
+import { requireOwnRoots } from "./own-roots.ts";
+import type { SharedLine } from "./shared-line.ts";
+
+/** Rows that one statement of a dropped arrival removes. */
+const DROPPED_AT_ONCE = 4_096;
+
+/** An arriving root that this process has. */
+export interface HeldArrival extends LocalMove {
+  readonly epoch: number;
+}
+
+const COLUMNS = `move_id AS "moveId", owner, state, number, '' AS address, head, epoch`;
+
+/** Each statement stands for itself, and says under which epoch it changes anything. */
+export class ArrivalCommits {
+  readonly #line: SharedLine;
+  readonly #instance: string;
+
+  constructor(line: SharedLine, instance: string) {
+    this.#line = line;
+    this.#instance = instance;
+  }
+
+  /** Takes what a process of before had, or one move from whoever had it. */
+  async take(what: { readonly instance: string } | { readonly moveId: string }): Promise<HeldArrival[]> {
+    const [column, value] = "moveId" in what ? ["move_id", what.moveId] : ["instance", what.instance];
+    const rows = await this.#ask(
+      `UPDATE arrival SET instance = $1, epoch = epoch + 1, taken_at = clock_timestamp() WHERE ${column} = $2
+       RETURNING ${COLUMNS}`,
+      [this.#instance, value],
+    );
+    return rows as unknown as HeldArrival[];
+  }
+
+  /** A move as it is there now, while this process has it. */
+  async find(moveId: string): Promise<HeldArrival | undefined> {
+    const [row] = await this.#ask(`SELECT ${COLUMNS} FROM arrival WHERE move_id = $1 AND instance = $2`, [
+      moveId,
+      this.#instance,
+    ]);
+    return row as unknown as HeldArrival | undefined;
+  }
+
+  /** True when the engine has a root of this owner. */
+  async hasRoot(owner: string): Promise<boolean> {
+    return (await this.#ask("SELECT 1 FROM root WHERE owner = $1", [owner])).length > 0;
+  }
+
+  /** Makes room under the first number that is free; false without one. */
+  async begin(moveId: string, owner: string, numbers: readonly number[]): Promise<boolean> {
+    const [row] = await this.#ask("SELECT begin_arrival($1, $2, $3, $4) AS begun", [
+      moveId,
+      owner,
+      this.#instance,
+      numbers,
+    ]);
+    return row?.["begun"] === true;
+  }
+
+  /** The sum of what has come, and how many rows it has. */
+  async sum(number: number): Promise<readonly [checksum: string, rows: number] | undefined> {
+    const [row] = await this.#ask(MOVE_SUM.replace("?", "$1"), [number]);
+    return row && [String(row["checksum"]), Number(row["row_count"])];
+  }
+
+  /** Those of the source's names that have a chunk here. */
+  async known(number: number, names: readonly string[]): Promise<ReadonlySet<string>> {
+    const rows = await this.#ask("SELECT name FROM arrived_chunk WHERE number = $1 AND name = ANY ($2)", [
+      number,
+      names,
+    ]);
+    return new Set(rows.map(({ name }) => String(name)));
+  }
+
+  /** Commits what a command has changed; with a holder the root is served from then on. */
+  async commit(
+    { moveId, epoch, number }: HeldArrival,
+    { batch }: ArrivalThere,
+    effects: readonly TableEffects[],
+    holder?: string,
+  ): Promise<void> {
+    requireOwnRoots(effects, [{ number, epoch, batch, isUncertain: false }]);
+    const json = (rows: readonly object[]): string | null =>
+      rows.length === 0 ? null : JSON.stringify(rows);
+    await this.#ask("SELECT commit_arrival($1, $2, $3, $4, $5, $6, $7)", [
+      moveId,
+      epoch,
+      batch + 1,
+      effects.map(({ table }) => table),
+      effects.map(({ gone }) => json(gone)),
+      effects.map(({ rows }) => json(rows)),
+      holder ?? null,
+    ]);
+  }
+
+  /** False when another process has the move by now. */
+  async keepHead({ moveId, epoch }: HeldArrival, head: string): Promise<boolean> {
+    const rows = await this.#ask(
+      "UPDATE arrival SET head = $3 WHERE move_id = $1 AND epoch = $2 AND state = 'arriving' RETURNING move_id",
+      [moveId, epoch, head],
+    );
+    return rows.length === 1;
+  }
+
+  /** Removes a part; true while more is left. */
+  async dropSlice({ moveId, epoch }: HeldArrival): Promise<boolean> {
+    const [row] = await this.#ask("SELECT drop_arrival($1, $2, $3) AS more", [
+      moveId,
+      epoch,
+      DROPPED_AT_ONCE,
+    ]);
+    return row?.["more"] === true;
+  }
+
+  /** Reads rows. */
+  fetch(read: (client: pg.ClientBase) => Promise<ArrivalThere>): Promise<ArrivalThere> {
+    return this.#line.run(read);
+  }
+
+  #ask(text: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> {
+    return this.#line.run(
+      async (client) => (await client.query(text, [...values])).rows as Record<string, unknown>[],
+    );
+  }
+}

@@ -1,0 +1,145 @@
+// The commands of arriving roots, run with the SQL of the local engine over the rows that they touch.
+import { DatabaseSync } from "node:sqlite";
+import type { MoveBucket, MovedRootHead, MoveReceipt, MoveTotals } from "#storage/contract/root-move.ts";
+import { ContentRows } from "#storage/metadata/content-rows.ts";
+import { linesChecksum, MoveRows } from "#storage/metadata/move-rows.ts";
+import { MOVE_SUM, MoveSums, totalsOf } from "#storage/metadata/move-sums.ts";
+import { ARRIVING } from "#storage/metadata/moved-roots.ts";
+import { migrate } from "#storage/metadata/schema.ts";
+import { Ledger } from "#storage/metadata/unit-of-work.ts";
+import { MoveArrivals } from "#storage/writer/move-arrivals.ts";
+import { ARRIVAL_TABLES } from "./arrival-schema.ts";
+import type { TableEffects } from "./commit-client.ts";
+import { changedRows } from "./row-changes.ts";
+import {
+  asJson,
+  insertJson,
+  type JsonRow,
+  keyColumns,
+  type TableStatements,
+  tableStatements,
+} from "./table-rows.ts";
+
+/** What a command has answered and changed. */
+export interface ArrivalRun<Reply> {
+  readonly reply: Reply;
+  readonly effects: readonly TableEffects[];
+  readonly totals: MoveTotals;
+}
+
+/** A root on its way, under the number that it has here. */
+export interface ArrivingRoot {
+  readonly moveId: string;
+  readonly number: number;
+}
+
+/**
+ * A database in memory that is empty between two commands: each begins with all rows that it can touch, and
+ * what it has changed goes to PostgreSQL.
+ */
+export class ArrivalRows {
+  readonly #db: DatabaseSync;
+  readonly #ledger: Ledger;
+  readonly #arrivals: MoveArrivals;
+  readonly #rows: MoveRows;
+  readonly #sum: ReturnType<DatabaseSync["prepare"]>;
+  readonly #purged: ReturnType<DatabaseSync["prepare"]>;
+  readonly #setPurged: ReturnType<DatabaseSync["prepare"]>;
+  readonly #tables: ReadonlyMap<string, TableStatements>;
+
+  /** `firstId` begins a range of numbers that no other process gives out. */
+  constructor(firstId: number) {
+    const db = new DatabaseSync(":memory:", { enableForeignKeyConstraints: false });
+    this.#db = db;
+    migrate(db, "");
+    db.exec(`
+      PRAGMA foreign_keys = OFF;
+      INSERT INTO chunk (id, name, length, crc32, block_crcs, refs) VALUES (${firstId}, '', 0, 0, x'', 0);
+      INSERT INTO garbage (sequence, chunk_id) VALUES (${firstId}, ${firstId});
+      INSERT INTO purging (id, inode_id) VALUES (${firstId}, 1);
+    `);
+    this.#ledger = new Ledger(db);
+    const [ledger, content, sums] = [this.#ledger, new ContentRows(db, this.#ledger), new MoveSums(db)];
+    this.#arrivals = new MoveArrivals(db, { ledger, content, sums });
+    db.exec("DELETE FROM garbage; DELETE FROM purging; DELETE FROM chunk");
+    const prepare = (sql: string): ReturnType<DatabaseSync["prepare"]> => {
+      const statement = db.prepare(sql);
+      statement.setReturnArrays(true);
+      return statement;
+    };
+    this.#rows = new MoveRows(prepare);
+    this.#sum = prepare(MOVE_SUM);
+    this.#tables = new Map(
+      ARRIVAL_TABLES.filter(({ name }) => name !== "arrived_chunk").map((table) => [
+        table.name,
+        tableStatements(table, (sql) => db.prepare(sql)),
+      ]),
+    );
+    this.#purged = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'purging'");
+    this.#setPurged = db.prepare("UPDATE sqlite_sequence SET seq = ? WHERE name = 'purging'");
+  }
+
+  /** Replaces the rows of buckets over what is there of them. */
+  put(
+    root: ArrivingRoot,
+    buckets: readonly MoveBucket[],
+    there: readonly JsonRow[],
+  ): ArrivalRun<readonly MoveReceipt[]> {
+    return this.#run(root, there, () => this.#arrivals.put(root, buckets));
+  }
+
+  /** Makes the root's own row over its grants. */
+  finish(root: ArrivingRoot, head: MovedRootHead, there: readonly JsonRow[]): ArrivalRun<void> {
+    return this.#run(root, there, () => this.#arrivals.finish(root.number, ARRIVING + root.moveId, head));
+  }
+
+  /** Checksums of buckets as they lie in PostgreSQL, in the order of the buckets. */
+  checksums(root: ArrivingRoot, buckets: readonly MoveBucket[], there: readonly JsonRow[]): string[] {
+    const checksum = (bucket: MoveBucket): string => linesChecksum(this.#rows.lines(root.number, bucket));
+    return this.#run(root, there, () => buckets.map(checksum)).reply;
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #run<Reply>({ number }: ArrivingRoot, there: readonly JsonRow[], command: () => Reply): ArrivalRun<Reply> {
+    this.#db.exec("BEGIN IMMEDIATE");
+    try {
+      for (const { table, row } of there) insertJson(this.#statements(table), row);
+      const session = this.#db.createSession();
+      try {
+        const reply = command();
+        const effects = this.#effectsOf(session.changeset());
+        return { reply, effects, totals: totalsOf(this.#sum.get(number)) };
+      } finally {
+        session.close();
+      }
+    } finally {
+      const { seq } = this.#purged.get() as { seq: number };
+      this.#db.exec("ROLLBACK");
+      // A number is given out once, though what it was given to is no more here.
+      this.#setPurged.run(seq);
+      this.#ledger.discard();
+    }
+  }
+
+  #effectsOf(changeset: Uint8Array): TableEffects[] {
+    const effects = new Map<string, { table: string; gone: object[]; rows: object[] }>();
+    for (const { table, key, isGone } of changedRows(changeset)) {
+      if (!this.#tables.has(table)) continue;
+      const known = effects.get(table) ?? { table, gone: [], rows: [] };
+      effects.set(table, known);
+      const { table: shape, bytes, select } = this.#statements(table);
+      if (isGone) known.gone.push(Object.fromEntries(keyColumns(shape).map((name, at) => [name, key[at]])));
+      else known.rows.push(asJson(select.get(...key) as Record<string, unknown>, bytes));
+    }
+    return [...effects.values()];
+  }
+
+  #statements(table: string): TableStatements {
+    const statements = this.#tables.get(table);
+    if (statements === undefined) throw new Error(`an arriving root has no table ${table}`);
+    return statements;
+  }
+}

@@ -1,0 +1,61 @@
+// Rows of the shared tables between JSON, as PostgreSQL speaks it, and SQLite.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { SharedTable } from "./shared-tables.ts";
+
+/** Rows as JSON has them, bytes as `\x` and digits. */
+export interface JsonRow {
+  readonly table: string;
+  readonly row: Readonly<Record<string, unknown>>;
+}
+
+/** Statements of one table. */
+export interface TableStatements {
+  readonly table: SharedTable;
+  /** Columns with bytes. */
+  readonly bytes: readonly string[];
+  /** Finds a row by its key, in the order of the table's columns. */
+  readonly select: StatementSync;
+  /** Inserts a row unless it is there. */
+  readonly insert: StatementSync;
+}
+
+/** Prepares them. */
+export function tableStatements(
+  table: SharedTable,
+  prepare: (sql: string) => ReturnType<DatabaseSync["prepare"]>,
+): TableStatements {
+  const names = table.columns.map(({ name }) => name);
+  const same = keyColumns(table).map((name) => `${name} = ?`);
+  return {
+    table,
+    bytes: table.columns.filter(({ type }) => type === "BYTEA").map(({ name }) => name),
+    select: prepare(`SELECT ${names.join(", ")} FROM ${table.name} WHERE ${same.join(" AND ")}`),
+    insert: prepare(
+      `INSERT INTO ${table.name} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})
+       ON CONFLICT (${table.key.join(", ")}) DO NOTHING`,
+    ),
+  };
+}
+
+/** Puts a row that came as JSON into its table. */
+export function insertJson(
+  { table, bytes, insert }: TableStatements,
+  row: Readonly<Record<string, unknown>>,
+): void {
+  const values = table.columns.map(({ name }) => {
+    const value = row[name] as string | number | null;
+    return bytes.includes(name) ? Buffer.from(String(value).slice(2), "hex") : value;
+  });
+  insert.run(...values);
+}
+
+/** A row as JSON has it. */
+export function asJson(row: Record<string, unknown>, bytes: readonly string[]): object {
+  for (const name of bytes) row[name] = `\\x${Buffer.from(row[name] as Uint8Array).toString("hex")}`;
+  return row;
+}
+
+/** The key's columns in the order of the table, as a changeset has them. */
+export function keyColumns({ key, columns }: SharedTable): string[] {
+  return columns.map(({ name }) => name).filter((name) => key.includes(name));
+}
