@@ -208,3 +208,44 @@ test("a root moves to the engine under put -r and get -r, over kills of both sid
   for (const server of [engine.e2, own]) await server.end("SIGTERM");
   await checkData(own.data);
 });
+
+test("the target in the engine dies for good: its other node goes on with the move, and a drain takes the rest along", {
+  skip,
+  timeout: 240_000,
+}, async (t) => {
+  const cluster = await startCluster(t);
+  const { folder, own, engine } = cluster;
+  const [alice, bob] = [await signIn(cluster, "alice"), await signIn(cluster, "bob")];
+  const [tree, large] = [join(folder, "tree"), join(folder, "large")];
+  await makeTree(tree, 41);
+  // So much that its move takes longer than a death of its target.
+  await writeFile(large, randomBytes(250_000_000));
+  for (const person of [alice, bob]) await person.ok("put", "-r", tree, "/");
+  await alice.ok("put", large, "/large");
+  const before = [await alice.ok("quota", "--json"), await bob.ok("quota", "--json")];
+  await engine.e1.start();
+  await engine.e2.start();
+  await cluster.operate("root", "move", alice.email, "-to", "e1");
+  await until(async () => (await cluster.count("arrived_chunk")) > 1, "chunks that have come");
+  await engine.e1.end("SIGKILL");
+  assert.equal(cluster.place(alice.email).home, "n1");
+  await until(() => cluster.place(alice.email).target === "e2", "the other node as the target");
+  await until(() => cluster.place(alice.email).home === "e2", "the switch");
+  await cluster.operate("node", "drain", "n1", "-to_engine", "-yes");
+  assert.equal(cluster.place(bob.email).home, "e2");
+  for (const [index, person] of [alice, bob].entries()) {
+    await until(async () => (await person.grove("ls", "/tree")).code === 0, "ls");
+    const back = join(folder, `back${index}`);
+    await person.ok("get", "-r", "/tree", back);
+    await run("diff", ["-r", tree, back]);
+    assert.equal(await person.ok("quota", "--json"), before[index]);
+  }
+  await alice.ok("get", "/large", join(folder, "large-back"));
+  await run("cmp", [large, join(folder, "large-back")]);
+  await cluster.operate("node", "drain", "n1", "-confirm");
+  await until(() => [alice, bob].every(({ email }) => cluster.place(email).state === ""), "the ends");
+  assert.equal(await cluster.count("arrival"), 0);
+  await mustBeSound(cluster);
+  await own.end("SIGTERM");
+  await checkData(own.data);
+});
