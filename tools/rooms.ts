@@ -121,7 +121,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   "console/alerts": {
     floor: 3,
     holds: "rules, alert states, silences, maintenance, notifications",
-    imports: ["base", "os", "wire/webapi"],
+    imports: ["base", "os", "security/policy", "wire/webapi"],
     packages: ["nodemailer", "re2js", "zod"],
     builtins: ["node:fs/promises", "node:http", "node:https"],
   },

@@ -120,6 +120,7 @@ export function someUsers(random: SeededRandom, faults: Faults): UsersPart {
       inodeLimitExplicit: random.chance(0.5),
       lastActiveUnix: random.chance(0.2) ? null : 1_789_990_000 + random.below(10_000),
       quotaExplicit: random.chance(0.5),
+      trashExpiresUnix: random.chance(0.5) ? 1_790_000_000 : null,
     });
   }
   return {

@@ -24,6 +24,11 @@ export const SIGN_IN_COMMANDS: readonly CommandEntry[] = [
     load: () => import("#client/commands/app-password-command.ts"),
   },
   {
+    name: "notices",
+    summary: "Turn notices about your quota, trash and sign-ins off and on",
+    load: () => import("#client/commands/notices-command.ts"),
+  },
+  {
     name: "logout",
     summary: "Sign out and forget the session",
     load: () => import("#client/commands/logout-command.ts"),

@@ -18,6 +18,8 @@ export interface UserReadings {
   readonly quotaBytes: bigint;
   readonly quotaExplicit: boolean;
   readonly lastActiveWallMs: number | undefined;
+  /** When the oldest item of the trash is deleted for its age; undefined for none. */
+  readonly trashExpiresWallMs?: number | undefined;
 }
 
 /** The per-user maps of the document; guarded when SVC_METRICS_TOKEN is set (decision T8). */
@@ -346,11 +348,13 @@ function rowOf(user: UserReadings, before: Row | undefined, answer: number): Row
  */
 function detailOf(user: UserReadings): string {
   const lastActive = user.lastActiveWallMs === undefined ? "null" : Math.floor(user.lastActiveWallMs / 1000);
+  const expiry = user.trashExpiresWallMs === undefined ? "" : Math.floor(user.trashExpiresWallMs / 1000);
   return (
     `{"live_bytes":${json64(user.liveBytes)},"trash_bytes":${json64(user.trashBytes)},` +
     `"staging_bytes":${json64(user.stagingBytes)},"file_count":${user.fileCount},` +
     `"inode_count":${user.inodeCount},"inode_limit":${user.inodeLimit},"inode_limit_explicit":${user.inodeLimitExplicit},` +
-    `"last_active_unix":${lastActive},"quota_explicit":${user.quotaExplicit}}`
+    `"last_active_unix":${lastActive},"quota_explicit":${user.quotaExplicit}` +
+    `${expiry === "" ? "" : `,"trash_expires_unix":${expiry}`}}`
   );
 }
 
@@ -392,6 +396,5 @@ function usedBytes(user: UserReadings): number | bigint {
 /** A byte count as JSON text: a string above 2^53 - 1 (T17). */
 function json64(bytes: number | bigint): string {
   if (typeof bytes === "number" && Number.isSafeInteger(bytes)) return String(bytes);
-  const value = toJson64(BigInt(bytes));
-  return typeof value === "number" ? String(value) : `"${value}"`;
+  return JSON.stringify(toJson64(BigInt(bytes)));
 }

@@ -82,12 +82,14 @@ export interface ClusterSettings {
   readonly env?: Readonly<Record<string, string>>;
   /** Further words of the MetaServer. */
   readonly metaWords?: readonly string[];
+  /** Further words of the nodes. */
+  readonly nodeWords?: readonly string[];
 }
 
 /** Starts it. */
 export async function startMovingCluster(
   t: TestContext,
-  { env = {}, metaWords = [] }: ClusterSettings = {},
+  { env = {}, metaWords = [], nodeWords = [] }: ClusterSettings = {},
 ): Promise<MovingCluster> {
   const folder = scratchFolder("grove-e2e-");
   const place = await freePlace();
@@ -102,7 +104,7 @@ export async function startMovingCluster(
     const words = ["fileserver", "-id", id, "-listen", at.address, "-advertise", at.address];
     return new Server(
       join(folder, id),
-      [...words, "-metaserver", place.address, "-reserve", "1MiB"],
+      [...words, "-metaserver", place.address, "-reserve", "1MiB", ...nodeWords],
       /: serves .* on /,
       env,
     );

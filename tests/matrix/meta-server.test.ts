@@ -106,6 +106,8 @@ const ROWS: Readonly<Record<keyof (typeof MetaServer)["method"], Row>> = {
     call: (client, options) => client.createAppPassword({ name: "laptop" }, options),
   },
   listAppPasswords: { plane: "user", call: (client, options) => client.listAppPasswords({}, options) },
+  getNotices: { plane: "user", call: (client, options) => client.getNotices({}, options) },
+  setNotices: { plane: "user", call: (client, options) => client.setNotices({ off: true }, options) },
   revokeAppPassword: {
     plane: "user",
     call: (client, options) => client.revokeAppPassword({ which: "laptop" }, options),

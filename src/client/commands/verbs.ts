@@ -37,6 +37,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   trash: { words: "none", load: () => import("./trash-command.ts") },
   quota: { words: "none", load: () => import("./quota-command.ts") },
   roots: { words: "none", load: () => import("./roots-command.ts") },
+  notices: { words: "none", load: () => import("./notices-command.ts") },
   sessions: { words: "none", load: () => import("./sessions-command.ts") },
   whoami: { words: "none", load: () => import("./whoami-command.ts") },
 };

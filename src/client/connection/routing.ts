@@ -153,6 +153,16 @@ export class Router {
     return (await this.#call((client, options) => client.revokeAppPassword({ which }, options))).revoked;
   }
 
+  /** True when the user wants no notices. */
+  async noticesOff(): Promise<boolean> {
+    return (await this.#call((client, options) => client.getNotices({}, options))).off;
+  }
+
+  /** Turns the user's notices off, or on again. */
+  async setNoticesOff(off: boolean): Promise<void> {
+    await this.#call((client, options) => client.setNotices({ off }, options));
+  }
+
   /** Closes the connection to the MetaServer. */
   close(): void {
     this.#connection?.channel.close();

@@ -1,6 +1,7 @@
 // Delivers notifications as mail through one SMTP server (decision D11).
 import type { SendMailOptions, Transporter } from "nodemailer";
-import { mailText } from "./notification-payload.ts";
+import type { Notice } from "./notification.ts";
+import { type MailText, mailText } from "./notification-payload.ts";
 import {
   NOTIFICATION_TRY_TIMEOUT_MS,
   type NotificationSender,
@@ -10,9 +11,17 @@ import type { EmailSettings } from "./notification-settings.ts";
 
 /** Makes the sender of a mailbox. consoleUrl appears in the text; empty when unknown. */
 export function createMailSender(settings: EmailSettings, consoleUrl: string): NotificationSender {
+  return mailSenderOf(settings, (notice: Notice) => mailText(notice, consoleUrl));
+}
+
+/** Makes the sender of a mailbox for messages of any kind, by the function that words them. */
+export function mailSenderOf<N>(
+  settings: EmailSettings,
+  wordsOf: (notice: N) => MailText,
+): NotificationSender<N> {
   return {
     async send(queued, signal) {
-      const { subject, text } = mailText(queued.notice, consoleUrl);
+      const { subject, text } = wordsOf(queued.notice);
       const domain = settings.from.slice(settings.from.lastIndexOf("@") + 1);
       const to = queued.to === undefined ? [...settings.to] : [queued.to];
       return await deliver(

@@ -2,6 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
 import type { NotificationReceiver } from "#wire/webapi/notification.ts";
+import type { Notice } from "./notification.ts";
 import type { NotificationQueue, QueuedNotification } from "./notification-queue.ts";
 import {
   NOTIFICATION_TRY_TIMEOUT_MS,
@@ -19,25 +20,25 @@ const NOTIFICATION_REST_MS = { first: 30_000, longest: 600_000 } as const;
 const NOTIFICATION_STOP_GRACE_MS = 2_000;
 
 /** The end of a message. */
-export interface FinishedNotification {
-  readonly queued: QueuedNotification;
+export interface FinishedNotification<N = Notice> {
+  readonly queued: QueuedNotification<N>;
   readonly state: "delivered" | "refused" | "expired";
   readonly tries: number;
 }
 
 /** What delivery to one receiver needs. */
-export interface NotificationDeliveryDeps {
+export interface NotificationDeliveryDeps<N = Notice> {
   readonly receiver: { readonly name: string; readonly kind: "webhook" | "email" };
-  readonly sender: NotificationSender;
-  readonly queue: NotificationQueue;
+  readonly sender: NotificationSender<N>;
+  readonly queue: NotificationQueue<N>;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly onFinished: (finished: FinishedNotification) => void;
+  readonly onFinished: (finished: FinishedNotification<N>) => void;
 }
 
 /** Delivers to one receiver, independent of others. */
-export class NotificationDelivery {
-  readonly #deps: NotificationDeliveryDeps;
+export class NotificationDelivery<N = Notice> {
+  readonly #deps: NotificationDeliveryDeps<N>;
   readonly #abort = new AbortController();
   #isStopped = false;
   /** Messages up to this number are recorded as sent, so that they may be delivered. */
@@ -50,7 +51,7 @@ export class NotificationDelivery {
   #lastError: string | undefined;
   #lastDeliveryWallMs: number | undefined;
 
-  constructor(deps: NotificationDeliveryDeps) {
+  constructor(deps: NotificationDeliveryDeps<N>) {
     this.#deps = deps;
   }
 
@@ -96,7 +97,7 @@ export class NotificationDelivery {
     cancel();
   }
 
-  #next(): QueuedNotification | undefined {
+  #next(): QueuedNotification<N> | undefined {
     return this.#deps.queue.next(this.#deps.receiver.name, this.#upToSeq);
   }
 
@@ -124,7 +125,7 @@ export class NotificationDelivery {
     }
   }
 
-  async #threeTries(queued: QueuedNotification): Promise<TryResult> {
+  async #threeTries(queued: QueuedNotification<N>): Promise<TryResult> {
     for (const [at, pauseMs] of [...NOTIFICATION_RETRY_MS, undefined].entries()) {
       const result = await this.#tryOnce(queued);
       if (result.kind !== "failed" || pauseMs === undefined || this.#isStopped) return result;
@@ -140,7 +141,7 @@ export class NotificationDelivery {
     throw new TypeError("no try is without an end");
   }
 
-  async #tryOnce(queued: QueuedNotification): Promise<TryResult> {
+  async #tryOnce(queued: QueuedNotification<N>): Promise<TryResult> {
     const { seq } = queued;
     this.#tries = { seq, count: this.triesOf(seq) + 1 };
     const timeout = new AbortController();
@@ -152,7 +153,7 @@ export class NotificationDelivery {
     }
   }
 
-  async #finish(queued: QueuedNotification, state: FinishedNotification["state"]): Promise<void> {
+  async #finish(queued: QueuedNotification<N>, state: FinishedNotification["state"]): Promise<void> {
     // A message that was dropped during its try is counted as dropped.
     if (!(await this.#deps.queue.remove(queued.seq))) return;
     this.#deps.onFinished({ queued, state, tries: this.triesOf(queued.seq) });

@@ -12,23 +12,23 @@ import { type Notice, notificationShape } from "./notification.ts";
 const NOTIFICATION_QUEUE_MAX = 1_000;
 
 /** One message for one receiver. */
-export interface QueuedNotification {
+export interface QueuedNotification<N = Notice> {
   /** Counts up by one with every message of this console. */
   readonly seq: number;
   readonly receiver: string;
   /** An address that replaces the receiver's own: that of a user with a full quota. */
   readonly to?: string | undefined;
   readonly createdWallMs: number;
-  readonly notice: Notice;
+  readonly notice: N;
 }
 
-const FILE_SHAPE = z.object({
+const fileShape = z.object({
   schema: z.literal(1),
   seq: z.int(),
   receiver: z.string(),
   to: z.string().optional(),
   createdWallMs: z.number(),
-  notice: notificationShape,
+  notice: z.unknown(),
 });
 
 const FILE_NAME = /^(\d{16})\.json$/;
@@ -42,12 +42,12 @@ export interface NotificationQueueDeps {
 }
 
 /** All queued messages. Those that cannot be written stay in memory, because they may report a full disk. */
-export class NotificationQueue {
+export class NotificationQueue<N = Notice> {
   readonly #deps: NotificationQueueDeps;
-  readonly #waiting: Map<number, QueuedNotification>;
+  readonly #waiting: Map<number, QueuedNotification<N>>;
   #lastSeq: number;
 
-  private constructor(deps: NotificationQueueDeps, waiting: Map<number, QueuedNotification>) {
+  private constructor(deps: NotificationQueueDeps, waiting: Map<number, QueuedNotification<N>>) {
     this.#deps = deps;
     this.#waiting = waiting;
     this.#lastSeq = Math.max(0, ...waiting.keys());
@@ -57,9 +57,14 @@ export class NotificationQueue {
    * Reads the queue. Logs and removes damaged files, which no crash leaves behind. Throws BAD_ARGUMENT for a
    * newer version's.
    */
-  static async open(deps: NotificationQueueDeps): Promise<NotificationQueue> {
+  static open(deps: NotificationQueueDeps): Promise<NotificationQueue> {
+    return NotificationQueue.openOf(deps, notificationShape);
+  }
+
+  /** The same for messages of another shape. */
+  static async openOf<N>(deps: NotificationQueueDeps, shape: z.ZodType<N>): Promise<NotificationQueue<N>> {
     makePrivateFolder(deps.folder);
-    const waiting = new Map<number, QueuedNotification>();
+    const waiting = new Map<number, QueuedNotification<N>>();
     for (const name of (await readdir(deps.folder)).toSorted()) {
       const path = join(deps.folder, name);
       if (!FILE_NAME.test(name)) {
@@ -67,7 +72,7 @@ export class NotificationQueue {
         if (name.startsWith(".") && name.endsWith(".tmp")) await rm(path, { force: true });
         continue;
       }
-      const read = await readQueued(path);
+      const read = await readQueued(path, shape);
       if (read === undefined) {
         deps.log.error("notice_unreadable", { file: path });
         await rm(path, { force: true });
@@ -75,7 +80,7 @@ export class NotificationQueue {
         waiting.set(read.seq, read);
       }
     }
-    return new NotificationQueue(deps, waiting);
+    return new NotificationQueue<N>(deps, waiting);
   }
 
   /** The highest number that the queue has ever had, as far as it knows. */
@@ -89,12 +94,12 @@ export class NotificationQueue {
   }
 
   /** All queued messages, the oldest first. */
-  waiting(): QueuedNotification[] {
+  waiting(): QueuedNotification<N>[] {
     return [...this.#waiting.values()];
   }
 
   /** The oldest message for a receiver up to a number. */
-  next(receiver: string, upToSeq: number): QueuedNotification | undefined {
+  next(receiver: string, upToSeq: number): QueuedNotification<N> | undefined {
     for (const queued of this.#waiting.values()) {
       if (queued.seq > upToSeq) return undefined;
       if (queued.receiver === receiver) return queued;
@@ -104,9 +109,9 @@ export class NotificationQueue {
 
   /** Adds messages in order; resolves when on stable storage. Returns the dropped ones, oldest first. */
   async add(
-    messages: readonly Omit<QueuedNotification, "seq">[],
-  ): Promise<{ readonly dropped: readonly QueuedNotification[] }> {
-    const dropped: QueuedNotification[] = [];
+    messages: readonly Omit<QueuedNotification<N>, "seq">[],
+  ): Promise<{ readonly dropped: readonly QueuedNotification<N>[] }> {
+    const dropped: QueuedNotification<N>[] = [];
     for (const message of messages) {
       const queued = { ...message, seq: ++this.#lastSeq };
       this.#waiting.set(queued.seq, queued);
@@ -142,9 +147,11 @@ export class NotificationQueue {
   }
 }
 
-async function readQueued(path: string): Promise<QueuedNotification | undefined> {
-  const kept = await readStateFile(path, FILE_SHAPE);
+async function readQueued<N>(path: string, shape: z.ZodType<N>): Promise<QueuedNotification<N> | undefined> {
+  const kept = await readStateFile(path, fileShape);
   if (typeof kept === "string") return undefined;
+  const notice = shape.safeParse(kept.notice);
+  if (!notice.success) return undefined;
   const { schema: _, ...queued } = kept;
-  return queued;
+  return { ...queued, notice: notice.data };
 }

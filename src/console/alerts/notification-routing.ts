@@ -1,4 +1,5 @@
 // Routes messages: to receivers by severity, and to users about their own quota (decision D11).
+import { groupNameOf } from "#security/policy/group.ts";
 import type { Notice, NotificationAlert } from "./notification.ts";
 import type { QueuedNotification } from "./notification-queue.ts";
 import type { NotificationSettings, ReceiverSettings } from "./notification-settings.ts";
@@ -8,6 +9,11 @@ type Message = Omit<QueuedNotification, "seq" | "createdWallMs">;
 /** Reasons that are news, as opposed to repeats and context. */
 const NEWS: readonly NotificationAlert["reason"][] = ["raised", "worse", "flapping", "over"];
 const MAIL_ADDRESS = /^[^\s@<>,;"\\]{1,64}@[^\s@<>,;"\\]{1,255}$/;
+
+/** True for a username that a mail can go to. */
+export function isMailAddress(username: string): boolean {
+  return MAIL_ADDRESS.test(username);
+}
 
 /** The messages of one notice. Receivers without news in it get none. */
 export function messagesFor(notice: Notice, settings: NotificationSettings | undefined): Message[] {
@@ -30,7 +36,7 @@ function userMessages(hook: ReceiverSettings, notice: Notice): Message[] {
   return notice.alerts.flatMap((alert) => {
     const { type, username, reason, status } = alert;
     if (type !== "quota_exceeded" || username === undefined || !NEWS.includes(reason)) return [];
-    if (hook.kind === "email" && !MAIL_ADDRESS.test(username)) return [];
+    if (hook.kind === "email" && (!isMailAddress(username) || groupNameOf(username) !== undefined)) return [];
     const group = { alertname: type, username };
     return [
       {

@@ -1,5 +1,6 @@
 // The interface of senders, and the result of a try.
 
+import type { Notice } from "./notification.ts";
 import type { QueuedNotification } from "./notification-queue.ts";
 
 /** Time for one try, from the connection to the end of the answer. */
@@ -15,7 +16,7 @@ export type TryResult =
   | { readonly kind: "failed"; readonly why: string };
 
 /** Delivers messages to one receiver. */
-export interface NotificationSender {
+export interface NotificationSender<N = Notice> {
   /** Tries once. Never rejects; ends soon after the signal. */
-  send(queued: QueuedNotification, signal: AbortSignal): Promise<TryResult>;
+  send(queued: QueuedNotification<N>, signal: AbortSignal): Promise<TryResult>;
 }

@@ -158,3 +158,26 @@ test("what is misspelt, doubled or out of range is refused with its place", asyn
     /absent\.json cannot be read/,
   );
 });
+
+test("users are told by named receivers about all, unless the file says about what", async () => {
+  const all = await read({ ...email(), user_notices: { receivers: ["mail"] } });
+  assert.deepEqual(all.userNotices?.about, ["quota", "trash", "sign_in"]);
+  assert.deepEqual(
+    all.userNotices?.receivers.map(({ name }) => name),
+    ["mail"],
+  );
+  const some = { receivers: ["mail", "mail"], about: ["trash"], page_url: "https://files.example.net/" };
+  const told = (await read({ ...email(), user_notices: some })).userNotices;
+  assert.deepEqual([told?.receivers.length, told?.about, told?.pageUrl], [1, ["trash"], some.page_url]);
+  assert.equal((await read(email())).userNotices, undefined);
+});
+
+test("notices to users name receivers that are there, known subjects, and no second way for quotas", async () => {
+  const wrong = (user: Parts, more: Parts = {}): Promise<string> =>
+    problemOf({ ...email(), user_notices: { receivers: ["mail"], ...user }, ...more });
+  assert.match(await wrong({ receivers: ["pager"] }), /user_notices\.receivers: there is no receiver pager/);
+  assert.match(await wrong({ receivers: [] }), /user_notices\.receivers/);
+  assert.match(await wrong({ about: ["weather"] }), /user_notices\.about/);
+  assert.match(await wrong({ page_url: "javascript:alert(1)" }), /user_notices\.page_url/);
+  assert.match(await wrong({}, { quota_user_receiver: "mail" }), /leave quota_user_receiver out/);
+});

@@ -6,6 +6,7 @@ import { GroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
 import { readPrivateFile } from "#os/private-file.ts";
 import type { GroupLabel } from "./notification-service.ts";
+import { USER_NOTICE_SUBJECTS, type UserNoticeSubject } from "./user-notice.ts";
 
 /** Time within which news are sent together (decision D11). */
 const NOTIFICATION_GROUP_MS = 30_000;
@@ -57,11 +58,23 @@ const receiver = z
   .strict()
   .refine((it) => (it.webhook === undefined) !== (it.email === undefined), 'give "webhook" or "email"');
 
+const userNotices = z
+  .object({
+    receivers: z.array(z.string()).min(1).max(4),
+    about: z
+      .array(z.enum(USER_NOTICE_SUBJECTS))
+      .min(1)
+      .default([...USER_NOTICE_SUBJECTS]),
+    page_url: z.url({ protocol: /^https?$/ }).optional(),
+  })
+  .strict();
+
 const settingsFile = z
   .object({
     schema: z.literal(1).default(1),
     receivers: z.array(receiver).min(1).max(NOTIFICATION_RECEIVERS_MAX),
     quota_user_receiver: z.string().optional(),
+    user_notices: userNotices.optional(),
     console_url: z.url({ protocol: /^https?$/ }).optional(),
     group_by: z.array(z.enum(["alertname", "node_id", "username"])).default(["alertname"]),
     group_seconds: z
@@ -110,11 +123,21 @@ export interface EmailSettings {
 /** One receiver. */
 export type ReceiverSettings = WebhookSettings | EmailSettings;
 
+/** What users are told about themselves, and by which receivers. */
+export interface UserNoticeSettings {
+  readonly receivers: readonly ReceiverSettings[];
+  readonly about: readonly UserNoticeSubject[];
+  /** Address of a door's pages, for the text; undefined without one. */
+  readonly pageUrl: string | undefined;
+}
+
 /** All settings. */
 export interface NotificationSettings {
   readonly receivers: readonly ReceiverSettings[];
   /** Name of the receiver for users' own quotas: a mail to the user, or a message per user to a webhook. */
   readonly quotaUserReceiver: string | undefined;
+  /** Undefined: users are told nothing of their own. */
+  readonly userNotices?: UserNoticeSettings | undefined;
   readonly consoleUrl: string | undefined;
   readonly groupBy: readonly GroupLabel[];
   readonly groupMs: number;
@@ -159,11 +182,29 @@ export async function readNotificationSettings(
   return {
     receivers,
     quotaUserReceiver: hook,
+    userNotices: userNoticesOf(file, receivers, problem),
     consoleUrl: file.console_url,
     groupBy: file.group_by,
     groupMs: file.group_seconds * 1_000,
     repeatMs: file.repeat_hours * 3_600_000,
   };
+}
+
+function userNoticesOf(
+  { user_notices: wanted, quota_user_receiver: hook }: z.infer<typeof settingsFile>,
+  receivers: readonly ReceiverSettings[],
+  problem: (detail: string) => GroveError,
+): UserNoticeSettings | undefined {
+  if (wanted === undefined) return undefined;
+  if (hook !== undefined) {
+    throw problem("user_notices: they tell users of their quota too, so leave quota_user_receiver out");
+  }
+  const found = [...new Set(wanted.receivers)].map((wantedName) => {
+    const receiver = receivers.find(({ name }) => name === wantedName);
+    if (receiver === undefined) throw problem(`user_notices.receivers: there is no receiver ${wantedName}`);
+    return receiver;
+  });
+  return { receivers: found, about: wanted.about, pageUrl: wanted.page_url };
 }
 
 interface Sources {

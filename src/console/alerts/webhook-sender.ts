@@ -2,7 +2,8 @@
 import { createHmac } from "node:crypto";
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { webhookPayload } from "./notification-payload.ts";
+import type { Notice } from "./notification.ts";
+import { type WebhookPayload, webhookPayload } from "./notification-payload.ts";
 import type { QueuedNotification } from "./notification-queue.ts";
 import type { NotificationSender, TryResult } from "./notification-sender.ts";
 import type { WebhookSettings } from "./notification-settings.ts";
@@ -20,9 +21,17 @@ export function signatureOf(body: string, secret: string): string {
 
 /** Makes the sender of a webhook. consoleUrl appears in the payload; empty when unknown. */
 export function createWebhookSender(settings: WebhookSettings, consoleUrl: string): NotificationSender {
+  return webhookSenderOf(settings, (notice: Notice) => webhookPayload(notice, settings.name, consoleUrl));
+}
+
+/** Makes the sender of a webhook for messages of any kind, by the function that makes their bodies. */
+export function webhookSenderOf<N>(
+  settings: WebhookSettings,
+  bodyOf: (notice: N) => WebhookPayload,
+): NotificationSender<N> {
   return {
     async send(queued, signal) {
-      const body = JSON.stringify(webhookPayload(queued.notice, settings.name, consoleUrl));
+      const body = JSON.stringify(bodyOf(queued.notice));
       try {
         return resultOf(await post(settings, queued, body, signal));
       } catch (error) {
@@ -41,7 +50,7 @@ function resultOf(status: number): TryResult {
 
 async function post(
   settings: WebhookSettings,
-  queued: QueuedNotification,
+  queued: Pick<QueuedNotification, "createdWallMs" | "seq">,
   body: string,
   signal: AbortSignal,
 ): Promise<number> {

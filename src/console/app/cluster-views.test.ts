@@ -75,6 +75,7 @@ function detail(bytes: bigint): UserDetail {
     inodeLimitExplicit: false,
     lastActiveUnix: null,
     quotaExplicit: true,
+    trashExpiresUnix: null,
   };
 }
 

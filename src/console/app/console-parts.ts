@@ -1,6 +1,7 @@
 // The console's background parts: polls, history, alerts, the live stream, the audit log.
 import { join } from "node:path";
 import { Notifier } from "#console/alerts/notifier.ts";
+import type { UserNotices } from "#console/alerts/user-notices.ts";
 import { ClusterUsers } from "#console/cluster/cluster-users.ts";
 import { ClusterViews } from "#console/cluster/cluster-views.ts";
 import { type ClusterWatch, watchCluster } from "#console/cluster/cluster-watch.ts";
@@ -27,6 +28,7 @@ import { QuotaService } from "#console/services/quota-service.ts";
 import { RestoredNodes } from "#console/services/restored-node.ts";
 import { RootMoveService } from "#console/services/root-move-service.ts";
 import { TrashService } from "#console/services/trash-service.ts";
+import { openUserNotices } from "#console/services/user-notice-feed.ts";
 import { UserStateService } from "#console/services/user-state-service.ts";
 import { holdAlone } from "#os/file-lock.ts";
 import { AuditCopies } from "#security/audit/audit-copies.ts";
@@ -45,6 +47,8 @@ export interface ConsoleParts {
   readonly metaServers: MetaServerWatch;
   readonly alerts: AlertService;
   readonly notifier: Notifier;
+  /** Undefined where users are told nothing. */
+  readonly userNotices: UserNotices | undefined;
   readonly maintenance: MaintenanceService;
   readonly users: UserList;
   readonly quotas: QuotaService;
@@ -91,7 +95,7 @@ export async function openParts(
   const metaServers = new MetaServerWatch({ addresses: options.metaServers ?? [], clock, log });
   ends.defer(() => metaServers.close());
   const alerts = await openAlerts(options, gate, { notifier, history, watch, homes, metaServers }, ends);
-  const { auditCopies, gathering } = await openGathering(options, { audit, watch, alerts }, ends);
+  const gathered = await openGathering(options, { audit, watch, alerts, homes }, ends);
   const people = openUsers(options, { audit, history, watch }, homes);
   ends.defer(() => people.users.close());
   const moves = await openMoves(options, { audit, watch, users: people.users, drained }, ends);
@@ -113,8 +117,7 @@ export async function openParts(
   void watch.start();
   return {
     audit,
-    auditCopies,
-    gathering,
+    ...gathered,
     history,
     watch,
     metaServers,
@@ -213,10 +216,13 @@ async function openAlerts(
 }
 
 async function openGathering(
-  { clock, log, dataFolder, store }: ConsoleOptions,
-  { audit, watch, alerts }: Pick<ConsoleParts, "audit" | "watch" | "alerts">,
+  options: ConsoleOptions,
+  parts: Pick<ConsoleParts, "audit" | "watch" | "alerts"> & { readonly homes: HomeNodes },
   ends: AsyncDisposableStack,
-): Promise<Pick<ConsoleParts, "auditCopies" | "gathering">> {
+): Promise<Pick<ConsoleParts, "auditCopies" | "gathering" | "userNotices">> {
+  const { clock, log, dataFolder, store } = options;
+  const { audit, watch, alerts, homes } = parts;
+  const userNotices = await openUserNotices(options, { cluster: watch.clusterState, homes, alerts }, ends);
   const auditCopies = await AuditCopies.open({ dataFolder, clock, log });
   ends.defer(() => auditCopies.close());
   const restored = new RestoredNodes(watch.clusterState, store);
@@ -228,13 +234,14 @@ async function openGathering(
     addresses: watch.addresses,
     http: watch.http,
     audit: (act) => audit.append(act),
+    onLines: (_node, lines) => userNotices?.heard(lines),
     onBroken: (occurrence) => void alerts.happened(occurrence),
     onRestored: (found) => void alerts.happened(restored.occurrenceOf(found)),
     clock,
     log,
   });
   ends.defer(() => gathering.close());
-  return { auditCopies, gathering };
+  return { auditCopies, gathering, userNotices };
 }
 
 function openUsers(

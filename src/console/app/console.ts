@@ -168,7 +168,11 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   const auditing = { audit: (act: AuditAct): void => audit.append(act), flushAudit: () => audit.flush() };
   alertRoutes(app, { alerts, ...auditing });
   auditRoutes(app, { copies: auditCopies, gathering });
-  notificationRoutes(app, { notifier, ...auditing });
+  notificationRoutes(app, {
+    notifier,
+    userReceivers: () => parts.userNotices?.receivers() ?? [],
+    ...auditing,
+  });
   maintenanceRoutes(app, { service: parts.maintenance, cluster: watch.clusterState });
   clusterRoutes(app, { views });
   historyRoutes(app, { cluster: watch.clusterState, history, clock: options.clock });

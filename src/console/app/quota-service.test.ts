@@ -148,6 +148,7 @@ test("an inode limit goes to the node where one is named, shows in the list at o
         inodeLimitExplicit: false,
         lastActiveUnix: null,
         quotaExplicit: true,
+        trashExpiresUnix: null,
       },
     ],
   ]);

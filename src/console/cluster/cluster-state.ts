@@ -25,6 +25,8 @@ export interface UserDetail {
   readonly lastActiveUnix: number | null;
   /** True for a quota set for this user, false for the default. */
   readonly quotaExplicit: boolean | null;
+  /** Unix seconds at which the oldest item of the trash is deleted; null for none, and from older nodes. */
+  readonly trashExpiresUnix: number | null;
 }
 
 /**

@@ -24,6 +24,7 @@ const DETAIL: UserDetail = {
   inodeLimitExplicit: null,
   lastActiveUnix: null,
   quotaExplicit: null,
+  trashExpiresUnix: null,
 };
 
 function readingOf(said: Said): NodeReading {
@@ -83,6 +84,7 @@ test("a user's row says what the home node reports, exact to 2^64 - 1 (D5, T17)"
     inodeLimitExplicit: true,
     lastActiveUnix: 1_789_000_000,
     quotaExplicit: true,
+    trashExpiresUnix: null,
   };
   const used = 2n ** 53n + 1n + 2n ** 62n + 5n;
   clusterState.answered("a", readingOf({ "bob@example.com": { used, quota: U64_MAX, detail } }));

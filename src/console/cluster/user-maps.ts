@@ -141,6 +141,7 @@ function detailOf(value: unknown, fault: Fault): UserDetail | undefined {
     inodeLimitExplicit: field("inode_limit_explicit", flag),
     lastActiveUnix: field("last_active_unix", smallCount),
     quotaExplicit: field("quota_explicit", flag),
+    trashExpiresUnix: field("trash_expires_unix", smallCount),
   };
 }
 
@@ -154,7 +155,8 @@ function isSameDetail(a: UserDetail, b: UserDetail): boolean {
     a.inodeCount === b.inodeCount &&
     a.inodeLimit === b.inodeLimit &&
     a.inodeLimitExplicit === b.inodeLimitExplicit &&
-    a.quotaExplicit === b.quotaExplicit
+    a.quotaExplicit === b.quotaExplicit &&
+    a.trashExpiresUnix === b.trashExpiresUnix
   );
 }
 

@@ -5,6 +5,7 @@ import { isGroveError } from "#base/errors.ts";
 import type { Notifier } from "#console/alerts/notifier.ts";
 import { type App, operatorOf, ProblemError } from "#console/http/route.ts";
 import {
+  type NotificationReceiver,
   noticesReply,
   type Silence,
   silence,
@@ -15,6 +16,8 @@ import {
 /** Dependencies of the routes. */
 export interface NotificationRoutesDeps {
   readonly notifier: Notifier;
+  /** Receivers of notices to users; default none. */
+  readonly userReceivers?: () => readonly NotificationReceiver[];
   /** Receives a line for each change (D24). */
   readonly audit: AuditSink;
   /** Resolves when the earlier audit lines are on stable storage. */
@@ -24,20 +27,9 @@ export interface NotificationRoutesDeps {
 const tags = ["alerts"];
 
 /** Registers the routes. */
-export function notificationRoutes(app: App, { notifier, audit, flushAudit }: NotificationRoutesDeps): void {
-  app.get(
-    "/api/notices",
-    {
-      config: { auth: "operator" },
-      schema: {
-        operationId: "listNotices",
-        summary: "What was told to whom, what waits, and what is muted",
-        tags,
-        response: { 200: noticesReply },
-      },
-    },
-    () => notifier.view(),
-  );
+export function notificationRoutes(app: App, deps: NotificationRoutesDeps): void {
+  const { notifier, audit, flushAudit } = deps;
+  noticesRoute(app, deps);
 
   app.get(
     "/api/silences",
@@ -109,4 +101,23 @@ function refuse(error: unknown): never {
   const pointer = error.metadata["pointer"] ?? "";
   const errors = [{ pointer, code: "not_possible", detail: error.message }];
   throw new ProblemError("SILENCE_INVALID", error.message, pointer === "" ? {} : { errors });
+}
+
+function noticesRoute(app: App, { notifier, userReceivers = () => [] }: NotificationRoutesDeps): void {
+  app.get(
+    "/api/notices",
+    {
+      config: { auth: "operator" },
+      schema: {
+        operationId: "listNotices",
+        summary: "What was told to whom, what waits, and what is muted",
+        tags,
+        response: { 200: noticesReply },
+      },
+    },
+    () => {
+      const view = notifier.view();
+      return { ...view, receivers: [...view.receivers, ...userReceivers()] };
+    },
+  );
 }

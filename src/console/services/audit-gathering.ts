@@ -43,6 +43,8 @@ export interface AuditGatheringDeps {
   readonly cluster: Pick<ClusterState, "onPoll" | "onRound">;
   readonly addresses: Pick<NodeAddresses, "target">;
   readonly http: Pick<NodeHttp, "get">;
+  /** Receives the accepted lines of nodes, in order; after a failed write some come again. */
+  readonly onLines?: (nodeId: string, lines: readonly string[]) => void;
   /** Receives the console's own line about a break. */
   readonly audit: AuditSink;
   /** Receives the alert about a break. */
@@ -238,6 +240,7 @@ export class AuditGathering {
     let rest = lines;
     for (;;) {
       const { taken, problem } = copies.take(from.id, rest);
+      if (taken > 0 && from.id !== CONSOLE.id) this.#deps.onLines?.(from.id, rest.slice(0, taken));
       if (problem === undefined) return;
       this.#broken(from, problem);
       // An invalid line begins no chain; it is asked for again a limited number of times.

@@ -21,7 +21,7 @@ export interface NodeMetricsDeps {
   readonly service: Pick<FileService, "usage">;
   readonly storage: Pick<
     Storage,
-    "facts" | "failure" | "damagedFiles" | "damageFoundTotal" | "scrubState" | "recountState"
+    "facts" | "failure" | "damagedFiles" | "damageFoundTotal" | "oldestTrash" | "scrubState" | "recountState"
   >;
   readonly quotas: QuotaStore;
   readonly sessions: Pick<AllSessions, "activeUsers" | "lastActiveMs" | "takeUsed">;
@@ -32,6 +32,8 @@ export interface NodeMetricsDeps {
   readonly clock: Clock;
   readonly dataFolder: string;
   readonly reserveBytes: bigint;
+  /** Age at which items of the trash are deleted; 0 for none. */
+  readonly trashRetentionMs: number;
   /** Whole days until the node's certificate ends; null without TLS. */
   readonly certDaysLeft: () => number | null;
   readonly connections: () => number;
@@ -108,5 +110,17 @@ function readingsOf(deps: NodeMetricsDeps, username: string): UserReadings | und
     quotaBytes: quota.bytes,
     quotaExplicit: quota.source === "explicit",
     lastActiveWallMs: deps.sessions.lastActiveMs(username),
+    trashExpiresWallMs: usage.trashInodes === 0 ? undefined : trashExpiry(deps, username),
   };
+}
+
+function trashExpiry({ storage, trashRetentionMs }: NodeMetricsDeps, owner: string): number | undefined {
+  if (trashRetentionMs === 0) return undefined;
+  try {
+    const [oldest] = storage.oldestTrash(owner, Number.MAX_SAFE_INTEGER, 1);
+    return oldest === undefined ? undefined : oldest.trashedAtMs + trashRetentionMs;
+  } catch {
+    // The rows of a shared engine may be elsewhere; the user's next change asks again.
+    return undefined;
+  }
 }

@@ -3,6 +3,7 @@ import type { Logger } from "#base/log.ts";
 import { startMetricsListener } from "#fileserver/front/metrics-listener.ts";
 import { type NodeMetricsDeps, nodeMetrics } from "#fileserver/front/node-metrics.ts";
 import type { ServingState } from "#fileserver/operations/serving-state.ts";
+import { TRASH_RETENTION_MS } from "#fileserver/operations/trash-reaper.ts";
 import type { StatusServer } from "#os/status-server.ts";
 import type { AuditLog } from "#security/audit/audit-log.ts";
 import type { IdentitySettings } from "#security/identity/settings.ts";
@@ -21,6 +22,7 @@ export type LiveReadings = Pick<
 export interface MetricsOptions {
   readonly dataFolder: string;
   readonly reserveBytes: bigint;
+  readonly trashRetentionMs?: number;
   readonly listen: { readonly host: string };
   readonly metricsPort: number;
   readonly identity: Pick<IdentitySettings, "mock">;
@@ -30,7 +32,7 @@ export interface MetricsOptions {
 /** The parts that it reads. */
 export type MetricsParts = Omit<
   NodeMetricsDeps,
-  keyof LiveReadings | "authMock" | "dataFolder" | "reserveBytes" | "securityEvents"
+  keyof LiveReadings | "authMock" | "dataFolder" | "reserveBytes" | "securityEvents" | "trashRetentionMs"
 > & {
   readonly securityEvents: SecurityEvents;
   readonly auditLog: AuditLog;
@@ -48,7 +50,14 @@ export function openMetrics(
   const { storage, state } = opened;
   return startMetricsListener(
     {
-      metrics: nodeMetrics({ ...opened, ...live, dataFolder, reserveBytes, authMock: identity.mock }),
+      metrics: nodeMetrics({
+        ...opened,
+        ...live,
+        dataFolder,
+        reserveBytes,
+        trashRetentionMs: options.trashRetentionMs ?? TRASH_RETENTION_MS,
+        authMock: identity.mock,
+      }),
       securityEvents: () => opened.securityEvents.list(),
       audit: (after, limit) => opened.auditLog.read(after, limit),
       // An absent MetaServer is no reason: local roots are served without it. Its refusal is one.

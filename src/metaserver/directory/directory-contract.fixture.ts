@@ -10,6 +10,7 @@ import { testListings } from "./listings-contract.fixture.ts";
 import { testLostRoots } from "./lost-roots-contract.fixture.ts";
 import type { Speaker } from "./node-caller.ts";
 import { testNodeRemoval } from "./node-removal-contract.fixture.ts";
+import { testNotices } from "./notices-contract.fixture.ts";
 import { testPlacementPauses } from "./placement-pauses-contract.fixture.ts";
 import { testRootMoves } from "./root-moves-contract.fixture.ts";
 import { testRootNumbers } from "./root-numbers-contract.fixture.ts";
@@ -345,6 +346,7 @@ export function testDirectoryContract(
   testSubjects(contract);
   testUserStates(contract);
   testGroups(contract);
+  testNotices(contract);
   testSshNodes(contract);
   testNodeRemoval(contract);
   testPlacementPauses(contract);

@@ -362,6 +362,7 @@ export type DirectoryReader = Pick<
   | "securityReports"
   | "userStates"
   | "groupBook"
+  | "noticesOff"
   | "appPasswordsOf"
   | "rootMoves"
   | "drainedNodes"

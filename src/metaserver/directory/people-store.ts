@@ -49,4 +49,10 @@ export interface PeopleStore {
    * BAD_ARGUMENT for a missing group or one that exists, OVERLOADED beyond the limits.
    */
   changeGroups(change: GroupChange): Promise<Group | undefined>;
+
+  /** True for a user who wants no notices. Registrations do not restore it. */
+  noticesOff(username: string): Promise<boolean>;
+
+  /** Turns a user's notices off, or on again. */
+  setNoticesOff(username: string, isOff: boolean): Promise<void>;
 }

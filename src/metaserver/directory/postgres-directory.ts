@@ -46,6 +46,7 @@ import { awaitNodes, type MissingLists, missingLists } from "./missing-lists.ts"
 import type { NodeCaller } from "./node-caller.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
+import { noticesOff, setNoticesOff } from "./notice-commands.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
 import {
   ConnectFailure,
@@ -241,6 +242,14 @@ class PostgresDirectory implements Directory {
 
   changeGroups(change: GroupChange): Promise<Group | undefined> {
     return this.#run(this.#decide, () => changeGroups(change));
+  }
+
+  noticesOff(username: string): Promise<boolean> {
+    return this.#run(this.#read, () => noticesOff(username));
+  }
+
+  setNoticesOff(username: string, isOff: boolean): Promise<void> {
+    return this.#run(this.#decide, () => setNoticesOff(username, isOff));
   }
 
   addAppPassword(record: AppPasswordRecord): Promise<void> {

@@ -218,6 +218,14 @@ class SqliteDirectory implements Directory {
     return this.#call("changeGroups", change);
   }
 
+  noticesOff(username: string): Promise<boolean> {
+    return this.#call("noticesOff", username);
+  }
+
+  setNoticesOff(username: string, isOff: boolean): Promise<void> {
+    return this.#call("setNoticesOff", username, isOff);
+  }
+
   addAppPassword(record: AppPasswordRecord): Promise<void> {
     return this.#call("addAppPassword", record);
   }

@@ -24,6 +24,7 @@ import { giveUpRoot } from "./lost-roots.ts";
 import { type MissingLists, missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
+import { noticesOff } from "./notice-commands.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
 import type { MoveOrder, RootMove, RootSizesOfNode } from "./root-move.ts";
 import * as moveCommands from "./root-move-commands.ts";
@@ -75,6 +76,10 @@ export class SqliteReader {
 
   groupBook(now: Now): GroupBook {
     return this.#read(now, groupBook);
+  }
+
+  noticesOff(now: Now, username: string): boolean {
+    return this.#read(now, () => noticesOff(username));
   }
 
   nodes(now: Now): NodeRecord[] {

@@ -35,6 +35,7 @@ import type { NodeCaller } from "./node-caller.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
 import type { NodeRow } from "./node-row.ts";
+import { noticesOff, setNoticesOff } from "./notice-commands.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
 import { readmitNode } from "./removed-nodes.ts";
 import type { MoveOrder, MoveStep, NodeMove, RootMove, RootSizesOfNode, RootSizesPage } from "./root-move.ts";
@@ -190,6 +191,14 @@ export class SqliteStore {
 
   changeGroups(_now: Now, change: GroupChange): Group | undefined {
     return this.#write(changeGroups(change));
+  }
+
+  noticesOff(_now: Now, username: string): boolean {
+    return this.#read(noticesOff(username));
+  }
+
+  setNoticesOff(_now: Now, username: string, isOff: boolean): void {
+    return this.#write(setNoticesOff(username, isOff));
   }
 
   addAppPassword(_now: Now, record: AppPasswordRecord): void {

@@ -21,6 +21,8 @@ const USER_METHODS: ReadonlySet<string> = new Set([
   "CreateAppPassword",
   "ListAppPasswords",
   "RevokeAppPassword",
+  "GetNotices",
+  "SetNotices",
 ]);
 /** Those of them that doors call with an app password. */
 const DOORS_USER_METHODS: ReadonlySet<string> = new Set(["GetRoots", "Navigate"]);
@@ -72,6 +74,8 @@ export const REQUEST_LIMITS = {
   listGroups: NAMES,
   changeGroup: NAMES,
   deleteGroup: NAMES,
+  getNotices: NAMES,
+  setNotices: NAMES,
   exchangeUserStates: { receiveMessageBytes: RECEIVE_MESSAGE_MAX_BYTES, receiveFields: 8_192 },
   registerFileServer: { receiveMessageBytes: RECEIVE_MESSAGE_MAX_BYTES, receiveFields: 1_000_000 },
 } as const;

@@ -36,6 +36,7 @@ import { KnownNodes } from "./known-nodes.ts";
 import type { KnownNodesFile } from "./known-nodes-file.ts";
 import { linkRoutes } from "./link-routes.ts";
 import type { NodeSpeakerDeps } from "./node-speaker.ts";
+import { noticeRoutes } from "./notice-routes.ts";
 import { rootMoveRoutes } from "./root-move-routes.ts";
 import { SubjectGate } from "./subject-gate.ts";
 import type { TicketSigner } from "./ticket-signer.ts";
@@ -186,6 +187,7 @@ function routesOver(
     ...credentialRoutes({ ...deps, ...speakerDeps, subjects, userStates, passwords, signer }),
     ...userStateRoutes({ ...deps, ...speakerDeps, subjects, userStates }),
     ...groupRoutes({ ...deps, ...speakerDeps, subjects, userStates, groups }),
+    ...noticeRoutes({ ...deps, ...speakerDeps, subjects, userStates }),
     ...controlRoutes({
       ...deps,
       ...speakerDeps,

@@ -16,7 +16,69 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file grove/v1/meta_server.proto.
  */
 export const file_grove_v1_meta_server: GenFile = /*@__PURE__*/
-  fileDesc("Chpncm92ZS92MS9tZXRhX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiNgoSQ3JlYXRlR3JvdXBSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKd2l0aF9maWxlcxgCIAEoCCI1ChNDcmVhdGVHcm91cFJlc3BvbnNlEh4KBWdyb3VwGAEgASgLMg8uZ3JvdmUudjEuR3JvdXAizAEKBUdyb3VwEgwKBG5hbWUYASABKAkSDQoFb3duZXIYAiABKAkSDQoFZnNfaWQYAyABKAkSDwoHYWRkcmVzcxgEIAEoCRISCgpjcmVhdGVkX2J5GAUgASgJEhIKCmNyZWF0ZWRfbXMYBiABKAMSJgoHbWVtYmVycxgHIAMoCzIVLmdyb3ZlLnYxLkdyb3VwTWVtYmVyEiQKBmNsYWltcxgIIAMoCzIULmdyb3ZlLnYxLkdyb3VwQ2xhaW0SEAoIb3duX3JvbGUYCSABKAkiYgoLR3JvdXBNZW1iZXISEAoIdXNlcm5hbWUYASABKAkSDAoEcm9sZRgCIAEoCRIOCgZzZXRfYnkYAyABKAkSEQoJc2V0X2F0X21zGAQgASgDEhAKCHVudGlsX21zGAUgASgDIkwKCkdyb3VwQ2xhaW0SDQoFdmFsdWUYASABKAkSDAoEcm9sZRgCIAEoCRIOCgZzZXRfYnkYAyABKAkSEQoJc2V0X2F0X21zGAQgASgDIjAKEUxpc3RHcm91cHNSZXF1ZXN0EgwKBG5hbWUYASABKAkSDQoFYWZ0ZXIYAiABKAkiQwoSTGlzdEdyb3Vwc1Jlc3BvbnNlEh8KBmdyb3VwcxgBIAMoCzIPLmdyb3ZlLnYxLkdyb3VwEgwKBG1vcmUYAiABKAgitQEKEkNoYW5nZUdyb3VwUmVxdWVzdBIMCgRuYW1lGAEgASgJEisKCmFkZF9tZW1iZXIYAiABKAsyFS5ncm92ZS52MS5Hcm91cE1lbWJlckgAEhcKDXJlbW92ZV9tZW1iZXIYAyABKAlIABIpCglhZGRfY2xhaW0YBCABKAsyFC5ncm92ZS52MS5Hcm91cENsYWltSAASFgoMcmVtb3ZlX2NsYWltGAUgASgJSABCCAoGY2hhbmdlIjUKE0NoYW5nZUdyb3VwUmVzcG9uc2USHgoFZ3JvdXAYASABKAsyDy5ncm92ZS52MS5Hcm91cCIiChJEZWxldGVHcm91cFJlcXVlc3QSDAoEbmFtZRgBIAEoCSIVChNEZWxldGVHcm91cFJlc3BvbnNlIjoKFUxpc3RHcm91cFJvbGVzUmVxdWVzdBINCgVmc19pZBgBIAEoCRISCgpwYWdlX3Rva2VuGAIgASgJImUKFkxpc3RHcm91cFJvbGVzUmVzcG9uc2USDAoEbWFyaxgBIAEoCRIkCgZncm91cHMYAiADKAsyFC5ncm92ZS52MS5Hcm91cFJvbGVzEhcKD25leHRfcGFnZV90b2tlbhgDIAEoCSJRCgpHcm91cFJvbGVzEgwKBG5hbWUYASABKAkSJgoHbWVtYmVycxgCIAMoCzIVLmdyb3ZlLnYxLkdyb3VwTWVtYmVyEg0KBWZzX2lkGAMgASgJInQKGENyZWF0ZUFwcFBhc3N3b3JkUmVxdWVzdBIMCgRuYW1lGAEgASgJEhEKCXJlYWRfb25seRgCIAEoCBIRCglmb2xkZXJfaWQYAyABKAkSEwoLZm9sZGVyX3BhdGgYBCABKAkSDwoHZW5kc19tcxgFIAEoAyJuChlDcmVhdGVBcHBQYXNzd29yZFJlc3BvbnNlEhAKCHBhc3N3b3JkGAEgASgJEisKDGFwcF9wYXNzd29yZBgCIAEoCzIVLmdyb3ZlLnYxLkFwcFBhc3N3b3JkEhIKCndlYmRhdl91cmwYAyABKAkinQEKC0FwcFBhc3N3b3JkEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEQoJcmVhZF9vbmx5GAMgASgIEhEKCWZvbGRlcl9pZBgEIAEoCRITCgtmb2xkZXJfcGF0aBgFIAEoCRISCgpjcmVhdGVkX21zGAYgASgDEg8KB2VuZHNfbXMYByABKAMSFAoMbGFzdF91c2VkX21zGAggASgDIhkKF0xpc3RBcHBQYXNzd29yZHNSZXF1ZXN0IkgKGExpc3RBcHBQYXNzd29yZHNSZXNwb25zZRIsCg1hcHBfcGFzc3dvcmRzGAEgAygLMhUuZ3JvdmUudjEuQXBwUGFzc3dvcmQiKQoYUmV2b2tlQXBwUGFzc3dvcmRSZXF1ZXN0Eg0KBXdoaWNoGAEgASgJIkMKGVJldm9rZUFwcFBhc3N3b3JkUmVzcG9uc2USJgoHcmV2b2tlZBgBIAEoCzIVLmdyb3ZlLnYxLkFwcFBhc3N3b3JkIioKFk9wZW5Eb29yU2Vzc2lvblJlcXVlc3QSEAoIaWRfdG9rZW4YASABKAkiTAoXT3BlbkRvb3JTZXNzaW9uUmVzcG9uc2USDgoGc2VjcmV0GAEgASgJEhAKCHVzZXJuYW1lGAIgASgJEg8KB2VuZHNfbXMYAyABKAMiOwoVRW5kRG9vclNlc3Npb25SZXF1ZXN0Eg4KBnNlY3JldBgBIAEoCRISCgpldmVyeXdoZXJlGAIgASgIIicKFkVuZERvb3JTZXNzaW9uUmVzcG9uc2USDQoFZW5kZWQYASABKA0iOQoSSXNzdWVUaWNrZXRSZXF1ZXN0EhQKDGFwcF9wYXNzd29yZBgBIAEoCRINCgVmc19pZBgCIAEoCSKiAQoTSXNzdWVUaWNrZXRSZXNwb25zZRIQCgh1c2VybmFtZRgBIAEoCRISCgpjcmVkZW50aWFsGAIgASgJEhEKCXJlYWRfb25seRgDIAEoCBIRCglmb2xkZXJfaWQYBCABKAkSDgoGdGlja2V0GAUgASgJEhYKDnRpY2tldF9saWZlX21zGAYgASgNEhcKD3JlY2VudF91bnRpbF9tcxgHIAEoAyIzChRHZXRUaWNrZXROZXdzUmVxdWVzdBINCgVmc19pZBgBIAEoCRIMCgRtYXJrGAIgASgJIrABChVHZXRUaWNrZXROZXdzUmVzcG9uc2USIQoEa2V5cxgBIAMoCzITLmdyb3ZlLnYxLlRpY2tldEtleRIMCgRtYXJrGAIgASgJEhEKCXVuY2hhbmdlZBgDIAEoCBIoCgVlbmRlZBgEIAMoCzIZLmdyb3ZlLnYxLkVuZGVkQ3JlZGVudGlhbBIVCg1hbGxfYmVmb3JlX21zGAUgASgDEhIKCmNsdXN0ZXJfaWQYBiABKAkiKwoJVGlja2V0S2V5EgoKAmlkGAEgASgJEhIKCnB1YmxpY19rZXkYAiABKAwiNAoPRW5kZWRDcmVkZW50aWFsEhIKCmNyZWRlbnRpYWwYASABKAkSDQoFYXRfbXMYAiABKAMiJQoPR2V0Um9vdHNSZXF1ZXN0EhIKCnBhZ2VfdG9rZW4YASABKAkiSgoQR2V0Um9vdHNSZXNwb25zZRIdCgVyb290cxgBIAMoCzIOLmdyb3ZlLnYxLlJvb3QSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIpABCgRSb290Eg0KBW93bmVyGAEgASgJEg8KB3Jvb3RfaWQYAiABKAkSDAoEcGF0aBgDIAEoCRINCgVmc19pZBgEIAEoCRIPCgdhZGRyZXNzGAUgASgJEiYKCmhhbmRfb3ZlcnMYBiADKAsyEi5ncm92ZS52MS5IYW5kT3ZlchISCgpncm91cF9yb2xlGAcgASgJIi0KD05hdmlnYXRlUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkiiwEKEE5hdmlnYXRlUmVzcG9uc2USDQoFZnNfaWQYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIPCgdyb290X2lkGAMgASgJEgwKBHBhdGgYBCABKAkSEwoLdHRsX3NlY29uZHMYBSABKA0SEQoJcmVhZF9vbmx5GAYgASgIEhAKCGRvb3JfdXJsGAcgASgJIiQKEUxvY2F0ZVJvb3RSZXF1ZXN0Eg8KB3Jvb3RfaWQYASABKAkiNAoSTG9jYXRlUm9vdFJlc3BvbnNlEg0KBWZzX2lkGAEgASgJEg8KB2FkZHJlc3MYAiABKAkisQMKGVJlZ2lzdGVyRmlsZVNlcnZlclJlcXVlc3QSDQoFZnNfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCglncnBjX2FkZHIYAyABKAkSDwoHdmVyc2lvbhgFIAEoCRISCgpjbHVzdGVyX2lkGAYgASgJEiEKBXJvb3RzGAcgAygLMhIuZ3JvdmUudjEuUm9vdEluZm8SEgoKZGlza190b3RhbBgIIAEoBBIRCglkaXNrX2ZyZWUYCSABKAQSEwoLaW5zdGFuY2VfaWQYCiABKAkSDwoHZGF0YV9pZBgLIAEoCRIZCgxkaXNrX3Jlc2VydmUYDCABKARIAIgBARISCgpsYXN0X2Vwb2NoGA4gASgEEhgKC2tub3duX2Vwb2NoGA8gASgESAGIAQESFAoMcmVnaXN0cmF0aW9uGBAgASgEEgwKBHBhZ2UYESABKA0SDAoEbW9yZRgSIAEoCBIWCg5wcmVkZWNlc3Nvcl9pZBgTIAEoCRIVCg1zaGFyZWRfZW5naW5lGBQgASgIQg8KDV9kaXNrX3Jlc2VydmVCDgoMX2tub3duX2Vwb2NoSgQIBBAFIsQBCghSb290SW5mbxINCgVvd25lchgBIAEoCRIPCgdyb290X2lkGAIgASgJEg8KB3ZlcnNpb24YAyABKAQSIwoGZ3JhbnRzGAQgAygLMhMuZ3JvdmUudjEuUm9vdEdyYW50Eg4KBmlzc3VlchgFIAEoCRIPCgdzdWJqZWN0GAYgASgJEhcKD3N1YmplY3RfdmVyc2lvbhgHIAEoBBITCgtyb290X251bWJlchgIIAEoDRITCgtsZWFzZV9lcG9jaBgJIAEoBCInCglSb290R3JhbnQSDAoEcGF0aBgBIAEoCRIMCgR1c2VyGAIgASgJIpkBChpSZWdpc3RlckZpbGVTZXJ2ZXJSZXNwb25zZRISCgpjbHVzdGVyX2lkGAEgASgJEhkKEWhlYXJ0YmVhdF9zZWNvbmRzGAIgASgNEg0KBWVwb2NoGAMgASgEEhYKDnNlcnZlcl92ZXJzaW9uGAQgASgJEhIKCmhlbGRfZXBvY2gYBSABKAQSEQoJbmV4dF9wYWdlGAYgASgNItUBChBIZWFydGJlYXRSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEhUKDXJvb3RzX3ZlcnNpb24YAyABKAQSEQoJZGlza19mcmVlGAQgASgEEhAKCGRyYWluaW5nGAUgASgIEg4KBm5vd19tcxgGIAEoAxIaChJ1c2VyX3N0YXRlc19kaWdlc3QYCSABKAkSEwoLaW5zdGFuY2VfaWQYCCABKAkSFwoKcm9vdF9jb3VudBgHIAEoBEgAiAEBQg0KC19yb290X2NvdW50IpABChFIZWFydGJlYXRSZXNwb25zZRINCgVrbm93bhgBIAEoCBIRCglzZW5kX2Z1bGwYAiABKAgSDgoGbm93X21zGAMgASgDEhoKEnVzZXJfc3RhdGVzX2RpZmZlchgEIAEoCBIYChBzdWJqZWN0c192ZXJzaW9uGAUgASgEEhMKC2dyb3Vwc19tYXJrGAYgASgJImkKGkxpc3RSZWJvdW5kU3ViamVjdHNSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEhUKDWFmdGVyX3ZlcnNpb24YAyABKAQSFgoOYWZ0ZXJfdXNlcm5hbWUYBCABKAkiSQobTGlzdFJlYm91bmRTdWJqZWN0c1Jlc3BvbnNlEioKCHN1YmplY3RzGAEgAygLMhguZ3JvdmUudjEuUmVib3VuZFN1YmplY3QiVAoOUmVib3VuZFN1YmplY3QSEAoIdXNlcm5hbWUYASABKAkSDgoGaXNzdWVyGAIgASgJEg8KB3N1YmplY3QYAyABKAkSDwoHdmVyc2lvbhgEIAEoBCJtChlFeGNoYW5nZVVzZXJTdGF0ZXNSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEiMKBnN0YXRlcxgDIAMoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZRINCgVhZnRlchgEIAEoCSJPChpFeGNoYW5nZVVzZXJTdGF0ZXNSZXNwb25zZRIjCgZzdGF0ZXMYASADKAsyEy5ncm92ZS52MS5Vc2VyU3RhdGUSDAoEbW9yZRgCIAEoCCIYChZMaXN0RmlsZVNlcnZlcnNSZXF1ZXN0IkUKF0xpc3RGaWxlU2VydmVyc1Jlc3BvbnNlEioKB3NlcnZlcnMYASADKAsyGS5ncm92ZS52MS5GaWxlU2VydmVyRW50cnkiTQoPRmlsZVNlcnZlckVudHJ5Eg0KBWZzX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDwoHYWRkcmVzcxgDIAEoCRIMCgRsaXZlGAQgASgIIjoKFEtlZXBVc2VyU3RhdGVSZXF1ZXN0EiIKBXN0YXRlGAEgASgLMhMuZ3JvdmUudjEuVXNlclN0YXRlIkwKFUtlZXBVc2VyU3RhdGVSZXNwb25zZRIiCgVzdGF0ZRgBIAEoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZRIPCgdhcHBsaWVkGAIgASgIIjcKFEdldFVzZXJTdGF0ZXNSZXF1ZXN0EhAKCHVzZXJuYW1lGAEgASgJEg0KBWFmdGVyGAIgASgJIkoKFUdldFVzZXJTdGF0ZXNSZXNwb25zZRIjCgZzdGF0ZXMYASADKAsyEy5ncm92ZS52MS5Vc2VyU3RhdGUSDAoEbW9yZRgCIAEoCCJsChBSb290U2hhcmVSZXF1ZXN0Eg0KBW93bmVyGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEdXNlchgDIAEoCRINCgVmc19pZBgEIAEoCRIPCgd2ZXJzaW9uGAUgASgEEg0KBWVwb2NoGAYgASgEIhMKEVJvb3RTaGFyZVJlc3BvbnNlIm4KElJvb3RVbnNoYXJlUmVxdWVzdBINCgVvd25lchgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkSDQoFZnNfaWQYBCABKAkSDwoHdmVyc2lvbhgFIAEoBBINCgVlcG9jaBgGIAEoBCIVChNSb290VW5zaGFyZVJlc3BvbnNlIpEBChBDbGFpbVJvb3RSZXF1ZXN0EhAKCHVzZXJuYW1lGAEgASgJEg0KBWZzX2lkGAIgASgJEg0KBWVwb2NoGAMgASgEEg4KBmlzc3VlchgEIAEoCRIPCgdzdWJqZWN0GAUgASgJEhYKDnJlc3RvcmVkX2F0X21zGAYgASgEEhQKDG5lZWRzX251bWJlchgHIAEoCCJwChFDbGFpbVJvb3RSZXNwb25zZRIPCgdyb290X2lkGAEgASgJEg0KBWZzX2lkGAIgASgJEg8KB2FkZHJlc3MYAyABKAkSFQoNcmVwbGFjZXNfbG9zdBgEIAEoCBITCgtyb290X251bWJlchgFIAEoDSKBAQoPSm9pbk5vZGVSZXF1ZXN0Eg0KBXRva2VuGAEgASgJEg8KB25vZGVfaWQYAiABKAkSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgDIAEoCRINCgVuYW1lcxgEIAMoCRIRCglhZGRyZXNzZXMYBSADKAkSDwoHdmVyc2lvbhgGIAEoCSJQChBKb2luTm9kZVJlc3BvbnNlEg8KB25vZGVfaWQYASABKAkSEwoLY2VydGlmaWNhdGUYAiABKAkSFgoOc2VydmVyX3ZlcnNpb24YAyABKAkiKgoXUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QSDwoHbm9kZV9pZBgBIAEoCSIvChhSZW5ld0NlcnRpZmljYXRlUmVzcG9uc2USEwoLY2VydGlmaWNhdGUYASABKAkynREKCk1ldGFTZXJ2ZXISQQoIR2V0Um9vdHMSGS5ncm92ZS52MS5HZXRSb290c1JlcXVlc3QaGi5ncm92ZS52MS5HZXRSb290c1Jlc3BvbnNlEkEKCE5hdmlnYXRlEhkuZ3JvdmUudjEuTmF2aWdhdGVSZXF1ZXN0GhouZ3JvdmUudjEuTmF2aWdhdGVSZXNwb25zZRJfChJSZWdpc3RlckZpbGVTZXJ2ZXISIy5ncm92ZS52MS5SZWdpc3RlckZpbGVTZXJ2ZXJSZXF1ZXN0GiQuZ3JvdmUudjEuUmVnaXN0ZXJGaWxlU2VydmVyUmVzcG9uc2USRAoJSGVhcnRiZWF0EhouZ3JvdmUudjEuSGVhcnRiZWF0UmVxdWVzdBobLmdyb3ZlLnYxLkhlYXJ0YmVhdFJlc3BvbnNlEkQKCVJvb3RTaGFyZRIaLmdyb3ZlLnYxLlJvb3RTaGFyZVJlcXVlc3QaGy5ncm92ZS52MS5Sb290U2hhcmVSZXNwb25zZRJKCgtSb290VW5zaGFyZRIcLmdyb3ZlLnYxLlJvb3RVbnNoYXJlUmVxdWVzdBodLmdyb3ZlLnYxLlJvb3RVbnNoYXJlUmVzcG9uc2USRAoJQ2xhaW1Sb290EhouZ3JvdmUudjEuQ2xhaW1Sb290UmVxdWVzdBobLmdyb3ZlLnYxLkNsYWltUm9vdFJlc3BvbnNlEmIKE0xpc3RSZWJvdW5kU3ViamVjdHMSJC5ncm92ZS52MS5MaXN0UmVib3VuZFN1YmplY3RzUmVxdWVzdBolLmdyb3ZlLnYxLkxpc3RSZWJvdW5kU3ViamVjdHNSZXNwb25zZRJfChJFeGNoYW5nZVVzZXJTdGF0ZXMSIy5ncm92ZS52MS5FeGNoYW5nZVVzZXJTdGF0ZXNSZXF1ZXN0GiQuZ3JvdmUudjEuRXhjaGFuZ2VVc2VyU3RhdGVzUmVzcG9uc2USVgoPTGlzdEZpbGVTZXJ2ZXJzEiAuZ3JvdmUudjEuTGlzdEZpbGVTZXJ2ZXJzUmVxdWVzdBohLmdyb3ZlLnYxLkxpc3RGaWxlU2VydmVyc1Jlc3BvbnNlElAKDUtlZXBVc2VyU3RhdGUSHi5ncm92ZS52MS5LZWVwVXNlclN0YXRlUmVxdWVzdBofLmdyb3ZlLnYxLktlZXBVc2VyU3RhdGVSZXNwb25zZRJQCg1HZXRVc2VyU3RhdGVzEh4uZ3JvdmUudjEuR2V0VXNlclN0YXRlc1JlcXVlc3QaHy5ncm92ZS52MS5HZXRVc2VyU3RhdGVzUmVzcG9uc2USQQoISm9pbk5vZGUSGS5ncm92ZS52MS5Kb2luTm9kZVJlcXVlc3QaGi5ncm92ZS52MS5Kb2luTm9kZVJlc3BvbnNlElkKEFJlbmV3Q2VydGlmaWNhdGUSIS5ncm92ZS52MS5SZW5ld0NlcnRpZmljYXRlUmVxdWVzdBoiLmdyb3ZlLnYxLlJlbmV3Q2VydGlmaWNhdGVSZXNwb25zZRJcChFDcmVhdGVBcHBQYXNzd29yZBIiLmdyb3ZlLnYxLkNyZWF0ZUFwcFBhc3N3b3JkUmVxdWVzdBojLmdyb3ZlLnYxLkNyZWF0ZUFwcFBhc3N3b3JkUmVzcG9uc2USWQoQTGlzdEFwcFBhc3N3b3JkcxIhLmdyb3ZlLnYxLkxpc3RBcHBQYXNzd29yZHNSZXF1ZXN0GiIuZ3JvdmUudjEuTGlzdEFwcFBhc3N3b3Jkc1Jlc3BvbnNlElwKEVJldm9rZUFwcFBhc3N3b3JkEiIuZ3JvdmUudjEuUmV2b2tlQXBwUGFzc3dvcmRSZXF1ZXN0GiMuZ3JvdmUudjEuUmV2b2tlQXBwUGFzc3dvcmRSZXNwb25zZRJWCg9PcGVuRG9vclNlc3Npb24SIC5ncm92ZS52MS5PcGVuRG9vclNlc3Npb25SZXF1ZXN0GiEuZ3JvdmUudjEuT3BlbkRvb3JTZXNzaW9uUmVzcG9uc2USUwoORW5kRG9vclNlc3Npb24SHy5ncm92ZS52MS5FbmREb29yU2Vzc2lvblJlcXVlc3QaIC5ncm92ZS52MS5FbmREb29yU2Vzc2lvblJlc3BvbnNlEkoKC0lzc3VlVGlja2V0EhwuZ3JvdmUudjEuSXNzdWVUaWNrZXRSZXF1ZXN0Gh0uZ3JvdmUudjEuSXNzdWVUaWNrZXRSZXNwb25zZRJQCg1HZXRUaWNrZXROZXdzEh4uZ3JvdmUudjEuR2V0VGlja2V0TmV3c1JlcXVlc3QaHy5ncm92ZS52MS5HZXRUaWNrZXROZXdzUmVzcG9uc2USRwoKTG9jYXRlUm9vdBIbLmdyb3ZlLnYxLkxvY2F0ZVJvb3RSZXF1ZXN0GhwuZ3JvdmUudjEuTG9jYXRlUm9vdFJlc3BvbnNlEkoKC0NyZWF0ZUdyb3VwEhwuZ3JvdmUudjEuQ3JlYXRlR3JvdXBSZXF1ZXN0Gh0uZ3JvdmUudjEuQ3JlYXRlR3JvdXBSZXNwb25zZRJHCgpMaXN0R3JvdXBzEhsuZ3JvdmUudjEuTGlzdEdyb3Vwc1JlcXVlc3QaHC5ncm92ZS52MS5MaXN0R3JvdXBzUmVzcG9uc2USSgoLQ2hhbmdlR3JvdXASHC5ncm92ZS52MS5DaGFuZ2VHcm91cFJlcXVlc3QaHS5ncm92ZS52MS5DaGFuZ2VHcm91cFJlc3BvbnNlEkoKC0RlbGV0ZUdyb3VwEhwuZ3JvdmUudjEuRGVsZXRlR3JvdXBSZXF1ZXN0Gh0uZ3JvdmUudjEuRGVsZXRlR3JvdXBSZXNwb25zZRJTCg5MaXN0R3JvdXBSb2xlcxIfLmdyb3ZlLnYxLkxpc3RHcm91cFJvbGVzUmVxdWVzdBogLmdyb3ZlLnYxLkxpc3RHcm91cFJvbGVzUmVzcG9uc2ViBnByb3RvMw", [file_grove_v1_common]);
+  fileDesc("Chpncm92ZS92MS9tZXRhX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiEwoRR2V0Tm90aWNlc1JlcXVlc3QiIQoSR2V0Tm90aWNlc1Jlc3BvbnNlEgsKA29mZhgBIAEoCCIgChFTZXROb3RpY2VzUmVxdWVzdBILCgNvZmYYASABKAgiFAoSU2V0Tm90aWNlc1Jlc3BvbnNlIjYKEkNyZWF0ZUdyb3VwUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCndpdGhfZmlsZXMYAiABKAgiNQoTQ3JlYXRlR3JvdXBSZXNwb25zZRIeCgVncm91cBgBIAEoCzIPLmdyb3ZlLnYxLkdyb3VwIswBCgVHcm91cBIMCgRuYW1lGAEgASgJEg0KBW93bmVyGAIgASgJEg0KBWZzX2lkGAMgASgJEg8KB2FkZHJlc3MYBCABKAkSEgoKY3JlYXRlZF9ieRgFIAEoCRISCgpjcmVhdGVkX21zGAYgASgDEiYKB21lbWJlcnMYByADKAsyFS5ncm92ZS52MS5Hcm91cE1lbWJlchIkCgZjbGFpbXMYCCADKAsyFC5ncm92ZS52MS5Hcm91cENsYWltEhAKCG93bl9yb2xlGAkgASgJImIKC0dyb3VwTWVtYmVyEhAKCHVzZXJuYW1lGAEgASgJEgwKBHJvbGUYAiABKAkSDgoGc2V0X2J5GAMgASgJEhEKCXNldF9hdF9tcxgEIAEoAxIQCgh1bnRpbF9tcxgFIAEoAyJMCgpHcm91cENsYWltEg0KBXZhbHVlGAEgASgJEgwKBHJvbGUYAiABKAkSDgoGc2V0X2J5GAMgASgJEhEKCXNldF9hdF9tcxgEIAEoAyIwChFMaXN0R3JvdXBzUmVxdWVzdBIMCgRuYW1lGAEgASgJEg0KBWFmdGVyGAIgASgJIkMKEkxpc3RHcm91cHNSZXNwb25zZRIfCgZncm91cHMYASADKAsyDy5ncm92ZS52MS5Hcm91cBIMCgRtb3JlGAIgASgIIrUBChJDaGFuZ2VHcm91cFJlcXVlc3QSDAoEbmFtZRgBIAEoCRIrCgphZGRfbWVtYmVyGAIgASgLMhUuZ3JvdmUudjEuR3JvdXBNZW1iZXJIABIXCg1yZW1vdmVfbWVtYmVyGAMgASgJSAASKQoJYWRkX2NsYWltGAQgASgLMhQuZ3JvdmUudjEuR3JvdXBDbGFpbUgAEhYKDHJlbW92ZV9jbGFpbRgFIAEoCUgAQggKBmNoYW5nZSI1ChNDaGFuZ2VHcm91cFJlc3BvbnNlEh4KBWdyb3VwGAEgASgLMg8uZ3JvdmUudjEuR3JvdXAiIgoSRGVsZXRlR3JvdXBSZXF1ZXN0EgwKBG5hbWUYASABKAkiFQoTRGVsZXRlR3JvdXBSZXNwb25zZSI6ChVMaXN0R3JvdXBSb2xlc1JlcXVlc3QSDQoFZnNfaWQYASABKAkSEgoKcGFnZV90b2tlbhgCIAEoCSJlChZMaXN0R3JvdXBSb2xlc1Jlc3BvbnNlEgwKBG1hcmsYASABKAkSJAoGZ3JvdXBzGAIgAygLMhQuZ3JvdmUudjEuR3JvdXBSb2xlcxIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkiUQoKR3JvdXBSb2xlcxIMCgRuYW1lGAEgASgJEiYKB21lbWJlcnMYAiADKAsyFS5ncm92ZS52MS5Hcm91cE1lbWJlchINCgVmc19pZBgDIAEoCSJ0ChhDcmVhdGVBcHBQYXNzd29yZFJlcXVlc3QSDAoEbmFtZRgBIAEoCRIRCglyZWFkX29ubHkYAiABKAgSEQoJZm9sZGVyX2lkGAMgASgJEhMKC2ZvbGRlcl9wYXRoGAQgASgJEg8KB2VuZHNfbXMYBSABKAMibgoZQ3JlYXRlQXBwUGFzc3dvcmRSZXNwb25zZRIQCghwYXNzd29yZBgBIAEoCRIrCgxhcHBfcGFzc3dvcmQYAiABKAsyFS5ncm92ZS52MS5BcHBQYXNzd29yZBISCgp3ZWJkYXZfdXJsGAMgASgJIp0BCgtBcHBQYXNzd29yZBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCXJlYWRfb25seRgDIAEoCBIRCglmb2xkZXJfaWQYBCABKAkSEwoLZm9sZGVyX3BhdGgYBSABKAkSEgoKY3JlYXRlZF9tcxgGIAEoAxIPCgdlbmRzX21zGAcgASgDEhQKDGxhc3RfdXNlZF9tcxgIIAEoAyIZChdMaXN0QXBwUGFzc3dvcmRzUmVxdWVzdCJIChhMaXN0QXBwUGFzc3dvcmRzUmVzcG9uc2USLAoNYXBwX3Bhc3N3b3JkcxgBIAMoCzIVLmdyb3ZlLnYxLkFwcFBhc3N3b3JkIikKGFJldm9rZUFwcFBhc3N3b3JkUmVxdWVzdBINCgV3aGljaBgBIAEoCSJDChlSZXZva2VBcHBQYXNzd29yZFJlc3BvbnNlEiYKB3Jldm9rZWQYASABKAsyFS5ncm92ZS52MS5BcHBQYXNzd29yZCIqChZPcGVuRG9vclNlc3Npb25SZXF1ZXN0EhAKCGlkX3Rva2VuGAEgASgJIkwKF09wZW5Eb29yU2Vzc2lvblJlc3BvbnNlEg4KBnNlY3JldBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRIPCgdlbmRzX21zGAMgASgDIjsKFUVuZERvb3JTZXNzaW9uUmVxdWVzdBIOCgZzZWNyZXQYASABKAkSEgoKZXZlcnl3aGVyZRgCIAEoCCInChZFbmREb29yU2Vzc2lvblJlc3BvbnNlEg0KBWVuZGVkGAEgASgNIjkKEklzc3VlVGlja2V0UmVxdWVzdBIUCgxhcHBfcGFzc3dvcmQYASABKAkSDQoFZnNfaWQYAiABKAkiogEKE0lzc3VlVGlja2V0UmVzcG9uc2USEAoIdXNlcm5hbWUYASABKAkSEgoKY3JlZGVudGlhbBgCIAEoCRIRCglyZWFkX29ubHkYAyABKAgSEQoJZm9sZGVyX2lkGAQgASgJEg4KBnRpY2tldBgFIAEoCRIWCg50aWNrZXRfbGlmZV9tcxgGIAEoDRIXCg9yZWNlbnRfdW50aWxfbXMYByABKAMiMwoUR2V0VGlja2V0TmV3c1JlcXVlc3QSDQoFZnNfaWQYASABKAkSDAoEbWFyaxgCIAEoCSKwAQoVR2V0VGlja2V0TmV3c1Jlc3BvbnNlEiEKBGtleXMYASADKAsyEy5ncm92ZS52MS5UaWNrZXRLZXkSDAoEbWFyaxgCIAEoCRIRCgl1bmNoYW5nZWQYAyABKAgSKAoFZW5kZWQYBCADKAsyGS5ncm92ZS52MS5FbmRlZENyZWRlbnRpYWwSFQoNYWxsX2JlZm9yZV9tcxgFIAEoAxISCgpjbHVzdGVyX2lkGAYgASgJIisKCVRpY2tldEtleRIKCgJpZBgBIAEoCRISCgpwdWJsaWNfa2V5GAIgASgMIjQKD0VuZGVkQ3JlZGVudGlhbBISCgpjcmVkZW50aWFsGAEgASgJEg0KBWF0X21zGAIgASgDIiUKD0dldFJvb3RzUmVxdWVzdBISCgpwYWdlX3Rva2VuGAEgASgJIkoKEEdldFJvb3RzUmVzcG9uc2USHQoFcm9vdHMYASADKAsyDi5ncm92ZS52MS5Sb290EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKQAQoEUm9vdBINCgVvd25lchgBIAEoCRIPCgdyb290X2lkGAIgASgJEgwKBHBhdGgYAyABKAkSDQoFZnNfaWQYBCABKAkSDwoHYWRkcmVzcxgFIAEoCRImCgpoYW5kX292ZXJzGAYgAygLMhIuZ3JvdmUudjEuSGFuZE92ZXISEgoKZ3JvdXBfcm9sZRgHIAEoCSItCg9OYXZpZ2F0ZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJIosBChBOYXZpZ2F0ZVJlc3BvbnNlEg0KBWZzX2lkGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSDwoHcm9vdF9pZBgDIAEoCRIMCgRwYXRoGAQgASgJEhMKC3R0bF9zZWNvbmRzGAUgASgNEhEKCXJlYWRfb25seRgGIAEoCBIQCghkb29yX3VybBgHIAEoCSIkChFMb2NhdGVSb290UmVxdWVzdBIPCgdyb290X2lkGAEgASgJIjQKEkxvY2F0ZVJvb3RSZXNwb25zZRINCgVmc19pZBgBIAEoCRIPCgdhZGRyZXNzGAIgASgJIrEDChlSZWdpc3RlckZpbGVTZXJ2ZXJSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSEQoJZ3JwY19hZGRyGAMgASgJEg8KB3ZlcnNpb24YBSABKAkSEgoKY2x1c3Rlcl9pZBgGIAEoCRIhCgVyb290cxgHIAMoCzISLmdyb3ZlLnYxLlJvb3RJbmZvEhIKCmRpc2tfdG90YWwYCCABKAQSEQoJZGlza19mcmVlGAkgASgEEhMKC2luc3RhbmNlX2lkGAogASgJEg8KB2RhdGFfaWQYCyABKAkSGQoMZGlza19yZXNlcnZlGAwgASgESACIAQESEgoKbGFzdF9lcG9jaBgOIAEoBBIYCgtrbm93bl9lcG9jaBgPIAEoBEgBiAEBEhQKDHJlZ2lzdHJhdGlvbhgQIAEoBBIMCgRwYWdlGBEgASgNEgwKBG1vcmUYEiABKAgSFgoOcHJlZGVjZXNzb3JfaWQYEyABKAkSFQoNc2hhcmVkX2VuZ2luZRgUIAEoCEIPCg1fZGlza19yZXNlcnZlQg4KDF9rbm93bl9lcG9jaEoECAQQBSLEAQoIUm9vdEluZm8SDQoFb3duZXIYASABKAkSDwoHcm9vdF9pZBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgEEiMKBmdyYW50cxgEIAMoCzITLmdyb3ZlLnYxLlJvb3RHcmFudBIOCgZpc3N1ZXIYBSABKAkSDwoHc3ViamVjdBgGIAEoCRIXCg9zdWJqZWN0X3ZlcnNpb24YByABKAQSEwoLcm9vdF9udW1iZXIYCCABKA0SEwoLbGVhc2VfZXBvY2gYCSABKAQiJwoJUm9vdEdyYW50EgwKBHBhdGgYASABKAkSDAoEdXNlchgCIAEoCSKZAQoaUmVnaXN0ZXJGaWxlU2VydmVyUmVzcG9uc2USEgoKY2x1c3Rlcl9pZBgBIAEoCRIZChFoZWFydGJlYXRfc2Vjb25kcxgCIAEoDRINCgVlcG9jaBgDIAEoBBIWCg5zZXJ2ZXJfdmVyc2lvbhgEIAEoCRISCgpoZWxkX2Vwb2NoGAUgASgEEhEKCW5leHRfcGFnZRgGIAEoDSLVAQoQSGVhcnRiZWF0UmVxdWVzdBINCgVmc19pZBgBIAEoCRINCgVlcG9jaBgCIAEoBBIVCg1yb290c192ZXJzaW9uGAMgASgEEhEKCWRpc2tfZnJlZRgEIAEoBBIQCghkcmFpbmluZxgFIAEoCBIOCgZub3dfbXMYBiABKAMSGgoSdXNlcl9zdGF0ZXNfZGlnZXN0GAkgASgJEhMKC2luc3RhbmNlX2lkGAggASgJEhcKCnJvb3RfY291bnQYByABKARIAIgBAUINCgtfcm9vdF9jb3VudCKQAQoRSGVhcnRiZWF0UmVzcG9uc2USDQoFa25vd24YASABKAgSEQoJc2VuZF9mdWxsGAIgASgIEg4KBm5vd19tcxgDIAEoAxIaChJ1c2VyX3N0YXRlc19kaWZmZXIYBCABKAgSGAoQc3ViamVjdHNfdmVyc2lvbhgFIAEoBBITCgtncm91cHNfbWFyaxgGIAEoCSJpChpMaXN0UmVib3VuZFN1YmplY3RzUmVxdWVzdBINCgVmc19pZBgBIAEoCRINCgVlcG9jaBgCIAEoBBIVCg1hZnRlcl92ZXJzaW9uGAMgASgEEhYKDmFmdGVyX3VzZXJuYW1lGAQgASgJIkkKG0xpc3RSZWJvdW5kU3ViamVjdHNSZXNwb25zZRIqCghzdWJqZWN0cxgBIAMoCzIYLmdyb3ZlLnYxLlJlYm91bmRTdWJqZWN0IlQKDlJlYm91bmRTdWJqZWN0EhAKCHVzZXJuYW1lGAEgASgJEg4KBmlzc3VlchgCIAEoCRIPCgdzdWJqZWN0GAMgASgJEg8KB3ZlcnNpb24YBCABKAQibQoZRXhjaGFuZ2VVc2VyU3RhdGVzUmVxdWVzdBINCgVmc19pZBgBIAEoCRINCgVlcG9jaBgCIAEoBBIjCgZzdGF0ZXMYAyADKAsyEy5ncm92ZS52MS5Vc2VyU3RhdGUSDQoFYWZ0ZXIYBCABKAkiTwoaRXhjaGFuZ2VVc2VyU3RhdGVzUmVzcG9uc2USIwoGc3RhdGVzGAEgAygLMhMuZ3JvdmUudjEuVXNlclN0YXRlEgwKBG1vcmUYAiABKAgiGAoWTGlzdEZpbGVTZXJ2ZXJzUmVxdWVzdCJFChdMaXN0RmlsZVNlcnZlcnNSZXNwb25zZRIqCgdzZXJ2ZXJzGAEgAygLMhkuZ3JvdmUudjEuRmlsZVNlcnZlckVudHJ5Ik0KD0ZpbGVTZXJ2ZXJFbnRyeRINCgVmc19pZBgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB2FkZHJlc3MYAyABKAkSDAoEbGl2ZRgEIAEoCCI6ChRLZWVwVXNlclN0YXRlUmVxdWVzdBIiCgVzdGF0ZRgBIAEoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZSJMChVLZWVwVXNlclN0YXRlUmVzcG9uc2USIgoFc3RhdGUYASABKAsyEy5ncm92ZS52MS5Vc2VyU3RhdGUSDwoHYXBwbGllZBgCIAEoCCI3ChRHZXRVc2VyU3RhdGVzUmVxdWVzdBIQCgh1c2VybmFtZRgBIAEoCRINCgVhZnRlchgCIAEoCSJKChVHZXRVc2VyU3RhdGVzUmVzcG9uc2USIwoGc3RhdGVzGAEgAygLMhMuZ3JvdmUudjEuVXNlclN0YXRlEgwKBG1vcmUYAiABKAgibAoQUm9vdFNoYXJlUmVxdWVzdBINCgVvd25lchgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkSDQoFZnNfaWQYBCABKAkSDwoHdmVyc2lvbhgFIAEoBBINCgVlcG9jaBgGIAEoBCITChFSb290U2hhcmVSZXNwb25zZSJuChJSb290VW5zaGFyZVJlcXVlc3QSDQoFb3duZXIYASABKAkSDAoEcGF0aBgCIAEoCRIMCgR1c2VyGAMgASgJEg0KBWZzX2lkGAQgASgJEg8KB3ZlcnNpb24YBSABKAQSDQoFZXBvY2gYBiABKAQiFQoTUm9vdFVuc2hhcmVSZXNwb25zZSKRAQoQQ2xhaW1Sb290UmVxdWVzdBIQCgh1c2VybmFtZRgBIAEoCRINCgVmc19pZBgCIAEoCRINCgVlcG9jaBgDIAEoBBIOCgZpc3N1ZXIYBCABKAkSDwoHc3ViamVjdBgFIAEoCRIWCg5yZXN0b3JlZF9hdF9tcxgGIAEoBBIUCgxuZWVkc19udW1iZXIYByABKAgicAoRQ2xhaW1Sb290UmVzcG9uc2USDwoHcm9vdF9pZBgBIAEoCRINCgVmc19pZBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJEhUKDXJlcGxhY2VzX2xvc3QYBCABKAgSEwoLcm9vdF9udW1iZXIYBSABKA0igQEKD0pvaW5Ob2RlUmVxdWVzdBINCgV0b2tlbhgBIAEoCRIPCgdub2RlX2lkGAIgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYAyABKAkSDQoFbmFtZXMYBCADKAkSEQoJYWRkcmVzc2VzGAUgAygJEg8KB3ZlcnNpb24YBiABKAkiUAoQSm9pbk5vZGVSZXNwb25zZRIPCgdub2RlX2lkGAEgASgJEhMKC2NlcnRpZmljYXRlGAIgASgJEhYKDnNlcnZlcl92ZXJzaW9uGAMgASgJIioKF1JlbmV3Q2VydGlmaWNhdGVSZXF1ZXN0Eg8KB25vZGVfaWQYASABKAkiLwoYUmVuZXdDZXJ0aWZpY2F0ZVJlc3BvbnNlEhMKC2NlcnRpZmljYXRlGAEgASgJMq8SCgpNZXRhU2VydmVyEkEKCEdldFJvb3RzEhkuZ3JvdmUudjEuR2V0Um9vdHNSZXF1ZXN0GhouZ3JvdmUudjEuR2V0Um9vdHNSZXNwb25zZRJBCghOYXZpZ2F0ZRIZLmdyb3ZlLnYxLk5hdmlnYXRlUmVxdWVzdBoaLmdyb3ZlLnYxLk5hdmlnYXRlUmVzcG9uc2USXwoSUmVnaXN0ZXJGaWxlU2VydmVyEiMuZ3JvdmUudjEuUmVnaXN0ZXJGaWxlU2VydmVyUmVxdWVzdBokLmdyb3ZlLnYxLlJlZ2lzdGVyRmlsZVNlcnZlclJlc3BvbnNlEkQKCUhlYXJ0YmVhdBIaLmdyb3ZlLnYxLkhlYXJ0YmVhdFJlcXVlc3QaGy5ncm92ZS52MS5IZWFydGJlYXRSZXNwb25zZRJECglSb290U2hhcmUSGi5ncm92ZS52MS5Sb290U2hhcmVSZXF1ZXN0GhsuZ3JvdmUudjEuUm9vdFNoYXJlUmVzcG9uc2USSgoLUm9vdFVuc2hhcmUSHC5ncm92ZS52MS5Sb290VW5zaGFyZVJlcXVlc3QaHS5ncm92ZS52MS5Sb290VW5zaGFyZVJlc3BvbnNlEkQKCUNsYWltUm9vdBIaLmdyb3ZlLnYxLkNsYWltUm9vdFJlcXVlc3QaGy5ncm92ZS52MS5DbGFpbVJvb3RSZXNwb25zZRJiChNMaXN0UmVib3VuZFN1YmplY3RzEiQuZ3JvdmUudjEuTGlzdFJlYm91bmRTdWJqZWN0c1JlcXVlc3QaJS5ncm92ZS52MS5MaXN0UmVib3VuZFN1YmplY3RzUmVzcG9uc2USXwoSRXhjaGFuZ2VVc2VyU3RhdGVzEiMuZ3JvdmUudjEuRXhjaGFuZ2VVc2VyU3RhdGVzUmVxdWVzdBokLmdyb3ZlLnYxLkV4Y2hhbmdlVXNlclN0YXRlc1Jlc3BvbnNlElYKD0xpc3RGaWxlU2VydmVycxIgLmdyb3ZlLnYxLkxpc3RGaWxlU2VydmVyc1JlcXVlc3QaIS5ncm92ZS52MS5MaXN0RmlsZVNlcnZlcnNSZXNwb25zZRJQCg1LZWVwVXNlclN0YXRlEh4uZ3JvdmUudjEuS2VlcFVzZXJTdGF0ZVJlcXVlc3QaHy5ncm92ZS52MS5LZWVwVXNlclN0YXRlUmVzcG9uc2USUAoNR2V0VXNlclN0YXRlcxIeLmdyb3ZlLnYxLkdldFVzZXJTdGF0ZXNSZXF1ZXN0Gh8uZ3JvdmUudjEuR2V0VXNlclN0YXRlc1Jlc3BvbnNlEkEKCEpvaW5Ob2RlEhkuZ3JvdmUudjEuSm9pbk5vZGVSZXF1ZXN0GhouZ3JvdmUudjEuSm9pbk5vZGVSZXNwb25zZRJZChBSZW5ld0NlcnRpZmljYXRlEiEuZ3JvdmUudjEuUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QaIi5ncm92ZS52MS5SZW5ld0NlcnRpZmljYXRlUmVzcG9uc2USXAoRQ3JlYXRlQXBwUGFzc3dvcmQSIi5ncm92ZS52MS5DcmVhdGVBcHBQYXNzd29yZFJlcXVlc3QaIy5ncm92ZS52MS5DcmVhdGVBcHBQYXNzd29yZFJlc3BvbnNlElkKEExpc3RBcHBQYXNzd29yZHMSIS5ncm92ZS52MS5MaXN0QXBwUGFzc3dvcmRzUmVxdWVzdBoiLmdyb3ZlLnYxLkxpc3RBcHBQYXNzd29yZHNSZXNwb25zZRJcChFSZXZva2VBcHBQYXNzd29yZBIiLmdyb3ZlLnYxLlJldm9rZUFwcFBhc3N3b3JkUmVxdWVzdBojLmdyb3ZlLnYxLlJldm9rZUFwcFBhc3N3b3JkUmVzcG9uc2USVgoPT3BlbkRvb3JTZXNzaW9uEiAuZ3JvdmUudjEuT3BlbkRvb3JTZXNzaW9uUmVxdWVzdBohLmdyb3ZlLnYxLk9wZW5Eb29yU2Vzc2lvblJlc3BvbnNlElMKDkVuZERvb3JTZXNzaW9uEh8uZ3JvdmUudjEuRW5kRG9vclNlc3Npb25SZXF1ZXN0GiAuZ3JvdmUudjEuRW5kRG9vclNlc3Npb25SZXNwb25zZRJKCgtJc3N1ZVRpY2tldBIcLmdyb3ZlLnYxLklzc3VlVGlja2V0UmVxdWVzdBodLmdyb3ZlLnYxLklzc3VlVGlja2V0UmVzcG9uc2USUAoNR2V0VGlja2V0TmV3cxIeLmdyb3ZlLnYxLkdldFRpY2tldE5ld3NSZXF1ZXN0Gh8uZ3JvdmUudjEuR2V0VGlja2V0TmV3c1Jlc3BvbnNlEkcKCkxvY2F0ZVJvb3QSGy5ncm92ZS52MS5Mb2NhdGVSb290UmVxdWVzdBocLmdyb3ZlLnYxLkxvY2F0ZVJvb3RSZXNwb25zZRJKCgtDcmVhdGVHcm91cBIcLmdyb3ZlLnYxLkNyZWF0ZUdyb3VwUmVxdWVzdBodLmdyb3ZlLnYxLkNyZWF0ZUdyb3VwUmVzcG9uc2USRwoKTGlzdEdyb3VwcxIbLmdyb3ZlLnYxLkxpc3RHcm91cHNSZXF1ZXN0GhwuZ3JvdmUudjEuTGlzdEdyb3Vwc1Jlc3BvbnNlEkoKC0NoYW5nZUdyb3VwEhwuZ3JvdmUudjEuQ2hhbmdlR3JvdXBSZXF1ZXN0Gh0uZ3JvdmUudjEuQ2hhbmdlR3JvdXBSZXNwb25zZRJKCgtEZWxldGVHcm91cBIcLmdyb3ZlLnYxLkRlbGV0ZUdyb3VwUmVxdWVzdBodLmdyb3ZlLnYxLkRlbGV0ZUdyb3VwUmVzcG9uc2USUwoOTGlzdEdyb3VwUm9sZXMSHy5ncm92ZS52MS5MaXN0R3JvdXBSb2xlc1JlcXVlc3QaIC5ncm92ZS52MS5MaXN0R3JvdXBSb2xlc1Jlc3BvbnNlEkcKCkdldE5vdGljZXMSGy5ncm92ZS52MS5HZXROb3RpY2VzUmVxdWVzdBocLmdyb3ZlLnYxLkdldE5vdGljZXNSZXNwb25zZRJHCgpTZXROb3RpY2VzEhsuZ3JvdmUudjEuU2V0Tm90aWNlc1JlcXVlc3QaHC5ncm92ZS52MS5TZXROb3RpY2VzUmVzcG9uc2ViBnByb3RvMw", [file_grove_v1_common]);
+
+/**
+ * @generated from message grove.v1.GetNoticesRequest
+ */
+export type GetNoticesRequest = Message<"grove.v1.GetNoticesRequest"> & {
+};
+
+/**
+ * Describes the message grove.v1.GetNoticesRequest.
+ * Use `create(GetNoticesRequestSchema)` to create a new message.
+ */
+export const GetNoticesRequestSchema: GenMessage<GetNoticesRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 0);
+
+/**
+ * @generated from message grove.v1.GetNoticesResponse
+ */
+export type GetNoticesResponse = Message<"grove.v1.GetNoticesResponse"> & {
+  /**
+   * True for a user who wants none.
+   *
+   * @generated from field: bool off = 1;
+   */
+  off: boolean;
+};
+
+/**
+ * Describes the message grove.v1.GetNoticesResponse.
+ * Use `create(GetNoticesResponseSchema)` to create a new message.
+ */
+export const GetNoticesResponseSchema: GenMessage<GetNoticesResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 1);
+
+/**
+ * @generated from message grove.v1.SetNoticesRequest
+ */
+export type SetNoticesRequest = Message<"grove.v1.SetNoticesRequest"> & {
+  /**
+   * @generated from field: bool off = 1;
+   */
+  off: boolean;
+};
+
+/**
+ * Describes the message grove.v1.SetNoticesRequest.
+ * Use `create(SetNoticesRequestSchema)` to create a new message.
+ */
+export const SetNoticesRequestSchema: GenMessage<SetNoticesRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 2);
+
+/**
+ * @generated from message grove.v1.SetNoticesResponse
+ */
+export type SetNoticesResponse = Message<"grove.v1.SetNoticesResponse"> & {
+};
+
+/**
+ * Describes the message grove.v1.SetNoticesResponse.
+ * Use `create(SetNoticesResponseSchema)` to create a new message.
+ */
+export const SetNoticesResponseSchema: GenMessage<SetNoticesResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 3);
 
 /**
  * @generated from message grove.v1.CreateGroupRequest
@@ -40,7 +102,7 @@ export type CreateGroupRequest = Message<"grove.v1.CreateGroupRequest"> & {
  * Use `create(CreateGroupRequestSchema)` to create a new message.
  */
 export const CreateGroupRequestSchema: GenMessage<CreateGroupRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 0);
+  messageDesc(file_grove_v1_meta_server, 4);
 
 /**
  * @generated from message grove.v1.CreateGroupResponse
@@ -57,7 +119,7 @@ export type CreateGroupResponse = Message<"grove.v1.CreateGroupResponse"> & {
  * Use `create(CreateGroupResponseSchema)` to create a new message.
  */
 export const CreateGroupResponseSchema: GenMessage<CreateGroupResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 1);
+  messageDesc(file_grove_v1_meta_server, 5);
 
 /**
  * Roles are read, write and manage. Times are in unix milliseconds.
@@ -124,7 +186,7 @@ export type Group = Message<"grove.v1.Group"> & {
  * Use `create(GroupSchema)` to create a new message.
  */
 export const GroupSchema: GenMessage<Group> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 2);
+  messageDesc(file_grove_v1_meta_server, 6);
 
 /**
  * @generated from message grove.v1.GroupMember
@@ -165,7 +227,7 @@ export type GroupMember = Message<"grove.v1.GroupMember"> & {
  * Use `create(GroupMemberSchema)` to create a new message.
  */
 export const GroupMemberSchema: GenMessage<GroupMember> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 3);
+  messageDesc(file_grove_v1_meta_server, 7);
 
 /**
  * @generated from message grove.v1.GroupClaim
@@ -197,7 +259,7 @@ export type GroupClaim = Message<"grove.v1.GroupClaim"> & {
  * Use `create(GroupClaimSchema)` to create a new message.
  */
 export const GroupClaimSchema: GenMessage<GroupClaim> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 4);
+  messageDesc(file_grove_v1_meta_server, 8);
 
 /**
  * @generated from message grove.v1.ListGroupsRequest
@@ -223,7 +285,7 @@ export type ListGroupsRequest = Message<"grove.v1.ListGroupsRequest"> & {
  * Use `create(ListGroupsRequestSchema)` to create a new message.
  */
 export const ListGroupsRequestSchema: GenMessage<ListGroupsRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 5);
+  messageDesc(file_grove_v1_meta_server, 9);
 
 /**
  * @generated from message grove.v1.ListGroupsResponse
@@ -247,7 +309,7 @@ export type ListGroupsResponse = Message<"grove.v1.ListGroupsResponse"> & {
  * Use `create(ListGroupsResponseSchema)` to create a new message.
  */
 export const ListGroupsResponseSchema: GenMessage<ListGroupsResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 6);
+  messageDesc(file_grove_v1_meta_server, 10);
 
 /**
  * @generated from message grove.v1.ChangeGroupRequest
@@ -297,7 +359,7 @@ export type ChangeGroupRequest = Message<"grove.v1.ChangeGroupRequest"> & {
  * Use `create(ChangeGroupRequestSchema)` to create a new message.
  */
 export const ChangeGroupRequestSchema: GenMessage<ChangeGroupRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 7);
+  messageDesc(file_grove_v1_meta_server, 11);
 
 /**
  * @generated from message grove.v1.ChangeGroupResponse
@@ -314,7 +376,7 @@ export type ChangeGroupResponse = Message<"grove.v1.ChangeGroupResponse"> & {
  * Use `create(ChangeGroupResponseSchema)` to create a new message.
  */
 export const ChangeGroupResponseSchema: GenMessage<ChangeGroupResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 8);
+  messageDesc(file_grove_v1_meta_server, 12);
 
 /**
  * @generated from message grove.v1.DeleteGroupRequest
@@ -331,7 +393,7 @@ export type DeleteGroupRequest = Message<"grove.v1.DeleteGroupRequest"> & {
  * Use `create(DeleteGroupRequestSchema)` to create a new message.
  */
 export const DeleteGroupRequestSchema: GenMessage<DeleteGroupRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 9);
+  messageDesc(file_grove_v1_meta_server, 13);
 
 /**
  * @generated from message grove.v1.DeleteGroupResponse
@@ -344,7 +406,7 @@ export type DeleteGroupResponse = Message<"grove.v1.DeleteGroupResponse"> & {
  * Use `create(DeleteGroupResponseSchema)` to create a new message.
  */
 export const DeleteGroupResponseSchema: GenMessage<DeleteGroupResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 10);
+  messageDesc(file_grove_v1_meta_server, 14);
 
 /**
  * @generated from message grove.v1.ListGroupRolesRequest
@@ -368,7 +430,7 @@ export type ListGroupRolesRequest = Message<"grove.v1.ListGroupRolesRequest"> & 
  * Use `create(ListGroupRolesRequestSchema)` to create a new message.
  */
 export const ListGroupRolesRequestSchema: GenMessage<ListGroupRolesRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 11);
+  messageDesc(file_grove_v1_meta_server, 15);
 
 /**
  * @generated from message grove.v1.ListGroupRolesResponse
@@ -399,7 +461,7 @@ export type ListGroupRolesResponse = Message<"grove.v1.ListGroupRolesResponse"> 
  * Use `create(ListGroupRolesResponseSchema)` to create a new message.
  */
 export const ListGroupRolesResponseSchema: GenMessage<ListGroupRolesResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 12);
+  messageDesc(file_grove_v1_meta_server, 16);
 
 /**
  * @generated from message grove.v1.GroupRoles
@@ -428,7 +490,7 @@ export type GroupRoles = Message<"grove.v1.GroupRoles"> & {
  * Use `create(GroupRolesSchema)` to create a new message.
  */
 export const GroupRolesSchema: GenMessage<GroupRoles> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 13);
+  messageDesc(file_grove_v1_meta_server, 17);
 
 /**
  * @generated from message grove.v1.CreateAppPasswordRequest
@@ -473,7 +535,7 @@ export type CreateAppPasswordRequest = Message<"grove.v1.CreateAppPasswordReques
  * Use `create(CreateAppPasswordRequestSchema)` to create a new message.
  */
 export const CreateAppPasswordRequestSchema: GenMessage<CreateAppPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 14);
+  messageDesc(file_grove_v1_meta_server, 18);
 
 /**
  * @generated from message grove.v1.CreateAppPasswordResponse
@@ -504,7 +566,7 @@ export type CreateAppPasswordResponse = Message<"grove.v1.CreateAppPasswordRespo
  * Use `create(CreateAppPasswordResponseSchema)` to create a new message.
  */
 export const CreateAppPasswordResponseSchema: GenMessage<CreateAppPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 15);
+  messageDesc(file_grove_v1_meta_server, 19);
 
 /**
  * An app password without its secret. Times are in unix milliseconds, 0 for none.
@@ -560,7 +622,7 @@ export type AppPassword = Message<"grove.v1.AppPassword"> & {
  * Use `create(AppPasswordSchema)` to create a new message.
  */
 export const AppPasswordSchema: GenMessage<AppPassword> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 16);
+  messageDesc(file_grove_v1_meta_server, 20);
 
 /**
  * @generated from message grove.v1.ListAppPasswordsRequest
@@ -573,7 +635,7 @@ export type ListAppPasswordsRequest = Message<"grove.v1.ListAppPasswordsRequest"
  * Use `create(ListAppPasswordsRequestSchema)` to create a new message.
  */
 export const ListAppPasswordsRequestSchema: GenMessage<ListAppPasswordsRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 17);
+  messageDesc(file_grove_v1_meta_server, 21);
 
 /**
  * @generated from message grove.v1.ListAppPasswordsResponse
@@ -592,7 +654,7 @@ export type ListAppPasswordsResponse = Message<"grove.v1.ListAppPasswordsRespons
  * Use `create(ListAppPasswordsResponseSchema)` to create a new message.
  */
 export const ListAppPasswordsResponseSchema: GenMessage<ListAppPasswordsResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 18);
+  messageDesc(file_grove_v1_meta_server, 22);
 
 /**
  * @generated from message grove.v1.RevokeAppPasswordRequest
@@ -611,7 +673,7 @@ export type RevokeAppPasswordRequest = Message<"grove.v1.RevokeAppPasswordReques
  * Use `create(RevokeAppPasswordRequestSchema)` to create a new message.
  */
 export const RevokeAppPasswordRequestSchema: GenMessage<RevokeAppPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 19);
+  messageDesc(file_grove_v1_meta_server, 23);
 
 /**
  * @generated from message grove.v1.RevokeAppPasswordResponse
@@ -628,7 +690,7 @@ export type RevokeAppPasswordResponse = Message<"grove.v1.RevokeAppPasswordRespo
  * Use `create(RevokeAppPasswordResponseSchema)` to create a new message.
  */
 export const RevokeAppPasswordResponseSchema: GenMessage<RevokeAppPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 20);
+  messageDesc(file_grove_v1_meta_server, 24);
 
 /**
  * @generated from message grove.v1.OpenDoorSessionRequest
@@ -645,7 +707,7 @@ export type OpenDoorSessionRequest = Message<"grove.v1.OpenDoorSessionRequest"> 
  * Use `create(OpenDoorSessionRequestSchema)` to create a new message.
  */
 export const OpenDoorSessionRequestSchema: GenMessage<OpenDoorSessionRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 21);
+  messageDesc(file_grove_v1_meta_server, 25);
 
 /**
  * @generated from message grove.v1.OpenDoorSessionResponse
@@ -676,7 +738,7 @@ export type OpenDoorSessionResponse = Message<"grove.v1.OpenDoorSessionResponse"
  * Use `create(OpenDoorSessionResponseSchema)` to create a new message.
  */
 export const OpenDoorSessionResponseSchema: GenMessage<OpenDoorSessionResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 22);
+  messageDesc(file_grove_v1_meta_server, 26);
 
 /**
  * @generated from message grove.v1.EndDoorSessionRequest
@@ -700,7 +762,7 @@ export type EndDoorSessionRequest = Message<"grove.v1.EndDoorSessionRequest"> & 
  * Use `create(EndDoorSessionRequestSchema)` to create a new message.
  */
 export const EndDoorSessionRequestSchema: GenMessage<EndDoorSessionRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 23);
+  messageDesc(file_grove_v1_meta_server, 27);
 
 /**
  * @generated from message grove.v1.EndDoorSessionResponse
@@ -717,7 +779,7 @@ export type EndDoorSessionResponse = Message<"grove.v1.EndDoorSessionResponse"> 
  * Use `create(EndDoorSessionResponseSchema)` to create a new message.
  */
 export const EndDoorSessionResponseSchema: GenMessage<EndDoorSessionResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 24);
+  messageDesc(file_grove_v1_meta_server, 28);
 
 /**
  * @generated from message grove.v1.IssueTicketRequest
@@ -743,7 +805,7 @@ export type IssueTicketRequest = Message<"grove.v1.IssueTicketRequest"> & {
  * Use `create(IssueTicketRequestSchema)` to create a new message.
  */
 export const IssueTicketRequestSchema: GenMessage<IssueTicketRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 25);
+  messageDesc(file_grove_v1_meta_server, 29);
 
 /**
  * @generated from message grove.v1.IssueTicketResponse
@@ -798,7 +860,7 @@ export type IssueTicketResponse = Message<"grove.v1.IssueTicketResponse"> & {
  * Use `create(IssueTicketResponseSchema)` to create a new message.
  */
 export const IssueTicketResponseSchema: GenMessage<IssueTicketResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 26);
+  messageDesc(file_grove_v1_meta_server, 30);
 
 /**
  * @generated from message grove.v1.GetTicketNewsRequest
@@ -822,7 +884,7 @@ export type GetTicketNewsRequest = Message<"grove.v1.GetTicketNewsRequest"> & {
  * Use `create(GetTicketNewsRequestSchema)` to create a new message.
  */
 export const GetTicketNewsRequestSchema: GenMessage<GetTicketNewsRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 27);
+  messageDesc(file_grove_v1_meta_server, 31);
 
 /**
  * @generated from message grove.v1.GetTicketNewsResponse
@@ -870,7 +932,7 @@ export type GetTicketNewsResponse = Message<"grove.v1.GetTicketNewsResponse"> & 
  * Use `create(GetTicketNewsResponseSchema)` to create a new message.
  */
 export const GetTicketNewsResponseSchema: GenMessage<GetTicketNewsResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 28);
+  messageDesc(file_grove_v1_meta_server, 32);
 
 /**
  * @generated from message grove.v1.TicketKey
@@ -894,7 +956,7 @@ export type TicketKey = Message<"grove.v1.TicketKey"> & {
  * Use `create(TicketKeySchema)` to create a new message.
  */
 export const TicketKeySchema: GenMessage<TicketKey> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 29);
+  messageDesc(file_grove_v1_meta_server, 33);
 
 /**
  * @generated from message grove.v1.EndedCredential
@@ -916,7 +978,7 @@ export type EndedCredential = Message<"grove.v1.EndedCredential"> & {
  * Use `create(EndedCredentialSchema)` to create a new message.
  */
 export const EndedCredentialSchema: GenMessage<EndedCredential> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 30);
+  messageDesc(file_grove_v1_meta_server, 34);
 
 /**
  * @generated from message grove.v1.GetRootsRequest
@@ -935,7 +997,7 @@ export type GetRootsRequest = Message<"grove.v1.GetRootsRequest"> & {
  * Use `create(GetRootsRequestSchema)` to create a new message.
  */
 export const GetRootsRequestSchema: GenMessage<GetRootsRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 31);
+  messageDesc(file_grove_v1_meta_server, 35);
 
 /**
  * @generated from message grove.v1.GetRootsResponse
@@ -961,7 +1023,7 @@ export type GetRootsResponse = Message<"grove.v1.GetRootsResponse"> & {
  * Use `create(GetRootsResponseSchema)` to create a new message.
  */
 export const GetRootsResponseSchema: GenMessage<GetRootsResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 32);
+  messageDesc(file_grove_v1_meta_server, 36);
 
 /**
  * @generated from message grove.v1.Root
@@ -1014,7 +1076,7 @@ export type Root = Message<"grove.v1.Root"> & {
  * Use `create(RootSchema)` to create a new message.
  */
 export const RootSchema: GenMessage<Root> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 33);
+  messageDesc(file_grove_v1_meta_server, 37);
 
 /**
  * @generated from message grove.v1.NavigateRequest
@@ -1038,7 +1100,7 @@ export type NavigateRequest = Message<"grove.v1.NavigateRequest"> & {
  * Use `create(NavigateRequestSchema)` to create a new message.
  */
 export const NavigateRequestSchema: GenMessage<NavigateRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 34);
+  messageDesc(file_grove_v1_meta_server, 38);
 
 /**
  * @generated from message grove.v1.NavigateResponse
@@ -1089,7 +1151,7 @@ export type NavigateResponse = Message<"grove.v1.NavigateResponse"> & {
  * Use `create(NavigateResponseSchema)` to create a new message.
  */
 export const NavigateResponseSchema: GenMessage<NavigateResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 35);
+  messageDesc(file_grove_v1_meta_server, 39);
 
 /**
  * @generated from message grove.v1.LocateRootRequest
@@ -1106,7 +1168,7 @@ export type LocateRootRequest = Message<"grove.v1.LocateRootRequest"> & {
  * Use `create(LocateRootRequestSchema)` to create a new message.
  */
 export const LocateRootRequestSchema: GenMessage<LocateRootRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 36);
+  messageDesc(file_grove_v1_meta_server, 40);
 
 /**
  * @generated from message grove.v1.LocateRootResponse
@@ -1128,7 +1190,7 @@ export type LocateRootResponse = Message<"grove.v1.LocateRootResponse"> & {
  * Use `create(LocateRootResponseSchema)` to create a new message.
  */
 export const LocateRootResponseSchema: GenMessage<LocateRootResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 37);
+  messageDesc(file_grove_v1_meta_server, 41);
 
 /**
  * @generated from message grove.v1.RegisterFileServerRequest
@@ -1249,7 +1311,7 @@ export type RegisterFileServerRequest = Message<"grove.v1.RegisterFileServerRequ
  * Use `create(RegisterFileServerRequestSchema)` to create a new message.
  */
 export const RegisterFileServerRequestSchema: GenMessage<RegisterFileServerRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 38);
+  messageDesc(file_grove_v1_meta_server, 42);
 
 /**
  * A root that a FileServer holds, with all that the metadata store needs to be rebuilt from it.
@@ -1316,7 +1378,7 @@ export type RootInfo = Message<"grove.v1.RootInfo"> & {
  * Use `create(RootInfoSchema)` to create a new message.
  */
 export const RootInfoSchema: GenMessage<RootInfo> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 39);
+  messageDesc(file_grove_v1_meta_server, 43);
 
 /**
  * @generated from message grove.v1.RootGrant
@@ -1338,7 +1400,7 @@ export type RootGrant = Message<"grove.v1.RootGrant"> & {
  * Use `create(RootGrantSchema)` to create a new message.
  */
 export const RootGrantSchema: GenMessage<RootGrant> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 40);
+  messageDesc(file_grove_v1_meta_server, 44);
 
 /**
  * @generated from message grove.v1.RegisterFileServerResponse
@@ -1387,7 +1449,7 @@ export type RegisterFileServerResponse = Message<"grove.v1.RegisterFileServerRes
  * Use `create(RegisterFileServerResponseSchema)` to create a new message.
  */
 export const RegisterFileServerResponseSchema: GenMessage<RegisterFileServerResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 41);
+  messageDesc(file_grove_v1_meta_server, 45);
 
 /**
  * @generated from message grove.v1.HeartbeatRequest
@@ -1450,7 +1512,7 @@ export type HeartbeatRequest = Message<"grove.v1.HeartbeatRequest"> & {
  * Use `create(HeartbeatRequestSchema)` to create a new message.
  */
 export const HeartbeatRequestSchema: GenMessage<HeartbeatRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 42);
+  messageDesc(file_grove_v1_meta_server, 46);
 
 /**
  * @generated from message grove.v1.HeartbeatResponse
@@ -1500,7 +1562,7 @@ export type HeartbeatResponse = Message<"grove.v1.HeartbeatResponse"> & {
  * Use `create(HeartbeatResponseSchema)` to create a new message.
  */
 export const HeartbeatResponseSchema: GenMessage<HeartbeatResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 43);
+  messageDesc(file_grove_v1_meta_server, 47);
 
 /**
  * @generated from message grove.v1.ListReboundSubjectsRequest
@@ -1534,7 +1596,7 @@ export type ListReboundSubjectsRequest = Message<"grove.v1.ListReboundSubjectsRe
  * Use `create(ListReboundSubjectsRequestSchema)` to create a new message.
  */
 export const ListReboundSubjectsRequestSchema: GenMessage<ListReboundSubjectsRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 44);
+  messageDesc(file_grove_v1_meta_server, 48);
 
 /**
  * @generated from message grove.v1.ListReboundSubjectsResponse
@@ -1553,7 +1615,7 @@ export type ListReboundSubjectsResponse = Message<"grove.v1.ListReboundSubjectsR
  * Use `create(ListReboundSubjectsResponseSchema)` to create a new message.
  */
 export const ListReboundSubjectsResponseSchema: GenMessage<ListReboundSubjectsResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 45);
+  messageDesc(file_grove_v1_meta_server, 49);
 
 /**
  * @generated from message grove.v1.ReboundSubject
@@ -1587,7 +1649,7 @@ export type ReboundSubject = Message<"grove.v1.ReboundSubject"> & {
  * Use `create(ReboundSubjectSchema)` to create a new message.
  */
 export const ReboundSubjectSchema: GenMessage<ReboundSubject> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 46);
+  messageDesc(file_grove_v1_meta_server, 50);
 
 /**
  * @generated from message grove.v1.ExchangeUserStatesRequest
@@ -1623,7 +1685,7 @@ export type ExchangeUserStatesRequest = Message<"grove.v1.ExchangeUserStatesRequ
  * Use `create(ExchangeUserStatesRequestSchema)` to create a new message.
  */
 export const ExchangeUserStatesRequestSchema: GenMessage<ExchangeUserStatesRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 47);
+  messageDesc(file_grove_v1_meta_server, 51);
 
 /**
  * @generated from message grove.v1.ExchangeUserStatesResponse
@@ -1647,7 +1709,7 @@ export type ExchangeUserStatesResponse = Message<"grove.v1.ExchangeUserStatesRes
  * Use `create(ExchangeUserStatesResponseSchema)` to create a new message.
  */
 export const ExchangeUserStatesResponseSchema: GenMessage<ExchangeUserStatesResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 48);
+  messageDesc(file_grove_v1_meta_server, 52);
 
 /**
  * @generated from message grove.v1.ListFileServersRequest
@@ -1660,7 +1722,7 @@ export type ListFileServersRequest = Message<"grove.v1.ListFileServersRequest"> 
  * Use `create(ListFileServersRequestSchema)` to create a new message.
  */
 export const ListFileServersRequestSchema: GenMessage<ListFileServersRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 49);
+  messageDesc(file_grove_v1_meta_server, 53);
 
 /**
  * @generated from message grove.v1.ListFileServersResponse
@@ -1677,7 +1739,7 @@ export type ListFileServersResponse = Message<"grove.v1.ListFileServersResponse"
  * Use `create(ListFileServersResponseSchema)` to create a new message.
  */
 export const ListFileServersResponseSchema: GenMessage<ListFileServersResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 50);
+  messageDesc(file_grove_v1_meta_server, 54);
 
 /**
  * A node as the store knows it.
@@ -1713,7 +1775,7 @@ export type FileServerEntry = Message<"grove.v1.FileServerEntry"> & {
  * Use `create(FileServerEntrySchema)` to create a new message.
  */
 export const FileServerEntrySchema: GenMessage<FileServerEntry> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 51);
+  messageDesc(file_grove_v1_meta_server, 55);
 
 /**
  * @generated from message grove.v1.KeepUserStateRequest
@@ -1732,7 +1794,7 @@ export type KeepUserStateRequest = Message<"grove.v1.KeepUserStateRequest"> & {
  * Use `create(KeepUserStateRequestSchema)` to create a new message.
  */
 export const KeepUserStateRequestSchema: GenMessage<KeepUserStateRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 52);
+  messageDesc(file_grove_v1_meta_server, 56);
 
 /**
  * @generated from message grove.v1.KeepUserStateResponse
@@ -1758,7 +1820,7 @@ export type KeepUserStateResponse = Message<"grove.v1.KeepUserStateResponse"> & 
  * Use `create(KeepUserStateResponseSchema)` to create a new message.
  */
 export const KeepUserStateResponseSchema: GenMessage<KeepUserStateResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 53);
+  messageDesc(file_grove_v1_meta_server, 57);
 
 /**
  * @generated from message grove.v1.GetUserStatesRequest
@@ -1784,7 +1846,7 @@ export type GetUserStatesRequest = Message<"grove.v1.GetUserStatesRequest"> & {
  * Use `create(GetUserStatesRequestSchema)` to create a new message.
  */
 export const GetUserStatesRequestSchema: GenMessage<GetUserStatesRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 54);
+  messageDesc(file_grove_v1_meta_server, 58);
 
 /**
  * @generated from message grove.v1.GetUserStatesResponse
@@ -1808,7 +1870,7 @@ export type GetUserStatesResponse = Message<"grove.v1.GetUserStatesResponse"> & 
  * Use `create(GetUserStatesResponseSchema)` to create a new message.
  */
 export const GetUserStatesResponseSchema: GenMessage<GetUserStatesResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 55);
+  messageDesc(file_grove_v1_meta_server, 59);
 
 /**
  * @generated from message grove.v1.RootShareRequest
@@ -1850,7 +1912,7 @@ export type RootShareRequest = Message<"grove.v1.RootShareRequest"> & {
  * Use `create(RootShareRequestSchema)` to create a new message.
  */
 export const RootShareRequestSchema: GenMessage<RootShareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 56);
+  messageDesc(file_grove_v1_meta_server, 60);
 
 /**
  * @generated from message grove.v1.RootShareResponse
@@ -1863,7 +1925,7 @@ export type RootShareResponse = Message<"grove.v1.RootShareResponse"> & {
  * Use `create(RootShareResponseSchema)` to create a new message.
  */
 export const RootShareResponseSchema: GenMessage<RootShareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 57);
+  messageDesc(file_grove_v1_meta_server, 61);
 
 /**
  * @generated from message grove.v1.RootUnshareRequest
@@ -1905,7 +1967,7 @@ export type RootUnshareRequest = Message<"grove.v1.RootUnshareRequest"> & {
  * Use `create(RootUnshareRequestSchema)` to create a new message.
  */
 export const RootUnshareRequestSchema: GenMessage<RootUnshareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 58);
+  messageDesc(file_grove_v1_meta_server, 62);
 
 /**
  * @generated from message grove.v1.RootUnshareResponse
@@ -1918,7 +1980,7 @@ export type RootUnshareResponse = Message<"grove.v1.RootUnshareResponse"> & {
  * Use `create(RootUnshareResponseSchema)` to create a new message.
  */
 export const RootUnshareResponseSchema: GenMessage<RootUnshareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 59);
+  messageDesc(file_grove_v1_meta_server, 63);
 
 /**
  * @generated from message grove.v1.ClaimRootRequest
@@ -1972,7 +2034,7 @@ export type ClaimRootRequest = Message<"grove.v1.ClaimRootRequest"> & {
  * Use `create(ClaimRootRequestSchema)` to create a new message.
  */
 export const ClaimRootRequestSchema: GenMessage<ClaimRootRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 60);
+  messageDesc(file_grove_v1_meta_server, 64);
 
 /**
  * @generated from message grove.v1.ClaimRootResponse
@@ -2013,7 +2075,7 @@ export type ClaimRootResponse = Message<"grove.v1.ClaimRootResponse"> & {
  * Use `create(ClaimRootResponseSchema)` to create a new message.
  */
 export const ClaimRootResponseSchema: GenMessage<ClaimRootResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 61);
+  messageDesc(file_grove_v1_meta_server, 65);
 
 /**
  * @generated from message grove.v1.JoinNodeRequest
@@ -2061,7 +2123,7 @@ export type JoinNodeRequest = Message<"grove.v1.JoinNodeRequest"> & {
  * Use `create(JoinNodeRequestSchema)` to create a new message.
  */
 export const JoinNodeRequestSchema: GenMessage<JoinNodeRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 62);
+  messageDesc(file_grove_v1_meta_server, 66);
 
 /**
  * @generated from message grove.v1.JoinNodeResponse
@@ -2090,7 +2152,7 @@ export type JoinNodeResponse = Message<"grove.v1.JoinNodeResponse"> & {
  * Use `create(JoinNodeResponseSchema)` to create a new message.
  */
 export const JoinNodeResponseSchema: GenMessage<JoinNodeResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 63);
+  messageDesc(file_grove_v1_meta_server, 67);
 
 /**
  * @generated from message grove.v1.RenewCertificateRequest
@@ -2107,7 +2169,7 @@ export type RenewCertificateRequest = Message<"grove.v1.RenewCertificateRequest"
  * Use `create(RenewCertificateRequestSchema)` to create a new message.
  */
 export const RenewCertificateRequestSchema: GenMessage<RenewCertificateRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 64);
+  messageDesc(file_grove_v1_meta_server, 68);
 
 /**
  * @generated from message grove.v1.RenewCertificateResponse
@@ -2126,7 +2188,7 @@ export type RenewCertificateResponse = Message<"grove.v1.RenewCertificateRespons
  * Use `create(RenewCertificateResponseSchema)` to create a new message.
  */
 export const RenewCertificateResponseSchema: GenMessage<RenewCertificateResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 65);
+  messageDesc(file_grove_v1_meta_server, 69);
 
 /**
  * @generated from service grove.v1.MetaServer
@@ -2389,6 +2451,26 @@ export const MetaServer: GenService<{
     methodKind: "unary";
     input: typeof ListGroupRolesRequestSchema;
     output: typeof ListGroupRolesResponseSchema;
+  },
+  /**
+   * Whether the caller wants notices about their own quota, trash and sign-ins.
+   *
+   * @generated from rpc grove.v1.MetaServer.GetNotices
+   */
+  getNotices: {
+    methodKind: "unary";
+    input: typeof GetNoticesRequestSchema;
+    output: typeof GetNoticesResponseSchema;
+  },
+  /**
+   * Turns the caller's notices off, or on again.
+   *
+   * @generated from rpc grove.v1.MetaServer.SetNotices
+   */
+  setNotices: {
+    methodKind: "unary";
+    input: typeof SetNoticesRequestSchema;
+    output: typeof SetNoticesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_grove_v1_meta_server, 0);
