@@ -6,6 +6,7 @@ import { cli } from "./rows/cli.ts";
 import { console } from "./rows/console.ts";
 import { cost } from "./rows/cost.ts";
 import { encrypted } from "./rows/encrypted.ts";
+import { engineRows } from "./rows/engine.ts";
 import { files } from "./rows/files.ts";
 import { grpc } from "./rows/grpc.ts";
 import { memory } from "./rows/memory.ts";
@@ -24,6 +25,7 @@ export const groups: readonly Group[] = [
   encrypted,
   files,
   cost,
+  engineRows,
   trees,
   project,
   scale,

@@ -26,6 +26,8 @@ export interface GroveProcess {
   log(): string;
   /** True until it has ended. */
   isRunning(): boolean;
+  /** Resolves when it has ended. */
+  readonly ended: Promise<void>;
   /** Sends a signal and waits for the end; by force when it takes too long. */
   end(signal: NodeJS.Signals): Promise<void>;
   /** Stops the process, or lets it go on. */
@@ -85,6 +87,7 @@ export async function startGroveProcess(
     pid: child.pid as number,
     log: () => text,
     isRunning: () => isRunning,
+    ended: closed.then(() => undefined),
     async end(signal) {
       child.kill("SIGCONT");
       child.kill(signal);

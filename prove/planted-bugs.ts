@@ -6,6 +6,7 @@ import { authorizationBugs } from "./authorization/planted.ts";
 import { canaryBugs } from "./canaries/planted.ts";
 import { crashStatesBugs } from "./crash-states/planted.ts";
 import { damageBugs } from "./damage/planted.ts";
+import { engineKillBugs } from "./engine-kills/planted.ts";
 import { fairnessBugs } from "./fairness/planted.ts";
 import { ioFaultBugs } from "./io-faults/planted.ts";
 import { killBugs } from "./kill/planted.ts";
@@ -32,6 +33,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...damageBugs,
   ...partitionBugs,
   ...moveBugs,
+  ...engineKillBugs,
   ...simulationBugs,
   ...soakBugs,
   ...sessionBugs,

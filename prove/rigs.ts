@@ -8,6 +8,7 @@ import { authorization } from "./authorization/rig.ts";
 import { canaries } from "./canaries/rig.ts";
 import { crashStates } from "./crash-states/rig.ts";
 import { damage } from "./damage/rig.ts";
+import { engineKills } from "./engine-kills/rig.ts";
 import { fairness } from "./fairness/rig.ts";
 import { ioFaults } from "./io-faults/rig.ts";
 import { kill } from "./kill/rig.ts";
@@ -34,6 +35,7 @@ export const rigs: readonly Rig[] = [
   damage,
   partitions,
   moves,
+  engineKills,
   simulation,
   soak,
   sessions,

@@ -5,6 +5,7 @@ import { type Client, createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { REPLY_DECODERS } from "#wire/proto/listing-decoder.ts";
 import type { Campaign } from "./campaign.ts";
+import { engineFlags } from "./engine-flags.ts";
 import { freeFileServerAddress } from "./file-server.ts";
 import { type GroveProcess, startGroveProcess } from "./grove-process.ts";
 
@@ -37,7 +38,7 @@ export interface ServedNode {
 
 /**
  * Starts it; it ends with the campaign. In memory flushes cost nothing; on a disk there is time between two
- * of them. Power cuts are for other rigs.
+ * of them. Power cuts are for other rigs. GROVE_RIG_ENGINE=1 puts it on a shared engine.
  */
 export async function serveNode(
   campaign: Campaign,
@@ -50,7 +51,8 @@ export async function serveNode(
   const settings = ["-mock", "-reserve", "1MiB", "-log_level", "warn", ...LIMITS];
   const metaserver = hasMetaServer ? await serveMetaServer(campaign, `${dataFolder}-meta`) : undefined;
   const known = metaserver === undefined ? [] : ["-metaserver", metaserver, "-advertise", address];
-  const process = await startGroveProcess(["fileserver", ...place, ...settings, ...known], {
+  const engine = await engineFlags(campaign);
+  const process = await startGroveProcess(["fileserver", ...place, ...settings, ...known, ...engine], {
     env: { SVC_ADMIN_EMAIL: ADMIN },
   });
   campaign.atEnd(() => process.end("SIGKILL"));

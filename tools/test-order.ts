@@ -34,6 +34,7 @@ export const LONGEST: readonly string[] = [
   "src/fileserver/process/process.test.ts",
   "prove/attacks/rig.test.ts",
   "prove/fairness/rig.test.ts",
+  "prove/engine-kills/rig.test.ts",
   "src/storage/local/faults.test.ts",
   "prove/partitions/rig.test.ts",
   "prove/simulation/rig.test.ts",

@@ -15,7 +15,7 @@ export interface SignedIn {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** A lane's last call before its server was gone, and its error. */
+/** A lane's last call before its server was gone, and its error; no error where it was told to stop. */
 export interface LaneEnd {
   readonly kind: string;
   readonly error: unknown;
@@ -59,8 +59,12 @@ export class Lane {
     return { live: BigInt(live), trash: BigInt(trash), staging: this.#stagedBytes };
   }
 
-  /** Changes the folder until a call fails. */
-  async work(user: SignedIn, onAcknowledged: () => void): Promise<LaneEnd> {
+  /** Changes the folder until a call fails, or no further one is wanted. */
+  async work(
+    user: SignedIn,
+    onAcknowledged: () => void,
+    isWanted: () => boolean = () => true,
+  ): Promise<LaneEnd> {
     const { folder } = this;
     const deps = {
       ...user,
@@ -71,6 +75,7 @@ export class Lane {
       nextName: () => `n${this.#names++}`,
     };
     for (;;) {
+      if (!isWanted()) return { kind: "stopped", error: undefined };
       const step = this.#isMade ? nextStep(deps, this.#state) : this.#firstStep(user);
       this.#pending = step;
       try {

@@ -22,8 +22,10 @@ type Call<T> = (
 export class RootUser {
   readonly email: string;
   readonly #addresses: Readonly<Record<string, string>>;
-  readonly #sessions = new Map<string, { client: Client<typeof FileServer>; token: string }>();
-  readonly #channels: GrpcChannel[] = [];
+  readonly #sessions = new Map<
+    string,
+    { readonly channel: GrpcChannel; readonly client: Client<typeof FileServer>; token: string }
+  >();
   #at: string;
 
   constructor(email: string, addresses: Readonly<Record<string, string>>) {
@@ -37,8 +39,7 @@ export class RootUser {
     let session = this.#sessions.get(node);
     if (session === undefined) {
       const channel = new GrpcChannel({ addresses: [this.#addresses[node] ?? ""] });
-      this.#channels.push(channel);
-      session = { client: createClient(FileServer, channel), token: "" };
+      session = { channel, client: createClient(FileServer, channel), token: "" };
       this.#sessions.set(node, session);
     }
     if (session.token === "") {
@@ -68,8 +69,14 @@ export class RootUser {
     }
   }
 
+  /** Ends the session at one node, and all calls under way there. */
+  leave(node: string): void {
+    this.#sessions.get(node)?.channel.close();
+    this.#sessions.delete(node);
+  }
+
   close(): void {
-    for (const channel of this.#channels) channel.close();
+    for (const node of this.#sessions.keys()) this.leave(node);
   }
 
   #other(node: string): string {

@@ -182,15 +182,19 @@ export class PostgresServer {
   }
 }
 
-/** Creates and starts a server that follows another, which from then on acknowledges only what both have. */
+/**
+ * Creates and starts a server that follows another, which from then on acknowledges only what both have. It
+ * may take the port of one that has ended.
+ */
 export async function startSynchronousStandby(
   primary: PostgresServer,
   cleanUp: (end: () => Promise<void>) => void,
+  port?: number,
 ): Promise<PostgresServer> {
   const programs = postgresPrograms();
   if (programs === undefined) throw new Error("PostgreSQL is not installed");
   const folder = await mkdtemp(join(tmpdir(), "pg-"));
-  const standby = new PostgresServer(programs, folder, await freePort());
+  const standby = new PostgresServer(programs, folder, port ?? (await freePort()));
   cleanUp(async () => {
     await standby.stop("immediate");
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });

@@ -2,6 +2,7 @@
 import type pg from "pg";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
+import { leave } from "./shared-line.ts";
 
 /** A root that this process holds, with the number of the batch that was committed last. */
 export interface HeldRoot {
@@ -153,6 +154,10 @@ export class CommitClient {
   async #ask(text: string, values: readonly unknown[]): Promise<readonly object[]> {
     this.#client ??= await this.#deps.connect();
     const client = this.#client;
+    if (this.#isClosed) {
+      this.#drop();
+      throw closed();
+    }
     const warnings: string[] = [];
     const note = (notice: { severity?: string | undefined; message?: string | undefined }): void => {
       if (notice.severity === "WARNING") warnings.push(notice.message ?? "");
@@ -180,9 +185,8 @@ export class CommitClient {
     await new Promise<void>((resolve) => this.#deps.clock.after(this.#deps.pauseMs, resolve));
   }
 
-  /** Not waited for: a server that has stopped would never say goodbye. */
   #drop(): void {
-    this.#client?.end().catch(() => undefined);
+    if (this.#client !== undefined) leave(this.#client);
     this.#client = undefined;
   }
 }

@@ -1,6 +1,7 @@
 // A connection that is made when it is needed, and made anew after it broke; one statement at a time.
 import type pg from "pg";
 import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
 
 /** Dependencies of a line. */
 export interface SharedLineDeps {
@@ -15,6 +16,7 @@ export class SharedLine {
   readonly #deps: SharedLineDeps;
   #client: pg.Client | undefined;
   #last: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
 
   constructor(deps: SharedLineDeps) {
     this.#deps = deps;
@@ -27,24 +29,44 @@ export class SharedLine {
     return mine;
   }
 
+  /** Ends the connection, also one that is being made. */
   close(): void {
-    this.#client?.end().catch(() => undefined);
+    this.#isClosed = true;
+    this.#drop();
+  }
+
+  #drop(): void {
+    if (this.#client !== undefined) leave(this.#client);
     this.#client = undefined;
   }
 
   async #run<T>(ask: (client: pg.Client) => Promise<T>): Promise<T> {
     this.#client ??= await this.#deps.connect();
     const client = this.#client;
+    if (this.#isClosed) {
+      this.#drop();
+      throw new GroveError("STORE_UNAVAILABLE", "the shared engine is being closed");
+    }
     const cancel = this.#deps.clock.after(this.#deps.answerMs, () => {
       void client.end().catch(() => undefined);
     });
     try {
       return await ask(client);
     } catch (error) {
-      if (this.#client === client) this.close();
+      if (this.#client === client) this.#drop();
       throw error;
     } finally {
       cancel();
     }
   }
+}
+
+/**
+ * Ends a connection without waiting: a server that has stopped would never say goodbye. What is left of it
+ * keeps no process from its end.
+ */
+export function leave(client: pg.Client): void {
+  client.end().catch(() => undefined);
+  // Its types leave it out.
+  (client as pg.Client & { unref(): void }).unref();
 }

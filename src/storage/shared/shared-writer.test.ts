@@ -249,6 +249,29 @@ test("a command of one root that would change another one is not committed", LON
   assert.equal(rows.length, 0);
 });
 
+test("what several roots have removed is purged, each under its own epoch", LONG, async (t) => {
+  const database = await makeSharedDatabase(t, server);
+  const { writer, client } = await openWriter(t, database);
+  const tops = new Map<string, number>();
+  for (const owner of [OWNER, "bob@example.com"])
+    tops.set(owner, (await makeRoot(client, owner)) * 2 ** 32 + 1);
+  // The newest removal is purged first: once of the higher number's root, once of the lower's.
+  for (const owners of [[...tops.keys()], [...tops.keys()].toReversed()]) {
+    for (const owner of owners) {
+      const { inode } = await writer.submit(owner, directory(owner, tops.get(owner) ?? 0, "gone"));
+      await writer.submit(owner, directory(owner, inode.id, "below"));
+      const { op, parentId: _, name: __, ...rest } = directory(owner, 0, "");
+      assert.equal(op, "createDirectory");
+      await writer.submit(owner, { ...rest, op: "remove", inodeId: inode.id, recursive: true });
+    }
+    while (await writer.purgeSlice(OWNER));
+    const { rows } = await client.query(
+      "SELECT (SELECT count(*) FROM purging) + count(*) AS count FROM inode",
+    );
+    assert.deepEqual(rows, [{ count: 2 }]);
+  }
+});
+
 const CHUNK = { position: 0, name: "a chunk", length: 1, crc32: 0, blockCrcs: new Uint8Array(4) };
 
 /** The commands that must have been done, not only refused. */

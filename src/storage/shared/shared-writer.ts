@@ -80,7 +80,7 @@ export class SharedWriter {
     this.#undo = cache.preparePlain("ROLLBACK TO command");
     this.#release = cache.preparePlain("RELEASE command");
     this.#nextPurge = cache.preparePlain(
-      "SELECT coalesce(inode_id, content_id) AS id FROM purging ORDER BY id DESC LIMIT 1",
+      "SELECT coalesce(inode_id, content_id) AS id FROM purging ORDER BY purging.id DESC LIMIT 1",
     );
   }
 

@@ -1,0 +1,73 @@
+// Planted bugs that kills of a shared engine must show.
+import type { PlantedBug } from "#prove/rig.ts";
+
+/** Each leaves out what keeps a process that was cut off, or an answer that was lost, from doing harm. */
+export const engineKillBugs: readonly PlantedBug[] = [
+  {
+    name: "commits-without-guard",
+    is: "the database takes a group from any process, whatever others have committed since",
+    rigs: ["engine-kills"],
+    narrow: "cut",
+    edits: [
+      {
+        file: "src/storage/shared/shared-schema.ts",
+        from: "IF held.root_number <> p_roots[seen] OR held.epoch <> p_epochs[seen] THEN",
+        to: "IF held.root_number <> p_roots[seen] THEN",
+      },
+      {
+        file: "src/storage/shared/shared-schema.ts",
+        from: "IF held.last_batch <> p_batches[seen] - 1 THEN",
+        to: "IF held.last_batch IS NULL THEN",
+      },
+    ],
+  },
+  {
+    name: "lost-answer-taken-as-done",
+    is: "a commit whose answer was lost counts as committed",
+    rigs: ["engine-kills"],
+    narrow: "database,hiccup,cut",
+    edits: [
+      {
+        file: "src/storage/shared/commit-client.ts",
+        from: "      if (failure === undefined) {",
+        to: '      if (failure === undefined || !("code" in failure)) {',
+      },
+    ],
+  },
+  {
+    name: "lease-ends-by-the-database-alone",
+    is: "a process ends its lease when the database says so, and not when it hears nothing",
+    rigs: ["engine-kills"],
+    narrow: "cut",
+    edits: [
+      {
+        file: "src/storage/shared/lease-holder.ts",
+        from: "    return this.#leftMs() > this.#leaseMs * (SHARED_LEASE_MARGIN_MS / SHARED_LEASE_MS);",
+        to: "    return !this.#isEnded;",
+      },
+      {
+        file: "src/storage/shared/lease-holder.ts",
+        from: "      if (this.isHeld) this.#watchEnd();\n      else this.end();",
+        to: "      if (this.isHeld) this.#watchEnd();",
+      },
+      {
+        file: "src/storage/shared/lease-holder.ts",
+        from: "    if (isRenewed === false || !this.isHeld) return this.end();",
+        to: "    if (isRenewed === false) return this.end();",
+      },
+    ],
+  },
+  {
+    name: "purges-under-the-wrong-root",
+    is: "removed content of several roots is purged under the epoch of the one with the highest number",
+    rigs: ["engine-kills"],
+    narrow: "fileserver",
+    edits: [
+      {
+        file: "src/storage/shared/shared-writer.ts",
+        from: "AS id FROM purging ORDER BY purging.id DESC",
+        to: "AS id FROM purging ORDER BY id DESC",
+      },
+    ],
+  },
+];
