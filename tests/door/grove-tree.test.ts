@@ -236,3 +236,20 @@ test("a reader that leaves in the middle of a file ends the download", async (t)
     for await (const part of alice.read(["f"], etag, 0, size)) if (part.length > 0) break;
   }
 });
+
+test("XML that somebody stored without a door ends nobody's answer", async (t) => {
+  const tree = (await startTreeNode(t)).tree(ALICE);
+  await put(tree, ["f"], Buffer.from("1"));
+  const named = (name: string, xml: string) =>
+    ({ kind: "set", property: { namespace: "urn:x", name, xml } }) as const;
+  const good = '<good xmlns="urn:x">a &amp; b</good>';
+  const changes = [named("good", good), named("bad", '</D:prop><D:evil/><bad xmlns="urn:x"/>')];
+  await tree.changeProperties(["f"], changes, []);
+  assert.deepEqual(
+    (await tree.properties(["f"])).map(({ xml }) => xml),
+    [good],
+  );
+  const owner = "</D:owner><D:evil/>";
+  await tree.lock(["f"], { scope: "exclusive", isDeep: false, owner, seconds: 60 }, []);
+  assert.equal((await seen(tree, ["f"])).locks[0]?.owner, "&lt;/D:owner&gt;&lt;D:evil/&gt;");
+});

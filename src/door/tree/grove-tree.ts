@@ -18,6 +18,7 @@ import type {
   WriteWish,
 } from "#door/webdav/resource.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
+import { storedProperty } from "#door/webdav/stored-xml.ts";
 import { type Attr, Kind, OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { GetPropertiesResponse, LockInfo } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { downloadStream } from "./body.ts";
@@ -60,7 +61,9 @@ export class GroveTree implements DavTree {
   properties(path: readonly string[]): Promise<readonly DeadProperty[]> {
     return refusing(async () => {
       const place = await this.#placeOf(path);
-      return place.kind === "real" ? (await this.#propertiesAt(place)).properties : [];
+      if (place.kind !== "real") return [];
+      const { properties } = await this.#propertiesAt(place);
+      return properties.map(storedProperty).filter((property) => property !== undefined);
     });
   }
 

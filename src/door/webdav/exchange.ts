@@ -13,6 +13,8 @@ export interface HttpRequest extends AsyncIterable<Uint8Array> {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly headers: RequestHeaders;
+  /** True where a body follows that no header announces, as in HTTP/2. */
+  readonly hasUntoldBody?: boolean;
 }
 
 /** The part of a server's response that WebDAV uses. */
@@ -129,7 +131,9 @@ export class DavExchange {
 
   /** True where the request has a body, of known length or not. */
   get hasBody(): boolean {
-    return this.header("transfer-encoding") !== undefined || Number(this.header("content-length") ?? 0) > 0;
+    const length = this.header("content-length");
+    if (this.header("transfer-encoding") !== undefined) return true;
+    return length === undefined ? this.request.hasUntoldBody === true : Number(length) > 0;
   }
 
   /** The address of a resource, encoded. */

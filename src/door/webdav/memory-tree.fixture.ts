@@ -73,6 +73,8 @@ export class MemoryTree implements DavTree {
     this.#checkLock(path, tokens);
     const parts: Uint8Array[] = [];
     for await (const part of body) parts.push(part);
+    if (wish.size !== undefined && Buffer.concat(parts).length !== wish.size)
+      throw new GroveError("BAD_ARGUMENT", "the body has not the bytes that were announced");
     const before = this.#find(path);
     if (before === undefined) this.#checkMembership(path, tokens);
     const node = file(Buffer.concat(parts), wish.changedMs);
