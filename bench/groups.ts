@@ -5,6 +5,7 @@ import { care } from "./rows/care.ts";
 import { cli } from "./rows/cli.ts";
 import { console } from "./rows/console.ts";
 import { cost } from "./rows/cost.ts";
+import { doors } from "./rows/doors.ts";
 import { encrypted } from "./rows/encrypted.ts";
 import { files } from "./rows/files.ts";
 import { grpc } from "./rows/grpc.ts";
@@ -22,6 +23,7 @@ export const groups: readonly Group[] = [
   grpc,
   transfer,
   encrypted,
+  doors,
   files,
   cost,
   trees,

@@ -33,7 +33,7 @@ async function namesIn(tree: DavTree, path: readonly string[]): Promise<string[]
 }
 
 async function seen(tree: DavTree, path: readonly string[]): Promise<DavResource> {
-  return (await tree.look(path)) ?? assert.fail(`nothing is at ${path.join("/")}`);
+  return (await tree.look(path, true)) ?? assert.fail(`nothing is at ${path.join("/")}`);
 }
 
 const codeOf = async (call: Promise<unknown>): Promise<string> => {

@@ -28,9 +28,10 @@ export class MemoryTree implements DavTree {
   readonly #top = folder();
   #locks: DavLock[] = [];
 
-  look(path: readonly string[]): Promise<DavResource | undefined> {
+  look(path: readonly string[], withLocks = false): Promise<DavResource | undefined> {
     const node = this.#find(path);
-    return Promise.resolve(node === undefined ? undefined : this.#resource(path, node));
+    const found = node === undefined ? undefined : this.#resource(path, node);
+    return Promise.resolve(found === undefined || withLocks ? found : { ...found, locks: [] });
   }
 
   async *list(path: readonly string[]): AsyncGenerator<DavResource, void, undefined> {
