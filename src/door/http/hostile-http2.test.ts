@@ -6,6 +6,7 @@ import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from "node
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { basic, startTestDoor, type TestDoor } from "./door.fixture.ts";
 
 let door: TestDoor;
@@ -60,6 +61,22 @@ test("another host, in the authority or beside it, reaches nothing", async () =>
   assert.equal(await ask({ ...path, ":authority": "evil.example" }), 421);
   assert.equal(await ask({ ...path, ":authority": door.host, host: "evil.example" }), 400);
   assert.equal(await ask({ ":method": "GET", ":path": "http://evil.example/dav/" }), "cut");
+});
+
+test("a refused stream ends whose body never does, with its answer whole", async () => {
+  const headers = { ":method": "PUT", ":path": "/dav/endless", "x-a": "a".repeat(8_000) };
+  const streams = Array.from({ length: 20 }, () => session.request(headers, { endStream: false }));
+  const answers = streams.map(async (stream) => {
+    let text = "";
+    stream.setEncoding("utf8").on("data", (part: string) => {
+      text += part;
+    });
+    await new Promise<void>((resolve) => stream.once("close", () => resolve()));
+    assert.equal(stream.rstCode, 0);
+    return text;
+  });
+  for (const text of await Promise.all(answers)) assert.match(text, /^sign in with/u);
+  await until(() => door.front.load.underWay === 0);
 });
 
 test("nobody is left waiting, and no failure of the door was logged", () => {

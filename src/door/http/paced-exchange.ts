@@ -1,6 +1,6 @@
 // One request and its answer, watched: a client that sends or takes too slowly loses its place.
 import type { ServerResponse } from "node:http";
-import type { Http2ServerResponse } from "node:http2";
+import { constants, type Http2ServerResponse } from "node:http2";
 import type { Clock } from "#base/clock.ts";
 import type { HttpRequest, HttpResponse } from "#door/webdav/exchange.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
@@ -206,6 +206,8 @@ export class PacedExchange implements HttpRequest, HttpResponse {
       isOver = true;
       cancel();
       response.end();
+      // A stream whose body never ends would be kept as long as its connection (RFC 9113, section 8.1).
+      if ("stream" in this.#request) this.#request.stream.close(constants.NGHTTP2_NO_ERROR);
     };
     const cancel = this.#clock.after(DOOR_LINGER_MS, over);
     response.once("close", over);
