@@ -5,6 +5,7 @@ import { care } from "./rows/care.ts";
 import { cli } from "./rows/cli.ts";
 import { console } from "./rows/console.ts";
 import { cost } from "./rows/cost.ts";
+import { doors } from "./rows/doors.ts";
 import { encrypted } from "./rows/encrypted.ts";
 import { engineRows } from "./rows/engine.ts";
 import { files } from "./rows/files.ts";
@@ -23,6 +24,7 @@ export const groups: readonly Group[] = [
   grpc,
   transfer,
   encrypted,
+  doors,
   files,
   cost,
   engineRows,

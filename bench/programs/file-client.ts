@@ -68,6 +68,10 @@ serveTasks(
       await connected().files.createDirectory({ path: String(path) }, connected().unary);
       return null;
     },
+    remove: async (path) => {
+      await connected().files.deleteFile({ path: String(path) }, connected().unary);
+      return null;
+    },
     // Files of the given size in the folders in turn.
     create: (input) => {
       const many = input as ManyFiles;

@@ -33,7 +33,7 @@ async function namesIn(tree: DavTree, path: readonly string[]): Promise<string[]
 }
 
 async function seen(tree: DavTree, path: readonly string[]): Promise<DavResource> {
-  return (await tree.look(path)) ?? assert.fail(`nothing is at ${path.join("/")}`);
+  return (await tree.look(path, true)) ?? assert.fail(`nothing is at ${path.join("/")}`);
 }
 
 const codeOf = async (call: Promise<unknown>): Promise<string> => {
@@ -235,4 +235,21 @@ test("a reader that leaves in the middle of a file ends the download", async (t)
   for (let count = 0; count < 40; count++) {
     for await (const part of alice.read(["f"], etag, 0, size)) if (part.length > 0) break;
   }
+});
+
+test("XML that somebody stored without a door ends nobody's answer", async (t) => {
+  const tree = (await startTreeNode(t)).tree(ALICE);
+  await put(tree, ["f"], Buffer.from("1"));
+  const named = (name: string, xml: string) =>
+    ({ kind: "set", property: { namespace: "urn:x", name, xml } }) as const;
+  const good = '<good xmlns="urn:x">a &amp; b</good>';
+  const changes = [named("good", good), named("bad", '</D:prop><D:evil/><bad xmlns="urn:x"/>')];
+  await tree.changeProperties(["f"], changes, []);
+  assert.deepEqual(
+    (await tree.properties(["f"])).map(({ xml }) => xml),
+    [good],
+  );
+  const owner = "</D:owner><D:evil/>";
+  await tree.lock(["f"], { scope: "exclusive", isDeep: false, owner, seconds: 60 }, []);
+  assert.equal((await seen(tree, ["f"])).locks[0]?.owner, "&lt;/D:owner&gt;&lt;D:evil/&gt;");
 });

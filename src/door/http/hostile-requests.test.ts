@@ -118,6 +118,18 @@ test("the answer to a large body that is refused arrives whole", async () => {
   assert.match(answer, /^HTTP\/1.1 401 [^]*app password/u);
 });
 
+test("a folder that is there is 200 to GET and HEAD, as text, and one that is not is 404", async () => {
+  assert.match(
+    await ask("GET /dav/", [SIGNED_IN]),
+    /^HTTP\/1.1 200 [^]*\r\ncontent-type: text\/plain; [^]*\r\n\r\nThis is a folder/u,
+  );
+  assert.match(
+    await ask("HEAD /dav/", [SIGNED_IN]),
+    /^HTTP\/1.1 200 [^]*\r\ncontent-length: \d\d[^]*\r\n\r\n$/u,
+  );
+  assert.equal(status(await ask("HEAD /dav/none/", [SIGNED_IN])), "404");
+});
+
 test("OPTIONS of the whole server says that there is WebDAV, and its top is a page without scripts", async () => {
   for (const target of ["/", "*"]) {
     const answer = await ask(`OPTIONS ${target}`);

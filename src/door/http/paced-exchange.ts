@@ -1,6 +1,6 @@
 // One request and its answer, watched: a client that sends or takes too slowly loses its place.
 import type { ServerResponse } from "node:http";
-import type { Http2ServerResponse } from "node:http2";
+import { constants, type Http2ServerResponse } from "node:http2";
 import type { Clock } from "#base/clock.ts";
 import type { HttpRequest, HttpResponse } from "#door/webdav/exchange.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
@@ -10,6 +10,9 @@ import type { DoorRequest } from "./request-target.ts";
 
 /** How many times a pace is looked at while it lasts. */
 const LOOKS = 6;
+
+/** Bytes of a whole body that are handed on at once. */
+const LAST_PART_BYTES = 65_536;
 
 /** An answer of HTTP/1.1 or HTTP/2. */
 export type DoorResponse = ServerResponse | Http2ServerResponse;
@@ -71,6 +74,11 @@ export class PacedExchange implements HttpRequest, HttpResponse {
     return this.#request.headers;
   }
 
+  get hasUntoldBody(): boolean {
+    const stream = "stream" in this.#request ? this.#request.stream : undefined;
+    return this.#request.headers["content-length"] === undefined && stream?.endAfterHeaders === false;
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
     for (;;) {
       const part = await this.#nextPart();
@@ -127,8 +135,8 @@ export class PacedExchange implements HttpRequest, HttpResponse {
       if (this.#awaitsLeave) this.#closeAfter();
       else return this.#linger(chunk);
     }
-    this.#response.end(chunk);
-    this.#awaits = "reader";
+    if (chunk === undefined) this.#finish();
+    else this.#sendLast(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
   }
 
   destroy(): void {
@@ -168,9 +176,8 @@ export class PacedExchange implements HttpRequest, HttpResponse {
   /** True where the client may still be sending. In HTTP/1.1 a body has a length or comes in chunks. */
   get #hasUnreadBody(): boolean {
     const { headers } = this.#request;
-    const length = headers["content-length"] ?? (this.#isHttp2 ? "1" : "0");
-    const hasBody = headers["transfer-encoding"] !== undefined || Number(length) > 0;
-    return hasBody && this.#body.isUnfinished;
+    const isTold = headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+    return (isTold || this.hasUntoldBody) && this.#body.isUnfinished;
   }
 
   async #nextPart(): Promise<Uint8Array | undefined> {
@@ -199,6 +206,8 @@ export class PacedExchange implements HttpRequest, HttpResponse {
       isOver = true;
       cancel();
       response.end();
+      // A stream whose body never ends would be kept as long as its connection (RFC 9113, section 8.1).
+      if ("stream" in this.#request) this.#request.stream.close(constants.NGHTTP2_NO_ERROR);
     };
     const cancel = this.#clock.after(DOOR_LINGER_MS, over);
     response.once("close", over);
@@ -210,6 +219,27 @@ export class PacedExchange implements HttpRequest, HttpResponse {
       dropped += bytes;
       if (dropped > DOOR_LINGER_BYTES) over();
     });
+  }
+
+  /** Sends a whole body in parts, so that a slow reader of a large one is seen to move. */
+  #sendLast(bytes: Uint8Array): void {
+    for (let at = 0; ; at += LAST_PART_BYTES) {
+      const part = bytes.subarray(at, at + LAST_PART_BYTES);
+      const rest = bytes.subarray(at + LAST_PART_BYTES);
+      if (rest.length === 0) return this.#finish(part);
+      if (this.#response.write(part)) continue;
+      this.#awaits = "reader";
+      this.#response.once("drain", () => {
+        this.#moved += part.length;
+        this.#sendLast(rest);
+      });
+      return;
+    }
+  }
+
+  #finish(last?: Uint8Array): void {
+    this.#response.end(last);
+    this.#awaits = "reader";
   }
 
   #closeAfter(): void {

@@ -1,12 +1,14 @@
 // Clients that hold on to a door: by headers, bodies, answers or many connections.
 import assert from "node:assert/strict";
-import { connect, type Socket } from "node:net";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { MemoryTree } from "#door/webdav/memory-tree.fixture.ts";
 import { hurriedClock } from "#testing/hurried-clock.ts";
 import { until } from "#testing/until.ts";
 import { basic, sendRaw, startTestDoor, type TestDoor } from "./door.fixture.ts";
 import { DOOR_UNPROVEN_PER_NETWORK } from "./door-limits.ts";
+import { PacedExchange } from "./paced-exchange.ts";
 import { Places } from "./places.ts";
 
 const SIGNED_IN = `Authorization: ${basic()}`;
@@ -121,4 +123,29 @@ test("places go round among those that wait, and one that gives up leaves the li
   leaveSecond();
   leaveBob();
   assert.equal(places.used, 0);
+});
+
+test("a whole answer of some size goes on while its reader takes it, however slowly", async (t) => {
+  const bytes = 24_000_000;
+  const traffic = { in: 0, out: 0 };
+  const server = createServer((request, response) => {
+    const exchange = new PacedExchange(request, response, { url: "/", clock: hurriedClock(100), traffic });
+    exchange.setHeader("content-length", bytes);
+    exchange.end(Buffer.alloc(bytes));
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  let taken = 0;
+  const socket = connect(port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+  t.after(() => socket.destroy());
+  // Some part is taken in each look of the door, and all of it in many times its patience.
+  socket.on("data", (part) => {
+    taken += part.length;
+    socket.pause();
+    setTimeout(() => socket.resume(), 4);
+  });
+  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  await Promise.race([closed, until(() => taken > bytes)]);
+  assert.ok(taken > bytes, `${taken} bytes`);
 });

@@ -22,6 +22,11 @@ const SORTS: Readonly<Record<string, Sort>> = {
   "-changed": Sort.MTIME_DESC,
 };
 
+/** By name for everything else, and for what every object has. */
+export function sortOf(word: string): Sort {
+  return (Object.hasOwn(SORTS, word) ? SORTS[word] : undefined) ?? Sort.NAME;
+}
+
 /** One page of a folder. */
 export async function list({ exchange, person }: PageCall): Promise<FileList> {
   const place = placeOf(exchange);
@@ -30,7 +35,7 @@ export async function list({ exchange, person }: PageCall): Promise<FileList> {
     ...place,
     pageSize: LIST_PAGE_MAX,
     pageToken: query.get("page") ?? "",
-    sort: SORTS[query.get("sort") ?? "name"] ?? Sort.NAME,
+    sort: sortOf(query.get("sort") ?? "name"),
   };
   const page = await person.cluster.runAt(place, SHORT, (server) =>
     server.files.listDir(request, server.unary),

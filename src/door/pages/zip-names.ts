@@ -1,6 +1,6 @@
 // Names inside archives: what Grove allows and other systems read as a way out, or cannot hold, is replaced.
 
-const RESERVED = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)/iu;
+const RESERVED = /^(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³]) *(?:\.|$)/iu;
 /** Bidirectional marks and other letters without a shape, which make one name look like another. */
 const UNSEEN = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 /** Letters of a name that every system takes. */
@@ -37,5 +37,6 @@ function numbered(name: string, number: number): string {
 }
 
 function folded(name: string): string {
-  return name.normalize("NFC").toLowerCase();
+  // By way of capitals, as file systems compare: "ß" is "ss" to some, and the Kelvin sign is "k".
+  return name.normalize("NFC").toUpperCase().toLowerCase().normalize("NFC");
 }

@@ -58,6 +58,12 @@ test("names inside archives lead nowhere else and are unlike their neighbours on
   assert.equal(made("Report.pdf"), "Report.pdf");
   assert.equal(made("report.pdf"), "report (2).pdf");
   assert.equal(made("REPORT.PDF"), "REPORT (3).PDF");
+  assert.equal(made("straße"), "straße");
+  assert.equal(made("STRASSE"), "STRASSE (2)");
+  assert.equal(made("\u212a.txt"), "\u212a.txt");
+  assert.equal(made("k.txt"), "k (2).txt");
+  assert.equal(made("nul .txt"), "_nul .txt");
+  assert.equal(made("CONIN$"), "_CONIN$");
   assert.ok(made("x".repeat(255)).length <= 200);
 });
 

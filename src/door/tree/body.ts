@@ -1,10 +1,13 @@
 // Bytes on their way through a door: bodies in blocks, downloads as streams, both with bounded memory.
-import { BLOCK_BYTES } from "#base/limits.ts";
+import { GroveError } from "#base/errors.ts";
+import { BLOCK_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import type { Cluster } from "#client/connection/cluster.ts";
-import { LONG } from "#client/connection/cluster.ts";
+import { LONG, SHORT } from "#client/connection/cluster.ts";
 import type { RemotePath } from "#client/connection/remote-path.ts";
+import { ClientError } from "#client/terminal/client-error.ts";
 import { PROGRESS_BYTES } from "#client/terminal/limits.ts";
 import { downloadFile } from "#client/transfer/download.ts";
+import { crc32 } from "#os/crc32.ts";
 
 /** Bytes of a download that wait for a slow reader. */
 const WAITING_MAX_BYTES: number = 4 * BLOCK_BYTES;
@@ -74,6 +77,22 @@ export async function* downloadStream(
     queue.stop();
     await done;
   }
+}
+
+/** A whole small file in one call, checked; undefined for a larger one and for a part. Throws ETAG_MISMATCH. */
+export async function readSmall(
+  cluster: Cluster,
+  { root, path }: RemotePath,
+  { etag, start, end }: { readonly etag: string; readonly start: number; readonly end: number },
+): Promise<Uint8Array | undefined> {
+  if (start !== 0 || end === 0 || end > INLINE_FILE_MAX_BYTES) return undefined;
+  const { attr, data } = await cluster.runAt({ root, path }, SHORT, (server) =>
+    server.files.readFile({ root, path, offset: 0n, length: end }, server.unary),
+  );
+  if (attr?.etag !== etag) throw new GroveError("ETAG_MISMATCH", "the file has changed meanwhile");
+  if (attr.size !== BigInt(end)) return undefined;
+  if (data.length === end && crc32(data) === attr.crc32) return data;
+  throw new ClientError("SERVER_BROKEN", `${path}: the bytes do not match their checksum`);
 }
 
 /** Slices between a download that pushes and a reader that pulls. */

@@ -18,9 +18,10 @@ import type {
   WriteWish,
 } from "#door/webdav/resource.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
+import { storedProperty } from "#door/webdav/stored-xml.ts";
 import { type Attr, Kind, OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { GetPropertiesResponse, LockInfo } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
-import { downloadStream } from "./body.ts";
+import { downloadStream, readSmall } from "./body.ts";
 import type { Person, SharedRoot } from "./person.ts";
 import { ownPlace, type Place, type RealPlace, rootsIn, sharedPlace, WAY_FOLDERS } from "./places.ts";
 import { refusing, refusingStream } from "./refusals.ts";
@@ -45,11 +46,11 @@ export class GroveTree implements DavTree {
     this.#clock = clock;
   }
 
-  look(path: readonly string[]): Promise<DavResource | undefined> {
+  look(path: readonly string[], withLocks = false): Promise<DavResource | undefined> {
     return refusing(async () => {
       const place = await this.#placeOf(path);
       if (place.kind !== "real") return place.kind === "virtual" ? virtualResource(path) : undefined;
-      return this.#lookAt(path, place);
+      return this.#lookAt(path, place, withLocks);
     });
   }
 
@@ -60,7 +61,9 @@ export class GroveTree implements DavTree {
   properties(path: readonly string[]): Promise<readonly DeadProperty[]> {
     return refusing(async () => {
       const place = await this.#placeOf(path);
-      return place.kind === "real" ? (await this.#propertiesAt(place)).properties : [];
+      if (place.kind !== "real") return [];
+      const { properties } = await this.#propertiesAt(place);
+      return properties.map(storedProperty).filter((property) => property !== undefined);
     });
   }
 
@@ -195,15 +198,15 @@ export class GroveTree implements DavTree {
     });
   }
 
-  async #lookAt(path: readonly string[], place: RealPlace): Promise<DavResource | undefined> {
+  async #lookAt(path: readonly string[], place: RealPlace, locks: boolean): Promise<DavResource | undefined> {
     const { root, path: at } = place;
     try {
       return await this.#at(place, [], SHORT, async (server) => {
-        const [attr, { locks }] = await Promise.all([
-          server.files.getAttr({ root, path: at }, server.unary),
-          server.files.listLocks({ root, path: at }, server.unary),
-        ]);
-        return resourceOf(path, attr, davLocksOf(locks, place));
+        const looking = server.files.getAttr({ root, path: at }, server.unary);
+        if (!locks) return resourceOf(path, await looking, []);
+        const listing = server.files.listLocks({ root, path: at }, server.unary);
+        const [attr, held] = await Promise.all([looking, listing]);
+        return resourceOf(path, attr, davLocksOf(held.locks, place));
       });
     } catch (error) {
       if (isGroveError(error, "NO_SUCH_PATH", "NOT_DIRECTORY")) return undefined;
@@ -216,7 +219,7 @@ export class GroveTree implements DavTree {
     if (place.kind === "nothing") return;
     if (place.kind === "virtual") {
       for (const name of place.names) {
-        const child = await this.look([...path, name]);
+        const child = await this.look([...path, name], true);
         if (child !== undefined) yield child;
       }
       return;
@@ -237,7 +240,11 @@ export class GroveTree implements DavTree {
     path: readonly string[],
     version: { readonly etag: string; readonly start: number; readonly end: number },
   ): AsyncGenerator<Uint8Array, void, undefined> {
-    yield* downloadStream(this.#person.cluster, await this.#realPlace(path), version);
+    const { cluster } = this.#person;
+    const place = await this.#realPlace(path);
+    const data = await readSmall(cluster, place, version);
+    if (data === undefined) yield* downloadStream(cluster, place, version);
+    else yield data;
   }
 
   async #locksAt(place: RealPlace, below: boolean): Promise<DavLock[]> {

@@ -1,6 +1,7 @@
 // What FileServers tell of files, folders and locks, as resources of WebDAV.
 import { splitPath } from "#base/names.ts";
 import type { DavLock, DavResource } from "#door/webdav/resource.ts";
+import { storedOwner } from "#door/webdav/stored-xml.ts";
 import { type Attr, Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { LockInfo } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import type { RealPlace } from "./places.ts";
@@ -12,7 +13,7 @@ export function davLockOf(lock: LockInfo, { prefix }: RealPlace): DavLock {
     root: [...prefix, ...splitPath(lock.path)],
     scope: lock.shared ? "shared" : "exclusive",
     isDeep: lock.deep,
-    owner: lock.note,
+    owner: storedOwner(lock.note),
     secondsLeft: lock.secondsLeft,
   };
 }

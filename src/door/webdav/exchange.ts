@@ -13,6 +13,8 @@ export interface HttpRequest extends AsyncIterable<Uint8Array> {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly headers: RequestHeaders;
+  /** True where a body follows that no header announces, as in HTTP/2. */
+  readonly hasUntoldBody?: boolean;
 }
 
 /** The part of a server's response that WebDAV uses. */
@@ -89,8 +91,8 @@ export class DavExchange {
   }
 
   /** The resource of the request. Throws NO_SUCH_PATH where there is none. */
-  async resource(): Promise<DavResource> {
-    const resource = await this.tree.look(this.path);
+  async resource(withLocks = false): Promise<DavResource> {
+    const resource = await this.tree.look(this.path, withLocks);
     if (resource === undefined) throw new GroveError("NO_SUCH_PATH", "no such file or folder");
     return resource;
   }
@@ -129,7 +131,9 @@ export class DavExchange {
 
   /** True where the request has a body, of known length or not. */
   get hasBody(): boolean {
-    return this.header("transfer-encoding") !== undefined || Number(this.header("content-length") ?? 0) > 0;
+    const length = this.header("content-length");
+    if (this.header("transfer-encoding") !== undefined) return true;
+    return length === undefined ? this.request.hasUntoldBody === true : Number(length) > 0;
   }
 
   /** The address of a resource, encoded. */
@@ -177,13 +181,13 @@ export class DavExchange {
 
   async #stateOf(tag: string | undefined): Promise<IfState> {
     const path = tag === undefined ? this.path : this.#ownPath(tag);
-    const resource = path === undefined ? undefined : await this.tree.look(path);
+    const resource = path === undefined ? undefined : await this.tree.look(path, true);
     if (resource !== undefined) {
       return { etag: resource.etag, tokens: tokensOf(resource.locks) };
     }
     // A resource that is to be made stands under the deep locks of its collection.
     const parent =
-      path === undefined || path.length === 0 ? undefined : await this.tree.look(path.slice(0, -1));
+      path === undefined || path.length === 0 ? undefined : await this.tree.look(path.slice(0, -1), true);
     const deep = (parent?.locks ?? []).filter(({ isDeep }) => isDeep);
     return { etag: undefined, tokens: tokensOf(deep) };
   }

@@ -17,17 +17,16 @@ const USER_BYTES_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "private, no-cache",
 };
 
+const FOLDER_TEXT =
+  "This is a folder: open it with a WebDAV program, or in the browser at the door's address.\n";
+
 /** Answers a GET or a HEAD, with ranges and conditions. */
 export async function answerGet(exchange: DavExchange): Promise<void> {
   const resource = await exchange.resource();
-  if (resource.isCollection) {
-    throw new DavRefusal(
-      405,
-      "this is a folder: open it with a WebDAV program, or in the browser at the door's address",
-    );
-  }
   const { response, request } = exchange;
   for (const [name, value] of Object.entries(USER_BYTES_HEADERS)) response.setHeader(name, value);
+  // Some programs ask by HEAD whether a folder is there (RFC 4918, section 9.4, leaves it open what a GET gives).
+  if (resource.isCollection) return exchange.replyText(200, "text/plain; charset=utf-8", FOLDER_TEXT);
   response.setHeader("etag", `"${resource.etag}"`);
   response.setHeader("last-modified", new Date(resource.changedMs).toUTCString());
   response.setHeader("accept-ranges", "bytes");

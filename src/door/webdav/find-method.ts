@@ -25,7 +25,7 @@ export async function answerPropfind(exchange: DavExchange): Promise<void> {
   if (depth === "infinity") {
     throw new DavRefusal(403, "ask for depth 0 or 1", "propfind-finite-depth");
   }
-  const resource = await exchange.resource();
+  const resource = await exchange.resource(true);
   const finder = new Finder(exchange, request, await quotaFor(exchange, request));
   const { response } = exchange;
   const first = await finder.found(resource, true);
@@ -34,7 +34,9 @@ export async function answerPropfind(exchange: DavExchange): Promise<void> {
   let part = MULTISTATUS_START + first;
   if (depth === "1" && resource.isCollection) {
     for await (const child of exchange.tree.list(exchange.path)) {
-      part += await finder.found(child, false);
+      const found = finder.found(child, false);
+      // Waiting for what is there costs more than making it.
+      part += typeof found === "string" ? found : await found;
       if (part.length < PART_CHARACTERS) continue;
       await exchange.send(part);
       part = "";
@@ -64,12 +66,13 @@ class Finder {
   }
 
   /** One response element. Of entries in a listing, dead properties are told by name only. */
-  async found(resource: DavResource, isAsked: boolean): Promise<string> {
+  found(resource: DavResource, isAsked: boolean): string | Promise<string> {
     const wantsDead = this.#request.kind === "some" ? this.#needsDead : isAsked;
-    const dead =
-      wantsDead && resource.mayHaveProperties !== false
-        ? await this.#exchange.tree.properties(resource.path)
-        : [];
+    if (!wantsDead || resource.mayHaveProperties === false) return this.#written(resource, []);
+    return this.#exchange.tree.properties(resource.path).then((dead) => this.#written(resource, dead));
+  }
+
+  #written(resource: DavResource, dead: readonly DeadProperty[]): string {
     const source: PropertySource = { resource, hrefOf: this.#hrefOf, quota: this.#quota };
     const { found, missing } = this.#sorted(source, dead);
     const href = escapedXml(this.#hrefOf(resource.path, resource.isCollection));

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isGroveError } from "#base/errors.ts";
-import { type IfState, ifHolds, readIf, submittedTokens } from "./if-header.ts";
+import { IF_RESOURCES_MAX, type IfState, ifHolds, readIf, submittedTokens } from "./if-header.ts";
 
 const STATES: Readonly<Record<string, IfState>> = {
   "": { etag: "v1", tokens: ["urn:uuid:a"] },
@@ -56,6 +56,14 @@ test("a header that is not as the RFC has it is refused", () => {
     );
   }
   assert.throws(() => readIf(`(${"<a>".repeat(3000)})`), /more than 8192 bytes/u);
+});
+
+test("a header speaks of 16 resources at most, since each is looked at", () => {
+  const of = (count: number): string =>
+    Array.from({ length: count }, (_, at) => `</dav/${at}> (<t>) (["e"])`).join(" ");
+  assert.equal(readIf(of(IF_RESOURCES_MAX)).length, 2 * IF_RESOURCES_MAX);
+  assert.throws(() => readIf(of(IF_RESOURCES_MAX + 1)), /more than 16 resources/u);
+  assert.equal(readIf("</a> (<t>) ".repeat(100)).length, 100);
 });
 
 test("reading takes linear time", () => {

@@ -4,6 +4,9 @@ import { GroveError } from "#base/errors.ts";
 /** Bytes of an If header. */
 const IF_MAX_BYTES = 8192;
 
+/** Resources of which an If header speaks: each is looked at. */
+export const IF_RESOURCES_MAX = 16;
+
 /** Conditions that all have to hold; a leading "Not" turns one round. */
 export interface IfCondition {
   readonly isNegated: boolean;
@@ -25,7 +28,7 @@ export interface IfState {
   readonly tokens: readonly string[];
 }
 
-/** The lists of an If header. Throws BAD_ARGUMENT for one that is not as the RFC has it, or longer than 8 KiB. */
+/** The lists of an If header. Throws BAD_ARGUMENT for one that is not as the RFC has it, or too long. */
 export function readIf(header: string): IfList[] {
   if (header.length > IF_MAX_BYTES) throw bad(`has more than ${IF_MAX_BYTES} bytes`);
   const reader = new Reader(header);
@@ -45,6 +48,9 @@ export function readIf(header: string): IfList[] {
     }
   }
   if (lists.length === 0) throw bad("is empty");
+  if (new Set(lists.map((list) => list.resource)).size > IF_RESOURCES_MAX) {
+    throw bad(`speaks of more than ${IF_RESOURCES_MAX} resources`);
+  }
   return lists;
 }
 

@@ -28,9 +28,10 @@ export class MemoryTree implements DavTree {
   readonly #top = folder();
   #locks: DavLock[] = [];
 
-  look(path: readonly string[]): Promise<DavResource | undefined> {
+  look(path: readonly string[], withLocks = false): Promise<DavResource | undefined> {
     const node = this.#find(path);
-    return Promise.resolve(node === undefined ? undefined : this.#resource(path, node));
+    const found = node === undefined ? undefined : this.#resource(path, node);
+    return Promise.resolve(found === undefined || withLocks ? found : { ...found, locks: [] });
   }
 
   async *list(path: readonly string[]): AsyncGenerator<DavResource, void, undefined> {
@@ -73,6 +74,8 @@ export class MemoryTree implements DavTree {
     this.#checkLock(path, tokens);
     const parts: Uint8Array[] = [];
     for await (const part of body) parts.push(part);
+    if (wish.size !== undefined && Buffer.concat(parts).length !== wish.size)
+      throw new GroveError("BAD_ARGUMENT", "the body has not the bytes that were announced");
     const before = this.#find(path);
     if (before === undefined) this.#checkMembership(path, tokens);
     const node = file(Buffer.concat(parts), wish.changedMs);

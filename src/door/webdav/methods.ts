@@ -53,7 +53,9 @@ export async function answerDav(
   let exchange: DavExchange | undefined;
   try {
     exchange = new DavExchange(request, response, options);
-    const method = METHODS[request.method ?? ""];
+    const name = request.method ?? "";
+    // HTTP/2 takes any word as a method, "constructor" too.
+    const method = Object.hasOwn(METHODS, name) ? METHODS[name] : undefined;
     if (method === undefined) throw new DavRefusal(405, "there is no such method here");
     await exchange.checkIf();
     await method(exchange);

@@ -79,8 +79,8 @@ export type SubmittedTokens = readonly string[];
  * GroveError that names the refusal.
  */
 export interface DavTree {
-  /** The resource, or undefined where there is none. */
-  look(path: readonly string[]): Promise<DavResource | undefined>;
+  /** The resource, or undefined where there is none. Its locks are asked for where `withLocks` says so. */
+  look(path: readonly string[], withLocks?: boolean): Promise<DavResource | undefined>;
   /** What lies directly in a collection. */
   list(path: readonly string[]): AsyncIterable<DavResource>;
   properties(path: readonly string[]): Promise<readonly DeadProperty[]>;

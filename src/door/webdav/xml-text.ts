@@ -12,8 +12,12 @@ const ESCAPED: Readonly<Record<string, string>> = {
 // Characters that no XML 1.0 document may hold, not even escaped.
 const NOT_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 
+/** Nothing that is written in another way: nearly all names and values. */
+const PLAIN = /^[ !#-%'-;=?-~]*$/;
+
 /** Text as XML: nothing of it can begin markup. */
 export function escapedXml(text: string): string {
+  if (PLAIN.test(text)) return text;
   return text.replace(NOT_XML, "\ufffd").replace(/[&<>"\r]/gu, (letter) => ESCAPED[letter] ?? letter);
 }
 

@@ -8,6 +8,7 @@ import type { ServiceHandlers } from "#wire/grpc/handler.ts";
 import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { type AppPasswordDeps, type AppPasswords, RECENT_SIGN_IN_MS } from "./app-passwords.ts";
 import { doorSpeakerFor } from "./door-speaker.ts";
+import { signedPartOf } from "./door-tokens.ts";
 import type { GroupGate } from "./group-gate.ts";
 
 /** Life of a browser's session; one that is not used for a day ends earlier. */
@@ -54,7 +55,7 @@ export function doorSessionRoutes(deps: DoorSessionRoutesDeps): DoorSessionRoute
       await deps.groups.heard(verified);
       const { username, issuer, subject } = identity;
       // The token's own id: the store takes it once, whichever MetaServer and door it comes to.
-      const made = makeDoorSession(random, isMockToken ? undefined : idToken);
+      const made = makeDoorSession(random, isMockToken ? undefined : signedPartOf(idToken));
       const record: DoorSessionRecord = {
         id: made.id,
         owner: username,

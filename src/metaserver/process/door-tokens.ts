@@ -22,3 +22,9 @@ export function doorTokens(
     );
   return createTokenVerifier({ ...settings, clientId, ...deps });
 }
+
+/** What the signature of an ID token covers: one token has many signatures and ways to write them that all count. */
+export function signedPartOf(idToken: string): string {
+  const [header = "", claims, signature] = idToken.split(".");
+  return claims === undefined || signature === undefined ? idToken : `${header}.${claims}`;
+}
