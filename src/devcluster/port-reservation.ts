@@ -1,8 +1,8 @@
 // Reserves a cluster's ports for its whole run, also while one of its processes restarts.
 import { metricsPortOf } from "#base/metrics-port.ts";
+import { lockName } from "#os/name-lock.ts";
 import { type ChosenPorts, choosePorts } from "./demo-ports.ts";
 import type { DemoPorts } from "./demo-state.ts";
-import { lockName } from "#os/name-lock.ts";
 
 /** The ports held by one `grove up`; others on this machine skip them. */
 export class PortReservation {
