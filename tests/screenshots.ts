@@ -1,5 +1,6 @@
 // Takes the console's pictures for README and docs from a running cluster (`npm run screenshots`).
 //
+// With `-- --files` it takes those of files in the browser alone.
 // With `-- --scenes FOLDER [PART]` it takes every page in every state instead, from made-up answers, for
 // visual review of changed pages.
 import { writeFile } from "node:fs/promises";
@@ -8,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
 import { addUser, commitSources, type DemoSite, openDemoSite } from "./e2e/demo-site.ts";
+import { takeFiles } from "./files-pictures.ts";
 import { takeScenes } from "./scene-pictures.ts";
 
 const IMAGES = fileURLToPath(new URL("../docs/images/", import.meta.url));
@@ -19,9 +21,27 @@ const ends: (() => Promise<void>)[] = [];
 try {
   const [flag, folder, part = ""] = process.argv.slice(2);
   if (flag === "--scenes" && folder !== undefined) await takeScenes(folder, part);
+  else if (flag === "--files") await takeFilesAlone();
   else await takeAll();
 } finally {
   for (const end of ends.toReversed()) await end();
+}
+
+async function takeFilesAlone(): Promise<void> {
+  if (CHROMIUM === undefined) throw new Error("Chromium is needed to take pictures");
+  const site = await openDemoSite({ after: (end) => void ends.push(end) }, { nodes: 1, isReal: true });
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_FLAGS });
+  ends.push(() => browser.close());
+  await takeFilesOf(browser, site);
+}
+
+async function takeFilesOf(browser: Browser, site: DemoSite): Promise<void> {
+  const cluster = (await site.cluster()) as Awaited<ReturnType<DemoSite["cluster"]>> & {
+    readonly door: string;
+  };
+  const [person] = cluster.users;
+  if (person === undefined) throw new Error("the demonstration has no users");
+  await takeFiles({ browser, door: cluster.door, ...person, shoot });
 }
 
 async function takeAll(): Promise<void> {
@@ -43,6 +63,7 @@ async function takeAll(): Promise<void> {
   ends.push(() => browser.close());
   try {
     await takePages(browser, site, bob);
+    await takeFilesOf(browser, site);
   } finally {
     await busy();
   }

@@ -167,6 +167,13 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     text(pages.ARCHIVES_PER_USER),
     text(pages.PAGE_REQUESTS_PER_USER),
   ],
+  "searches of a door's pages": [
+    text(pages.SEARCH_ENTRIES_MAX),
+    text(pages.SEARCH_FOLDERS_MAX),
+    text(pages.SEARCH_FOUND_MAX),
+    text(pages.SEARCHES_PER_USER),
+    text(pages.PAGE_REQUESTS_PER_USER),
+  ],
   "wrong passwords at a door": [
     text(door.DOOR_FAILURES_PER_NETWORK),
     `${door.DOOR_FAILURE_WINDOW_MS / 60_000} minutes`,

@@ -527,6 +527,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "client/connection",
       "client/transfer",
       "door/http",
+      "door/people",
       "door/session",
       "door/tree",
       "door/webdav",

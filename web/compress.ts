@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import type { Plugin } from "vite";
 
-const WORTH_IT = /\.(?:js|css|html|svg)$/;
+const WORTH_IT = /\.(?:m?js|css|html|svg)$/;
 const WORTH_BYTES = 1_024;
 
 /** Adds .br and .gz beside each file of at least 1 KiB. */

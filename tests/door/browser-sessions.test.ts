@@ -51,11 +51,12 @@ test(
     const files = door.files();
     const opened = await files.registerClient({ ticket: await person.ticketFor("n1") }, { metadata: FROM });
     await files.createFile({ path: "/a", data: Buffer.from("x") }, session(opened.sessionToken));
-    // It is no app password, no ID token, and no user's credential at a MetaServer.
+    // It is no ID token, and no user's credential at a MetaServer without a door's certificate.
     const bearer = { metadata: { authorization: `Bearer ${secret}` } };
-    assert.equal(await reasonOf(door.meta.createAppPassword({ name: "x" }, bearer)), "TOKEN_REJECTED");
     const stranger = doors.cluster.connect({ ca: doors.cluster.authority.certificatePem });
     assert.equal(await reasonOf(stranger.getRoots({}, bearer)), "CLIENT_CERT_REQUIRED");
+    const alone = stranger.createAppPassword({ name: "x" }, bearer);
+    assert.equal(await reasonOf(alone), "CLIENT_CERT_REQUIRED");
     assert.equal(await reasonOf(stranger.openDoorSession({ idToken: token })), "CLIENT_CERT_REQUIRED");
     // The secret stands in no log, and the store has no such text.
     assert.ok(!JSON.stringify(doors.cluster.logged).includes(secret.slice(17)));
@@ -95,6 +96,39 @@ test(
       await reasonOf(files.share({ path: "/plans", user: "carol@example.com" }, mine)),
       "NOT_OWNER",
     );
+  },
+);
+
+test(
+  "it makes, lists and revokes app passwords for ten minutes after the sign-in, which end with its door's",
+  TIMEOUT,
+  async (t) => {
+    const doors = await startDoors(t);
+    const door = await doors.door("d1");
+    const metadata = { ...FROM, authorization: `Bearer ${await open(doors, door)}` };
+    doors.clock.advance(RECENT_SIGN_IN_MS - 1_000);
+    const { password, appPassword } = await door.meta.createAppPassword({ name: "phone" }, { metadata });
+    assert.equal((await door.person(password)).username, ALICE);
+    const { appPasswords } = await door.meta.listAppPasswords({}, { metadata });
+    assert.deepEqual(
+      appPasswords.map(({ name }) => name),
+      ["phone"],
+    );
+    // A door that was taken over has seen it, so it ends with what was used there.
+    const record = await doors.cluster.directory.findAppPassword(appPassword?.id ?? "");
+    assert.deepEqual(Object.keys(record?.doors ?? {}), ["d1"]);
+    doors.clock.advance(1_000);
+    for (const call of [
+      door.meta.createAppPassword({ name: "other" }, { metadata }),
+      door.meta.listAppPasswords({}, { metadata }),
+      door.meta.revokeAppPassword({ which: "phone" }, { metadata }),
+    ])
+      assert.equal(await reasonOf(call), "NOT_OWNER");
+    const program = { metadata: { ...FROM, authorization: `Bearer ${password}` } };
+    assert.equal(await reasonOf(door.meta.createAppPassword({ name: "more" }, program)), "NOT_OWNER");
+    const again = { metadata: { ...FROM, authorization: `Bearer ${await open(doors, door)}` } };
+    await door.meta.revokeAppPassword({ which: "phone" }, again);
+    assert.equal(await reasonOf(door.person(password)), "TOKEN_REJECTED");
   },
 );
 

@@ -4,20 +4,16 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
-import { AxeBuilder } from "@axe-core/playwright";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import type { Browser, Page } from "playwright-core";
+import { CHROMIUM } from "#testing/chromium.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
-import { ALICE, type DoorSite, openDoorSite } from "./door-site.ts";
+import { type DoorSite, openDoorSite } from "./door-site.ts";
+import * as files from "./files-browser.ts";
+import { choose, headersOf, LONG, looksWell, picture } from "./files-browser.ts";
 
-const LONG = { timeout: 240_000, skip: CHROMIUM === undefined ? "no Chromium" : false };
-/** Folder for pictures, for visual review. */
-const PICTURES = process.env["GROVE_TEST_PICTURES"];
-const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 /** Three pages of a listing. */
 const ENTRIES = 2_500;
-const SIZES = [360, 768, 1_440];
 
 const ends: (() => Promise<void>)[] = [];
 let site: DoorSite;
@@ -25,36 +21,15 @@ let browser: Browser;
 before(async () => {
   if (CHROMIUM === undefined) return;
   site = await openDoorSite({ after: (hook) => ends.push(hook) });
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_FLAGS });
+  browser = await files.startBrowser();
 });
 after(async () => {
   await browser?.close();
   for (const end of ends.toReversed()) await end();
 });
 
-/** A page of somebody who has just signed in. */
-async function signedIn(t: TestContext, email = ALICE): Promise<Page> {
-  const context: BrowserContext = await browser.newContext({
-    viewport: { width: 1_280, height: 800 },
-    reducedMotion: "reduce",
-  });
-  t.after(() => context.close());
-  const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
-  await page.goto(site.door);
-  await page.getByRole("link", { name: "Sign in" }).click();
-  await page.getByLabel("E-mail address").fill(email);
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("heading", { name: "My files" }).waitFor();
-  return page;
-}
-
-async function choose(page: Page, files: string[] | string, kind: "files" | "folder"): Promise<void> {
-  await page
-    .locator('input[type="file"]')
-    .nth(kind === "files" ? 0 : 1)
-    .setInputFiles(files);
-}
+const signedIn = (t: TestContext, email?: string): Promise<Page> =>
+  files.signedIn(t, browser, site.door, email);
 
 async function sha256Of(path: string): Promise<string> {
   const answer = await site.dav(path);
@@ -62,37 +37,6 @@ async function sha256Of(path: string): Promise<string> {
   return createHash("sha256")
     .update(Buffer.from(await answer.arrayBuffer()))
     .digest("hex");
-}
-
-async function picture(page: Page, name: string): Promise<void> {
-  if (PICTURES === undefined) return;
-  mkdirSync(PICTURES, { recursive: true });
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme });
-    for (const width of SIZES) {
-      await page.setViewportSize({ width, height: width === 360 ? 740 : 900 });
-      await page.screenshot({ path: join(PICTURES, `${name}-${width}-${colorScheme}.png`) });
-    }
-  }
-  await page.setViewportSize({ width: 1_280, height: 800 });
-}
-
-/** Axe's findings in light and dark, and whether the page scrolls sideways on a phone. */
-async function looksWell(page: Page): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme });
-    const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze();
-    assert.deepEqual(
-      violations.map(({ id, nodes }) => `${colorScheme} ${id} ${nodes[0]?.html}`),
-      [],
-    );
-  }
-  await page.setViewportSize({ width: 360, height: 740 });
-  const beyond = await page.evaluate<number>(
-    "document.documentElement.scrollWidth - document.documentElement.clientWidth",
-  );
-  assert.equal(beyond, 0);
-  await page.setViewportSize({ width: 1_280, height: 800 });
 }
 
 test(
@@ -152,7 +96,7 @@ test("hostile files and names do nothing in the page, and are never a page of th
   }
   await picture(page, "hostile-names");
   assert.equal(await page.evaluate("window.pwned"), undefined);
-  const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join("; ");
+  const { cookie } = await headersOf(page);
   for (const name of Object.keys(hostile)) {
     const address = `${site.door}/api/content?view=1&path=${encodeURIComponent(`/${name}`)}`;
     const answer = await fetch(address, { headers: { cookie } });
@@ -189,8 +133,8 @@ test(
     const bob = "bob@example.com";
     const page = await signedIn(t, bob);
     const folder = scratchFolder("full-");
-    const files = Array.from({ length: 6 }, (_, at) => join(folder, `part${at}.bin`));
-    for (const path of files) writeFileSync(path, randomBytes(1_000_000));
+    const parts = Array.from({ length: 6 }, (_, at) => join(folder, `part${at}.bin`));
+    for (const path of parts) writeFileSync(path, randomBytes(1_000_000));
     // The console learns of a new root by its next look.
     await until(
       () =>
@@ -200,14 +144,13 @@ test(
         ),
       "the root in the console",
     );
-    await choose(page, files, "files");
+    await choose(page, parts, "files");
     await page.getByText(/Your space is full, so the upload has stopped/u).waitFor();
     await page
       .getByText(/^. Your space is (?:nearly )?full/u)
       .first()
       .waitFor();
-    await looksWell(page);
-    await picture(page, "full");
+    await looksWell(page, "full");
     await site.setQuota(100_000_000, bob);
     await page.getByRole("button", { name: "Try again" }).click();
     await page.getByText("6 files uploaded").waitFor();
@@ -224,8 +167,7 @@ test("names that are taken are asked about, and what is deleted comes back", LON
   writeFileSync(path, "two");
   await choose(page, [path], "files");
   await page.getByRole("heading", { name: "This name is taken" }).waitFor();
-  await looksWell(page);
-  await picture(page, "taken");
+  await looksWell(page, "taken");
   await page.getByRole("button", { name: "Keep both" }).click();
   await page.getByRole("button", { name: "report (2).txt", exact: true }).waitFor();
   await page.getByRole("button", { name: "Close" }).click();
@@ -242,7 +184,7 @@ test("names that are taken are asked about, and what is deleted comes back", LON
   await page.keyboard.press("Home");
   await page.keyboard.press("F2");
   await page.getByRole("heading", { name: "Rename" }).waitFor();
-  await looksWell(page);
+  await looksWell(page, "rename");
   await page.keyboard.type("renamed");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "renamed.txt", exact: true }).waitFor();
@@ -251,8 +193,7 @@ test("names that are taken are asked about, and what is deleted comes back", LON
   await page.keyboard.press("Home");
   await page.keyboard.press("Enter");
   await page.getByRole("dialog").getByLabel("Text of the file").waitFor();
-  await looksWell(page);
-  await picture(page, "preview");
+  await looksWell(page, "preview");
   await page.keyboard.press("Escape");
   await grid.focus();
   await page.keyboard.press("Delete");
@@ -262,8 +203,7 @@ test("names that are taken are asked about, and what is deleted comes back", LON
     .getByRole("button", { name: /^Restore/u })
     .first()
     .waitFor();
-  await looksWell(page);
-  await picture(page, "trash");
+  await looksWell(page, "trash");
   await page
     .getByRole("button", { name: /^Restore/u })
     .first()
@@ -273,16 +213,14 @@ test("names that are taken are asked about, and what is deleted comes back", LON
   await page.getByText(/Nobody shares anything with you yet/u).waitFor();
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByText("Sign in to see, upload and share your files.").waitFor();
-  await looksWell(page);
-  await picture(page, "signed-out");
+  await looksWell(page, "signed-out");
   await page.goto(`${site.door}/?path=%2F`);
   await page.getByRole("link", { name: "Sign in" }).waitFor();
 });
 
 test("thousands of entries are shown by a few rows, and the last is two keys away", LONG, async (t) => {
   const page = await signedIn(t, "dave@example.com");
-  const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join("; ");
-  const headers = { cookie, origin: site.door };
+  const headers = await headersOf(page);
   const put = async (number: number): Promise<void> => {
     const path = encodeURIComponent(`/n${String(number).padStart(5, "0")}`);
     const answer = await fetch(`${site.door}/api/content?path=${path}`, { method: "PUT", headers, body: "" });
@@ -305,6 +243,5 @@ test("thousands of entries are shown by a few rows, and the last is two keys awa
   await page.getByRole("button", { name: "Tiles" }).click();
   await page.getByRole("button", { name: "List" }).waitFor();
   assert.ok((await rows.count()) < 200, `${await rows.count()} tiles`);
-  await looksWell(page);
-  await picture(page, "tiles");
+  await looksWell(page, "tiles");
 });

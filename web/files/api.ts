@@ -1,5 +1,12 @@
 // Calls to the door that serves this page.
 import type {
+  AppPasswordFacts,
+  FoundNames,
+  LinkFacts,
+  MadeAppPassword,
+  MadeLink,
+} from "#wire/webapi/file-access.ts";
+import type {
   FileFacts,
   FileList,
   FileProblem,
@@ -26,6 +33,24 @@ export class Refusal extends Error {
   get isPassing(): boolean {
     return this.status === 0 || this.status === 429 || this.status === 502 || this.status === 503;
   }
+}
+
+/** What a link is to be; 0 for no limit. */
+export interface LinkWish extends Place {
+  readonly drop: boolean;
+  readonly password: string;
+  readonly ends_ms: number;
+  readonly max_downloads: number;
+  readonly max_bytes: number;
+  readonly max_files: number;
+}
+
+/** What an app password is to be; an empty folder for everything, 0 for no end. */
+export interface AppPasswordWish {
+  readonly name: string;
+  readonly read_only: boolean;
+  readonly folder: string;
+  readonly ends_ms: number;
 }
 
 /** A place in a root; an empty root is one's own. */
@@ -93,6 +118,17 @@ export const door = {
     change("/api/purge", { root: "", ids, all: ids.length === 0 }),
   share: (place: Place, user: string): Promise<unknown> => change("/api/share", { ...place, user }),
   unshare: (place: Place, user: string): Promise<unknown> => change("/api/unshare", { ...place, user }),
+  search: (place: Place, name: string): Promise<FoundNames> =>
+    call(addressOf("/api/search", place, { name })),
+  links: (place: Place): Promise<{ readonly links: readonly LinkFacts[] }> =>
+    call(addressOf("/api/links", place)),
+  makeLink: (wish: LinkWish): Promise<MadeLink> => change("/api/links", wish),
+  revokeLink: (root: string, id: string): Promise<unknown> => change("/api/links/revoke", { root, id }),
+  appPasswords: (): Promise<{ readonly passwords: readonly AppPasswordFacts[] }> =>
+    call("/api/app-passwords"),
+  makeAppPassword: (wish: AppPasswordWish): Promise<MadeAppPassword> => change("/api/app-passwords", wish),
+  revokeAppPassword: (id: string): Promise<unknown> => change("/api/app-passwords/revoke", { id }),
+  signOutEverywhere: (): Promise<undefined> => call("/sign-out?everywhere=1", { method: "POST" }),
   signOut: (): Promise<undefined> => call("/sign-out", { method: "POST" }),
 };
 

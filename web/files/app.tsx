@@ -1,12 +1,16 @@
 // The frame: who is signed in, where things are, and the page that the address names.
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
 import type { QuotaFacts, SignedIn } from "#wire/webapi/files.ts";
+import { AccessPage } from "./access-page.tsx";
 import { door, Refusal } from "./api.ts";
+import { forgetUploads } from "./cut-uploads.ts";
 import { FolderPage } from "./folder-page.tsx";
+import { LinksPage } from "./links-page.tsx";
 import { goTo, searchOf, useSearch, type View, viewOf } from "./place-in-address.ts";
 import { QuotaBar } from "./quota-bar.tsx";
+import { SearchPage } from "./search-page.tsx";
 import { SharedPage } from "./shared-page.tsx";
-import { Toast, useMessage } from "./toast.tsx";
+import { type Message, Toast, useMessage } from "./toast.tsx";
 import { TrashPage } from "./trash-page.tsx";
 import { UploadPanel } from "./upload-panel.tsx";
 import { uploads } from "./uploads.ts";
@@ -22,7 +26,9 @@ const WHY_BACK: Readonly<Record<string, string>> = {
 const PLACES: readonly { readonly view: View; readonly text: string }[] = [
   { view: { kind: "folder", root: "", path: "/" }, text: "My files" },
   { view: { kind: "shared" }, text: "Shared with me" },
+  { view: { kind: "links" }, text: "Links" },
   { view: { kind: "trash" }, text: "Trash" },
+  { view: { kind: "access" }, text: "Programs" },
 ];
 
 /** The whole page. */
@@ -72,7 +78,7 @@ function SignedInApp({ me }: { readonly me: SignedIn }): ReactNode {
   const view = useMemo(() => viewOf(search), [search]);
   const { message, say } = useMessage();
   const [quota, setQuota] = useState<QuotaFacts>();
-  const root = view.kind === "folder" ? view.root : "";
+  const root = view.kind === "folder" || view.kind === "search" ? view.root : "";
   const readQuota = useCallback(() => {
     door.quota(root).then(setQuota, () => undefined);
   }, [root]);
@@ -88,12 +94,13 @@ function SignedInApp({ me }: { readonly me: SignedIn }): ReactNode {
   const signOut = async (): Promise<void> => {
     try {
       await door.signOut();
+      // The next person at this browser need not read the names.
+      forgetUploads();
       location.assign("/");
     } catch (error) {
       say({ text: error instanceof Error ? error.message : String(error), isProblem: true });
     }
   };
-  const here = view.kind === "folder" ? view : undefined;
   return (
     <div className="frame">
       <a className="skip-link" href="#main">
@@ -108,29 +115,9 @@ function SignedInApp({ me }: { readonly me: SignedIn }): ReactNode {
           Sign out
         </button>
       </header>
-      <nav className="frame-nav" aria-label="Places">
-        {PLACES.map(({ view: to, text }) => (
-          <a
-            key={text}
-            href={searchOf(to)}
-            aria-current={isAt(view, to) ? "page" : undefined}
-            onClick={(event) => {
-              if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-              event.preventDefault();
-              goTo(to);
-            }}
-          >
-            {text}
-          </a>
-        ))}
-        <QuotaBar quota={quota} />
-      </nav>
+      <Places view={view} quota={quota} owner={root} />
       <main id="main" className="frame-main" tabIndex={-1}>
-        {here !== undefined && (
-          <FolderPage key={`${here.root} ${here.path}`} here={here} say={say} onChange={readQuota} />
-        )}
-        {view.kind === "shared" && <SharedPage />}
-        {view.kind === "trash" && <TrashPage say={say} onChange={readQuota} />}
+        <Shown view={view} search={search} me={me} say={say} onChange={readQuota} />
       </main>
       <UploadPanel />
       <Toast message={message} say={say} />
@@ -138,7 +125,67 @@ function SignedInApp({ me }: { readonly me: SignedIn }): ReactNode {
   );
 }
 
+/** The page that the address names. */
+function Shown(props: {
+  readonly view: View;
+  readonly search: string;
+  readonly me: SignedIn;
+  readonly say: (message: Message | undefined) => void;
+  readonly onChange: () => void;
+}): ReactNode {
+  const { view, search, me, say, onChange } = props;
+  const here = view.kind === "folder" ? view : undefined;
+  return (
+    <>
+      {here !== undefined && (
+        <FolderPage
+          key={`${here.root} ${here.path} ${here.show ?? ""}`}
+          here={here}
+          show={here.show}
+          say={say}
+          onChange={onChange}
+        />
+      )}
+      {view.kind === "search" && (
+        <SearchPage key={search} here={{ root: view.root, path: view.path }} text={view.text} />
+      )}
+      {view.kind === "shared" && <SharedPage />}
+      {view.kind === "links" && <LinksPage say={say} />}
+      {view.kind === "access" && <AccessPage me={me} say={say} />}
+      {view.kind === "trash" && <TrashPage say={say} onChange={onChange} />}
+    </>
+  );
+}
+
+function Places(props: {
+  readonly view: View;
+  readonly quota: QuotaFacts | undefined;
+  readonly owner: string;
+}): ReactNode {
+  const { view, quota, owner } = props;
+  return (
+    <nav className="frame-nav" aria-label="Places">
+      {PLACES.map(({ view: to, text }) => (
+        <a
+          key={text}
+          href={searchOf(to)}
+          aria-current={isAt(view, to) ? "page" : undefined}
+          onClick={(event) => {
+            if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+            event.preventDefault();
+            goTo(to);
+          }}
+        >
+          {text}
+        </a>
+      ))}
+      <QuotaBar quota={quota} owner={owner} />
+    </nav>
+  );
+}
+
 function isAt(view: View, to: View): boolean {
-  if (view.kind !== to.kind) return view.kind === "folder" && view.root !== "" && to.kind === "shared";
-  return view.kind !== "folder" || view.root === "";
+  const isFiles = view.kind === "folder" || view.kind === "search";
+  if (isFiles) return to.kind === (view.root === "" ? "folder" : "shared");
+  return view.kind === to.kind;
 }

@@ -1,5 +1,6 @@
 // Dialogs: the browser's own, which keep the focus inside and end with Escape.
-import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { Problem } from "./problem.tsx";
 
 /** A dialog that is open while it is shown. */
 export function Dialog(props: {
@@ -7,6 +8,7 @@ export function Dialog(props: {
   readonly onClose: () => void;
   readonly children: ReactNode;
   readonly isWide?: boolean;
+  readonly onKeyDown?: (event: KeyboardEvent) => void;
 }): ReactNode {
   const place = useRef<HTMLDialogElement>(null);
   const title = useId();
@@ -20,6 +22,7 @@ export function Dialog(props: {
       aria-labelledby={title}
       className={props.isWide === true ? "dialog wide" : "dialog"}
       onClose={props.onClose}
+      onKeyDown={props.onKeyDown}
     >
       <header>
         <h2 id={title}>{props.title}</h2>
@@ -82,7 +85,7 @@ export function TextDialog(props: TextQuestion): ReactNode {
           spellCheck={false}
         />
         {hint !== undefined && <p className="quiet">▲ {hint}</p>}
-        <Problem text={problem} />
+        <Problem of={problem} />
         <div className="actions">
           <button type="button" onClick={props.onClose}>
             Cancel
@@ -96,22 +99,12 @@ export function TextDialog(props: TextQuestion): ReactNode {
   );
 }
 
-/** What went wrong, in words; nothing where nothing did. */
-export function Problem({ text }: { readonly text: string | undefined }): ReactNode {
-  if (text === undefined) return null;
-  return (
-    <p className="problem" role="alert">
-      ■ {text}
-    </p>
-  );
-}
-
 function useAct(run: (text: string) => Promise<void>): {
   readonly act: (text: string) => Promise<void>;
   readonly isBusy: boolean;
-  readonly problem: string | undefined;
+  readonly problem: unknown;
 } {
-  const [problem, setProblem] = useState<string>();
+  const [problem, setProblem] = useState<unknown>();
   const [isBusy, setIsBusy] = useState(false);
   const act = async (text: string): Promise<void> => {
     setIsBusy(true);
@@ -119,7 +112,7 @@ function useAct(run: (text: string) => Promise<void>): {
     try {
       await run(text);
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
+      setProblem(error);
     } finally {
       setIsBusy(false);
     }

@@ -85,7 +85,8 @@ function NameCell({ entry, here, isSelected, isTile, onToggle, onOpen }: EntryPr
   );
 }
 
-function Icon({ isFolder }: { readonly isFolder: boolean }): ReactNode {
+/** The outline of a folder or a file. */
+export function Icon({ isFolder }: { readonly isFolder: boolean }): ReactNode {
   return (
     <svg className={isFolder ? "icon folder" : "icon"} viewBox="0 0 24 24" aria-hidden="true">
       {isFolder ? (

@@ -56,9 +56,8 @@ export function FolderDialogs(props: FolderDialogsProps): ReactNode {
     case "share":
       return one === undefined ? null : (
         <ShareDialog
-          name={one.name}
+          entry={one}
           place={{ root, path: below(path, one.name) }}
-          shared={one.shared}
           onChange={acts.refresh}
           onClose={onClose}
         />

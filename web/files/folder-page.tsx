@@ -1,6 +1,5 @@
 // A folder: its way, what can be done, its entries, and the place where files are dropped.
 import { type DragEvent, type ReactNode, useEffect, useEffectEvent, useState } from "react";
-import type { FileEntry } from "#wire/webapi/files.ts";
 import { trashAll } from "./acts.ts";
 import type { Place } from "./api.ts";
 import { readDrop } from "./drop.ts";
@@ -8,6 +7,7 @@ import { Entries, type EntriesProps, type EntryKey } from "./entries.tsx";
 import { FolderDialogs, type OpenDialog } from "./folder-dialogs.tsx";
 import { Tools } from "./folder-tools.tsx";
 import { goTo } from "./place-in-address.ts";
+import { Problem } from "./problem.tsx";
 import type { Message } from "./toast.tsx";
 import { uploads } from "./uploads.ts";
 import { type Folder, type Order, useFolder } from "./use-folder.ts";
@@ -15,11 +15,15 @@ import { Way } from "./way.tsx";
 import { below, counted, folderOf } from "./words.ts";
 
 const REFRESH_MS = 1_000;
+/** After this long without an answer, people want to know why. */
+const SLOW_MS = 5_000;
 const TILES_KEY = "grove-tiles";
 
 /** Shows a folder of a root. */
 export function FolderPage(props: {
   readonly here: Place;
+  /** A file to look at first. */
+  readonly show: string | undefined;
   readonly say: (message: Message | undefined) => void;
   readonly onChange: () => void;
 }): ReactNode {
@@ -28,8 +32,7 @@ export function FolderPage(props: {
   const [filter, setFilter] = useState("");
   const [isTiles, showTiles] = useTiles();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const [open, setOpen] = useState<OpenDialog>();
-  const [shown, setShown] = useState<string>();
+  const { open, setOpen, shown, look } = useDialogs(props.show);
   const folder = useFolder(here, order, filter);
   const refresh = (): void => {
     folder.refresh();
@@ -38,11 +41,6 @@ export function FolderPage(props: {
   useArrivals(here, refresh);
   const chosen = folder.entries.filter(({ name }) => selected.has(name));
   const acts = { here, say, refresh };
-  const openEntry = ({ kind, name }: FileEntry): void => {
-    if (kind === "folder") return goTo({ kind, root: here.root, path: below(here.path, name) });
-    setShown(name);
-    setOpen("preview");
-  };
   const onKey = (key: EntryKey): void => {
     if (key === "up") goTo({ kind: "folder", root: here.root, path: folderOf(here.path) });
     else if (chosen.length === 0) return;
@@ -65,7 +63,7 @@ export function FolderPage(props: {
       />
       <Body
         folder={folder}
-        isFiltered={filter !== ""}
+        filter={filter}
         here={here}
         entries={folder.entries}
         selected={selected}
@@ -73,7 +71,9 @@ export function FolderPage(props: {
         order={order}
         onOrder={(key) => setOrder({ key, isDown: order.key === key && !order.isDown })}
         onSelect={setSelected}
-        onOpen={openEntry}
+        onOpen={({ kind, name }) =>
+          kind === "folder" ? goTo({ kind, root: here.root, path: below(here.path, name) }) : look(name)
+        }
         onKey={onKey}
       />
       <FolderDialogs
@@ -89,6 +89,22 @@ export function FolderPage(props: {
   );
 }
 
+/** Which dialog is open, and the file that a preview begins with. */
+function useDialogs(show: string | undefined): {
+  readonly open: OpenDialog | undefined;
+  readonly setOpen: (dialog: OpenDialog | undefined) => void;
+  readonly shown: string | undefined;
+  readonly look: (name: string) => void;
+} {
+  const [open, setOpen] = useState<OpenDialog | undefined>(show === undefined ? undefined : "preview");
+  const [shown, setShown] = useState(show);
+  const look = (name: string): void => {
+    setShown(name);
+    setOpen("preview");
+  };
+  return { open, setOpen, shown, look };
+}
+
 /** Tiles or a list, as this browser had it last. */
 function useTiles(): readonly [boolean, (isTiles: boolean) => void] {
   const [isTiles, setIsTiles] = useState(() => localStorage.getItem(TILES_KEY) === "1");
@@ -101,21 +117,43 @@ function useTiles(): readonly [boolean, (isTiles: boolean) => void] {
 
 function Body({
   folder,
-  isFiltered,
+  filter,
   ...list
-}: EntriesProps & { readonly folder: Folder; readonly isFiltered: boolean }): ReactNode {
+}: EntriesProps & { readonly folder: Folder; readonly filter: string }): ReactNode {
   const { isLoading, problem } = folder;
+  const isSlow = useSlow(isLoading);
+  const isUnknown = (problem !== undefined || isSlow) && list.entries.length === 0;
   const isEmpty = !isLoading && problem === undefined && list.entries.length === 0;
   return (
     <>
       <Trouble folder={folder} />
-      {isEmpty ? <Nothing isFiltered={isFiltered} /> : <Entries {...list} />}
+      {isSlow && problem === undefined && (
+        <p className="warning" role="alert">
+          ▲ The server that holds these files takes long to answer. It is still being asked.
+        </p>
+      )}
+      {/* Of a folder that nobody has seen, nothing is said. */}
+      {isUnknown ? null : isEmpty ? <Nothing here={list.here} filter={filter} /> : <Entries {...list} />}
       <p className="quiet count" aria-live="polite">
         {isLoading ? "Reading the folder … " : ""}
-        {counted(list.entries.length, "item")}
+        {isUnknown ? "" : counted(list.entries.length, "item")}
       </p>
     </>
   );
+}
+
+/** True once something has taken several seconds. */
+function useSlow(isUnderWay: boolean): boolean {
+  const [isSlow, setIsSlow] = useState(false);
+  useEffect(() => {
+    if (!isUnderWay) return undefined;
+    const timer = setTimeout(() => setIsSlow(true), SLOW_MS);
+    return () => {
+      clearTimeout(timer);
+      setIsSlow(false);
+    };
+  }, [isUnderWay]);
+  return isSlow;
 }
 
 function DropPlace({ here, children }: { readonly here: Place; readonly children: ReactNode }): ReactNode {
@@ -141,24 +179,35 @@ function DropPlace({ here, children }: { readonly here: Place; readonly children
 }
 
 function Trouble({ folder }: { readonly folder: Folder }): ReactNode {
-  if (folder.problem === undefined) return null;
+  const { problem } = folder;
+  if (problem === undefined) return null;
+  const isOver = problem.code === "SIGN_IN";
   return (
-    <p className="problem" role="alert">
-      ■ {folder.problem.message}{" "}
-      <button type="button" onClick={folder.refresh}>
-        Try again
-      </button>
-    </p>
+    <div className="trouble">
+      <Problem of={problem} />
+      {problem.isPassing && <p className="quiet">It is asked again by itself.</p>}
+      {!isOver && (
+        <button type="button" onClick={folder.refresh}>
+          Try again
+        </button>
+      )}
+    </div>
   );
 }
 
-function Nothing({ isFiltered }: { readonly isFiltered: boolean }): ReactNode {
+function Nothing({ here, filter }: { readonly here: Place; readonly filter: string }): ReactNode {
+  if (filter.trim() === "")
+    return (
+      <p className="empty">Nothing is in this folder. Drop files or folders here, or press “Upload files”.</p>
+    );
+  const { root, path } = here;
   return (
-    <p className="empty">
-      {isFiltered
-        ? "No name in this folder has that."
-        : "Nothing is in this folder. Drop files or folders here, or press Upload."}
-    </p>
+    <div className="empty">
+      <p>No name in this folder has “{filter.trim()}”.</p>
+      <button type="button" onClick={() => goTo({ kind: "search", root, path, text: filter.trim() })}>
+        Search the folders in it
+      </button>
+    </div>
   );
 }
 

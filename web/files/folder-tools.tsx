@@ -5,6 +5,7 @@ import { saveAll } from "./acts.ts";
 import type { Place } from "./api.ts";
 import { readChosen } from "./drop.ts";
 import type { OpenDialog } from "./folder-dialogs.tsx";
+import { goTo } from "./place-in-address.ts";
 import { uploads } from "./uploads.ts";
 import { counted } from "./words.ts";
 
@@ -37,13 +38,22 @@ export function Tools(props: ToolsProps): ReactNode {
         </>
       )}
       <span className="tools-end">
-        <input
-          type="search"
-          aria-label="Show only names with"
-          placeholder="Filter"
-          value={filter}
-          onChange={(event) => props.onFilter(event.target.value)}
-        />
+        <form
+          role="search"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (filter.trim() !== "")
+              goTo({ kind: "search", root: here.root, path: here.path, text: filter.trim() });
+          }}
+        >
+          <input
+            type="search"
+            aria-label="Find a name: here as you type, below with Enter"
+            placeholder="Find a name"
+            value={filter}
+            onChange={(event) => props.onFilter(event.target.value)}
+          />
+        </form>
         <button type="button" onClick={() => props.onTiles(!isTiles)}>
           {isTiles ? "List" : "Tiles"}
         </button>

@@ -4,7 +4,10 @@ import type { Place } from "./api.ts";
 
 /** A view of the page. */
 export type View =
-  | ({ readonly kind: "folder" } & Place)
+  | ({ readonly kind: "folder"; readonly show?: string } & Place)
+  | ({ readonly kind: "search"; readonly text: string } & Place)
+  | { readonly kind: "access" }
+  | { readonly kind: "links" }
   | { readonly kind: "shared" }
   | { readonly kind: "trash" };
 
@@ -12,17 +15,23 @@ export type View =
 export function viewOf(search: string): View {
   const query = new URLSearchParams(search);
   const kind = query.get("view");
-  if (kind === "shared" || kind === "trash") return { kind };
-  const path = query.get("path") ?? "/";
-  return { kind: "folder", root: query.get("root") ?? "", path: path.startsWith("/") ? path : "/" };
+  if (kind === "access" || kind === "links" || kind === "shared" || kind === "trash") return { kind };
+  const named = query.get("path") ?? "/";
+  const place = { root: query.get("root") ?? "", path: named.startsWith("/") ? named : "/" };
+  const text = query.get("find")?.trim() ?? "";
+  if (text !== "") return { kind: "search", ...place, text };
+  const show = query.get("show");
+  return { kind: "folder", ...place, ...(show === null ? {} : { show }) };
 }
 
 /** The address of a view. */
 export function searchOf(view: View): string {
-  if (view.kind !== "folder") return `?view=${view.kind}`;
+  if (view.kind !== "folder" && view.kind !== "search") return `?view=${view.kind}`;
   const query = new URLSearchParams();
   if (view.root !== "") query.set("root", view.root);
   if (view.path !== "/") query.set("path", view.path);
+  if (view.kind === "search") query.set("find", view.text);
+  else if (view.show !== undefined) query.set("show", view.show);
   const text = query.toString();
   return text === "" ? "/" : `?${text}`;
 }

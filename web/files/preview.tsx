@@ -1,18 +1,25 @@
-// A look at a file: pictures, sound, video and text; the rest is downloaded.
-import { type ReactNode, useEffect, useState } from "react";
+// A look at a file: pictures, sound, video, PDF and text; the rest is downloaded.
+import { type KeyboardEvent, lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import type { FileEntry } from "#wire/webapi/files.ts";
 import { addressOf, type Place, textOf } from "./api.ts";
 import { Dialog } from "./dialog.tsx";
 import { bytesText } from "./words.ts";
 
+/** Its code is ten times that of the page, and comes with the first PDF. */
+const PdfPreview = lazy(() => import("./pdf-preview.tsx"));
+
 const TEXT_BYTES = 262_144;
 
+/** How a file is shown. */
+export type PreviewKind = "audio" | "none" | "pdf" | "picture" | "text" | "video";
+
 /** What a name's ending lets the page show. */
-export function previewKind(name: string): "audio" | "none" | "picture" | "text" | "video" {
+export function previewKind(name: string): PreviewKind {
   const ending = /\.([^.]+)$/u.exec(name)?.[1]?.toLowerCase() ?? "";
   if (/^(?:png|jpe?g|gif|webp|avif|bmp|svg)$/u.test(ending)) return "picture";
   if (/^(?:mp3|m4a|aac|flac|oga|ogg|opus|wav)$/u.test(ending)) return "audio";
   if (/^(?:mp4|m4v|mov|ogv|webm)$/u.test(ending)) return "video";
+  if (ending === "pdf") return "pdf";
   return /^(?:txt|md|csv|log|json|xml|ya?ml|toml|ini|conf|html?|css|[cm]?[jt]sx?|py|rs|go|c|h|cpp|java|sh|sql)$/u.test(
     ending,
   )
@@ -30,18 +37,29 @@ export function Preview(props: {
   const { entry, place } = props;
   const kind = previewKind(entry.name);
   const source = addressOf("/api/content", place, { view: "1", v: entry.etag });
+  const onKeyDown = ({ key, target }: KeyboardEvent): void => {
+    // Within a text, a video and the pages of a PDF, arrows are theirs.
+    if (target instanceof Element && target.closest("textarea, video, audio, .pdf") !== null) return;
+    if (key === "ArrowLeft") props.onStep(-1);
+    if (key === "ArrowRight") props.onStep(1);
+  };
   return (
-    <Dialog title={entry.name} onClose={props.onClose} isWide>
+    <Dialog title={entry.name} onClose={props.onClose} onKeyDown={onKeyDown} isWide>
       <div className="preview">
-        {kind === "picture" && <img src={source} alt={entry.name} />}
+        {kind === "picture" && <Picture key={source} source={source} name={entry.name} />}
+        {kind === "pdf" && (
+          <Suspense fallback={<p>Reading the PDF …</p>}>
+            <PdfPreview key={source} source={source} />
+          </Suspense>
+        )}
         {/* Nobody has captions of what people keep in their files. */}
         {kind === "audio" && (
-          <audio src={source} controls aria-label={entry.name}>
+          <audio key={source} src={source} controls preload="metadata" aria-label={entry.name}>
             <track kind="captions" />
           </audio>
         )}
         {kind === "video" && (
-          <video src={source} controls aria-label={entry.name}>
+          <video key={source} src={source} controls preload="metadata" aria-label={entry.name}>
             <track kind="captions" />
           </video>
         )}
@@ -51,7 +69,7 @@ export function Preview(props: {
       <div className="actions">
         <span className="quiet">{bytesText(entry.size)}</span>
         <button type="button" onClick={() => props.onStep(-1)}>
-          ← Before
+          ← Previous
         </button>
         <button type="button" onClick={() => props.onStep(1)}>
           Next →
@@ -62,6 +80,13 @@ export function Preview(props: {
       </div>
     </Dialog>
   );
+}
+
+/** A picture, or the word that its bytes are none. */
+function Picture({ source, name }: { readonly source: string; readonly name: string }): ReactNode {
+  const [isBroken, setIsBroken] = useState(false);
+  if (isBroken) return <p>This picture cannot be shown. Download it to open it.</p>;
+  return <img src={source} alt={name} onError={() => setIsBroken(true)} />;
 }
 
 function TextPreview({ place, size }: { readonly place: Place; readonly size: number }): ReactNode {

@@ -1,19 +1,27 @@
-// How full one's space is, and what to do when it is.
+// How full a space is, what takes it, and what to do when it is full.
 import { type ReactNode } from "react";
 import type { QuotaFacts } from "#wire/webapi/files.ts";
 import { goTo } from "./place-in-address.ts";
-import { bytesText } from "./words.ts";
+import { bytesText, counted } from "./words.ts";
 
 const NEARLY_FULL = 0.9;
 
-/** The bar with its words. */
-export function QuotaBar({ quota }: { readonly quota: QuotaFacts | undefined }): ReactNode {
+/** The bar with its words; `owner` is empty for one's own space. */
+export function QuotaBar(props: {
+  readonly quota: QuotaFacts | undefined;
+  readonly owner: string;
+}): ReactNode {
+  const { quota, owner } = props;
   if (quota === undefined) return null;
-  const { quota_bytes: whole, used_bytes: used, trash_bytes: trash } = quota;
+  const { quota_bytes: whole, used_bytes: used, trash_bytes: trash, uploads_bytes: uploads } = quota;
   const part = whole === 0 ? 1 : used / whole;
-  const isFull = part >= 1;
+  const parts = [
+    ...(trash > 0 ? [`trash ${bytesText(trash)}`] : []),
+    ...(uploads > 0 ? [`uploads under way ${bytesText(uploads)}`] : []),
+  ];
   return (
-    <div className="quota">
+    <div className={part >= NEARLY_FULL ? "quota full" : "quota"}>
+      {owner !== "" && <p className="quiet">The space of {owner}</p>}
       <meter
         min={0}
         max={Math.max(whole, 1)}
@@ -24,17 +32,40 @@ export function QuotaBar({ quota }: { readonly quota: QuotaFacts | undefined }):
       <p>
         {bytesText(used)} of {bytesText(whole)} used
       </p>
-      {part >= NEARLY_FULL && (
-        <p className={isFull ? "problem" : "warning"}>
-          {isFull ? "■ Your space is full: nothing more can be stored." : "▲ Your space is nearly full."}{" "}
-          {trash > 0 ? `The trash takes ${bytesText(trash)} of it.` : "Delete something, or ask for more."}
-        </p>
-      )}
-      {part >= NEARLY_FULL && trash > 0 && (
+      {parts.length > 0 && <p className="quiet quota-parts">of it {parts.join(", ")}</p>}
+      <Trouble quota={quota} part={part} isOwn={owner === ""} />
+    </div>
+  );
+}
+
+function Trouble(props: {
+  readonly quota: QuotaFacts;
+  readonly part: number;
+  readonly isOwn: boolean;
+}): ReactNode {
+  const { quota, part, isOwn } = props;
+  const { inodes, inode_limit: limit, trash_bytes: trash } = quota;
+  const isCrowded = limit > 0 && inodes >= NEARLY_FULL * limit;
+  if (part < NEARLY_FULL && !isCrowded) return null;
+  const isFull = part >= 1 || (limit > 0 && inodes >= limit);
+  const what = isOwn ? "Your space" : "This space";
+  return (
+    <>
+      <p className={isFull ? "problem" : "warning"}>
+        {isFull ? `■ ${what} is full: nothing more can be stored.` : `▲ ${what} is nearly full.`}{" "}
+        {isCrowded &&
+          `It holds ${inodes.toLocaleString("en")} of ${counted(limit, "file and folder", "files and folders")}. `}
+        {isOwn
+          ? trash > 0
+            ? `The trash takes ${bytesText(trash)} of it.`
+            : "Delete something, or ask your administrator for more."
+          : "Its owner can make room."}
+      </p>
+      {isOwn && trash > 0 && (
         <button type="button" onClick={() => goTo({ kind: "trash" })}>
           Look at the trash
         </button>
       )}
-    </div>
+    </>
   );
 }

@@ -1,55 +1,81 @@
-// With whom a file or folder is shared, and sharing it with one more person.
-import { type ReactNode, useState } from "react";
-import { door, type Place, Refusal } from "./api.ts";
-import { TextDialog } from "./dialog.tsx";
+// Sharing a file or folder: with people who have an account, and by link with everybody else.
+import { type ReactNode, useId, useState } from "react";
+import type { FileEntry } from "#wire/webapi/files.ts";
+import { door, type Place } from "./api.ts";
+import { Dialog } from "./dialog.tsx";
+import { Problem } from "./problem.tsx";
+import { ShareLink } from "./share-link.tsx";
 
-/** The dialog. */
-export function ShareDialog(props: {
-  readonly name: string;
+/** What it needs. */
+export interface ShareProps {
+  readonly entry: FileEntry;
   readonly place: Place;
-  readonly shared: readonly string[];
   readonly onChange: () => void;
   readonly onClose: () => void;
-}): ReactNode {
-  const [shared, setShared] = useState(props.shared);
-  const [problem, setProblem] = useState<string>();
-  const run = async (act: () => Promise<unknown>): Promise<void> => {
+}
+
+/** The dialog. */
+export function ShareDialog(props: ShareProps): ReactNode {
+  const { entry, place, onClose } = props;
+  return (
+    <Dialog title={`Share ${entry.name}`} onClose={onClose}>
+      <SharePeople {...props} />
+      <ShareLink place={place} isFolder={entry.kind === "folder"} />
+    </Dialog>
+  );
+}
+
+function SharePeople({ entry, place, onChange }: ShareProps): ReactNode {
+  const [shared, setShared] = useState(entry.shared);
+  const [typed, setTyped] = useState("");
+  const [problem, setProblem] = useState<unknown>();
+  const id = useId();
+  const run = async (act: () => Promise<void>): Promise<void> => {
+    setProblem(undefined);
     try {
       await act();
-      setProblem(undefined);
-      props.onChange();
+      onChange();
     } catch (error) {
-      const isOld = error instanceof Refusal && error.message.includes("sign-in of the last ten minutes");
-      const text = isOld
-        ? "Sharing needs a fresh sign-in: sign out, sign in, and share within ten minutes."
-        : error instanceof Error
-          ? error.message
-          : String(error);
-      throw new Error(text, { cause: error });
+      setProblem(error);
     }
   };
-  const end = async (user: string): Promise<void> => {
-    try {
-      await run(() => door.unshare(props.place, user));
+  const begin = (): Promise<void> =>
+    run(async () => {
+      const user = typed.trim().toLowerCase();
+      await door.share(place, user);
+      setShared((before) => [...new Set([...before, user])]);
+      setTyped("");
+    });
+  const end = (user: string): Promise<void> =>
+    run(async () => {
+      await door.unshare(place, user);
       setShared((before) => before.filter((other) => other !== user));
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
-  };
+    });
   return (
-    <TextDialog
-      title={`Share ${props.name}`}
-      label="E-mail address"
-      type="email"
-      first=""
-      button="Share"
-      onClose={props.onClose}
-      act={async (user) => {
-        await run(() => door.share(props.place, user));
-        setShared((before) => [...new Set([...before, user.toLowerCase()])]);
-      }}
-    >
+    <section aria-label="With people">
+      <h3>With people</h3>
       <p className="quiet">They can read and write it. What they store there counts in your space.</p>
+      <form
+        className="line"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void begin();
+        }}
+      >
+        <label htmlFor={id}>E-mail address</label>
+        <input
+          id={id}
+          type="email"
+          required
+          autoComplete="off"
+          spellCheck={false}
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+        />
+        <button type="submit" className="main" disabled={typed.trim() === ""}>
+          Share
+        </button>
+      </form>
       {shared.length === 0 ? (
         <p>It is shared with nobody.</p>
       ) : (
@@ -64,11 +90,7 @@ export function ShareDialog(props: {
           ))}
         </ul>
       )}
-      {problem !== undefined && (
-        <p className="problem" role="alert">
-          ■ {problem}
-        </p>
-      )}
-    </TextDialog>
+      <Problem of={problem} />
+    </section>
   );
 }

@@ -47,7 +47,7 @@ export function TrashPage({
               Empty the trash
             </button>
           </div>
-          <ul className="rows">
+          <ul className="rows two">
             {items.map((item) => (
               <TrashRow
                 key={item.id}

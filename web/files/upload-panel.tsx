@@ -1,15 +1,17 @@
 // What is being uploaded: how far, what failed and what to do, and the question about names that are taken.
 import { type ReactNode, useState, useSyncExternalStore } from "react";
+import { cutUploads, forgetUploads } from "./cut-uploads.ts";
 import { Dialog } from "./dialog.tsx";
+import { goTo } from "./place-in-address.ts";
 import { type UploadItem, uploads } from "./uploads.ts";
-import { bytesText, counted, nameOf } from "./words.ts";
+import { bytesText, counted, folderOf, nameOf } from "./words.ts";
 
 const SHOWN_MAX = 50;
 
 /** The panel; nothing while nothing was uploaded. */
 export function UploadPanel(): ReactNode {
   const view = useSyncExternalStore(uploads.subscribe, uploads.view);
-  if (view.items.length === 0) return null;
+  if (view.items.length === 0) return <CutPanel />;
   const failed = view.items.filter(({ state }) => state === "failed");
   const taken = view.items.filter(({ state }) => state === "taken");
   const isOver = view.items.every(
@@ -37,21 +39,30 @@ export function UploadPanel(): ReactNode {
           <progress max={100} value={percent} aria-label="Uploaded" />
           <p className="quiet">
             {bytesText(view.sentBytes)} of {bytesText(view.totalBytes)}
-            {view.isRetrying && " · The door does not answer at the moment; it is asked again."}
+            {view.isRetrying &&
+              view.stopped === undefined &&
+              " · The server does not answer at the moment; it is asked again."}
           </p>
         </>
       )}
       {view.stopped !== undefined && (
         <p className="problem" role="alert">
-          ■ {view.stopped}
+          ■ {view.stopped.text}
         </p>
       )}
-      {(view.stopped !== undefined || (isOver && failed.length > 0)) && (
-        <button type="button" onClick={() => uploads.retry()}>
-          Try again
-        </button>
-      )}
-      {failed.length > 0 && (
+      <div className="actions">
+        {view.stopped?.isFull === true && (
+          <button type="button" onClick={() => goTo({ kind: "trash" })}>
+            Look at the trash
+          </button>
+        )}
+        {(view.stopped !== undefined || (isOver && failed.length > 0)) && (
+          <button type="button" className="main" onClick={() => uploads.retry()}>
+            Try again
+          </button>
+        )}
+      </div>
+      {view.stopped === undefined && failed.length > 0 && (
         <ul className="quiet">
           {failed.slice(0, SHOWN_MAX).map((item) => (
             <li key={item.id}>
@@ -61,6 +72,33 @@ export function UploadPanel(): ReactNode {
         </ul>
       )}
       {taken.length > 0 && <TakenDialog items={taken} />}
+    </section>
+  );
+}
+
+/** Large uploads of a page that was closed: their files have to be chosen again. */
+function CutPanel(): ReactNode {
+  const [cut, setCut] = useState(cutUploads);
+  const [first] = cut;
+  if (first === undefined) return null;
+  const forget = (): void => {
+    forgetUploads(cut);
+    setCut([]);
+  };
+  return (
+    <section className="uploads" aria-label="Uploads">
+      <div className="uploads-head">
+        <h2>{counted(cut.length, "upload")} cut off</h2>
+        <button type="button" className="plain" onClick={forget}>
+          Forget
+        </button>
+      </div>
+      <p>
+        The page was closed before <b>{first.name}</b>
+        {cut.length > 1 && ` and ${counted(cut.length - 1, "other")}`} had arrived. Choose the same file again
+        in {folderOf(first.path) === "/" ? "the top folder" : folderOf(first.path)}, and it goes on where it
+        was.
+      </p>
     </section>
   );
 }

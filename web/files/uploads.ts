@@ -30,6 +30,13 @@ export interface Dropped {
   readonly file: File;
 }
 
+/** Why nothing more is sent. */
+export interface Stop {
+  readonly text: string;
+  /** True where the person can make room. */
+  readonly isFull: boolean;
+}
+
 /** What the page shows of the queue. */
 export interface UploadsView {
   readonly items: readonly UploadItem[];
@@ -38,7 +45,7 @@ export interface UploadsView {
   readonly sentBytes: number;
   readonly totalBytes: number;
   /** Why nothing is sent at the moment; undefined while it goes on. */
-  readonly stopped: string | undefined;
+  readonly stopped: Stop | undefined;
   /** True while the door is asked again. */
   readonly isRetrying: boolean;
 }
@@ -50,7 +57,7 @@ export class Uploads {
   readonly #folders = new Map<string, Promise<void>>();
   #running = 0;
   #retrying = 0;
-  #stopped: string | undefined;
+  #stopped: Stop | undefined;
   #nextId = 1;
   #gone = new AbortController();
   #view: UploadsView = this.#look();
@@ -181,7 +188,7 @@ export class Uploads {
     }
     item.state = "failed";
     item.problem = refusal?.message ?? String(error);
-    if (refusal !== undefined) this.#stopped = stopText(refusal) ?? this.#stopped;
+    if (refusal !== undefined) this.#stopped = stopOf(refusal) ?? this.#stopped;
     return false;
   }
 
@@ -266,18 +273,27 @@ export class Uploads {
 }
 
 /** Why nothing more is sent after a refusal; undefined for one of a single file. */
-function stopText({ code, message }: Refusal): string | undefined {
+function stopOf({ code }: Refusal): Stop | undefined {
   switch (code) {
     case "QUOTA_EXCEEDED":
+      return stop("Your space is full, so the upload has stopped.", true);
     case "INODE_LIMIT":
-      return `Your space is full, so the upload has stopped. Empty the trash or delete something, then try again. (${message})`;
+      return stop("Your space holds no more files, so the upload has stopped.", true);
     case "DISK_RESERVE":
-      return `The server's disk is full, so the upload has stopped. Tell your administrator. (${message})`;
+      return stop("The server's disk is full, so the upload has stopped. Tell your administrator.", false);
     case "SIGN_IN":
-      return "Your sign-in has ended, so the upload has stopped. Sign in again in another tab, then try again.";
+      return stop(
+        "Your sign-in has ended, so the upload has stopped. Sign in again in another tab, then try again.",
+        false,
+      );
     default:
       return undefined;
   }
+}
+
+function stop(text: string, isFull: boolean): Stop {
+  const todo = " Empty the trash or delete something, then try again: it goes on where it was.";
+  return { text: isFull ? text + todo : text, isFull };
 }
 
 /** The uploads of this page. */

@@ -27,7 +27,8 @@ const DAY_MS = 24 * HOUR_MS;
 /** A time, relative while it is near. */
 export function timeText(ms: number, nowMs: number): string {
   const ago = nowMs - ms;
-  if (ago >= 0 && ago < MINUTE_MS) return "just now";
+  // Clocks differ a little, and the page's now is up to a minute old.
+  if (ago > -2 * MINUTE_MS && ago < MINUTE_MS) return "just now";
   if (ago >= 0 && ago < HOUR_MS) return `${Math.floor(ago / MINUTE_MS)} min ago`;
   if (ago >= 0 && ago < DAY_MS) return `${Math.floor(ago / HOUR_MS)} h ago`;
   return new Date(ms).toLocaleDateString(undefined, { year: "numeric", month: "short", day: "numeric" });
@@ -36,6 +37,11 @@ export function timeText(ms: number, nowMs: number): string {
 /** The exact time. */
 export function exactTime(ms: number): string {
   return new Date(ms).toLocaleString();
+}
+
+/** A moment that is to come, to the minute. */
+export function momentText(ms: number): string {
+  return new Date(ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
 /** The last name of a path. */

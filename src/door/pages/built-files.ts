@@ -1,4 +1,4 @@
-// The built files of web/files, read at the start: few and small, so that a door needs no other file later.
+// The built files of web/files, read at the start: few and small beside the process, so that a door needs no other file later.
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,6 +15,7 @@ const TYPES: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
+  mjs: "text/javascript; charset=utf-8",
   json: "application/manifest+json",
   svg: "image/svg+xml",
 };
@@ -28,6 +29,7 @@ const HEADERS: Readonly<Record<string, string>> = {
     "img-src 'self'",
     "media-src 'self'",
     "connect-src 'self'",
+    "worker-src 'self'",
     "manifest-src 'self'",
     "base-uri 'none'",
     "form-action 'self'",

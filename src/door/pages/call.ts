@@ -11,6 +11,8 @@ export const JSON_MAX_BYTES = 65_536;
 export interface PageCall {
   readonly exchange: PageExchange;
   readonly person: BrowserPerson;
+  /** Of the door, as people are told. */
+  readonly publicUrl: string;
 }
 
 /** A place in a root; an empty root is the person's own. */

@@ -10,6 +10,16 @@ export const PAGE_WAITING = 1_024;
 export const PAGE_WAITING_PER_USER = 128;
 /** Archives of one user at once, which count as requests too. */
 export const ARCHIVES_PER_USER = 2;
+/** Searches of one user at once, which count as requests too. */
+export const SEARCHES_PER_USER = 2;
+/** Files and folders whose names one search compares. */
+export const SEARCH_ENTRIES_MAX = 50_000;
+/** Folders that one search reads. */
+export const SEARCH_FOLDERS_MAX = 5_000;
+/** Names that one search finds. */
+export const SEARCH_FOUND_MAX = 500;
+/** Characters that are searched for. */
+export const SEARCH_TEXT_MAX_LENGTH = 255;
 /** Sessions that were not known, from one network in the window below. */
 export const UNKNOWN_SESSIONS_PER_NETWORK = 60;
 /** The window of the limit above. */

@@ -14,6 +14,7 @@ import type { BrowserSignIn } from "#door/session/sign-in.ts";
 import { davRefusalOf } from "#door/tree/refusals.ts";
 import { DAV_STATUS, DavRefusal } from "#door/webdav/status-table.ts";
 import type { FileProblem, SignedIn } from "#wire/webapi/files.ts";
+import * as access from "./access.ts";
 import { sendArchive } from "./archive.ts";
 import type { BrowserPeople, BrowserPerson } from "./browser-person.ts";
 import { type BuiltFiles, readBuiltFiles, sendBuiltFile } from "./built-files.ts";
@@ -27,10 +28,12 @@ import {
   PAGE_REQUESTS_PER_USER,
   PAGE_WAITING,
   PAGE_WAITING_PER_USER,
+  SEARCHES_PER_USER,
   UNKNOWN_SESSIONS_PER_NETWORK,
   UNKNOWN_SESSIONS_WINDOW_MS,
 } from "./limits.ts";
 import * as looks from "./looks.ts";
+import { search } from "./search.ts";
 import { answerUpload, UPLOADS_PATH } from "./uploads.ts";
 
 /** Parts of the pages. */
@@ -41,6 +44,8 @@ export interface PagesDeps {
   readonly clock: Clock;
   readonly log: Logger;
 }
+
+const OLD_SIGN_IN = "this needs a sign-in of the last ten minutes: sign in again";
 
 type Answer = (call: PageCall) => Promise<unknown>;
 
@@ -59,6 +64,12 @@ const JSON_CALLS: Readonly<Record<string, Answer>> = {
   "POST /api/purge": changes.purge,
   "POST /api/share": changes.share,
   "POST /api/unshare": changes.unshare,
+  "GET /api/links": access.links,
+  "POST /api/links": access.makeLink,
+  "POST /api/links/revoke": access.revokeLink,
+  "GET /api/app-passwords": access.appPasswords,
+  "POST /api/app-passwords": access.makeAppPassword,
+  "POST /api/app-passwords/revoke": access.revokeAppPassword,
   "PUT /api/content": takeContent,
 };
 
@@ -82,6 +93,13 @@ class Pages implements DoorPages {
   readonly #archives = new Places({
     total: PAGE_REQUESTS,
     perParty: ARCHIVES_PER_USER,
+    waiting: PAGE_WAITING,
+    waitingPerParty: PAGE_REQUESTS_PER_USER,
+  });
+
+  readonly #searches = new Places({
+    total: PAGE_REQUESTS,
+    perParty: SEARCHES_PER_USER,
     waiting: PAGE_WAITING,
     waitingPerParty: PAGE_REQUESTS_PER_USER,
   });
@@ -114,12 +132,16 @@ class Pages implements DoorPages {
     if (exchange.gone.aborted) return person.release();
     exchange.prove();
     await this.#inPlace(this.#requests, person, exchange);
-    const call = { exchange, person };
+    const call = { exchange, person, publicUrl: this.#deps.publicUrl };
     if (path === UPLOADS_PATH || path.startsWith(`${UPLOADS_PATH}/`)) return await answerUpload(call);
     if (isLook && path === "/api/content") return await sendContent(call);
     if (isLook && path === "/api/zip") {
       await this.#inPlace(this.#archives, person, exchange);
       return await sendArchive(call);
+    }
+    if (isLook && path === "/api/search") {
+      await this.#inPlace(this.#searches, person, exchange);
+      return sendJson(exchange, await search(call));
     }
     if (isLook && path === "/api/me") return sendJson(exchange, this.#meOf(person));
     const answer = JSON_CALLS[`${method === "HEAD" ? "GET" : method} ${path}`];
@@ -178,6 +200,9 @@ class Pages implements DoorPages {
     if (found instanceof DavRefusal)
       return { status: found.status, error: codeOf(found.status), message: found.message };
     if (isGroveError(found)) {
+      // The servers' words for a sign-in that is too old: the page offers to sign in again.
+      if (found.code === "NOT_OWNER" && found.message.includes("sign-in of the last ten minutes"))
+        return { status: 403, error: "SIGN_IN_AGAIN", message: OLD_SIGN_IN };
       const status = found.code === "PATH_EXISTS" ? 409 : DAV_STATUS[found.code].status;
       return status === 401
         ? { status, error: "SIGN_IN", message: "your sign-in has ended: sign in again" }

@@ -5,13 +5,39 @@ import { PERSON_ADDRESS_HEADER } from "#base/door-call.ts";
 import type { Scope } from "#security/tickets/scope.ts";
 import type { Client } from "#wire/grpc/client.ts";
 import type { CallOptions } from "#wire/grpc/client-call.ts";
-import type { IssueTicketResponse, MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import type {
+  AppPassword,
+  CreateAppPasswordResponse,
+  IssueTicketResponse,
+  MetaServer,
+} from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
 /** A ticket with less left is asked for anew: sessions are prolonged once a minute, and must not end before. */
 const RENEW_LEFT_MS = 120_000;
 const CALL_TIMEOUT_MS = 10_000;
 /** FileServers for which a person's tickets are kept. */
 const TICKETS_PER_PERSON = 64;
+
+/** What an app password is to be. */
+export interface AppPasswordWish {
+  readonly name: string;
+  readonly readOnly: boolean;
+  /** Id and path of the folder below which it holds; empty for all. */
+  readonly folderId: string;
+  readonly folderPath: string;
+  /** Unix milliseconds; 0 for no end. */
+  readonly endsMs: number;
+}
+
+/**
+ * A person's app passwords, for the browser's session that asks. Calls reject as those to a MetaServer do: with
+ * NOT_OWNER where the sign-in is older than ten minutes.
+ */
+export interface OwnAppPasswords {
+  make(wish: AppPasswordWish): Promise<Pick<CreateAppPasswordResponse, "appPassword" | "password">>;
+  list(): Promise<readonly AppPassword[]>;
+  revoke(which: string): Promise<void>;
+}
 
 /** Somebody whom a MetaServer has recognised. */
 export interface Person {
@@ -32,6 +58,7 @@ export interface Person {
   routeMetadata(): Record<string, string>;
   /** Metadata that every call to a FileServer needs beside the session's token. */
   callMetadata(): Record<string, string>;
+  readonly appPasswords: OwnAppPasswords;
 }
 
 /** Recognises people by their app passwords, and by sessions of browsers. */
@@ -53,7 +80,15 @@ export interface People {
 /** Dependencies of a door's people. */
 export interface PeopleDeps {
   /** Of MetaServers, over the door's certificate. */
-  readonly metaServer: Pick<Client<typeof MetaServer>, "endDoorSession" | "issueTicket" | "openDoorSession">;
+  readonly metaServer: Pick<
+    Client<typeof MetaServer>,
+    | "createAppPassword"
+    | "endDoorSession"
+    | "issueTicket"
+    | "listAppPasswords"
+    | "openDoorSession"
+    | "revokeAppPassword"
+  >;
   readonly clock: Pick<Clock, "steadyMs">;
 }
 
@@ -109,11 +144,27 @@ export function createPeople({ metaServer, clock }: PeopleDeps): People {
           [PERSON_ADDRESS_HEADER]: address,
         }),
         callMetadata: () => ({ [PERSON_ADDRESS_HEADER]: address }),
+        appPasswords: ownAppPasswords(metaServer, secret, address),
       };
     },
   };
 }
 
-function optionsOf(address: string): CallOptions {
-  return { timeoutMs: CALL_TIMEOUT_MS, metadata: { [PERSON_ADDRESS_HEADER]: address } };
+function ownAppPasswords(
+  metaServer: PeopleDeps["metaServer"],
+  secret: string,
+  address: string,
+): OwnAppPasswords {
+  const options = optionsOf(address, { authorization: `Bearer ${secret}` });
+  return {
+    make: ({ endsMs, ...wish }) => metaServer.createAppPassword({ ...wish, endsMs: BigInt(endsMs) }, options),
+    list: async () => (await metaServer.listAppPasswords({}, options)).appPasswords,
+    async revoke(which) {
+      await metaServer.revokeAppPassword({ which }, options);
+    },
+  };
+}
+
+function optionsOf(address: string, more: Readonly<Record<string, string>> = {}): CallOptions {
+  return { timeoutMs: CALL_TIMEOUT_MS, metadata: { ...more, [PERSON_ADDRESS_HEADER]: address } };
 }

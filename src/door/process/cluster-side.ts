@@ -54,6 +54,9 @@ export function joinPeople({ metaservers, tls, mock, clock, log }: ClusterSideDe
       issueTicket: (request, options) => client.issueTicket(request, options),
       openDoorSession: (request, options) => client.openDoorSession(request, options),
       endDoorSession: (request, options) => client.endDoorSession(request, options),
+      createAppPassword: (request, options) => client.createAppPassword(request, options),
+      listAppPasswords: (request, options) => client.listAppPasswords(request, options),
+      revokeAppPassword: (request, options) => client.revokeAppPassword(request, options),
     },
     clock,
   });

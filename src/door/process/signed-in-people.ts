@@ -11,7 +11,7 @@ import type { Profile } from "#client/signin/profile.ts";
 import type { BasicCredentials } from "#door/http/basic-credentials.ts";
 import type { DoorPeople, DoorPerson } from "#door/http/door-people.ts";
 import type { BrowserPeople, BrowserPerson } from "#door/pages/browser-person.ts";
-import type { People } from "#door/people/people.ts";
+import type { OwnAppPasswords, People } from "#door/people/people.ts";
 import type { OpenedSession, SessionKeeper } from "#door/session/browser-people.ts";
 import { GroveTree } from "#door/tree/grove-tree.ts";
 import { makePerson, type Person } from "#door/tree/person.ts";
@@ -49,6 +49,7 @@ interface Kept {
   readonly tree: GroveTree;
   readonly gone: AbortController;
   readonly recentUntilMs: number;
+  readonly appPasswords: OwnAppPasswords;
   askedMs: number;
   answeredMs: number;
   requests: number;
@@ -110,6 +111,7 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
       cluster: kept.person.cluster,
       sharedRoots: () => kept.person.sharedRoots(),
       recentUntilMs: kept.recentUntilMs,
+      appPasswords: kept.appPasswords,
       release: () => {
         kept.requests--;
         if (kept.isDropped) closeUnused(kept);
@@ -194,6 +196,7 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
       tree,
       gone,
       recentUntilMs: known.recentUntilMs,
+      appPasswords: judgedPasswords(known.appPasswords),
       askedMs,
       answeredMs: askedMs,
       requests: 0,
@@ -218,6 +221,15 @@ async function judged<T>(call: Promise<T>): Promise<T> {
   } catch (error) {
     throw await refusalOf(error, "metaserver");
   }
+}
+
+/** App passwords whose refusals are thrown as what they say. */
+function judgedPasswords(own: OwnAppPasswords): OwnAppPasswords {
+  return {
+    make: (wish) => judged(own.make(wish)),
+    list: () => judged(own.list()),
+    revoke: (which) => judged(own.revoke(which)),
+  };
 }
 
 function credentialsOf(secret: string): BasicCredentials {

@@ -34,7 +34,7 @@ export const MOCK_FORM = `<!doctype html>
 <main>
 <h1>Sign in</h1>
 <p>This cluster runs in mock mode for trials: an e-mail address is enough, and nobody checks it.</p>
-<form method="post" action="/sign-in">
+<form method="post">
 <label for="email">E-mail address</label>
 <input id="email" name="email" type="email" autocomplete="username" required autofocus>
 <button>Sign in</button>

@@ -102,8 +102,11 @@ export class BrowserSignIn {
     requireOwnChange(exchange);
     this.#count(exchange);
     const email = new URLSearchParams(await textOf(exchange)).get("email")?.trim().toLowerCase() ?? "";
-    if (!/^[^\s@.]+(?:\.[^\s@.]+)*@[^\s@]{1,200}$/u.test(email)) return redirect(exchange, "/sign-in");
-    await this.#open(exchange, { idToken: `mock-jwt.${email}`, returnTo: "/", cookies: [] });
+    // The form is sent to its own address, which says where the person was.
+    const returnTo = localPath(exchange.query.get("to"));
+    if (!/^[^\s@.]+(?:\.[^\s@.]+)*@[^\s@]{1,200}$/u.test(email))
+      return redirect(exchange, `/sign-in?to=${encodeURIComponent(returnTo)}`);
+    await this.#open(exchange, { idToken: `mock-jwt.${email}`, returnTo, cookies: [] });
   }
 
   /** Opens a session in the place of the browser's former one. */

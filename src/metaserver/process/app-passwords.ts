@@ -55,6 +55,8 @@ export class AppPasswords {
   readonly #wrong: SlidingWindow;
   /** Hashes in hex. */
   readonly #right = new LRUCache<string, true>(atMost(RIGHT_KEPT));
+  /** Hashes of those that were right and have ended: a program that goes on with one guesses nothing. */
+  readonly #over = new LRUCache<string, true>(atMost(RIGHT_KEPT));
   /** Wall times of uses that were noted, by id and door. */
   readonly #noted = new LRUCache<string, number>(atMost(RIGHT_KEPT));
 
@@ -104,6 +106,7 @@ export class AppPasswords {
 
   /** Counts before the look-up, so that concurrent guesses are no more than sequential ones. */
   async #counted(hash: string, door: DoorSpeaker, look: () => Promise<Kept | undefined>): Promise<Kept> {
+    if (this.#over.has(hash)) throw unknown();
     const isKnown = this.#right.has(hash);
     const waitMs = isKnown ? 0 : this.#wrong.take(door.address);
     if (waitMs > 0) {
@@ -119,7 +122,7 @@ export class AppPasswords {
       throw error;
     }
     if (kept === undefined) {
-      if (isKnown) this.#wrong.count(door.address);
+      if (isKnown) this.#over.set(hash, true);
       this.#right.delete(hash);
       this.#tellWrong(door);
       throw unknown();

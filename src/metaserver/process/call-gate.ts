@@ -14,7 +14,7 @@ import { RootMoves } from "#wire/proto/gen/grove/v1/root_moves_pb.ts";
 import { doorSpeakerFor } from "./door-speaker.ts";
 import { mayControl, type NodeSpeakerDeps, requireCertificate } from "./node-speaker.ts";
 
-/** Methods that users call with an ID token. */
+/** Methods that users call with an ID token, and doors with an app password or with a browser's session. */
 const USER_METHODS: ReadonlySet<string> = new Set([
   "GetRoots",
   "Navigate",
@@ -24,8 +24,6 @@ const USER_METHODS: ReadonlySet<string> = new Set([
   "GetNotices",
   "SetNotices",
 ]);
-/** Those of them that doors call with an app password. */
-const DOORS_USER_METHODS: ReadonlySet<string> = new Set(["GetRoots", "Navigate"]);
 /** Methods of doors alone. */
 const DOOR_METHODS: ReadonlySet<string> = new Set([
   "IssueTicket",
@@ -100,7 +98,7 @@ export function metaServerGate(deps: MetaServerGateDeps): CallGate {
     if (!isMove && (service !== MetaServer.typeName || isUnproven)) return unproven(network);
     if (DOOR_METHODS.has(name)) return doorStanding(head, deps);
     if (USER_METHODS.has(name)) {
-      const isOfDoor = DOORS_USER_METHODS.has(name) && isDoorSecret(idTokenOf(head));
+      const isOfDoor = isDoorSecret(idTokenOf(head));
       return isOfDoor ? doorStanding(head, deps) : userStanding(head, network, deps);
     }
     // Mock mode needs no proof (spec 5.6).

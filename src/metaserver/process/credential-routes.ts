@@ -1,5 +1,6 @@
 // App passwords at a MetaServer: users make, list and revoke them; doors bring them and get tickets.
 import { hash } from "node:crypto";
+import { isDoorSecret } from "#base/door-call.ts";
 import { GroveError } from "#base/errors.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import type { Random } from "#base/random.ts";
@@ -55,8 +56,8 @@ export function credentialRoutes(deps: CredentialRoutesDeps): CredentialRoutes {
   const revocations = new FreshRevocations(deps);
   return {
     async createAppPassword(request, context) {
-      const identity = await requireRecentUser(context, deps);
-      const { record, text } = newRecord(request, identity, deps);
+      const user = await requireRecentUser(context, deps);
+      const { record, text } = newRecord(request, user, deps);
       await directory.addAppPassword(record);
       log.info("app_password_made", {
         user: record.owner,
@@ -126,13 +127,15 @@ export function credentialRoutes(deps: CredentialRoutesDeps): CredentialRoutes {
   };
 }
 
-/** The user behind an ID token whose sign-in is of the last ten minutes; an app password is none. */
-async function requireRecentUser(
-  context: CallContext,
-  deps: CredentialRoutesDeps,
-): Promise<VerifiedIdentity> {
+/** Whose credentials are changed, and by which door. */
+type RecentUser = Pick<VerifiedIdentity, "issuer" | "subject" | "username"> & { readonly doorId?: string };
+
+/** Somebody whose sign-in is of the last ten minutes, by ID token or at a door; an app password is none. */
+async function requireRecentUser(context: CallContext, deps: CredentialRoutesDeps): Promise<RecentUser> {
   const { tokenVerifier, userStates, subjects, clock, mock } = deps;
-  const verified = await tokenVerifier.verify(idTokenOf(context), context.peer.address);
+  const token = idTokenOf(context);
+  if (isDoorSecret(token)) return await requireRecentBrowser(token, context, deps);
+  const verified = await tokenVerifier.verify(token, context.peer.address);
   const { identity, issuedAtWallMs, signedInAtWallMs } = verified;
   userStates.requireEntry(identity, issuedAtWallMs);
   await subjects.admit(identity);
@@ -148,9 +151,28 @@ async function requireRecentUser(
   return identity;
 }
 
+/** The person of a browser's session that a door brings. Throws NOT_OWNER where the sign-in is too old. */
+async function requireRecentBrowser(
+  secret: string,
+  context: CallContext,
+  deps: CredentialRoutesDeps,
+): Promise<RecentUser> {
+  const door = doorSpeakerFor(context, deps);
+  const { record, recentUntilMs } = await deps.passwords.identify(secret, door);
+  if (recentUntilMs === undefined)
+    throw new GroveError("NOT_OWNER", "permission denied: an app password may not do this; sign in");
+  if (deps.clock.wallMs() >= recentUntilMs)
+    throw new GroveError(
+      "NOT_OWNER",
+      "permission denied: this needs a sign-in of the last ten minutes; sign in again",
+    );
+  const { owner: username, issuer, subject } = record;
+  return { username, issuer, subject, doorId: door.id };
+}
+
 function newRecord(
   request: CreateAppPasswordRequest,
-  { username, issuer, subject }: VerifiedIdentity,
+  { username, issuer, subject, doorId }: RecentUser,
   { clock, random }: CredentialRoutesDeps,
 ): { readonly record: AppPasswordRecord; readonly text: string } {
   const { name, readOnly, folderId, folderPath } = request;
@@ -176,7 +198,8 @@ function newRecord(
     createdMs: nowMs,
     endsMs,
     lastUsedMs: 0,
-    doors: {},
+    // The door has seen it, so that the end of what a door saw ends this as well.
+    doors: doorId === undefined ? {} : { [doorId]: nowMs },
   };
   return { record, text: made.text };
 }

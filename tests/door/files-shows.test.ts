@@ -1,0 +1,229 @@
+// What people see of large work: a drop of many files over kills, a large archive, a long folder that scrolls.
+//
+// GROVE_DROP_FILES=2000, GROVE_DROP_BYTES=1000000000, GROVE_ZIP_BYTES=1000000000 and GROVE_LISTING_ENTRIES=10000 make it as large as promised.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { createWriteStream, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { after, before, type TestContext, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { CHROMIUM } from "#testing/chromium.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
+import { startCountingProxy } from "./counting-proxy.ts";
+import { type DoorSite, openDoorSite } from "./door-site.ts";
+import { headersOf, LONG, picture, signedIn, startBrowser } from "./files-browser.ts";
+
+const DROP_FILES = Number(process.env["GROVE_DROP_FILES"] ?? 400);
+const ZIP_BYTES = Number(process.env["GROVE_ZIP_BYTES"] ?? 40_000_000);
+const LISTING_ENTRIES = Number(process.env["GROVE_LISTING_ENTRIES"] ?? 2_500);
+const LARGE_BYTES = Number(process.env["GROVE_DROP_BYTES"] ?? 120_000_000);
+/** What a kill may cost: bytes in the buffers of browser, proxy and door, and the chunk that was not full yet. */
+const ON_THE_WAY_BYTES = 16_000_000;
+const PARTS = ["a", "a/b", "c d"];
+const SLOW = { ...LONG, timeout: 1_200_000 };
+
+const ends: (() => Promise<void>)[] = [];
+let site: DoorSite;
+before(async () => {
+  if (CHROMIUM === undefined) return;
+  site = await openDoorSite({ after: (hook) => ends.push(hook) });
+});
+after(async () => {
+  for (const end of ends.toReversed()) await end();
+});
+
+/** A browser whose connections to the door go through a port of ours. */
+async function browserBy(t: TestContext, port?: number): Promise<Browser> {
+  const { host } = new URL(site.door);
+  const browser = await startBrowser(
+    port === undefined ? [] : [`--host-resolver-rules=MAP ${host} 127.0.0.1:${port}`],
+  );
+  t.after(() => browser.close());
+  return browser;
+}
+
+/** Drops a folder on the page, as a file manager does. */
+async function drop(page: Page, folder: string): Promise<void> {
+  const cdp = await page.context().newCDPSession(page);
+  const at = { x: 700, y: 500, data: { items: [], files: [folder], dragOperationsMask: 1 } };
+  for (const type of ["dragEnter", "dragOver", "drop"] as const)
+    await cdp.send("Input.dispatchDragEvent", { type, ...at });
+}
+
+/** Checksums of a drop, by path: many small files, a large one, and an empty folder. */
+function makeDrop(folder: string): { readonly sums: Map<string, string>; readonly bytes: number } {
+  const sums = new Map<string, string>();
+  let bytes = 0;
+  for (const part of [...PARTS, "empty"]) mkdirSync(join(folder, part), { recursive: true });
+  const write = (path: string, content: Buffer): void => {
+    writeFileSync(join(folder, path), content);
+    sums.set(path, createHash("sha256").update(content).digest("hex"));
+    bytes += content.length;
+  };
+  for (let at = 0; at < DROP_FILES; at++) write(`${PARTS[at % 3]}/f${at}.bin`, randomBytes(20_000 + at));
+  write("large.bin", randomBytes(LARGE_BYTES));
+  return { sums, bytes };
+}
+
+async function kill(name: string): Promise<void> {
+  const killed = await site.pid(name);
+  process.kill(killed, "SIGKILL");
+  await until(async () => (await site.pid(name).catch(() => killed)) !== killed, `another ${name}`);
+}
+
+test(
+  "a dropped folder arrives whole over two kills each of door and FileServer; twice goes what was on its way",
+  SLOW,
+  async (t) => {
+    const proxy = await startCountingProxy(Number(new URL(site.door).port));
+    t.after(() => proxy.close());
+    const page = await signedIn(t, await browserBy(t, proxy.port), site.door);
+    const folder = join(scratchFolder("drop-"), "harvest");
+    const { sums, bytes } = makeDrop(folder);
+    const before = proxy.sentBytes();
+    await drop(page, folder);
+    const passed = (part: number): Promise<true> =>
+      until(() => proxy.sentBytes() - before > part * bytes || undefined, `${100 * part} % of the drop`);
+    for (const [part, name] of [
+      [0.15, "door"],
+      [0.35, site.node.id],
+      [0.55, "door"],
+      [0.75, site.node.id],
+    ] as const) {
+      await passed(part);
+      await kill(name);
+      if (part === 0.35) await picture(page, "uploading");
+    }
+    await page
+      .getByText(`${(DROP_FILES + 1).toLocaleString("en")} files uploaded`)
+      .waitFor({ timeout: 900_000 });
+    const sent = proxy.sentBytes() - before;
+    t.diagnostic(`${bytes} bytes of files, ${sent} sent: ${(100 * (sent / bytes - 1)).toFixed(1)} % more`);
+    // Less than a tenth of a large drop; of a small one, what was on its way at four kills.
+    const most = bytes + Math.max(bytes / 10, 4 * ON_THE_WAY_BYTES);
+    assert.ok(sent >= bytes && sent < most, `${sent} of ${bytes} bytes`);
+    const archive = join(scratchFolder("archive-"), "harvest.zip");
+    await downloadZip(page, "/harvest", archive);
+    const place = scratchFolder("unpacked-");
+    execFileSync("unzip", ["-q", archive, "-d", place]);
+    for (const [path, sum] of sums) {
+      const found = createHash("sha256")
+        .update(readFileSync(join(place, path)))
+        .digest("hex");
+      assert.equal(found, sum, path);
+    }
+    assert.ok(statSync(join(place, "empty")).isDirectory());
+  },
+);
+
+async function downloadZip(page: Page, path: string, to: string): Promise<number> {
+  const address = `${site.door}/api/zip?path=${encodeURIComponent(path)}`;
+  const answer = await fetch(address, { headers: await headersOf(page) });
+  assert.equal(answer.status, 200);
+  const { body } = answer;
+  assert.ok(body !== null);
+  await pipeline(Readable.fromWeb(body), createWriteStream(to));
+  const length = Number(answer.headers.get("content-length"));
+  assert.equal(statSync(to).size, length, "the length that was told before the first byte");
+  return length;
+}
+
+function residentBytes(pid: number): number {
+  const kib = /VmRSS:\s+(\d+) kB/u.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return Number(kib) * 1_024;
+}
+
+test(
+  "a zip of folders is streamed with its length told before, and `unzip -t` finds nothing wrong",
+  SLOW,
+  async (t) => {
+    const page = await signedIn(t, await browserBy(t), site.door, "zip@example.com");
+    const headers = await headersOf(page);
+    for (const path of ["/big", "/big/in", "/big/in/deeper", "/big/empty"]) {
+      const body = JSON.stringify({ root: "", path });
+      const more = { ...headers, "content-type": "application/json" };
+      assert.equal(
+        (await fetch(`${site.door}/api/folder`, { method: "POST", headers: more, body })).status,
+        200,
+      );
+    }
+    const size = 8_000_000;
+    const count = Math.ceil(ZIP_BYTES / size);
+    for (let at = 0; at < count; at++) {
+      const path = ["/big", "/big/in", "/big/in/deeper"][at % 3];
+      const address = `${site.door}/api/content?path=${encodeURIComponent(`${path}/é ${at}.bin`)}`;
+      const answer = await fetch(address, {
+        method: "PUT",
+        headers,
+        body: new Uint8Array(randomBytes(size)),
+      });
+      assert.equal(answer.status, 200, await answer.text());
+    }
+    const archive = join(scratchFolder("zip-"), "big.zip");
+    const pid = await site.pid("door");
+    const atFirst = residentBytes(pid);
+    const length = await downloadZip(page, "/big", archive);
+    t.diagnostic(`${length} bytes; the door has ${residentBytes(pid) - atFirst} more in memory than before`);
+    assert.match(execFileSync("unzip", ["-t", archive], { encoding: "utf8" }), /No errors detected/u);
+    const names = execFileSync("unzip", ["-Z1", archive], { encoding: "utf8" }).trim().split("\n");
+    assert.equal(names.length, count + 3);
+  },
+);
+
+/** Scrolls as a wheel does, to the end; resolves with the most rows and the emptiest frame. */
+const SCROLL = `(async () => {
+  const list = document.querySelector(".entries");
+  const seen = { rows: 0, fewest: Infinity, frames: 0, longestMs: 0 };
+  let lastMs = performance.now();
+  while (list.scrollTop + list.clientHeight < list.scrollHeight - 1) {
+    list.scrollTop += 800;
+    await new Promise(requestAnimationFrame);
+    await new Promise(requestAnimationFrame);
+    const box = list.getBoundingClientRect();
+    const rows = [...list.querySelectorAll(".entry")];
+    const inView = rows.filter((row) => {
+      const { top, bottom } = row.getBoundingClientRect();
+      return bottom > box.top && top < box.bottom;
+    });
+    seen.rows = Math.max(seen.rows, rows.length);
+    seen.fewest = Math.min(seen.fewest, inView.length);
+    seen.longestMs = Math.max(seen.longestMs, performance.now() - lastMs);
+    lastMs = performance.now();
+    seen.frames++;
+  }
+  return seen;
+})()`;
+
+test("thousands of entries scroll by a few rows, and no frame is empty", SLOW, async (t) => {
+  const page = await signedIn(t, await browserBy(t), site.door, "long@example.com");
+  const headers = await headersOf(page);
+  const numbers = Array.from({ length: LISTING_ENTRIES }, (_, number) => number).values();
+  const line = async (): Promise<void> => {
+    for (const number of numbers) {
+      const path = encodeURIComponent(`/n${String(number).padStart(5, "0")}`);
+      const answer = await fetch(`${site.door}/api/content?path=${path}`, {
+        method: "PUT",
+        headers,
+        body: "",
+      });
+      await answer.body?.cancel();
+      assert.equal(answer.status, 200);
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, line));
+  await page.reload();
+  await page.getByText(`${LISTING_ENTRIES.toLocaleString("en")} items`, { exact: true }).waitFor();
+  const seen = await page.evaluate<{ rows: number; fewest: number; frames: number; longestMs: number }>(
+    SCROLL,
+  );
+  t.diagnostic(
+    `${seen.frames} steps, the longest ${seen.longestMs.toFixed(0)} ms, ${seen.rows} rows at most`,
+  );
+  assert.ok(seen.rows < 60, `${seen.rows} rows`);
+  assert.ok(seen.fewest >= 10, `a frame had ${seen.fewest} rows`);
+  assert.ok(seen.frames > LISTING_ENTRIES / 30);
+});

@@ -1,0 +1,33 @@
+// Large uploads that a closed page has left behind: what they were, until their files are chosen again.
+import { nameOf } from "./words.ts";
+
+const PREFIX = "grove-upload ";
+
+/** One of them. */
+export interface CutUpload {
+  readonly key: string;
+  readonly name: string;
+  /** Folder into which it was going. */
+  readonly path: string;
+  readonly bytes: number;
+}
+
+/** Where the address of a resumable upload is kept. */
+export function keyOfUpload(root: string, path: string, file: File): string {
+  return PREFIX + [root, path, file.size, file.lastModified].join(" ");
+}
+
+/** Those that this browser knows. */
+export function cutUploads(): CutUpload[] {
+  return Object.keys(localStorage).flatMap((key) => {
+    const found = /^grove-upload (\S*) (\/.*) (\d+) \d+$/su.exec(key);
+    if (found === null) return [];
+    const [, , path = "/", bytes = "0"] = found;
+    return [{ key, name: nameOf(path), path, bytes: Number(bytes) }];
+  });
+}
+
+/** Forgets them; what has arrived of them is removed by the server in time. */
+export function forgetUploads(uploads: readonly CutUpload[] = cutUploads()): void {
+  for (const { key } of uploads) localStorage.removeItem(key);
+}
