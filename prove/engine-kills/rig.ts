@@ -35,15 +35,17 @@ const LONG_RUN = 20;
 const LONG_LEASE_CHANCE = 0.08;
 const LONG_LEASE_S = 10;
 const SHORT_LEASE_S = 2;
-/** Beyond a lease; most of it is a loaded machine's own slowness. The figures tell how long it took. */
-const TAKEN_AFTER_MS = 35_000;
+/** Until others serve the roots of a node that ended. */
+const TAKEN_WITHIN_MS = 15_000;
+/** In the short form, beside other tests on the same cores; the figures tell how long it took. */
+const TAKEN_WITHIN_BUSY_MS = 40_000;
 
 /** See above. */
 export const engineKills: Rig = {
   name: "engine-kills",
   figure: "F27",
   unit: "kills",
-  goal: 150,
+  goal: 1_000,
   shortGoal: 3,
   plantedGoal: 8,
   proves: "whatever dies of a shared engine, nothing that was acknowledged is lost, and others serve it soon",
@@ -142,7 +144,7 @@ async function takeOver(
       const { leaseSeconds } = victim;
       longest(`longest take-over with a lease of ${leaseSeconds} s, ms`);
       campaign.count("roots taken over");
-      if (passed() > leaseSeconds * 1_000 + TAKEN_AFTER_MS) {
+      if (passed() > (campaign.goal > LONG_RUN ? TAKEN_WITHIN_MS : TAKEN_WITHIN_BUSY_MS)) {
         problems.push(`the root of ${person.email} was served after ${passed()} ms`);
       }
     }),

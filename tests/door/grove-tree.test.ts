@@ -237,19 +237,22 @@ test("a reader that leaves in the middle of a file ends the download", async (t)
   }
 });
 
-test("XML that somebody stored without a door ends nobody's answer", async (t) => {
+test("XML that would end the answer around it is refused by the FileServer, without a door too", async (t) => {
   const tree = (await startTreeNode(t)).tree(ALICE);
   await put(tree, ["f"], Buffer.from("1"));
   const named = (name: string, xml: string) =>
     ({ kind: "set", property: { namespace: "urn:x", name, xml } }) as const;
   const good = '<good xmlns="urn:x">a &amp; b</good>';
-  const changes = [named("good", good), named("bad", '</D:prop><D:evil/><bad xmlns="urn:x"/>')];
-  await tree.changeProperties(["f"], changes, []);
+  await tree.changeProperties(["f"], [named("good", good)], []);
+  const bad = [named("bad", '</D:prop><D:evil/><bad xmlns="urn:x"/>')];
+  assert.equal(await codeOf(tree.changeProperties(["f"], bad, [])), "BAD_ARGUMENT");
   assert.deepEqual(
     (await tree.properties(["f"])).map(({ xml }) => xml),
     [good],
   );
-  const owner = "</D:owner><D:evil/>";
-  await tree.lock(["f"], { scope: "exclusive", isDeep: false, owner, seconds: 60 }, []);
-  assert.equal((await seen(tree, ["f"])).locks[0]?.owner, "&lt;/D:owner&gt;&lt;D:evil/&gt;");
+  const lock = (owner: string) =>
+    tree.lock(["f"], { scope: "exclusive", isDeep: false, owner, seconds: 60 }, []);
+  assert.equal(await codeOf(lock("</D:owner><D:evil/>")), "BAD_ARGUMENT");
+  await lock("<b>a &amp; b</b>");
+  assert.equal((await seen(tree, ["f"])).locks[0]?.owner, '<b xmlns="">a &amp; b</b>');
 });

@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { GROUPS_FILE } from "#security/identity/known-groups.ts";
 import { GROVE_LAUNCHER } from "#testing/grove-program.ts";
 import { until } from "#testing/until.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
@@ -143,7 +144,13 @@ test("twenty people come and go by a claim of their ID tokens, within a minute, 
   for (const email of people.slice(5)) await signIn(email, ["all"], nowSeconds - 20);
   assert.deepEqual(await membersAt(), [bob.email, ...people.slice(0, 5)].toSorted());
 
-  // What is known holds while no MetaServer is there, over a restart of the node too.
+  // What is known holds while no MetaServer is there, over a restart of the node too, once it is on its disk.
+  for (const { data } of Object.values(cluster.nodes)) {
+    await until(async () => {
+      const kept = await readFile(join(data, GROUPS_FILE), "utf8").catch(() => "");
+      return kept.includes(bob.email) && !kept.includes("p5@");
+    }, "the roles on the disk");
+  }
   await cluster.meta.end("SIGKILL");
   for (const node of Object.values(cluster.nodes)) await node.restart();
   await until(() => reaches(bob, `${ATLAS}:/`), "the role without a MetaServer");

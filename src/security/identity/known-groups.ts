@@ -69,10 +69,12 @@ export class KnownGroups {
   /** Mark of what is known; undefined until a MetaServer has said it to this process. */
   #mark: string | undefined;
   #confirmedSteadyMs: number;
+  #confirmedMs = 0;
   #keptSteadyMs = Number.NEGATIVE_INFINITY;
   /** False for a node that has never heard of groups: the first answer is no change. */
   #hasHeard: boolean;
   #lastWrite: Promise<void> = Promise.resolve();
+  #isWriteWaiting = false;
 
   private constructor(deps: KnownGroupsDeps, kept: z.infer<typeof groupsFile> | undefined) {
     this.#deps = deps;
@@ -143,18 +145,26 @@ export class KnownGroups {
   }
 
   #confirmed(): void {
-    const nowMs = this.#deps.clock.steadyMs();
+    const { clock } = this.#deps;
+    const nowMs = clock.steadyMs();
     this.#confirmedSteadyMs = nowMs;
+    this.#confirmedMs = Math.trunc(clock.wallMs());
     if (nowMs - this.#keptSteadyMs < KEEP_EVERY_MS) return;
     this.#keptSteadyMs = nowMs;
-    const { path, clock, log } = this.#deps;
-    const content = JSON.stringify({
-      schema: 1,
-      confirmedMs: Math.trunc(clock.wallMs()),
-      groups: this.#groups,
-    });
+    this.#keep();
+  }
+
+  /** Writes what is known when its turn comes: changes in quick succession are one write, not a queue of them. */
+  #keep(): void {
+    if (this.#isWriteWaiting) return;
+    this.#isWriteWaiting = true;
+    const { path, log } = this.#deps;
     this.#lastWrite = this.#lastWrite
-      .then(() => writeFileAtomic(path, content))
+      .then(() => {
+        this.#isWriteWaiting = false;
+        const content = { schema: 1, confirmedMs: this.#confirmedMs, groups: this.#groups };
+        return writeFileAtomic(path, JSON.stringify(content));
+      })
       .catch((error: unknown) => log.warn("groups_not_kept", { error: errorText(error) }));
   }
 
