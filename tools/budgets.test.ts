@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import * as base from "#base/limits.ts";
+import { SIGN_IN_PLACES_MAX, USER_NOTICE_BOOK_MAX } from "#console/alerts/user-notice-book.ts";
 import * as door from "#door/http/door-limits.ts";
 import { ARCHIVE_ENTRIES_MAX, ARCHIVE_NAMES_MAX_LENGTH } from "#door/pages/archive.ts";
 import * as pages from "#door/pages/limits.ts";
@@ -241,6 +242,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     `${text(MOVE_BYTES_PER_SECOND / 1_000_000)} MB a second`,
     `${text(ROUND_BYTES / 1_000_000)} MB of rows`,
   ],
+  "users with a record of their notices": [text(USER_NOTICE_BOOK_MAX), `${SIGN_IN_PLACES_MAX} places`],
 };
 
 test("the table of budgets says the numbers that are in force", async () => {
