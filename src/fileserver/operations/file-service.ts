@@ -352,7 +352,7 @@ function accessOver(deps: FileServiceDeps, roots: RootProvisioner, gate: LinkGat
   });
 }
 
-/** The user as a member of the root's group, or by a handing over to the user or to a group of theirs. */
+/** The gate of links over what is known of owners and groups. */
 function gateOver(deps: FileServiceDeps): LinkGate {
   const { storage, userStates, clock } = deps;
   const users = () => userStates.states;
@@ -371,6 +371,7 @@ function closesShares({ userStates, groups, clock }: FileServiceDeps, owner: str
   return userStates.states.closesShares(owner, clock.wallMs());
 }
 
+/** The user as a member of the root's group, or by a handing over to the user or to a group of theirs. */
 function heirIn(
   { userStates: { states }, groups, clock }: FileServiceDeps,
   owner: string,
