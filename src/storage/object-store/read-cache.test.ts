@@ -60,3 +60,20 @@ test("a block of several writers is there once, and a dropped chunk is gone", as
   assert.deepEqual([cache.size, readdirSync(folder)], [{ bytes: 0, entries: 0 }, []]);
   assert.equal(await cache.read(A, 0, BLOCK_BYTES), undefined);
 });
+
+test("writes beside each other stay within the bytes together", async (context) => {
+  const cache = await openIn(context, temporaryDirectory(context), new ManualClock());
+  const names = Array.from({ length: 12 }, (_, n) => n.toString(16).repeat(34));
+  const kept = await Promise.all(names.map((name, n) => cache.write(name, 0, block(n))));
+  assert.ok(cache.size.bytes <= THREE, `${cache.size.bytes} bytes`);
+  assert.ok(kept.includes(true));
+});
+
+test("a cache that ends writes nothing more", async (context) => {
+  const folder = temporaryDirectory(context);
+  const cache = await openIn(context, folder, new ManualClock());
+  const write = cache.write(A, 0, block(1));
+  await cache.close();
+  assert.equal(await write, false);
+  assert.deepEqual(readdirSync(folder), []);
+});

@@ -114,7 +114,10 @@ export class ReadCache {
     if (this.#isClosed || !NAME.test(name)) return false;
     const promised = bytes.length + HEADER_BYTES;
     if (!(await this.#makeRoom(promised))) return false;
-    this.#promised += promised;
+    if (this.#isClosed) {
+      this.#promised -= promised;
+      return false;
+    }
     const entry = this.#entries.get(name) ?? this.#add(name);
     const write = (entry.writing ?? Promise.resolve()).then(() => this.#write(name, entry, block, bytes));
     entry.writing = write;
@@ -219,7 +222,10 @@ export class ReadCache {
     this.#handles--;
   }
 
-  /** Removes the least recently used until so many bytes fit beside the rest and the disk's reserve. */
+  /**
+   * Removes the least recently used until so many bytes fit beside the rest and the disk's reserve. They are
+   * promised in the same turn of the loop, so that writes beside each other stay within the bound together.
+   */
   async #makeRoom(bytes: number): Promise<boolean> {
     const { limitBytes, reserveBytes } = this.#deps;
     if (bytes > limitBytes) return false;
@@ -233,7 +239,9 @@ export class ReadCache {
       await this.drop(name);
     }
     this.#free -= BigInt(bytes);
-    return this.#free >= reserveBytes && isWithin();
+    if (this.#free < reserveBytes || !isWithin()) return false;
+    this.#promised += bytes;
+    return true;
   }
 
   async #look(): Promise<void> {
