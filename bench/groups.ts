@@ -1,6 +1,7 @@
 // The benchmark's groups in the order of the table; a new group is one module and one line here.
 import type { Group } from "./row.ts";
 import { actions } from "./rows/actions.ts";
+import { bounds } from "./rows/bounds.ts";
 import { care } from "./rows/care.ts";
 import { cli } from "./rows/cli.ts";
 import { console } from "./rows/console.ts";
@@ -27,6 +28,7 @@ export const groups: readonly Group[] = [
   doors,
   files,
   cost,
+  bounds,
   engineRows,
   trees,
   project,

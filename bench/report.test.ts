@@ -24,6 +24,7 @@ test("the table says bar and verdict of each row, and of a row that failed why",
     { ...row, name: "bad", value: 1.49, met: false },
     { ...row, name: "broken", value: null, met: false, detail: "no server" },
     { ...row, name: "dear", unit: "cost ratio", bar: 1.1, value: 1.2, met: false },
+    { ...row, name: "bound", bar: 0, value: 3, met: true },
     { ...row, name: "small", against: "", unit: "MB", bar: 350, value: 300, met: true },
   ]).split("\n");
   assert.equal(new Set(lines.map((line) => line.length)).size, 1);
@@ -31,7 +32,8 @@ test("the table says bar and verdict of each row, and of a row that failed why",
   assert.match(lines[3] ?? "", /bad.*1\.49.*≥ 1\.5.*NO/);
   assert.match(lines[4] ?? "", /broken.*failed.*NO.*no server/);
   assert.match(lines[5] ?? "", /dear.*1\.20.*≤ 1\.1.*NO/);
-  assert.match(lines[6] ?? "", /300 MB.*< 350 MB.*yes/);
+  assert.match(lines[6] ?? "", /bound.*3\.00.*told.*yes/);
+  assert.match(lines[7] ?? "", /300 MB.*< 350 MB.*yes/);
 });
 
 test("--json prints one document of machine and rows on stdout and nothing else", {

@@ -10,7 +10,7 @@ interface Compared {
 
 /** A row whose figure is the ratio of Grove's rate to another side's in the same run. */
 export interface RatioRow extends Compared {
-  /** The ratio that must be reached. */
+  /** The ratio that must be reached; 0 for a row that is told only. */
   readonly atLeast: number;
   /** Unit of the two rates, such as MiB/s: both sides answer in it. */
   readonly rate: string;

@@ -1,7 +1,7 @@
 // Processor time of the server: transfers against bare node:http2, calls against the empty call.
 
 import { readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { BARE, bareFiles } from "#bench/bare-files.ts";
 import type { Json, Program } from "#bench/child.ts";
 import type { Lab } from "#bench/lab.ts";
 import { type FileServerPair, OWNER, startFileServer } from "#bench/node.ts";
@@ -21,13 +21,11 @@ const CREATES = 6_000;
 const PARTS = 10;
 /** A scrub that happens to run is no part of a call or a transfer. */
 const FLAGS = ["-scrub_rate", "0"];
-const BARE = "bare node:http2 with CRC-32 and files of 4,000,000 bytes";
 
 /** A measured server and the client that sends the same bytes to both. */
 interface TransferSide {
   readonly pid: number;
   readonly folder: string;
-  readonly server: Program | undefined;
   readonly client: Program;
 }
 
@@ -38,11 +36,11 @@ const uploadRow = (security: Security): CostRow => ({
   cost: "s/GiB",
   async sides(lab) {
     const ours = await grove(lab, security);
-    const theirs = await bare(lab, security);
+    const theirs = await bareFiles(lab, security);
     return {
       ours: () => uploadedAndRemoved(ours),
       async theirs() {
-        await theirs.server?.run("empty");
+        await theirs.server.run("empty");
         return secondsPerGib(theirs, "up", { path: KEPT, bytes: GIB });
       },
     };
@@ -56,9 +54,9 @@ const downloadRow = (security: Security): CostRow => ({
   cost: "s/GiB",
   async sides(lab) {
     const ours = await grove(lab, security);
-    const theirs = await bare(lab, security);
+    const theirs = await bareFiles(lab, security);
     const file = { path: KEPT, bytes: GIB };
-    await theirs.server?.run("empty");
+    await theirs.server.run("empty");
     await theirs.client.run("up", file);
     await ours.client.run("up", file);
     return {
@@ -114,19 +112,7 @@ function grove(lab: Lab, security: Security, loops = 1): Promise<TransferSide> {
     ]);
     const client = lab.program("transfer-client", await securityEnv(lab, security));
     await client.run("connect", { address, owner: OWNER });
-    return { pid: server.pid, folder, server: undefined, client };
-  });
-}
-
-function bare(lab: Lab, security: Security): Promise<TransferSide> {
-  return lab.once(`bare transfers ${security}`, async () => {
-    const env = await securityEnv(lab, security);
-    const folder = join(await lab.folder("memory"), "files");
-    const server = lab.program("bare-files-server", env);
-    const client = lab.program("transfer-client", env);
-    const address = `127.0.0.1:${String(await server.run("listen", folder))}`;
-    await client.run("connect", { address, owner: "" });
-    return { pid: server.pid, folder, server, client };
+    return { pid: server.pid, folder, client };
   });
 }
 

@@ -18,6 +18,12 @@ const COPIES = 5;
 const REMOTE = "/large.bin";
 const PROGRAMS = ["/usr/sbin/sshd", "/usr/bin/sftp"];
 
+/** The other sides, in the words of the table. */
+export const SFTP = {
+  up: "`sftp` to sshd, the default cipher",
+  down: "`sftp` from sshd, the default cipher",
+} as const;
+
 interface Commands {
   /** The file on this machine. */
   readonly local: string;
@@ -32,34 +38,34 @@ interface Commands {
 
 const uploadRow: RatioRow = {
   name: "encrypted upload of 1 GiB to a tmpfs, `grove put` from start to end",
-  against: "`sftp` to sshd, the default cipher",
+  against: SFTP.up,
   atLeast: 1.3,
   rate: "MiB/s",
   async sides(lab) {
-    const { grove, sftp, local, remote } = await prepared(lab);
+    const { grove, local } = await prepared(lab);
     return {
       ours: () => rateOf(() => grove("put", "-q", local, REMOTE)),
-      theirs: () => rateOf(() => sftp(`put ${local} ${remote}`)),
+      theirs: (await sftpTransfers(lab)).up,
     };
   },
 };
 
 const downloadRow: RatioRow = {
   name: "encrypted download of 1 GiB to a tmpfs, `grove get` from start to end",
-  against: "`sftp` from sshd, the default cipher",
+  against: SFTP.down,
   atLeast: 1.6,
   rate: "MiB/s",
   async sides(lab) {
-    const { grove, sftp, local, remote, fetched } = await prepared(lab);
+    const { grove, local, fetched } = await prepared(lab);
+    const sftp = await sftpTransfers(lab);
     await grove("put", "-q", local, REMOTE);
-    await sftp(`put ${local} ${remote}`);
-    const fetching = (work: () => Promise<void>) => async (): Promise<number> => {
-      await rm(fetched, { force: true });
-      return rateOf(work);
-    };
+    await sftp.up();
     return {
-      ours: fetching(() => grove("get", "-q", REMOTE, fetched)),
-      theirs: fetching(() => sftp(`get ${remote} ${fetched}`)),
+      async ours() {
+        await rm(fetched, { force: true });
+        return rateOf(() => grove("get", "-q", REMOTE, fetched));
+      },
+      theirs: sftp.down,
     };
   },
 };
@@ -71,15 +77,23 @@ async function rateOf(work: () => Promise<void>): Promise<number> {
 }
 
 /** Both servers and a local file, all in memory. */
-function prepared(lab: Lab): Promise<Commands> {
+async function prepared(lab: Lab): Promise<Commands> {
+  const ssh = await sshReady(lab);
+  return lab.once("commands", async () => {
+    const pair = await startFileServer(lab, await lab.folder("memory"), "TLS");
+    return { ...ssh, grove: await signedInCommand(lab, pair, "TLS") };
+  });
+}
+
+/** sshd, and a local file, in memory. */
+function sshReady(lab: Lab): Promise<Omit<Commands, "grove">> {
   const missing = PROGRAMS.find((program) => !existsSync(program));
   if (missing !== undefined) throw new Error(`${missing} is not installed`);
-  return lab.once("commands", async () => {
+  return lab.once("sshd", async () => {
     const folder = await lab.folder("memory");
     await lab.warm(folder, COPIES * FILE_BYTES);
     const local = join(folder, "local.bin");
     await writeRandom(local);
-    const pair = await startFileServer(lab, await lab.folder("memory"), "TLS");
     const servers = new SshServers();
     lab.atEnd(() => servers.stop());
     const server = await servers.start({ settings: ["Subsystem sftp internal-sftp"] });
@@ -88,11 +102,22 @@ function prepared(lab: Lab): Promise<Commands> {
     return {
       local,
       fetched: join(folder, "fetched.bin"),
-      grove: await signedInCommand(lab, pair, "TLS"),
       sftp: (line) => sftp(server, servers.keyFile, line),
       remote: join(remotes, "large.bin"),
     };
   });
+}
+
+/** Rates of sftp alone, for what else is held against it. */
+export async function sftpTransfers(lab: Lab): Promise<Record<"up" | "down", () => Promise<number>>> {
+  const { sftp, local, remote, fetched } = await sshReady(lab);
+  return {
+    up: () => rateOf(() => sftp(`put ${local} ${remote}`)),
+    async down() {
+      await rm(fetched, { force: true });
+      return rateOf(() => sftp(`get ${remote} ${fetched}`));
+    },
+  };
 }
 
 async function writeRandom(path: string): Promise<void> {
