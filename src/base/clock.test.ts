@@ -17,6 +17,16 @@ test("timers fire in order of their time, repeating ones again, cancelled ones n
   assert.deepEqual(seen, ["every", "after", "every"]);
 });
 
+test("wall time goes on by exactly as much as it is moved, however broken the times of timers are", () => {
+  const clock = new ManualClock();
+  const before = clock.wallMs();
+  clock.every(0.1, () => undefined);
+  for (let second = 1; second <= 3; second++) {
+    clock.advance(1_000);
+    assert.equal(clock.wallMs(), before + second * 1_000);
+  }
+});
+
 test("a jump of the wall leaves the steady clock alone", () => {
   const clock = new ManualClock();
   const steadyMs = clock.steadyMs();

@@ -54,17 +54,18 @@ interface ManualTimer {
 
 /** A clock that tests move by hand; timers fire in order of their time. */
 export class ManualClock implements Clock {
-  #wallMs: number;
   #steadyMs = 1_000;
+  /** How far wall time is ahead: a sum of the steps of both would round differently. */
+  #aheadMs: number;
   #asleepMs = 0;
   readonly #timers = new Set<ManualTimer>();
 
   constructor(wallMs = 1_790_000_000_000) {
-    this.#wallMs = wallMs;
+    this.#aheadMs = wallMs - this.#steadyMs;
   }
 
   wallMs(): number {
-    return this.#wallMs;
+    return this.#aheadMs + this.#steadyMs;
   }
 
   steadyMs(): number {
@@ -91,19 +92,16 @@ export class ManualClock implements Clock {
         .filter((timer) => timer.dueMs <= endMs)
         .sort((a, b) => a.dueMs - b.dueMs)[0];
       if (next === undefined) break;
-      this.#wallMs += next.dueMs - this.#steadyMs;
       this.#steadyMs = next.dueMs;
       if (next.everyMs === undefined) this.#timers.delete(next);
       else next.dueMs += next.everyMs;
       next.callback();
     }
-    this.#wallMs += endMs - this.#steadyMs;
     this.#steadyMs = endMs;
   }
 
   /** Simulates a standstill of the process: both clocks go on, and due timers fire once afterwards. */
   standStill(forMs: number): void {
-    this.#wallMs += forMs;
     this.#steadyMs += forMs;
     const due = [...this.#timers].filter((timer) => timer.dueMs <= this.#steadyMs);
     for (const timer of due.sort((a, b) => a.dueMs - b.dueMs)) {
@@ -115,14 +113,14 @@ export class ManualClock implements Clock {
 
   /** Jumps the wall clock alone, as an administrator or NTP does. */
   jumpWall(byMs: number): void {
-    this.#wallMs += byMs;
+    this.#aheadMs += byMs;
   }
 
   /**
    * Puts the machine to sleep: wall time and boot time go on, the steady clock and its timers stand still.
    */
   sleep(forMs: number): void {
-    this.#wallMs += forMs;
+    this.#aheadMs += forMs;
     this.#asleepMs += forMs;
   }
 

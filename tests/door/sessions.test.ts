@@ -6,7 +6,7 @@ import { until } from "#testing/until.ts";
 import { StatusError } from "#wire/framing/status.ts";
 import { AT, type DoorsUnderTest, FROM, session, startDoors } from "./doors.fixture.ts";
 
-const TIMEOUT = { timeout: 60_000 };
+const TIMEOUT = { timeout: 120_000 };
 const ALICE = "alice@example.com";
 
 async function reasonOf(call: Promise<unknown>): Promise<string> {
@@ -139,7 +139,7 @@ test(
     const ticket = await person.ticketFor("n1");
     await files.registerClient({ ticket, renewedSessionToken: renewed }, { metadata: FROM });
     await until(async () => {
-      clock.advance(500);
+      clock.advance(2_500);
       return (await reasonOf(files.getQuota({}, session(ends)))) !== "OK";
     });
     assert.equal(await reasonOf(files.getQuota({}, session(renewed))), "OK");

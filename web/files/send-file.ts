@@ -4,6 +4,9 @@ import { keyOfUpload } from "./cut-uploads.ts";
 
 /** Larger files are sent as resumable uploads. */
 export const WHOLE_MAX_BYTES = 4_000_000;
+/** What a FileServer keeps of a cut upload comes in whole chunks of so many bytes. */
+const CHUNK_BYTES = 4_000_000;
+const PART_MAX_BYTES = 16 * CHUNK_BYTES;
 const TUS = { "tus-resumable": "1.0.0" } as const;
 
 /** How a file is sent. */
@@ -59,7 +62,7 @@ async function sendResumably(sending: Sending): Promise<void> {
   }
   while (offset < sending.file.size) {
     const sent = await request("PATCH", address, {
-      body: sending.file.slice(offset),
+      body: sending.file.slice(offset, offset + partOf(sending.file.size)),
       headers: {
         ...TUS,
         "upload-offset": String(offset),
@@ -71,6 +74,15 @@ async function sendResumably(sending: Sending): Promise<void> {
     offset = Number(sent.getResponseHeader("upload-offset") ?? "0");
   }
   localStorage.removeItem(key);
+}
+
+/**
+ * Bytes of one request: a hundredth of the file in whole chunks. A cut costs what is on its way, which without
+ * parts is all that browser, network and door hold in their buffers.
+ */
+function partOf(size: number): number {
+  const chunks = Math.ceil(size / 100 / CHUNK_BYTES);
+  return Math.min(chunks * CHUNK_BYTES, PART_MAX_BYTES);
 }
 
 /** How much of an upload is safe; undefined for one that is over. */

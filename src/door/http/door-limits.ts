@@ -36,9 +36,9 @@ export const DOOR_HEADERS_MS = 10_000;
 export const DOOR_HANDSHAKE_MS = 10_000;
 /** How long an idle connection is kept: longer than proxies keep theirs. */
 export const DOOR_IDLE_MS = 65_000;
-/** Time that a client has for each DOOR_PACE_BYTES of a body, or of an answer, while the door waits for it. */
+/** Time that a client has for DOOR_PACE_BYTES of a body, and for each part of an answer, while the door waits for it. */
 export const DOOR_PACE_MS = 30_000;
-/** Bytes that must move in that time. */
+/** Bytes of a body that must come in that time. An answer's part counts once its last byte has left. */
 export const DOOR_PACE_BYTES = 16_384;
 /** Streams of one HTTP/2 connection. */
 export const DOOR_STREAMS_PER_CONNECTION = 100;

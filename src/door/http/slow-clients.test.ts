@@ -32,7 +32,11 @@ test("a body that trickles is answered 408, and leaves nothing behind", async (t
   t.after(() => door.stop());
   const head = `PUT /dav/slow HTTP/1.1\r\nHost: ${door.host}\r\n${SIGNED_IN}\r\nContent-Length: 100000\r\n\r\n`;
   const { socket, closed } = open(door, head);
-  const trickle = setInterval(() => socket.write("a"), 20);
+  let trickle: NodeJS.Timeout | undefined;
+  // After the head, which is written once there is a connection.
+  socket.once("connect", () => {
+    trickle = setInterval(() => socket.write("a"), 20);
+  });
   const answer = await closed;
   clearInterval(trickle);
   assert.match(answer, /^HTTP\/1.1 408 [^]*too slowly/u);

@@ -1,5 +1,5 @@
 // Resumable uploads of browsers: the core of tus 1.0 with creation and termination, over BeginUpload (D29).
-import { GroveError, isGroveError } from "#base/errors.ts";
+import { isGroveError } from "#base/errors.ts";
 import { INPUT, ONCE, SHORT } from "#client/connection/cluster.ts";
 import { attrIfThere } from "#client/connection/listing.ts";
 import { uploadChunks } from "#client/transfer/upload.ts";
@@ -102,8 +102,8 @@ async function take(call: PageCall, name: UploadName): Promise<void> {
       ),
     );
   } catch (error) {
-    // A part is a legal request: what of it is safe counts.
-    if (!body.isShort) throw error;
+    // The FileServer refuses a part as a whole file, once what has come of it is safe.
+    if (!body.isPart()) throw error;
     return sendOffset(exchange, await offsetOf(call, name), size, 204);
   }
   sendOffset(exchange, size, size, 204);
@@ -162,26 +162,39 @@ function readName(text: string): UploadName {
   return { root, path, id, size: Number(size), replaces, changedMs: Number(changedMs) };
 }
 
-/** A body that ends the upload's stream when it has fewer bytes than the file still needs. */
+/**
+ * A body that ends where its connection breaks: a stream that ends lets the FileServer keep what has come, and
+ * one that is cut off loses what is on its way.
+ */
 class BodyUntil implements AsyncIterable<Uint8Array> {
   readonly #body: AsyncIterable<Uint8Array>;
   readonly #needed: number;
-  isShort = false;
+  #taken = 0;
+  #isRead = false;
+  #failure: { readonly error: unknown } | undefined;
 
   constructor(body: AsyncIterable<Uint8Array>, needed: number) {
     this.#body = body;
     this.#needed = needed;
   }
 
+  /** True for a body that was a part of the file and no more. Throws what has cut it off. */
+  isPart(): boolean {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    return this.#taken < this.#needed && this.#isRead;
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-    let taken = 0;
-    for await (const part of this.#body) {
-      taken += part.length;
-      if (taken > this.#needed) throw new DavRefusal(413, "the body has more bytes than the file");
-      yield part;
+    try {
+      for await (const part of this.#body) {
+        this.#taken += part.length;
+        if (this.#taken > this.#needed) break;
+        yield part;
+      }
+      this.#isRead = true;
+    } catch (error) {
+      this.#failure = { error };
     }
-    if (taken === this.#needed) return;
-    this.isShort = true;
-    throw new GroveError("BAD_ARGUMENT", "a part of the file has come");
+    if (this.#taken > this.#needed) throw new DavRefusal(413, "the body has more bytes than the file");
   }
 }

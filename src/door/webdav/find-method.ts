@@ -81,8 +81,10 @@ class Finder {
     return `<D:response><D:href>${href}</D:href>${present}${absent}</D:response>\n`;
   }
 
-  #sorted(source: PropertySource, dead: readonly DeadProperty[]): { found: string[]; missing: string[] } {
+  #sorted(source: PropertySource, stored: readonly DeadProperty[]): { found: string[]; missing: string[] } {
     const request = this.#request;
+    // Programs that speak gRPC may store any name; what the door computes stands alone.
+    const dead = stored.filter((property) => !isLive(property));
     if (request.kind === "names") {
       const live = LIVE_NAMES.filter((name) => liveProperty(name, source) !== undefined);
       const own = dead.map(({ namespace, name }) => emptyElement(namespace, name));

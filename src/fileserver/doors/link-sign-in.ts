@@ -25,7 +25,10 @@ export const WRONG_LINKS_PER_MINUTE = 30;
 /** Wrong passwords of one link from one network of visitors in five minutes. */
 export const WRONG_LINK_PASSWORDS = 10;
 const WRONG_PASSWORD_WINDOW_MS = 300_000;
-/** Wrong passwords of one link in an hour, wherever they come from: doors tell where, and one may lie. */
+/**
+ * Wrong passwords of one link in an hour from networks that were wrong before, wherever these are: doors tell where,
+ * and one may lie. Networks that were not have as many of their own, so that guessers do not shut others out.
+ */
 export const WRONG_PASSWORDS_PER_LINK = 100;
 const HOUR_MS = 3_600_000;
 /** Characters of a password. */
@@ -50,7 +53,11 @@ export class LinkSignIn {
   readonly #deps: LinkSignInDeps;
   readonly #wrongTokens: SlidingWindow;
   readonly #wrongHere: SlidingWindow;
-  readonly #wrongAnywhere: SlidingWindow;
+  /** By link: of networks that were wrong in the last hour, and of others. */
+  readonly #wrongAgain: SlidingWindow;
+  readonly #wrongFirst: SlidingWindow;
+  /** By link and network. */
+  readonly #wasWrong: SlidingWindow;
 
   constructor(deps: LinkSignInDeps) {
     this.#deps = deps;
@@ -59,10 +66,10 @@ export class LinkSignIn {
       count: WRONG_LINK_PASSWORDS,
       windowMs: WRONG_PASSWORD_WINDOW_MS,
     });
-    this.#wrongAnywhere = new SlidingWindow(deps.clock, {
-      count: WRONG_PASSWORDS_PER_LINK,
-      windowMs: HOUR_MS,
-    });
+    const ofLink = { count: WRONG_PASSWORDS_PER_LINK, windowMs: HOUR_MS };
+    this.#wrongAgain = new SlidingWindow(deps.clock, ofLink);
+    this.#wrongFirst = new SlidingWindow(deps.clock, ofLink);
+    this.#wasWrong = new SlidingWindow(deps.clock, { count: 1, windowMs: HOUR_MS });
   }
 
   /**
@@ -145,28 +152,37 @@ export class LinkSignIn {
       });
     }
     const network = networkOf(door.address);
-    const here = `${link.id} ${network}`;
-    requireRest(this.#wrongHere.waitMs(here), "too many wrong passwords");
-    requireRest(this.#wrongAnywhere.waitMs(link.id), "too many wrong passwords of this link");
-    // Counted before the check, so that guesses at once count too.
-    this.#wrongHere.count(here);
-    this.#wrongAnywhere.count(link.id);
+    const forgive = this.#countGuess(link.id, `${link.id} ${network}`);
     const isLong = password.length > LINK_PASSWORD_MAX_LENGTH;
     let isRight = false;
     try {
       isRight = !isLong && (await passwords.verify(password, link.password, network));
     } catch (error) {
-      if (isGroveError(error, "RATE_LIMITED")) this.#forgive(here, link.id);
+      if (isGroveError(error, "RATE_LIMITED")) forgive();
       throw error;
     }
     if (!isRight) throw this.#wrongPassword(link, door);
-    this.#forgive(here, link.id);
+    forgive();
     return makePass(link.passKey, visitor, Math.floor(clock.wallMs()) + LINK_PASS_MS);
   }
 
-  #forgive(here: string, id: string): void {
-    this.#wrongHere.giveBack(here);
-    this.#wrongAnywhere.giveBack(id);
+  /**
+   * Counts a guess before its check, so that guesses at once count too; the returned function takes it back. Throws
+   * RATE_LIMITED: by network first, so that one network uses up no link.
+   */
+  #countGuess(link: string, here: string): () => void {
+    requireRest(this.#wrongHere.waitMs(here), "too many wrong passwords");
+    const isFirst = this.#wasWrong.waitMs(here) === 0;
+    const ofLink = isFirst ? this.#wrongFirst : this.#wrongAgain;
+    requireRest(ofLink.waitMs(link), "too many wrong passwords of this link");
+    this.#wrongHere.count(here);
+    ofLink.count(link);
+    if (isFirst) this.#wasWrong.count(here);
+    return () => {
+      this.#wrongHere.giveBack(here);
+      ofLink.giveBack(link);
+      if (isFirst) this.#wasWrong.giveBack(here);
+    };
   }
 
   #wrongPassword({ id, owner }: StoredLink, door: CallingDoor): GroveError {

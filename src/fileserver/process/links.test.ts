@@ -4,7 +4,12 @@ import { after, beforeEach, test } from "node:test";
 import { inspect } from "node:util";
 import { ManualClock } from "#base/clock.ts";
 import { PERSON_ADDRESS_HEADER } from "#base/door-call.ts";
-import { WRONG_LINK_PASSWORDS, WRONG_LINKS_PER_MINUTE } from "#fileserver/doors/link-sign-in.ts";
+import {
+  LINK_PASSWORD_MAX_LENGTH,
+  WRONG_LINK_PASSWORDS,
+  WRONG_LINKS_PER_MINUTE,
+  WRONG_PASSWORDS_PER_LINK,
+} from "#fileserver/doors/link-sign-in.ts";
 import { VISITORS_ADDRESS, visit } from "./links.fixture.ts";
 import { refusal, startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
@@ -154,6 +159,29 @@ test("a password is asked for, guesses end, and who knew it need not give it aga
   await visit(node, { token, password: "açores" }, "203.0.113.9");
   clock.advance(43_200_001);
   assert.equal(await reasonOf(visit(node, { token, pass })), "TOKEN_REJECTED");
+});
+
+test("guessers on many networks use up a link's guesses, and shut out no network that was never wrong", async () => {
+  const { token } = await alice.call.createLink({ path: "/d/f", password: "pear" });
+  const networks = Array.from({ length: 12 }, (_, at) => `203.0.${at}.9`);
+  // Wrong without the work of a hash.
+  const tooLong = "a".repeat(LINK_PASSWORD_MAX_LENGTH + 1);
+  const reasons = await Promise.all(
+    networks.map(async (from) => {
+      const own: (string | undefined)[] = [];
+      for (let guess = 0; guess < WRONG_LINK_PASSWORDS; guess++)
+        own.push(await reasonOf(visit(node, { token, password: tooLong }, from)));
+      return own;
+    }),
+  );
+  const judged = reasons.flat().filter((reason) => reason === "TOKEN_REJECTED");
+  assert.equal(judged.length, WRONG_PASSWORDS_PER_LINK + networks.length);
+  clock.advance(LATER_MS);
+  const again = visit(node, { token, password: "pear" }, networks[0]);
+  assert.equal(await reasonOf(again), "RATE_LIMITED");
+  await visit(node, { token, password: "pear" }, "198.51.100.77");
+  clock.advance(3_600_000);
+  await visit(node, { token, password: "pear" }, networks[0]);
 });
 
 test("guessed tokens are limited for each network", async () => {
