@@ -112,7 +112,7 @@ try {
   const head = await from.moves.freeze(MOVE);
   while ((await pull()) > 0);
   report("  the rest", beginMs);
-  const here = from.moves.exportTotals(MOVE);
+  const here = await from.moves.exportTotals(MOVE);
   report("  sums at the source", beginMs);
   const there = to.moves.importTotals(MOVE);
   if (here?.checksum !== there.checksum || here.rows !== there.rows) throw new Error("the sums differ");

@@ -7,8 +7,8 @@ import { shellWord } from "#base/shell-word.ts";
 import type { ClusterState } from "#console/cluster/cluster-state.ts";
 import type { UserList } from "#console/cluster/user-list.ts";
 import { ProblemError } from "#console/http/route.ts";
-import type { DirectoryReader, NodeRecord, NodeStore } from "#metaserver/directory/directory.ts";
-import { type PlannedMove, planRebalance } from "#metaserver/directory/move-plan.ts";
+import type { DirectoryReader, NodeStore } from "#metaserver/directory/directory.ts";
+import { chooseEngineNode, type PlannedMove, planRebalance } from "#metaserver/directory/move-plan.ts";
 import {
   type DrainObstacles,
   drainFacts,
@@ -214,9 +214,12 @@ export class RootMoveService {
     store: NodeStore,
     nodeId: string,
   ): Promise<{ readonly view: DrainPlanView; readonly moves: readonly PlannedMove[] }> {
-    const node = (await store.nodes()).find(({ fsId }) => fsId === nodeId);
-    const blocked = blockedBy(this.#nameOf(nodeId), node, await drainObstacles(nodeId, store));
-    const { plan, underWay, areSizesKnown } = await drainFacts(nodeId, store, this.#deps.clock);
+    const { plan, underWay, areSizesKnown, nodes } = await drainFacts(nodeId, store, this.#deps.clock);
+    const node = nodes.find(({ fsId }) => fsId === nodeId);
+    const others = nodes.filter(({ fsId }) => fsId !== nodeId);
+    const isAlone = node?.onEngine === true && chooseEngineNode(others) === undefined;
+    const obstacles = await drainObstacles(nodeId, store);
+    const blocked = blockedBy(this.#nameOf(nodeId), { live: node?.live === true, isAlone }, obstacles);
     const view: DrainPlanView = {
       node_id: nodeId,
       node_name: this.#nameOf(nodeId),
@@ -322,16 +325,16 @@ export function progressOf(
 
 function blockedBy(
   name: string,
-  node: Pick<NodeRecord, "live" | "onEngine"> | undefined,
+  { live, isAlone }: { readonly live: boolean; readonly isAlone: boolean },
   { coming, arrived }: DrainObstacles,
 ): string[] {
   const blocked: string[] = [];
-  if (node?.onEngine === true) {
+  if (isAlone) {
     blocked.push(
-      `${name} serves roots of the shared engine and keeps no files: stop it, and others serve its users within seconds`,
+      `${name} serves roots of the shared engine, and no other node of it runs: start one, and its users stay served`,
     );
   }
-  if (node?.live !== true) {
+  if (!live) {
     blocked.push(
       `${name} does not run, and roots move from a node that runs: start it, or restore its newest backup`,
     );

@@ -55,7 +55,12 @@ export class MoveSource {
 
   /** True while a root waits for its switch. */
   isFrozen(owner: string): boolean {
-    return this.#frozen.has(owner);
+    return this.#frozen.has(owner) || this.#deps.moves.isShut(owner);
+  }
+
+  /** A root has come back. */
+  returned(owner: string): void {
+    this.#departed.delete(owner);
   }
 
   /** Address of the node that holds a root which was here. */
@@ -112,8 +117,8 @@ export class MoveSource {
 
   async #depart({ moveId, owner, otherAddress }: NodeMove, local: LocalMove | undefined): Promise<void> {
     const { moves, log, audit } = this.#deps;
-    if (local === undefined) return;
-    if (local.state !== "departed") {
+    // Without a part of it here the target has taken the root itself.
+    if (local !== undefined && local.state !== "departed") {
       await moves.freeze(moveId);
       await moves.depart(moveId, otherAddress);
       log.info("root_departed", { user: owner, to: otherAddress });

@@ -80,6 +80,7 @@ export class MoveTarget {
   async run(): Promise<void> {
     const { moves, roomFor } = this.#deps;
     const { moveId, owner, secret, number: spare } = this.#move;
+    if (await moves.isNear(owner)) return this.#takeNear();
     const { number, usedBytes } = await this.#source.beginExport({ moveId, secret }, this.#options());
     if (!roomFor(usedBytes)) {
       throw new GroveError("DISK_RESERVE", `there is no room here for ${usedBytes} bytes above the reserve`);
@@ -98,6 +99,33 @@ export class MoveTarget {
       }
       return;
     }
+  }
+
+  /**
+   * A root of the storage that both nodes share changes its holder alone, and the store hears of that afterwards:
+   * whoever holds the root is its node, whatever becomes of this process.
+   */
+  async #takeNear(): Promise<void> {
+    const { moves, known, takeProperties, onArrived, audit, log } = this.#deps;
+    const { moveId, owner, secret, otherAddress: from } = this.#move;
+    let { attempt } = this.#move;
+    if (!(await moves.takeNear({ moveId, owner }))) {
+      await this.#source.beginExport({ moveId, secret }, this.#options());
+      ({ attempt } = await known.take({ moveId, step: MoveStep.FREEZE }));
+      const { head } = await this.#source.freezeRoot({ moveId, secret, attempt }, this.#options());
+      const { properties } = JSON.parse(Buffer.from(head).toString("utf8")) as FrozenRoot;
+      await takeProperties(owner, properties);
+      if (!(await moves.takeNear({ moveId, owner }))) {
+        throw new GroveError("OVERLOADED", "the root was taken back meanwhile; once more");
+      }
+    } else if (this.#move.state === "copying") {
+      ({ attempt } = await known.take({ moveId, step: MoveStep.FREEZE }));
+    }
+    await known.take({ moveId, step: MoveStep.SWITCH, attempt });
+    onArrived(owner);
+    log.info("root_handed_over", { user: owner });
+    audit({ act: "root.arrived", actor: "node", subject: owner, detail: { from, bytes: 0 } });
+    await this.#source.moveChanged({ moveId, secret }, this.#options()).catch(() => undefined);
   }
 
   /** Serves a root whose switch is in the store. */

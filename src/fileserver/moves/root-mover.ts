@@ -94,8 +94,11 @@ export class RootMover {
 
   async #follow(move: NodeMove): Promise<void> {
     const { known, moves, source } = this.#deps;
-    if (known.isSource(move)) return source.follow(move);
     const { moveId, state } = move;
+    if (known.isSource(move)) {
+      await moves.takeOver(moveId);
+      return source.follow(move);
+    }
     // Without a refusal it is the target from now on.
     if (known.isOfEnded(move)) await known.take({ moveId, step: MoveStep.ADOPT });
     await moves.takeOver(moveId);
@@ -136,6 +139,8 @@ export class RootMover {
       .finally(() => {
         link.close();
         this.#pulling.delete(moveId);
+        // The next one need not wait for a heartbeat.
+        this.hurry();
       });
     this.#pulling.set(moveId, { done, stop });
   }

@@ -21,7 +21,7 @@ export interface SourceRoutesDeps {
   readonly source: MoveSource;
   /** Mock mode: nodes have no certificates, and the secret alone proves them. */
   readonly mock: boolean;
-  readonly usedBytes: (owner: string) => number;
+  readonly usedBytes: (owner: string) => Promise<number>;
   readonly clock: Clock;
 }
 
@@ -40,7 +40,7 @@ export function sourceRoutes(deps: SourceRoutesDeps): ServiceHandlers<typeof Roo
       const listed = await deps.known.ask();
       requireUnderWay(listed?.find((move) => move.moveId === moveId));
       const { number } = await moves.beginExport({ moveId, owner });
-      return { number, usedBytes: BigInt(deps.usedBytes(owner)) };
+      return { number, usedBytes: BigInt(await deps.usedBytes(owner)) };
     },
 
     async *pullRows(request, context) {
@@ -56,7 +56,7 @@ export function sourceRoutes(deps: SourceRoutesDeps): ServiceHandlers<typeof Roo
         }),
       );
       const round = await moves.nextRound(moveId, receipts, ROUND_BYTES);
-      const totals = round.buckets.length === 0 ? moves.exportTotals(moveId) : undefined;
+      const totals = round.buckets.length === 0 ? await moves.exportTotals(moveId) : undefined;
       yield* pieces(Buffer.from(JSON.stringify({ ...round, totals })), (piece) => ({ piece }));
     },
 

@@ -100,7 +100,7 @@ export async function startTwoNodes(
       hurry: () => mover.hurry(),
     });
     const server = new GrpcServer({ mapError });
-    const routes = sourceRoutes({ ...common, source, mock: true, usedBytes: () => 1_000 });
+    const routes = sourceRoutes({ ...common, source, mock: true, usedBytes: async () => 1_000 });
     server.addService(RootSource, withFaults(routes, faults));
     const listening = await server.listen({ host: "127.0.0.1", port: 0 });
     const held = { owner: OWNER, rootId: "01ROOT", version: 1n, grants: [] };

@@ -14,6 +14,7 @@ import type { QuotaStore } from "#quota/quota-store.ts";
 import type { AuditLog } from "#security/audit/audit-log.ts";
 import type { SubjectRegistry } from "#security/identity/subject-registry.ts";
 import type { Usage } from "#storage/contract/inode.ts";
+import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import type { ServiceHandlers } from "#wire/grpc/handler.ts";
@@ -80,10 +81,11 @@ export class NodeMoves {
       clock,
       log,
     });
-    const usedBytes = (owner: string): number => {
-      const usage = storage.root(owner)?.usage;
-      return usage === undefined ? 0 : bytesOf(usage);
-    };
+    const usedBytes = (owner: string): Promise<number> =>
+      againWhenRowsCome(() => {
+        const usage = storage.root(owner)?.usage;
+        return usage === undefined ? 0 : bytesOf(usage);
+      });
     const { mock } = deps;
     this.mock = mock;
     this.routes = sourceRoutes({
@@ -109,6 +111,7 @@ export class NodeMoves {
       takeProperties: (owner, properties) => takeProperties(owner, properties, this.#deps),
       audit: (act) => this.#deps.auditLog.append(act),
       onArrived: (owner) => {
+        this.source.returned(owner);
         const root = storage.root(owner);
         if (root !== undefined) linked.service.usage.record(owner, root.usage);
         linked.onChange();

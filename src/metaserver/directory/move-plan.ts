@@ -64,7 +64,7 @@ export function planDrainToEngine(
   roots: readonly RootSize[],
   nodes: readonly PlanNode[],
 ): DrainPlan {
-  const targets = roomsOf(nodes);
+  const targets = roomsOf(nodes.filter(({ fsId }) => fsId !== source));
   const moves: PlannedMove[] = [];
   const withoutRoom: RootWithoutRoom[] = [];
   for (const root of roots.toSorted(largestFirst)) {

@@ -84,7 +84,10 @@ export interface DrainFacts {
   readonly nodes: readonly SizedNode[];
 }
 
-/** Plans the drain of a node, with what is on its way already; to nodes of the shared engine or to the others. */
+/**
+ * Plans the drain of a node, with what is on its way already; to nodes of the shared engine or to the others.
+ * Roots of the engine change hands within it.
+ */
 export async function drainFacts(
   id: string,
   store: MovingStore,
@@ -94,7 +97,8 @@ export async function drainFacts(
   const nodes = await sizedNodes(store, clock, [id]);
   const moves = await store.rootMoves();
   const underWay = moves.filter((move) => move.source === id && isUnderWay(move));
-  const told = nodes.find(({ fsId }) => fsId === id)?.roots;
+  const node = nodes.find(({ fsId }) => fsId === id);
+  const told = node?.roots;
   const sizes = new Map(told?.map(({ owner, bytes }) => [owner, bytes]));
   const owners = (await rootsByNode(store)).get(id) ?? [];
   const left = owners
@@ -106,7 +110,10 @@ export async function drainFacts(
     taken.set(target, (taken.get(target) ?? 0) + more);
   }
   return {
-    plan: toEngine ? planDrainToEngine(id, left, nodes) : planDrain(id, left, nodes, taken),
+    plan:
+      toEngine || node?.onEngine === true
+        ? planDrainToEngine(id, left, nodes)
+        : planDrain(id, left, nodes, taken),
     left,
     underWay,
     areSizesKnown: told !== undefined,

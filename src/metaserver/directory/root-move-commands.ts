@@ -16,6 +16,7 @@ import {
   rootMoves,
 } from "./root-move-rows.ts";
 import { takeRootNumber } from "./root-numbers.ts";
+import { endLeases } from "./root-takeover.ts";
 
 /** Moves that a cluster has at once, those that wait to be confirmed included. */
 export const ROOT_MOVES_MAX = 10_000;
@@ -39,11 +40,6 @@ export function* beginMove(now: Moment, { owner, target }: MoveOrder): Plan<Root
   if (root.held === 0n) throw bad(`the root of ${owner} is not made yet: it has nothing to move`);
   if (root.fs_id === target) throw bad(`the root of ${owner} is on ${target} already`);
   const known = yield* nodes(now);
-  if (known.some(({ fsId, onEngine }) => fsId === root.fs_id && onEngine === true)) {
-    throw bad(
-      `the root of ${owner} lies in the shared engine, and ${root.fs_id} only serves it: roots do not leave the engine`,
-    );
-  }
   const to = known.find(({ fsId }) => fsId === target);
   if (to === undefined) throw bad(`no FileServer has registered as ${target}`);
   if (!to.live || to.draining) throw bad(`${target} does not run`);
@@ -99,10 +95,11 @@ export function* movesOf(now: Moment, caller: NodeCaller): Plan<NodeMove[]> {
   yield* requireCaller(caller);
   const found: NodeMove[] = [];
   let known: readonly NodeRecord[] | undefined;
-  for (const move of yield* rootMoves()) {
-    const isOwn = move.source === caller.fsId || move.target === caller.fsId;
+  for (const stored of yield* rootMoves()) {
+    const isOwn = stored.source === caller.fsId || stored.target === caller.fsId;
     if (!isOwn) known ??= yield* nodes(now);
-    if (!isOwn && !mayTakeOver(move, caller, known ?? [])) continue;
+    const move = isOwn ? stored : asSource(stored, caller, known ?? []);
+    if (!isOwn && move === stored && !mayTakeOver(stored, caller, known ?? [])) continue;
     const role = move.source === caller.fsId ? "source" : "target";
     const other = role === "source" ? move.target : move.source;
     const node = yield* get<{ address: string }>("SELECT address FROM nodes WHERE fs_id = ?", other);
@@ -121,9 +118,11 @@ export function* advanceMove(
   yield* requireCaller(caller);
   const move = (yield* rootMoves()).find((one) => one.moveId === moveId);
   if (move === undefined) throw noMove();
-  const current = (yield* findMove(move.owner)) ?? move;
+  const stored = (yield* findMove(move.owner)) ?? move;
+  const isOwn = stored.source === caller.fsId || stored.target === caller.fsId;
+  const current = isOwn ? stored : asSource(stored, caller, yield* nodes(now));
   if (step.step === "adopt" && current.target !== caller.fsId) {
-    if (!mayTakeOver(current, caller, yield* nodes(now))) throw noMove();
+    if (current.source === caller.fsId || !mayTakeOver(current, caller, yield* nodes(now))) throw noMove();
     return yield* change(now, current, { target: caller.fsId });
   }
   const role = roleOf(current, caller);
@@ -156,15 +155,25 @@ function* switchTo(now: Moment, move: RootMove, attempt: number): Plan<RootMove>
   if (move.attempt !== attempt) throw takenBack();
   if (move.state === "switched" || move.state === "confirmed") return move;
   if (move.state !== "frozen") throw takenBack();
+  const known = yield* nodes(now);
+  const isOnEngine = (id: string): boolean =>
+    known.some(({ fsId, onEngine }) => fsId === id && onEngine === true);
+  const isHandedOver = isOnEngine(move.source) && isOnEngine(move.target);
   const changes = yield* run(
-    "UPDATE roots SET fs_id = ?, held = 1 WHERE owner = ? AND fs_id = ? AND root_id = ?",
+    "UPDATE roots SET fs_id = ?, held = 1 WHERE owner = ? AND fs_id IN (?, ?) AND root_id = ?",
     move.target,
     move.owner,
     move.source,
+    // The lease of a root that was handed over may have told the store before.
+    isHandedOver ? move.target : move.source,
     move.rootId,
   );
   if (changes !== 1) throw takenBack();
-  return yield* change(now, move, { state: "switched", left: 0, problem: "" });
+  const news = { left: 0, problem: "" };
+  // Nothing of it is left at the source.
+  if (isHandedOver) return yield* change(now, move, { ...news, state: "confirmed" });
+  yield* endLeases(move.rootId, isOnEngine(move.target));
+  return yield* change(now, move, { ...news, state: "switched" });
 }
 
 function* end(now: Moment, move: RootMove, role: "source" | "target"): Plan<RootMove> {
@@ -183,6 +192,18 @@ function mayTakeOver(move: RootMove, { fsId }: NodeCaller, known: readonly NodeR
   const find = (id: string): NodeRecord | undefined => known.find((node) => node.fsId === id);
   const target = find(move.target);
   return find(fsId)?.onEngine === true && target?.onEngine === true && !target.live;
+}
+
+/**
+ * The move as a node of the shared engine has it in the place of a source that has ended: what is left of the
+ * root lies in the engine, where each node can remove it. Before the switch only who takes the root over may.
+ */
+function asSource(move: RootMove, { fsId }: NodeCaller, known: readonly NodeRecord[]): RootMove {
+  if (move.ended.includes("source") || move.state === "copying" || move.state === "frozen") return move;
+  const find = (id: string): NodeRecord | undefined => known.find((node) => node.fsId === id);
+  const source = find(move.source);
+  const isFree = find(fsId)?.onEngine === true && source?.onEngine === true && !source.live;
+  return isFree ? { ...move, source: fsId } : move;
 }
 
 function roleOf(move: RootMove, { fsId }: NodeCaller): "source" | "target" {

@@ -48,6 +48,19 @@ export function* leaveMoves(now: Clocked, fsId: string): Plan<void> {
   }
 }
 
+/** Makes a node the source of moves of roots that it has taken over from the source before. */
+export function* followSources(
+  fsId: string,
+  roots: readonly { readonly owner: string; readonly before: string }[],
+): Plan<void> {
+  const before = new Map(roots.map(({ owner, before }) => [owner, before]));
+  for (const move of yield* rootMoves()) {
+    // A target that has taken a root over already is not its source.
+    if (before.get(move.owner) === move.source && move.target !== fsId)
+      yield* putMove({ ...move, source: fsId });
+  }
+}
+
 /** Moves that are not over. */
 export function* countMoves(): Plan<number> {
   const row = yield* get<{ count: bigint }>(

@@ -104,20 +104,71 @@ export function testRootMoves(contract: Contract): void {
   );
 
   contract(
-    "roots of the shared engine do not leave it, until their node registers without it",
-    async (store) => {
+    "a root leaves the shared engine by the node that has taken it over, and no lease of before counts any more",
+    async (store, clock) => {
       const { directory } = store;
-      await directory.register(registration("a", { roots: [held], onEngine: true }));
+      const leased = (leaseEpoch: bigint) => ({ roots: [{ ...held, leaseEpoch }], onEngine: true }) as const;
+      await directory.register(registration("a", leased(4n)));
       await directory.register(registration("b"));
+      const { moveId } = await directory.beginMove(TARGET);
+      await directory.advanceMove(node("b"), moveId, { step: "freeze" });
+      clock.advance(NODE_LEASE_MS);
+      await directory.register(registration("c", { onEngine: true }));
+      await directory.register(registration("b", { knownEpoch: 1 }));
+      const caller = (fsId: string, epoch = 1): NodeCaller => ({ ...node(fsId), epoch });
+      assert.deepEqual(await directory.movesOf(caller("c")), []);
+      await refused("FENCED", directory.advanceMove(caller("b", 2), moveId, { step: "switch", attempt: 2 }));
+      await directory.register(registration("c", { ...leased(5n), knownEpoch: 1 }));
       const again = await store.reopen();
-      await refused("BAD_ARGUMENT", again.beginMove(TARGET));
-      const marks = (await again.nodes()).map(({ fsId, onEngine }) => [fsId, onEngine]);
-      assert.deepEqual(marks, [
-        ["a", true],
-        ["b", undefined],
-      ]);
-      await again.register(registration("a", { roots: [held], knownEpoch: 1 }));
-      assert.equal((await again.beginMove(TARGET)).state, "copying");
+      const [seen] = await again.movesOf(caller("c", 2));
+      assert.deepEqual([seen?.role, seen?.source, seen?.state], ["source", "c", "frozen"]);
+      await again.advanceMove(caller("c", 2), moveId, { step: "thaw", attempt: 1 });
+      const { attempt } = await again.advanceMove(caller("b", 2), moveId, { step: "freeze" });
+      await again.advanceMove(caller("b", 2), moveId, { step: "switch", attempt });
+      clock.advance(NODE_LEASE_MS);
+      // A process that has the root by a later lease has not heard of the switch.
+      await again.register(registration("a", { ...leased(6n), knownEpoch: 1 }));
+      assert.equal((await again.findRoot(OWNER))?.fsId, "b");
+      // The source has ended: another node of the engine removes what is left of the root there, and no other.
+      await again.register(registration("d"));
+      assert.deepEqual(await again.movesOf(caller("d")), []);
+      const [kept] = await again.movesOf(caller("a", 2));
+      assert.deepEqual([kept?.role, kept?.state], ["source", "switched"]);
+      await again.decideMove(OWNER, "confirm");
+      await refused("NO_SUCH_PATH", again.advanceMove(caller("d"), moveId, { step: "end" }));
+      await again.advanceMove(caller("a", 2), moveId, { step: "end" });
+      await again.register(registration("b", { knownEpoch: 2 }));
+      await again.advanceMove(caller("b", 3), moveId, { step: "end" });
+      // In the engine again, epochs begin anew.
+      await again.register(registration("a", { onEngine: true, knownEpoch: 2 }));
+      const back = await again.beginMove({ owner: OWNER, target: "a" });
+      await again.advanceMove(caller("a", 3), back.moveId, { step: "freeze" });
+      await again.advanceMove(caller("a", 3), back.moveId, { step: "switch", attempt: 1 });
+      await again.register(registration("c", { ...leased(2n), knownEpoch: 2 }));
+      assert.equal((await again.findRoot(OWNER))?.fsId, "c");
+    },
+  );
+
+  contract(
+    "a root that is handed over within the shared engine leaves nothing behind to be confirmed",
+    async ({ directory }) => {
+      const leased = (leaseEpoch: bigint) => ({ roots: [{ ...held, leaseEpoch }], onEngine: true }) as const;
+      await directory.register(registration("a", leased(4n)));
+      await directory.register(registration("b", { onEngine: true }));
+      const { moveId } = await directory.beginMove(TARGET);
+      const { attempt } = await directory.advanceMove(node("b"), moveId, { step: "freeze" });
+      // The lease may tell of the new holder before its step does.
+      await directory.register(registration("b", { ...leased(5n), knownEpoch: 1 }));
+      const [seen] = await directory.movesOf(node("a"));
+      assert.deepEqual([seen?.source, seen?.target], ["a", "b"]);
+      const target = { ...node("b"), epoch: 2 };
+      const step = { step: "switch", attempt } as const;
+      assert.equal((await directory.advanceMove(target, moveId, step)).state, "confirmed");
+      assert.equal((await directory.advanceMove(target, moveId, step)).state, "confirmed");
+      assert.equal((await directory.findRoot(OWNER))?.fsId, "b");
+      await directory.advanceMove(node("a"), moveId, { step: "end" });
+      await directory.advanceMove(target, moveId, { step: "end" });
+      assert.deepEqual(await directory.rootMoves(), []);
     },
   );
 

@@ -2,6 +2,7 @@
 
 import { all, type Plan, rowsOfMarks, run, type SqlValue } from "#metaserver/sql/sql-plan.ts";
 import type { HeldRoot, RootConflict } from "./directory.ts";
+import { followSources } from "./root-move-rows.ts";
 import type { SubjectRecord } from "./subject.ts";
 
 interface RecordedRoot {
@@ -47,6 +48,11 @@ export function* registerRoots(
       if (isNews) news.push(held);
     }
     if (changed.length > 0) yield* recordRoots(fsId, changed, nowWallMs);
+    const takenOver = changed.flatMap(({ owner, leaseEpoch }) => {
+      const before = recorded.get(owner)?.fs_id;
+      return leaseEpoch === undefined || before === undefined || before === fsId ? [] : [{ owner, before }];
+    });
+    if (takenOver.length > 0) yield* followSources(fsId, takenOver);
     if (news.length > 0) yield* recordGrants(news);
     yield* recordLeases(
       batch.filter((held) => seen.get(held.owner) === held),
@@ -174,6 +180,8 @@ interface LeasedRoot {
 
 /** A setting, since a new table would shut out every MetaServer and console of the version before. */
 const PREFIX = "root_lease:";
+/** The lease of a root that has left the engine: no process that held it before takes it back. */
+const GONE = 2n ** 63n - 1n;
 
 /** The highest epochs that were registered, by root id; a root on a node's own disk has none. */
 function* leasesOf(roots: readonly LeasedRoot[]): Plan<Map<string, bigint>> {
@@ -200,4 +208,13 @@ function* recordLeases(roots: readonly LeasedRoot[], leases: ReadonlyMap<string,
      ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
     ...news.flatMap(({ rootId, leaseEpoch = 0n }) => [PREFIX + rootId, String(leaseEpoch)]),
   );
+}
+
+/**
+ * Forgets the epochs of a root that comes to the shared engine, where they begin anew; of one that leaves it,
+ * no epoch counts any more.
+ */
+export function* endLeases(rootId: string, isToEngine: boolean): Plan<void> {
+  if (isToEngine) yield* run("DELETE FROM settings WHERE key = ?", PREFIX + rootId);
+  else yield* run("UPDATE settings SET value = ? WHERE key = ?", String(GONE), PREFIX + rootId);
 }

@@ -127,7 +127,7 @@ test("a node that does not run, unknown ones, and roots that come to it are refu
 });
 
 test(
-  "a drain goes to nodes on the shared engine where it is told to, and such a node is not drained",
+  "a drain goes to nodes on the shared engine where it is told to, and from such a node to the others of the engine",
   TIMEOUT,
   async (t) => {
     const { directory, register, actAsNodes, grove } = await openStoreUnderCommands(t);
@@ -139,21 +139,24 @@ test(
     assert.equal(plan.code, 0, plan.err);
     assert.equal(plan.out, `n1 → n3: 1 root, 3 GiB\n  ${ADA}  3 GiB\n`);
     assert.match(plan.err, /n2 serves roots of the shared engine, and this plan leaves it out: -to_engine/);
-    const refused = await grove(["node", "drain", "n2", "-yes"]);
-    assert.notEqual(refused.code, 0);
-    assert.match(refused.err, /n2 serves roots of the shared engine and keeps no files: stop it/);
+    const alone = await grove(["node", "drain", "n2", "-yes"]);
+    assert.notEqual(alone.code, 0);
+    assert.match(alone.err, /no other FileServer of the shared engine runs: start one, or stop n2/);
     assert.deepEqual(await directory.drainedNodes(), []);
     const there = await grove(["node", "drain", "n1", "-plan", "-to_engine"]);
     assert.deepEqual(
       [there.code, there.out, there.err],
       [0, `n1 → n2: 1 root, 3 GiB\n  ${ADA}  3 GiB\n`, ""],
     );
+    await register("n4", [], { onEngine: true });
+    const handed = await grove(["node", "drain", "n2", "-plan"]);
+    assert.deepEqual([handed.code, handed.out.split(",")[0]], [0, "n2 → n4: 1 root"], handed.err);
     const away = await grove(["root", "move", CAROL, "-to", "n3"]);
-    assert.match(away.err, /the root of carol@example\.com lies in the shared engine, and n2 only serves it/);
-    assert.deepEqual(await directory.rootMoves(), []);
+    assert.equal(away.code, 0, away.err);
+    await directory.setDrained("n4", true);
     await directory.setDrained("n2", true);
     const none = await grove(["node", "drain", "n1", "-yes", "-to_engine"]);
     assert.match(none.err, /no FileServer of the shared engine runs/);
-    assert.deepEqual(await directory.drainedNodes(), ["n2"]);
+    assert.deepEqual(await directory.drainedNodes(), ["n2", "n4"]);
   },
 );

@@ -49,20 +49,16 @@ export function addDrainVerb(root: Command): void {
     .action(drain);
 }
 
-async function drain(id: string, flags: DrainFlags): Promise<void> {
-  const asked = [flags.plan, flags.confirm, flags.back].filter(Boolean).length;
+async function drain(id: string, given: DrainFlags): Promise<void> {
+  const asked = [given.plan, given.confirm, given.back].filter(Boolean).length;
   if (asked > 1) throw bad("give one of -plan, -confirm and -back");
-  await withNodes(flags, async (store) => {
+  await withNodes(given, async (store) => {
     const node = (await store.nodes()).find(({ fsId }) => fsId === id);
     if (node === undefined) throw bad(`no FileServer has registered as ${id}`);
+    // Roots of the shared engine change hands there.
+    const flags = { ...given, toEngine: given.toEngine || node.onEngine === true };
     if (flags.confirm) return confirm(id, flags, store);
     if (flags.back) return back(id, flags, store);
-    if (node.onEngine === true) {
-      throw bad(
-        `${id} serves roots of the shared engine and keeps no files: stop it, and the engine's other nodes serve its users within seconds; ` +
-          `then grove node remove ${id}`,
-      );
-    }
     if (!node.live) {
       throw bad(
         `${id} does not run, and roots move from a node that runs: start it, or restore its newest backup`,
@@ -70,8 +66,12 @@ async function drain(id: string, flags: DrainFlags): Promise<void> {
     }
     await requireMovable(id, store);
     const facts = await drainFacts(id, store, systemClock, flags.toEngine);
-    if (flags.toEngine && chooseEngineNode(facts.nodes) === undefined) {
-      throw bad("no FileServer of the shared engine runs: start one with -engine_file and -store");
+    if (flags.toEngine && chooseEngineNode(facts.nodes.filter(({ fsId }) => fsId !== id)) === undefined) {
+      throw bad(
+        node.onEngine === true
+          ? `no other FileServer of the shared engine runs: start one, or stop ${id}, and its users wait until another serves them`
+          : "no FileServer of the shared engine runs: start one with -engine_file and -store",
+      );
     }
     show(id, facts, flags);
     requireRoom(id, facts.plan);
@@ -203,7 +203,7 @@ class Drain {
 
   async #roomiest(): Promise<string> {
     const drained = new Set(await this.#store.drainedNodes());
-    const others = (await this.#store.nodes()).filter(({ fsId }) => !drained.has(fsId));
+    const others = (await this.#store.nodes()).filter(({ fsId }) => fsId !== this.#id && !drained.has(fsId));
     const node = this.#toEngine
       ? chooseEngineNode(others)
       : chooseNode(others.filter(({ onEngine }) => onEngine !== true));

@@ -97,6 +97,10 @@ export interface MovedChunk {
 export interface RootMoveStorage {
   /** Moves that the data folder knows. */
   list(): readonly LocalMove[];
+  /** Goes on with what another process on the same storage has begun; without that it does nothing. */
+  takeOver(moveId: string): Promise<void>;
+  /** True while nobody may be answered about a root, though it is here. */
+  isShut(owner: string): boolean;
 
   /** Begins to note what changes in a root, and marks all that is there. Throws NO_SUCH_PATH. */
   beginExport(move: { readonly moveId: string; readonly owner: string }): Promise<LocalMove>;
@@ -107,7 +111,7 @@ export interface RootMoveStorage {
   /** Refuses every change of the root from now on, and answers with its counters. */
   freeze(moveId: string): Promise<MovedRootHead>;
   /** Sum of what has arrived at the other side; undefined while buckets are left. */
-  exportTotals(moveId: string): MoveTotals | undefined;
+  exportTotals(moveId: string): Promise<MoveTotals | undefined>;
   /** Allows changes again. */
   thaw(moveId: string): Promise<void>;
   /** Serves the root no more; keeps everything. */
@@ -115,14 +119,17 @@ export interface RootMoveStorage {
   /** Ends an export that is undone; or removes what has departed, once that is confirmed. */
   endExport(moveId: string): Promise<void>;
 
+  /** True where this storage has the root already, and another process serves it. */
+  isNear(owner: string): Promise<boolean>;
+  /** Takes a near root from the process that has frozen it for this move; true once it is held here. */
+  takeNear(move: { readonly moveId: string; readonly owner: string }): Promise<boolean>;
+
   /** Makes room for a root under the first of the numbers that is free here. */
   beginImport(move: {
     readonly moveId: string;
     readonly owner: string;
     readonly numbers: readonly number[];
   }): Promise<LocalMove>;
-  /** Goes on with an import that another process on the same storage has begun; without one it does nothing. */
-  takeOver(moveId: string): Promise<void>;
   /** Chunk files that buckets name and the store lacks. */
   missingChunks(moveId: string, buckets: readonly MoveBucket[]): Promise<MovedChunk[]>;
   /** Puts a chunk file on stable storage. Throws CHECKSUM_MISMATCH. */

@@ -47,7 +47,13 @@ export async function checkEngine(check: EngineCheck): Promise<StorageReport> {
   try {
     // The lock ends with the connection.
     if (check.bucket !== undefined) await requireNoRemoval(client);
-    const { dataId, unheld, arriving } = await copyRows(client, db);
+    const { dataId, unheld, outside } = await copyRows(client, db);
+    const notes = [
+      ...leftOut(outside.arriving.length, "on the way here from other nodes, and not checked yet"),
+    ];
+    notes.push(
+      ...leftOut(outside.departed.length, "served elsewhere by now, and what is left here is not checked"),
+    );
     const rows = checkRows(db);
     const more = unheld.map((owner) => `the root of ${owner} has no lease row: no FileServer can serve it`);
     if (check.bucket !== undefined) more.push(...(await differencesOfBucket(check, check.bucket)));
@@ -56,7 +62,7 @@ export async function checkEngine(check: EngineCheck): Promise<StorageReport> {
       dataId,
       differences: [...rows.differences, ...more].slice(0, CHECK_DIFFERENCES_LISTED),
       differenceCount: rows.differenceCount + more.length,
-      notes: arriving.length === 0 ? rows.notes : [...rows.notes, leftOut(arriving.length)],
+      notes: [...rows.notes, ...notes],
     };
   } finally {
     db.close();
@@ -77,64 +83,78 @@ async function copyRows(
 ): Promise<{
   readonly dataId: string;
   readonly unheld: readonly string[];
-  readonly arriving: readonly number[];
+  readonly outside: OutsideRoots;
 }> {
   db.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
   migrate(db, "");
   db.exec("PRAGMA foreign_keys = OFF");
   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-  const arriving = await arrivingRoots(client);
-  for (const table of SHARED_TABLES) await copyTable(client, db, table, arriving);
+  const outside = await outsideRoots(client);
+  for (const table of SHARED_TABLES) await copyTable(client, db, table, outside);
   const { rows } = await client.query(
     `SELECT incarnation, (SELECT json_agg(owner) FROM root
        WHERE NOT EXISTS (SELECT 1 FROM holding WHERE root_number = number)) AS unheld FROM identity`,
   );
   await client.query("COMMIT");
   const { incarnation, unheld } = rows[0] as { incarnation: string; unheld: string[] | null };
-  return { dataId: incarnation, unheld: unheld ?? [], arriving };
+  return { dataId: incarnation, unheld: unheld ?? [], outside };
 }
 
-function leftOut(count: number): string {
-  return `${count === 1 ? "1 root is" : `${count} roots are`} on the way here from other nodes, and not checked yet`;
+function leftOut(count: number, what: string): string[] {
+  return count === 0 ? [] : [`${count === 1 ? "1 root is" : `${count} roots are`} ${what}`];
 }
 
-/** Numbers of roots on their way here: their rows refer to others that have yet to come. */
-async function arrivingRoots(client: pg.Client): Promise<readonly number[]> {
-  const made = await client.query("SELECT to_regclass('arrival') IS NOT NULL AS \"isMade\"");
-  if (!(made.rows[0] as { isMade: boolean }).isMade) return [];
-  const { rows } = await client.query("SELECT number FROM arrival WHERE state = 'arriving'");
-  return (rows as { number: number }[]).map(({ number }) => number);
+/** Numbers of roots whose rows are not whole: on their way here, or left behind by a move. */
+interface OutsideRoots {
+  readonly arriving: readonly number[];
+  readonly departed: readonly number[];
+}
+
+async function outsideRoots(client: pg.Client): Promise<OutsideRoots> {
+  const numbers = async (table: string, states: string): Promise<readonly number[]> => {
+    const made = await client.query('SELECT to_regclass($1) IS NOT NULL AS "isMade"', [table]);
+    if (!(made.rows[0] as { isMade: boolean }).isMade) return [];
+    const { rows } = await client.query(`SELECT number FROM ${table} WHERE state IN (${states})`);
+    return (rows as { number: number }[]).map(({ number }) => number);
+  };
+  return {
+    arriving: await numbers("arrival", "'arriving'"),
+    departed: await numbers("departure", "'departed', 'removing'"),
+  };
 }
 
 /** The number of a row's root in SQL; undefined where a chunk's rows tell none. */
 function rootInSql(table: string): string | undefined {
-  if (table === "lock") return "root_number";
   if (table === "purging") return "coalesce(inode_id, content_id) >> 32";
   const [column, unit] = ROOT_COLUMNS[table] ?? [];
   return column === undefined || unit === 1 ? column : `${column} >> 32`;
 }
 
-function outsideOf(arriving: readonly number[], table: string): string {
-  if (arriving.length === 0) return "";
-  const numbers = arriving.join(", ");
+function outsideOf({ arriving, departed }: OutsideRoots, table: string): string {
+  const all = [...arriving, ...departed].join(", ");
+  if (all === "") return "";
   const root = rootInSql(table);
-  if (root !== undefined) return `WHERE (${root}) NOT IN (${numbers})`;
+  if (root !== undefined) return `WHERE (${root}) NOT IN (${all})`;
   const id = table === "chunk" ? "id" : "chunk_id";
-  return `WHERE NOT EXISTS (SELECT 1 FROM arrived_chunk WHERE number IN (${numbers}) AND arrived_chunk.chunk_id = ${table}.${id})`;
+  const without = (rows: string, numbers: readonly number[]): string =>
+    numbers.length === 0 ? "TRUE" : `NOT EXISTS (SELECT 1 FROM ${rows} IN (${numbers.join(", ")}))`;
+  const arrived = without(`arrived_chunk a WHERE a.chunk_id = ${table}.${id} AND a.number`, arriving);
+  const listed = without(`file_chunk f WHERE f.chunk_id = ${table}.${id} AND f.content_id >> 32`, departed);
+  return `WHERE ${arrived} AND ${listed}`;
 }
 
 async function copyTable(
   client: pg.Client,
   db: DatabaseSync,
   { name, columns }: SharedTable,
-  arriving: readonly number[],
+  outside: OutsideRoots,
 ): Promise<void> {
   const names = columns.map((column) => column.name);
   const insert = db.prepare(
     `INSERT INTO ${name} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
   );
   await client.query(
-    `DECLARE page NO SCROLL CURSOR FOR SELECT ${names.join(", ")} FROM ${name} ${outsideOf(arriving, name)}`,
+    `DECLARE page NO SCROLL CURSOR FOR SELECT ${names.join(", ")} FROM ${name} ${outsideOf(outside, name)}`,
   );
   for (;;) {
     const { rows } = await client.query(`FETCH ${ROWS_AT_ONCE} FROM page`);

@@ -134,6 +134,12 @@ export class HeldRoots {
     this.#deps.changed({ gained: [root], lost: [] });
   }
 
+  /** Serves a root that its holder has handed over. */
+  async adopt(taken: { readonly number: number; readonly epoch: number }): Promise<void> {
+    this.#unserved.push(taken);
+    await this.#serve();
+  }
+
   /** Serves roots no longer that others have taken. */
   drop(numbers: readonly number[]): void {
     const lost = numbers.flatMap((number) => this.#byNumber.get(number) ?? []);

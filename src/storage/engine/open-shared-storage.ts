@@ -10,7 +10,6 @@ import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
 import { ObjectStore } from "#storage/object-store/object-store.ts";
 import type { StoreSettings } from "#storage/object-store/store-settings.ts";
-import { ArrivalCommits } from "#storage/shared/arrival-commits.ts";
 import { CommitClient } from "#storage/shared/commit-client.ts";
 import { SHARED_LEASE_MS } from "#storage/shared/lease-holder.ts";
 import { makeRoot } from "#storage/shared/lease-rows.ts";
@@ -22,10 +21,11 @@ import { SharedLine } from "#storage/shared/shared-line.ts";
 import { makeSharedTables } from "#storage/shared/shared-schema.ts";
 import { SharedWriter } from "#storage/shared/shared-writer.ts";
 import { type EngineFolder, openEngineFolder } from "./data-folder.ts";
+import type { Departures } from "./departures.ts";
 import { EngineRows, type StoredQuota } from "./engine-rows.ts";
 import { HeldRoots } from "./held-roots.ts";
+import { openMoves } from "./open-moves.ts";
 import { RemovalPasses } from "./removal-passes.ts";
-import { SharedMoves } from "./shared-moves.ts";
 import { SharedStorage } from "./shared-storage.ts";
 
 /** How long the database may take for an answer before the connection counts as broken. */
@@ -36,8 +36,6 @@ const RENEW_ANSWER_PART = 0.25;
 const COMMIT_PAUSE_MS = 100;
 /** Longest pass that removes objects; another process goes on with the rest. */
 const PASS_ANSWER_MS = 600_000;
-/** The same of rows of a moving root: a bucket has at most some tens of megabytes. */
-const ARRIVAL_ANSWER_MS = 60_000;
 /** Interval at which detached content is looked for. */
 const PURGE_MS = 500;
 
@@ -100,20 +98,10 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
   const purge = new PurgeTurns({ cache, writer, roots, clock, logger });
   undo.defer(() => purge.stop());
   undo.defer(() => roots.stop());
-  await roots.start();
-  const moves = new SharedMoves({
-    commits: new ArrivalCommits(base.lineOf(ARRIVAL_ANSWER_MS), folder.instance),
-    store,
-    instance: folder.instance,
-    idRange: () => rows.idRange(),
-    serve: async (root) => {
-      await writer.know(root.owner);
-      roots.add(root);
-    },
-    sharesChanged: (owners) => events.storage?.sharesChanged(owners),
-  });
+  const moves = openMoves({ ...base, instance: folder.instance, writer, roots, events });
   undo.defer(() => moves.close());
-  await moves.start(folder.before);
+  events.departures = moves.departures;
+  await roots.start();
   const closers = undo.move();
   const storage = new SharedStorage({
     dataId: folder.dataId,
@@ -122,7 +110,7 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
     writer,
     roots,
     store,
-    moves,
+    moves: moves.storage,
     clock,
     logger,
     makeRoot: async ({ owner, rootId }) => {
@@ -205,7 +193,7 @@ interface CachedRows {
   readonly writer: SharedWriter;
   readonly roots: HeldRoots;
   /** What hears of changes, once it is there. */
-  readonly events: { storage?: SharedStorage };
+  readonly events: { storage?: SharedStorage; departures?: Departures };
 }
 
 async function openRows(
@@ -253,8 +241,12 @@ async function openRows(
     taking: async (taken) => {
       await places.takeQuotas(taken.map(({ owner }) => owner));
       await Promise.all(taken.map(({ owner }) => writer.know(owner)));
+      await events.departures?.taken(taken);
     },
-    changed: ({ gained, lost }) => events.storage?.rootsChanged(gained, lost),
+    changed: ({ gained, lost }) => {
+      events.departures?.lost(lost);
+      events.storage?.rootsChanged(gained, lost);
+    },
     ended: (reason) => {
       events.storage?.fail(reason);
       commits.close();

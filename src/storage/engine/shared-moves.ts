@@ -1,334 +1,109 @@
-// Roots that come to the shared engine from nodes with disks of their own: rows to PostgreSQL, chunks to the
-// object store.
-import { GroveError } from "#base/errors.ts";
-import { errorText } from "#base/log.ts";
-import { crc32 } from "#os/crc32.ts";
+// Roots that come to the shared engine and leave it, as the moves of a node ask for them.
 import type {
   LocalMove,
   MoveBucket,
   MovedChunk,
   MovedRootHead,
   MoveReceipt,
+  MoveRound,
   MoveTotals,
   RootMoveStorage,
 } from "#storage/contract/root-move.ts";
-import { chunksOf } from "#storage/metadata/move-rows.ts";
-import { totalsOf } from "#storage/metadata/move-sums.ts";
-import { ARRIVING } from "#storage/metadata/moved-roots.ts";
-import type { ChunkNamesOfRoot } from "#storage/object-store/chunk-names-of-root.ts";
-import type { ObjectChunkWriter } from "#storage/object-store/object-chunk-writer.ts";
-import type { ObjectStore } from "#storage/object-store/object-store.ts";
-import type { ArrivalCommits, HeldArrival } from "#storage/shared/arrival-commits.ts";
-import { type ArrivalThere, fetchBuckets, fetchGrants } from "#storage/shared/arrival-fetch.ts";
-import { ArrivalRows } from "#storage/shared/arrival-rows.ts";
-import type { TableEffects } from "#storage/shared/commit-client.ts";
-import { FENCED } from "#storage/shared/fenced.ts";
-import { requireBucket } from "#storage/writer/move-arrivals.ts";
-import type { OwnRoot } from "./held-roots.ts";
+import type { Arrivals } from "./arrivals.ts";
+import type { Departures } from "./departures.ts";
 
-/** Dependencies of the moves. */
-export interface SharedMovesDeps {
-  readonly commits: ArrivalCommits;
-  readonly store: Pick<ObjectStore, "namesOf" | "upload">;
-  /** This process as a holder of roots. */
-  readonly instance: string;
-  /** The first of a range of numbers that is this process's own. */
-  readonly idRange: () => Promise<number>;
-  /** Serves a root that has come. */
-  readonly serve: (root: OwnRoot) => Promise<void>;
-  readonly sharesChanged: (owners: readonly string[]) => void;
-}
-
-/** An arrival with what this process knows of it. */
-interface Arrival {
-  held: HeldArrival;
-  totals: MoveTotals;
-  readonly names: ChunkNamesOfRoot;
-  /** Chunks in the store without a row yet, by the source's names. */
-  readonly landed: Map<string, ObjectChunkWriter>;
-}
-
-/** See RootMoveStorage: its import. Roots do not leave the engine. */
+/** See RootMoveStorage. */
 export class SharedMoves implements RootMoveStorage {
-  readonly #deps: SharedMovesDeps;
-  readonly #arrivals = new Map<string, Arrival>();
-  #taking: Promise<void> = Promise.resolve();
-  #rows: Promise<ArrivalRows> | undefined;
+  readonly #arrivals: Arrivals;
+  readonly #departures: Departures;
 
-  constructor(deps: SharedMovesDeps) {
-    this.#deps = deps;
-  }
-
-  /** Goes on with what the process before had under way. */
-  async start(before: string): Promise<void> {
-    if (before === "") return;
-    for (const held of await this.#deps.commits.take({ instance: before })) await this.#add(held);
+  constructor(arrivals: Arrivals, departures: Departures) {
+    this.#arrivals = arrivals;
+    this.#departures = departures;
   }
 
   list(): readonly LocalMove[] {
-    return [...this.#arrivals.values()].map(({ held }) => held);
+    return [...this.#arrivals.list(), ...this.#departures.list()];
   }
 
-  takeOver(moveId: string): Promise<void> {
-    // One after the other: each take ends the epoch before.
-    const taking = this.#taking.then(async () => {
-      if (this.#arrivals.has(moveId)) return;
-      for (const held of await this.#deps.commits.take({ moveId })) await this.#add(held);
-    });
-    this.#taking = taking.catch(() => undefined);
-    return taking;
+  async takeOver(moveId: string): Promise<void> {
+    await this.#arrivals.takeOver(moveId);
+    await this.#departures.takeOver(moveId);
   }
 
-  async beginImport(move: {
-    readonly moveId: string;
-    readonly owner: string;
-    readonly numbers: readonly number[];
-  }): Promise<LocalMove> {
-    const { moveId, owner, numbers } = move;
-    const { commits } = this.#deps;
-    await this.takeOver(moveId);
-    const known = this.#arrivals.get(moveId);
-    if (known !== undefined) return known.held;
-    if (await commits.hasRoot(owner)) {
-      throw new GroveError("PATH_EXISTS", "this user's root is in the shared engine already");
-    }
-    if (!(await commits.begin(moveId, owner, numbers))) {
-      throw new GroveError("BAD_ARGUMENT", "no number is free in the shared engine for this root");
-    }
-    await this.takeOver(moveId);
-    return this.#require(moveId).held;
+  isShut(owner: string): boolean {
+    return this.#departures.isShut(owner);
   }
 
-  async missingChunks(moveId: string, buckets: readonly MoveBucket[]): Promise<MovedChunk[]> {
-    const { held, landed } = this.#require(moveId);
-    const chunks = [...chunksOf(buckets).values()].filter(({ name }) => !landed.has(name));
-    if (chunks.length === 0) return [];
-    const known = await this.#deps.commits.known(
-      held.number,
-      chunks.map(({ name }) => name),
-    );
-    return chunks.filter(({ name }) => !known.has(name));
+  beginExport(move: { readonly moveId: string; readonly owner: string }): Promise<LocalMove> {
+    return this.#departures.beginExport(move);
   }
 
-  async putChunk(moveId: string, chunk: MovedChunk, bytes: Buffer): Promise<void> {
-    const { held, names, landed } = this.#require(moveId);
-    const { name, length, isDamaged } = chunk;
-    if (!isDamaged && (bytes.length !== length || crc32(bytes) !== chunk.crc32)) {
-      throw new GroveError("CHECKSUM_MISMATCH", "a chunk of a moving root did not arrive as it was sent");
-    }
-    if (landed.has(name)) return;
-    // What is left of a damaged chunk keeps the length that its row says.
-    const body = bytes.length === length ? bytes : Buffer.concat([bytes, Buffer.alloc(length)], length);
-    const upload = this.#deps.store.upload({ names, user: held.owner, sizeBytes: length });
-    const writer = upload.chunk(0);
-    const appended = writer.append([body], length);
-    try {
-      await writer.finish({ crc32: crc32(body), blockCrcs: [] });
-      await appended;
-    } catch (error) {
-      await writer.discard();
-      throw error;
-    }
-    landed.set(name, writer);
+  nextRound(moveId: string, receipts: readonly MoveReceipt[], maxBytes: number): Promise<MoveRound> {
+    return this.#departures.nextRound(moveId, receipts, maxBytes);
   }
 
-  async putBuckets(moveId: string, buckets: readonly MoveBucket[]): Promise<readonly MoveReceipt[]> {
-    const arrival = this.#require(moveId);
-    const { held, landed } = arrival;
-    for (const bucket of buckets) requireKept(bucket);
-    const rows = await this.#arrivalRows();
-    const there = await this.#fetch(held, buckets);
-    const run = rows.put(held, buckets, there.rows);
-    await this.#commit(arrival, there, withStoreNames(held.number, run.effects, there, landed));
-    arrival.totals = run.totals;
-    const names = chunksOf(buckets).keys().toArray();
-    const known = await this.#deps.commits.known(held.number, names);
-    for (const name of names) {
-      if (!known.has(name)) continue;
-      landed.get(name)?.settle();
-      landed.delete(name);
-    }
-    // What counts is what PostgreSQL has by now, not what was sent to it.
-    const stored = rows.checksums(held, buckets, (await this.#fetch(held, buckets)).rows);
-    const checked = new Map(buckets.map((bucket, at) => [keyOf(bucket), stored[at]]));
-    for (const receipt of run.reply) {
-      if (receipt.checksum !== "" && receipt.checksum !== checked.get(keyOf(receipt))) {
-        throw new GroveError(
-          "CHECKSUM_MISMATCH",
-          "rows of a moving root are not in the database as they were sent",
-        );
-      }
-    }
-    return run.reply;
+  readChunk(moveId: string, name: string): Promise<Buffer | undefined> {
+    return this.#departures.readChunk(moveId, name);
+  }
+
+  freeze(moveId: string): Promise<MovedRootHead> {
+    return this.#departures.freeze(moveId);
+  }
+
+  exportTotals(moveId: string): Promise<MoveTotals | undefined> {
+    return this.#departures.exportTotals(moveId);
+  }
+
+  thaw(moveId: string): Promise<void> {
+    return this.#departures.thaw(moveId);
+  }
+
+  depart(moveId: string, address: string): Promise<void> {
+    return this.#departures.depart(moveId, address);
+  }
+
+  endExport(moveId: string): Promise<void> {
+    return this.#departures.endExport(moveId);
+  }
+
+  isNear(owner: string): Promise<boolean> {
+    return this.#arrivals.isNear(owner);
+  }
+
+  takeNear(move: { readonly moveId: string; readonly owner: string }): Promise<boolean> {
+    return this.#departures.takeNear(move);
+  }
+
+  beginImport(move: Parameters<RootMoveStorage["beginImport"]>[0]): Promise<LocalMove> {
+    return this.#arrivals.beginImport(move);
+  }
+
+  missingChunks(moveId: string, buckets: readonly MoveBucket[]): Promise<MovedChunk[]> {
+    return this.#arrivals.missingChunks(moveId, buckets);
+  }
+
+  putChunk(moveId: string, chunk: MovedChunk, bytes: Buffer): Promise<void> {
+    return this.#arrivals.putChunk(moveId, chunk, bytes);
+  }
+
+  putBuckets(moveId: string, buckets: readonly MoveBucket[]): Promise<readonly MoveReceipt[]> {
+    return this.#arrivals.putBuckets(moveId, buckets);
   }
 
   importTotals(moveId: string): MoveTotals {
-    return this.#require(moveId).totals;
+    return this.#arrivals.importTotals(moveId);
   }
 
-  async keepHead(moveId: string, head: string): Promise<void> {
-    const arrival = this.#require(moveId);
-    if (!(await this.#deps.commits.keepHead(arrival.held, head))) throw this.#lost(arrival);
-    arrival.held = { ...arrival.held, head };
+  keepHead(moveId: string, head: string): Promise<void> {
+    return this.#arrivals.keepHead(moveId, head);
   }
 
-  async finishImport(moveId: string, head: MovedRootHead): Promise<void> {
-    const { commits, instance, serve, sharesChanged } = this.#deps;
-    const arrival = this.#require(moveId);
-    // The answer of an earlier try may have been lost.
-    arrival.held = (await commits.find(moveId)) ?? arrival.held;
-    const { held } = arrival;
-    if (held.state !== "arrived") {
-      const there = await commits.fetch((client) => fetchGrants(client, held.number));
-      const { effects } = (await this.#arrivalRows()).finish(held, head, there.rows);
-      await this.#commit(arrival, there, effects, instance);
-      arrival.held = { ...held, state: "arrived" };
-    }
-    const { owner, rootId } = head;
-    await serve({ owner, rootId, number: held.number, epoch: 1 });
-    sharesChanged([owner]);
+  finishImport(moveId: string, head: MovedRootHead): Promise<void> {
+    return this.#arrivals.finishImport(moveId, head);
   }
 
-  async endImport(moveId: string): Promise<void> {
-    const arrival = this.#arrivals.get(moveId);
-    if (arrival === undefined) return;
-    while (await this.#deps.commits.dropSlice(arrival.held));
-    this.#arrivals.delete(moveId);
-    for (const writer of arrival.landed.values()) await writer.discard();
+  endImport(moveId: string): Promise<void> {
+    return this.#arrivals.endImport(moveId);
   }
-
-  close(): void {
-    this.#rows?.then((rows) => rows.close()).catch(() => undefined);
-  }
-
-  beginExport(): Promise<never> {
-    return leavesNot();
-  }
-
-  nextRound(): Promise<never> {
-    return leavesNot();
-  }
-
-  readChunk(): Promise<never> {
-    return leavesNot();
-  }
-
-  freeze(): Promise<never> {
-    return leavesNot();
-  }
-
-  exportTotals(): undefined {
-    return undefined;
-  }
-
-  thaw(): Promise<never> {
-    return leavesNot();
-  }
-
-  depart(): Promise<never> {
-    return leavesNot();
-  }
-
-  endExport(): Promise<never> {
-    return leavesNot();
-  }
-
-  async #add(held: HeldArrival): Promise<void> {
-    const totals = totalsOf(await this.#deps.commits.sum(held.number));
-    const names = this.#deps.store.namesOf(ARRIVING + held.moveId, held.epoch);
-    this.#arrivals.set(held.moveId, { held, totals, names, landed: new Map() });
-  }
-
-  #fetch({ number }: HeldArrival, buckets: readonly MoveBucket[]): Promise<ArrivalThere> {
-    return this.#deps.commits.fetch((client) => fetchBuckets(client, number, buckets));
-  }
-
-  async #commit(
-    arrival: Arrival,
-    there: ArrivalThere,
-    effects: readonly TableEffects[],
-    holder?: string,
-  ): Promise<void> {
-    try {
-      await this.#deps.commits.commit(arrival.held, there, effects, holder);
-    } catch (error) {
-      if ((error as { code?: unknown }).code === FENCED) throw this.#lost(arrival);
-      if (error instanceof GroveError) throw error;
-      const text = `the shared database did not take rows of a moving root: ${errorText(error)}`;
-      throw new GroveError("STORE_UNAVAILABLE", text, { cause: error });
-    }
-  }
-
-  /** Another process goes on with it: what is in the store without a row is left to the sweeps. */
-  #lost({ held }: Arrival): GroveError {
-    this.#arrivals.delete(held.moveId);
-    return new GroveError("FENCED", "another node of the shared engine goes on with this move");
-  }
-
-  #arrivalRows(): Promise<ArrivalRows> {
-    this.#rows ??= this.#deps.idRange().then(
-      (first) => new ArrivalRows(first),
-      (error: unknown) => {
-        this.#rows = undefined;
-        throw error;
-      },
-    );
-    return this.#rows;
-  }
-
-  #require(moveId: string): Arrival {
-    const arrival = this.#arrivals.get(moveId);
-    if (arrival === undefined) throw new GroveError("NO_SUCH_PATH", "this node knows no such move");
-    return arrival;
-  }
-}
-
-/** Rows as the engine keeps them: each chunk with its name in the store, and the source's name beside it. */
-function withStoreNames(
-  number: number,
-  effects: readonly TableEffects[],
-  { names, purging }: ArrivalThere,
-  landed: ReadonlyMap<string, ObjectChunkWriter>,
-): TableEffects[] {
-  const arrived: object[] = [];
-  const left: object[] = [];
-  const chunks = effects.map((effect) => {
-    if (effect.table !== "chunk") return effect;
-    const rows = (effect.rows as readonly { id: number; name: string; refs: number }[]).map((row) => {
-      const writer = landed.get(row.name);
-      const own = names.get(row.name) ?? writer?.record({ crc32: 0, blockCrcs: [] }).name;
-      if (own === undefined) throw new Error("a chunk of a moving root has rows before its bytes");
-      // A chunk that is dropped never comes back: the next row that names it brings its bytes again.
-      if (row.refs === 0) left.push({ number, name: row.name });
-      else if (!names.has(row.name)) arrived.push({ number, name: row.name, chunk_id: row.id });
-      return { ...row, name: own };
-    });
-    return { ...effect, rows };
-  });
-  const gone = purging.map((id) => ({ id }));
-  const kept = chunks.map((effect) =>
-    effect.table === "purging" ? { ...effect, gone: [...effect.gone, ...gone] } : effect,
-  );
-  if (gone.length > 0 && !kept.some(({ table }) => table === "purging"))
-    kept.push({ table: "purging", gone, rows: [] });
-  if (arrived.length + left.length > 0) kept.push({ table: "arrived_chunk", gone: left, rows: arrived });
-  return kept;
-}
-
-/** Throws BAD_ARGUMENT for a bucket that does not belong to the root, or that has what the engine cannot keep. */
-function requireKept(bucket: MoveBucket): void {
-  requireBucket(bucket);
-  if (!bucket.lines.some((line) => line.startsWith('["k"'))) return;
-  throw new GroveError(
-    "BAD_ARGUMENT",
-    "this root has links, which the shared engine does not keep: their owner must end them first",
-  );
-}
-
-function keyOf({ kind, a, b }: Pick<MoveBucket, "a" | "b" | "kind">): string {
-  return `${kind}.${a}.${b}`;
-}
-
-async function leavesNot(): Promise<never> {
-  throw new GroveError("BAD_ARGUMENT", "roots do not leave the shared engine");
 }

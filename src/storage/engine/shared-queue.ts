@@ -2,7 +2,7 @@
 import { GroveError } from "#base/errors.ts";
 import { type Counted, type InodeId, ROOT_STRIDE } from "#storage/contract/inode.ts";
 import { storageFailed } from "#storage/metadata/sqlite-errors.ts";
-import type { SharedWriter } from "#storage/shared/shared-writer.ts";
+import { heldElsewhere, type SharedWriter } from "#storage/shared/shared-writer.ts";
 import type { Command } from "#storage/writer/write-commands.ts";
 import { type ReplyOf, STORAGE_QUEUE_BYTES, STORAGE_QUEUE_COMMANDS } from "#storage/writer/write-queue.ts";
 import type { HeldRoots } from "./held-roots.ts";
@@ -50,7 +50,7 @@ export class SharedQueue {
   ): Promise<Counted<ReplyOf<Op>>> {
     if (this.#failure !== undefined) throw storageFailed(this.#failure);
     const owner = this.#rootOf(command);
-    if (owner === undefined || this.#deps.roots.of(owner) === undefined) throw notHere();
+    if (owner === undefined || this.#deps.roots.of(owner) === undefined) throw heldElsewhere();
     const bytes = bytesOf(command);
     if (this.#waiting >= STORAGE_QUEUE_COMMANDS || this.#waitingBytes + bytes > STORAGE_QUEUE_BYTES) {
       throw new GroveError("OVERLOADED", "too many changes wait for the shared database; try again");

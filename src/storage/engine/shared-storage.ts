@@ -5,7 +5,14 @@ import { TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { type Logger } from "#base/log.ts";
 import { ChunkPins } from "#storage/chunks/chunk-pins.ts";
 import type { CopyOrder } from "#storage/contract/copy-order.ts";
-import type { Change, ChangeContext, Counted, InodeId, UploadSink } from "#storage/contract/inode.ts";
+import {
+  type Change,
+  type ChangeContext,
+  type Counted,
+  type InodeId,
+  ROOT_STRIDE,
+  type UploadSink,
+} from "#storage/contract/inode.ts";
 import type { LinkStorage } from "#storage/contract/links.ts";
 import type { RecountState } from "#storage/contract/recount-types.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
@@ -179,6 +186,12 @@ export class SharedStorage implements Storage {
   /** Called when the rows were forgotten. */
   forgot(): void {
     this.#reads.forgot();
+  }
+
+  /** Marks a chunk of the root with this number as damaged. */
+  async reportDamage(chunkId: number, number: number, problem: string): Promise<void> {
+    this.#queue.noteDamaged(chunkId, number * ROOT_STRIDE);
+    await this.#damage.report({ chunkId }, problem);
   }
 
   /** Forgets all rows between two commands; they are fetched again. */

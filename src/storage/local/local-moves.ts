@@ -100,6 +100,22 @@ export class LocalMoves implements RootMoveStorage {
     );
   }
 
+  async takeOver(): Promise<void> {
+    // A node's own folder is nobody else's.
+  }
+
+  isShut(): boolean {
+    return false;
+  }
+
+  async isNear(): Promise<boolean> {
+    return false;
+  }
+
+  async takeNear(): Promise<boolean> {
+    return false;
+  }
+
   beginExport(move: { readonly moveId: string; readonly owner: string }): Promise<LocalMove> {
     return this.#deps.queue.submit({ op: "beginExport", ...move });
   }
@@ -180,7 +196,7 @@ export class LocalMoves implements RootMoveStorage {
     return this.#deps.queue.submit({ op: "freezeRoot", moveId });
   }
 
-  exportTotals(moveId: string): MoveTotals | undefined {
+  async exportTotals(moveId: string): Promise<MoveTotals | undefined> {
     const { number } = this.#require(moveId);
     return this.#deps.tables.read(() => {
       const [changed] = this.#left.get(number) as unknown as [number];
@@ -211,10 +227,6 @@ export class LocalMoves implements RootMoveStorage {
     readonly numbers: readonly number[];
   }): Promise<LocalMove> {
     return this.#deps.queue.submit({ op: "beginImport", ...move });
-  }
-
-  async takeOver(): Promise<void> {
-    // A node's own folder is nobody else's.
   }
 
   async missingChunks(_moveId: string, buckets: readonly MoveBucket[]): Promise<MovedChunk[]> {

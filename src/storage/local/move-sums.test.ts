@@ -32,7 +32,7 @@ test("the sums of both ends are those over their buckets, also after changes, re
     if (turn === 4) await to.restart();
   });
   await from.storage.moves.freeze(MOVE);
-  const [here, there] = [from.storage.moves.exportTotals(MOVE), to.storage.moves.importTotals(MOVE)];
+  const [here, there] = [await from.storage.moves.exportTotals(MOVE), to.storage.moves.importTotals(MOVE)];
   assert.ok(there.rows > 0);
   assert.deepEqual(here, there);
   await Promise.all([from.storage.close(), to.storage.close()]);

@@ -74,7 +74,7 @@ export async function switchOver(
 ): Promise<MoveTotals> {
   const head = await from.storage.moves.freeze(MOVE);
   await pullAll(from, to);
-  const totals = from.storage.moves.exportTotals(MOVE);
+  const totals = await from.storage.moves.exportTotals(MOVE);
   assert.deepEqual(to.storage.moves.importTotals(MOVE), totals);
   assert.ok(totals !== undefined && totals.rows > 0);
   await from.storage.moves.depart(MOVE, "n2.example.com:50051");

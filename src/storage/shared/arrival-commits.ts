@@ -27,13 +27,12 @@ export class ArrivalCommits {
     this.#instance = instance;
   }
 
-  /** Takes what a process of before had, or one move from whoever had it. */
-  async take(what: { readonly instance: string } | { readonly moveId: string }): Promise<HeldArrival[]> {
-    const [column, value] = "moveId" in what ? ["move_id", what.moveId] : ["instance", what.instance];
+  /** Takes a move from whoever had it; none where nothing of it has come. */
+  async take(moveId: string): Promise<HeldArrival[]> {
     const rows = await this.#ask(
-      `UPDATE arrival SET instance = $1, epoch = epoch + 1, taken_at = clock_timestamp() WHERE ${column} = $2
+      `UPDATE arrival SET instance = $1, epoch = epoch + 1, taken_at = clock_timestamp() WHERE move_id = $2
        RETURNING ${COLUMNS}`,
-      [this.#instance, value],
+      [this.#instance, moveId],
     );
     return rows as unknown as HeldArrival[];
   }

@@ -4,10 +4,17 @@ import { DROPPED } from "#storage/writer/move-arrivals.ts";
 import { FENCED } from "./fenced.ts";
 import { SHARED_TABLES, type SharedTable, table, writesOf } from "./shared-tables.ts";
 
+/** What is known of a moving root's buckets. */
+export const MOVE_BUCKET: SharedTable = table(
+  "move_bucket",
+  "number, kind, a, b",
+  "number, kind, a, b, changes, sent, checksum text, row_count",
+);
+
 /** Tables of which an arriving root has rows; `arrived_chunk` tells chunks by the names that the source has. */
 export const ARRIVAL_TABLES: readonly SharedTable[] = [
   ...SHARED_TABLES.filter(({ name }) => name !== "staging" && name !== "copying"),
-  table("move_bucket", "number, kind, a, b", "number, kind, a, b, changes, sent, checksum text, row_count"),
+  MOVE_BUCKET,
   table("arrived_chunk", "number, name", "number, name text, chunk_id"),
 ];
 

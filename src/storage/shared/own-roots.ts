@@ -17,6 +17,7 @@ export const ROOT_COLUMNS: Readonly<Record<string, readonly [column: string, uni
   trash_grant: ["root_number", 1],
   upload: ["content_id", ROOT_STRIDE],
   property: ["inode_id", ROOT_STRIDE],
+  lock: ["root_number", 1],
 };
 
 /** Throws when a row belongs to another root: its holder would find it changed behind its back. */
@@ -27,7 +28,10 @@ export function requireOwnRoots(effects: readonly TableEffects[], held: readonly
     const [column, unit] = ROOT_COLUMNS[table] ?? [];
     if (column === undefined || unit === undefined) continue;
     for (const row of [...gone, ...rows]) {
-      const number = Math.floor(Number((row as Record<string, unknown>)[column]) / unit);
+      const value = (row as Record<string, unknown>)[column];
+      // The key of a lock that has ended names no root: only its holder has seen it.
+      if (value === undefined) continue;
+      const number = Math.floor(Number(value) / unit);
       if (!numbers.has(number)) throw new Error(`a group changes ${table} of a root that it does not hold`);
     }
   }

@@ -279,7 +279,7 @@ const GUARDS: readonly (readonly [form: RegExp, guard: Guard])[] = [
   ],
   [/^INSERT INTO purging \(inode_id, content_id\) VALUES \(\?, \?\)$/, ownPurging],
   [/^INSERT INTO (?:copying|share_grant|lock|link) /, complete],
-  // Roots of the shared engine do not move, so that this table is always empty.
+  // The cache's own: how the moves of held roots stand.
   [/^SELECT number FROM root_move WHERE state = 'frozen'$/, complete],
   [/^(?:BEGIN|COMMIT|PRAGMA data_version)$/, complete],
   // Of this machine alone: counters of the cache, passes, directories of chunk files.

@@ -2,6 +2,7 @@
 import type { ClientBase } from "pg";
 import { requireKnownSchema } from "#os/state-file.ts";
 import { MAKE_ARRIVALS } from "./arrival-schema.ts";
+import { MAKE_DEPARTURES } from "./departure-schema.ts";
 import { FENCED } from "./fenced.ts";
 import { SHARED_TABLES, type SharedTable, writesOf } from "./shared-tables.ts";
 
@@ -223,11 +224,13 @@ export async function makeSharedTables(client: ClientBase, schema: string): Prom
     const found = await client.query(`SELECT max(version) AS version FROM ${name}.schema_version`);
     const { version } = found.rows[0] as { version: string | number };
     requireKnownSchema("the shared engine", Number(version), SCHEMA_VERSION);
-    const arrivals = await client.query("SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = $2", [
+    const moves = await client.query("SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = $2", [
       schema,
-      "arrival",
+      "departure",
     ]);
-    if (arrivals.rows.length === 0) await client.query(`SET LOCAL search_path TO ${name}; ${MAKE_ARRIVALS}`);
+    if (moves.rows.length === 0) {
+      await client.query(`SET LOCAL search_path TO ${name}; ${MAKE_ARRIVALS} ${MAKE_DEPARTURES}`);
+    }
     await client.query("COMMIT");
   } catch (error) {
     await client.query("ROLLBACK").catch(() => undefined);

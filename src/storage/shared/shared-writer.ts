@@ -3,6 +3,7 @@ import type { StatementSync } from "node:sqlite";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
 import { type Counted, ROOT_STRIDE, StaleAccessError } from "#storage/contract/inode.ts";
+import { MAY_BE_PURGED } from "#storage/metadata/moved-roots.ts";
 import { Ledger } from "#storage/metadata/unit-of-work.ts";
 import { CommandTable } from "#storage/writer/command-table.ts";
 import type { Command } from "#storage/writer/write-commands.ts";
@@ -65,6 +66,8 @@ export class SharedWriter {
   readonly #undo: StatementSync;
   readonly #release: StatementSync;
   readonly #nextPurge: StatementSync;
+  readonly #keepMove: StatementSync;
+  readonly #forgetMove: StatementSync;
   readonly #held = new Map<number, HeldRoot>();
   #queue: Work[] = [];
   #isWorking = false;
@@ -80,8 +83,13 @@ export class SharedWriter {
     this.#undo = cache.preparePlain("ROLLBACK TO command");
     this.#release = cache.preparePlain("RELEASE command");
     this.#nextPurge = cache.preparePlain(
-      "SELECT coalesce(inode_id, content_id) AS id FROM purging ORDER BY purging.id DESC LIMIT 1",
+      `SELECT coalesce(inode_id, content_id) AS id FROM purging WHERE ${MAY_BE_PURGED} ORDER BY purging.id DESC LIMIT 1`,
     );
+    this.#keepMove = cache.preparePlain(
+      `INSERT INTO root_move (move_id, number, owner, state, address, ids, marked) VALUES (?, ?, '', ?, '', 0, 0)
+       ON CONFLICT (number) DO UPDATE SET state = excluded.state`,
+    );
+    this.#forgetMove = cache.preparePlain("DELETE FROM root_move WHERE number = ?");
   }
 
   /** Rows that were fetched since all were forgotten. */
@@ -128,6 +136,26 @@ export class SharedWriter {
       if (fact !== undefined) this.#deps.cache.facts.require(fact);
     };
     await this.#add(run, () => undefined);
+  }
+
+  /**
+   * Keeps how a root's move stands: while it is under way nothing of the root is purged, and a frozen one
+   * changes no more once this has resolved. Undefined ends that.
+   */
+  async setMove(number: number, state: "copying" | "frozen" | undefined): Promise<void> {
+    const run = (): void => {
+      if (state === undefined) this.#forgetMove.run(number);
+      else this.#keepMove.run(String(number), number, state);
+      this.#ledger.frozen.set(number, state === "frozen");
+    };
+    await this.#add(run, () => undefined);
+  }
+
+  /** Knows nothing more of a root that is served elsewhere. */
+  async release(number: number): Promise<void> {
+    this.#mustForget = true;
+    await this.setMove(number, undefined);
+    this.#held.delete(number);
   }
 
   /** Forgets all rows before the next group of commands; resolves when that is done. */
@@ -310,7 +338,8 @@ function noRoot(): GroveError {
   return new GroveError("NO_SUCH_PATH", "there is no such root on this node");
 }
 
-function heldElsewhere(): GroveError {
+/** The refusal of a change of a root that another process holds by now. */
+export function heldElsewhere(): GroveError {
   return new GroveError("WRONG_NODE", "another node serves this root now");
 }
 

@@ -22,6 +22,7 @@ import type {
   ReceiveCommand,
   ThawCommand,
 } from "#storage/metadata/move-messages.ts";
+import { MoveReceipts } from "#storage/metadata/move-receipts.ts";
 import { MoveSums } from "#storage/metadata/move-sums.ts";
 import { ARRIVING, DEPARTED } from "#storage/metadata/moved-roots.ts";
 import { FLAG_HAS_GRANTS } from "#storage/metadata/schema.ts";
@@ -46,7 +47,7 @@ export class MoveCommands {
   readonly #db: DatabaseSync;
   readonly #ledger: Ledger;
   readonly #arrivals: MoveArrivals;
-  readonly #sums: MoveSums;
+  readonly #receipts: MoveReceipts;
   readonly #content: ContentRows;
   readonly #find: StatementSync;
   readonly #insert: StatementSync;
@@ -54,8 +55,6 @@ export class MoveCommands {
   readonly #setMarked: StatementSync;
   readonly #delete: StatementSync;
   readonly #deleteBuckets: StatementSync;
-  readonly #receive: StatementSync;
-  readonly #again: StatementSync;
   readonly #numberTaken: StatementSync;
   readonly #renameRoot: StatementSync;
 
@@ -63,8 +62,9 @@ export class MoveCommands {
     this.#db = db;
     this.#ledger = ledger;
     this.#content = content;
-    this.#sums = new MoveSums(db);
-    this.#arrivals = new MoveArrivals(db, { ledger, content, sums: this.#sums });
+    const sums = new MoveSums(db);
+    this.#receipts = new MoveReceipts(db, sums);
+    this.#arrivals = new MoveArrivals(db, { ledger, content, sums });
     this.#find = db.prepare(`SELECT ${COLUMNS} FROM root_move WHERE move_id = ?`);
     this.#insert = db.prepare(
       "INSERT INTO root_move (move_id, number, owner, state, address, ids, marked) VALUES (?, ?, ?, ?, '', ?, 0)",
@@ -75,13 +75,6 @@ export class MoveCommands {
     this.#deleteBuckets = db.prepare(
       `DELETE FROM move_bucket WHERE number = ?1 AND (kind, a, b) IN
          (SELECT kind, a, b FROM move_bucket WHERE number = ?1 LIMIT ${FORGOTTEN_AT_ONCE})`,
-    );
-    this.#receive = db.prepare(
-      `UPDATE move_bucket SET sent = ?1, checksum = ?2, row_count = ?3
-       WHERE number = ?4 AND kind = ?5 AND a = ?6 AND b = ?7 AND sent < ?1 AND changes >= ?1`,
-    );
-    this.#again = db.prepare(
-      "UPDATE move_bucket SET changes = changes + 1 WHERE number = ? AND kind = ? AND a = ? AND b = ?",
     );
     this.#numberTaken = db.prepare(
       "SELECT 1 FROM root WHERE number = ?1 UNION ALL SELECT 1 FROM root_move WHERE number = ?1",
@@ -135,13 +128,7 @@ export class MoveCommands {
 
   receive({ moveId, receipts }: ReceiveCommand): void {
     const { number } = this.#require(moveId);
-    this.#sums.changing(number, (about) => {
-      for (const { kind, a, b, changes, checksum, rows } of receipts) {
-        about({ kind, a, b });
-        if (checksum === "") this.#again.run(number, kind, a, b);
-        else this.#receive.run(changes, checksum, rows, number, kind, a, b);
-      }
-    });
+    this.#receipts.take(number, receipts);
   }
 
   freeze({ moveId }: FreezeCommand): MovedRootHead {

@@ -1,16 +1,24 @@
-// The commands of arriving roots, run with the SQL of the local engine over the rows that they touch.
+// The commands of roots that come or go, run with the SQL of the local engine over the rows that they touch.
 import { DatabaseSync } from "node:sqlite";
-import type { MoveBucket, MovedRootHead, MoveReceipt, MoveTotals } from "#storage/contract/root-move.ts";
+import type {
+  MoveBucket,
+  MoveBucketKey,
+  MovedRootHead,
+  MoveReceipt,
+  MoveTotals,
+} from "#storage/contract/root-move.ts";
 import { ContentRows } from "#storage/metadata/content-rows.ts";
+import { MoveReceipts } from "#storage/metadata/move-receipts.ts";
 import { linesChecksum, MoveRows } from "#storage/metadata/move-rows.ts";
 import { MOVE_SUM, MoveSums, totalsOf } from "#storage/metadata/move-sums.ts";
 import { ARRIVING } from "#storage/metadata/moved-roots.ts";
 import { migrate } from "#storage/metadata/schema.ts";
 import { Ledger } from "#storage/metadata/unit-of-work.ts";
 import { MoveArrivals } from "#storage/writer/move-arrivals.ts";
-import { ARRIVAL_TABLES } from "./arrival-schema.ts";
+import { MOVE_BUCKET } from "./arrival-schema.ts";
 import type { TableEffects } from "./commit-client.ts";
 import { changedRows } from "./row-changes.ts";
+import { SHARED_TABLES } from "./shared-tables.ts";
 import {
   asJson,
   insertJson,
@@ -21,14 +29,14 @@ import {
 } from "./table-rows.ts";
 
 /** What a command has answered and changed. */
-export interface ArrivalRun<Reply> {
+export interface MovingRun<Reply> {
   readonly reply: Reply;
   readonly effects: readonly TableEffects[];
   readonly totals: MoveTotals;
 }
 
 /** A root on its way, under the number that it has here. */
-export interface ArrivingRoot {
+export interface MovingRoot {
   readonly moveId: string;
   readonly number: number;
 }
@@ -37,10 +45,11 @@ export interface ArrivingRoot {
  * A database in memory that is empty between two commands: each begins with all rows that it can touch, and
  * what it has changed goes to PostgreSQL.
  */
-export class ArrivalRows {
+export class MovingRows {
   readonly #db: DatabaseSync;
   readonly #ledger: Ledger;
   readonly #arrivals: MoveArrivals;
+  readonly #receipts: MoveReceipts;
   readonly #rows: MoveRows;
   readonly #sum: ReturnType<DatabaseSync["prepare"]>;
   readonly #purged: ReturnType<DatabaseSync["prepare"]>;
@@ -61,6 +70,7 @@ export class ArrivalRows {
     this.#ledger = new Ledger(db);
     const [ledger, content, sums] = [this.#ledger, new ContentRows(db, this.#ledger), new MoveSums(db)];
     this.#arrivals = new MoveArrivals(db, { ledger, content, sums });
+    this.#receipts = new MoveReceipts(db, sums);
     db.exec("DELETE FROM garbage; DELETE FROM purging; DELETE FROM chunk");
     const prepare = (sql: string): ReturnType<DatabaseSync["prepare"]> => {
       const statement = db.prepare(sql);
@@ -70,7 +80,7 @@ export class ArrivalRows {
     this.#rows = new MoveRows(prepare);
     this.#sum = prepare(MOVE_SUM);
     this.#tables = new Map(
-      ARRIVAL_TABLES.filter(({ name }) => name !== "arrived_chunk").map((table) => [
+      [...SHARED_TABLES, MOVE_BUCKET].map((table) => [
         table.name,
         tableStatements(table, (sql) => db.prepare(sql)),
       ]),
@@ -81,29 +91,38 @@ export class ArrivalRows {
 
   /** Replaces the rows of buckets over what is there of them. */
   put(
-    root: ArrivingRoot,
+    root: MovingRoot,
     buckets: readonly MoveBucket[],
     there: readonly JsonRow[],
-  ): ArrivalRun<readonly MoveReceipt[]> {
+  ): MovingRun<readonly MoveReceipt[]> {
     return this.#run(root, there, () => this.#arrivals.put(root, buckets));
   }
 
   /** Makes the root's own row over its grants. */
-  finish(root: ArrivingRoot, head: MovedRootHead, there: readonly JsonRow[]): ArrivalRun<void> {
+  finish(root: MovingRoot, head: MovedRootHead, there: readonly JsonRow[]): MovingRun<void> {
     return this.#run(root, there, () => this.#arrivals.finish(root.number, ARRIVING + root.moveId, head));
   }
 
   /** Checksums of buckets as they lie in PostgreSQL, in the order of the buckets. */
-  checksums(root: ArrivingRoot, buckets: readonly MoveBucket[], there: readonly JsonRow[]): string[] {
-    const checksum = (bucket: MoveBucket): string => linesChecksum(this.#rows.lines(root.number, bucket));
-    return this.#run(root, there, () => buckets.map(checksum)).reply;
+  checksums(root: MovingRoot, buckets: readonly MoveBucketKey[], there: readonly JsonRow[]): string[] {
+    return this.lines(root, buckets, there).map(linesChecksum);
+  }
+
+  /** Lines of buckets over their rows, in the order of the buckets. */
+  lines(root: MovingRoot, keys: readonly MoveBucketKey[], there: readonly JsonRow[]): string[][] {
+    return this.#run(root, there, () => keys.map((key) => this.#rows.lines(root.number, key))).reply;
+  }
+
+  /** Notes what the other side has, over the buckets' rows. */
+  receive(root: MovingRoot, receipts: readonly MoveReceipt[], there: readonly JsonRow[]): MovingRun<void> {
+    return this.#run(root, there, () => this.#receipts.take(root.number, receipts));
   }
 
   close(): void {
     this.#db.close();
   }
 
-  #run<Reply>({ number }: ArrivingRoot, there: readonly JsonRow[], command: () => Reply): ArrivalRun<Reply> {
+  #run<Reply>({ number }: MovingRoot, there: readonly JsonRow[], command: () => Reply): MovingRun<Reply> {
     this.#db.exec("BEGIN IMMEDIATE");
     try {
       for (const { table, row } of there) insertJson(this.#statements(table), row);
@@ -139,7 +158,7 @@ export class ArrivalRows {
 
   #statements(table: string): TableStatements {
     const statements = this.#tables.get(table);
-    if (statements === undefined) throw new Error(`an arriving root has no table ${table}`);
+    if (statements === undefined) throw new Error(`a moving root has no table ${table}`);
     return statements;
   }
 }

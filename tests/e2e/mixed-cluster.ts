@@ -1,0 +1,125 @@
+// A MetaServer, a node with disks of its own and two of the shared engine, as processes that tests may kill.
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { TestContext } from "node:test";
+import pg from "pg";
+import type { TestStore } from "#testing/object-stores.ts";
+import type { PostgresServer } from "#testing/postgres-server.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
+import { Server } from "./moving-cluster.ts";
+import { Person } from "./people.ts";
+import { freePlace, grove } from "./processes.ts";
+
+/** A node with a disk of its own, and two of the engine. */
+export interface MixedCluster {
+  readonly folder: string;
+  readonly address: string;
+  readonly own: Server;
+  readonly engine: Readonly<Record<"e1" | "e2", Server>>;
+  /** Words that name the engine's two places. */
+  readonly places: readonly string[];
+  /** Runs a command on the metadata store. */
+  operate(...words: string[]): Promise<string>;
+  /** Rows of a table of the engine. */
+  count(table: string): Promise<number>;
+  /** The node where the store has a root, and the move of that root. */
+  place(email: string): { readonly home: string; readonly state: string; readonly target: string };
+}
+
+/** Starts the MetaServer alone; the nodes are started by the test. */
+export async function startMixedCluster(
+  t: TestContext,
+  { database, store }: { readonly database: PostgresServer; readonly store: TestStore },
+): Promise<MixedCluster> {
+  const folder = scratchFolder("grove-e2e-");
+  const name = await database.createDatabase();
+  const urlFile = join(folder, "engine-url");
+  const password = encodeURIComponent(database.password);
+  const url = `postgres://grove:${password}@127.0.0.1:${database.port}/${name}`;
+  await writeFile(urlFile, `${url}\n`, { mode: 0o600 });
+  const query = new URLSearchParams({
+    endpoint: `http://127.0.0.1:${store.port}`,
+    credentials: store.credentialsFile,
+  });
+  const places = ["-engine_file", urlFile, "-store", `s3://${store.bucket}/${name}?${query.toString()}`];
+  const { address } = await freePlace();
+  const meta = new Server(join(folder, "meta"), ["metaserver", "-listen", address], /"event":"serving"/);
+  const node = async (id: string, ...more: string[]): Promise<Server> => {
+    const at = await freePlace();
+    const words = ["fileserver", "-id", id, "-listen", at.address, "-advertise", at.address];
+    const flags = ["-metaserver", address, "-reserve", "1MiB", ...more];
+    return new Server(join(folder, id), [...words, ...flags], /: serves .* on /);
+  };
+  const own = await node("n1");
+  const engine = { e1: await node("e1", ...places), e2: await node("e2", ...places) };
+  for (const server of [meta, own, engine.e1, engine.e2]) t.after(() => server.end("SIGKILL"));
+  await meta.start();
+  const file = join(meta.data, "metadata.db");
+  return {
+    folder,
+    address,
+    own,
+    engine,
+    places,
+    async operate(...words) {
+      const { code, stdout, stderr } = await grove([...words, "-meta", `sqlite:${file}`]);
+      assert.equal(code, 0, stderr);
+      return stdout;
+    },
+    async count(table) {
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      try {
+        const { rows } = await client.query(`SELECT count(*)::int AS count FROM grove_engine.${table}`);
+        return (rows[0] as { count: number }).count;
+      } finally {
+        await client.end();
+      }
+    },
+    place(email) {
+      const rows = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
+      try {
+        const home = rows.prepare("SELECT fs_id FROM roots WHERE owner = ?").get(email);
+        const row = rows.prepare("SELECT value FROM settings WHERE key = ?").get(`root_move:${email}`);
+        const move = row === undefined ? {} : (JSON.parse(String(row["value"])) as Record<string, unknown>);
+        const words = { state: String(move["state"] ?? ""), target: String(move["target"] ?? "") };
+        return { home: String(home?.["fs_id"]), ...words };
+      } finally {
+        rows.close();
+      }
+    },
+  };
+}
+
+/** Makes files of all sizes in folders. */
+export async function makeTree(folder: string, count: number): Promise<void> {
+  for (let index = 0; index < count; index++) {
+    const inner = join(folder, `d${index % 5}`, `e${index % 7}`);
+    await mkdir(inner, { recursive: true });
+    const size = index % 40 === 0 ? 9_000_000 + index : index % 20 === 0 ? 200_000 + index : index * 9;
+    await writeFile(join(inner, `f${index}`), randomBytes(size));
+  }
+}
+
+/** What `grove quota` says. */
+export async function quotaOf(person: Person): Promise<Record<string, unknown>> {
+  return JSON.parse(await person.ok("quota", "--json")) as Record<string, unknown>;
+}
+
+/** Rejects, with what differs, unless the engine's rows and its bucket are sound. */
+export async function mustBeSound({ places }: MixedCluster): Promise<void> {
+  const { code, stdout, stderr } = await grove(["fsck", ...places, "-list"]);
+  assert.equal(code, 0, stdout + stderr);
+}
+
+/** Signs a person in, and waits for the root. */
+export async function signIn({ folder, address }: MixedCluster, name: string): Promise<Person> {
+  const person = new Person(folder, name);
+  await person.ok("login", "--metaserver", address, "--mock", person.email);
+  await until(async () => (await person.grove("ls")).code === 0, "ls");
+  return person;
+}
