@@ -1,6 +1,7 @@
 // Every rig, in the order of docs/proof.md.
 
 import { anonymous } from "./anonymous/rig.ts";
+import { doorAttacks } from "./attacks/door-rig.ts";
 import { peaks } from "./attacks/peaks-rig.ts";
 import { attacks } from "./attacks/rig.ts";
 import { siege, unproven } from "./attacks/unproven-rig.ts";
@@ -45,6 +46,7 @@ export const rigs: readonly Rig[] = [
   model,
   mutations,
   attacks,
+  doorAttacks,
   unproven,
   siege,
   peaks,

@@ -127,6 +127,20 @@ export const attackBugs: readonly PlantedBug[] = [
     goal: 1,
   },
   {
+    name: "door-sends-without-waiting",
+    is: "a door does not wait until a reader takes what it has sent",
+    rigs: ["door-attacks"],
+    edits: [
+      {
+        file: "src/door/webdav/exchange.ts",
+        from: "    if (response.write(part)) return;\n",
+        to: "    response.write(part);\n    if (!response.destroyed) return;\n",
+      },
+    ],
+    narrow: "slow readers",
+    goal: 3,
+  },
+  {
     name: "missed-await-on-drain",
     is: "a download does not wait until the socket has room",
     rigs: ["attacks"],

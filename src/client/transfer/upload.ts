@@ -154,7 +154,7 @@ async function uploadSmall(
   const { data, mtimeMs } = file;
   const upload = await begin(server, { ...target, sizeBytes: data.length, mtimeMs });
   try {
-    if (data.length > 0) await sendPiece(upload, 0, data);
+    if (data.length > 0) await sendPiece(upload, 0, [data]);
     const response = await upload.finish();
     onBytes(data.length);
     return response;
@@ -164,10 +164,13 @@ async function uploadSmall(
   }
 }
 
-/** Uploads chunks of 1 to 4,000,000 bytes in order. Rejects with StatusError or with the chunks' failure. */
+/**
+ * Uploads chunks of 1 to 4,000,000 bytes in order, or parts that make a block of 262,144 at most together. Rejects
+ * with StatusError or with the chunks' failure.
+ */
 export async function uploadChunks(
   server: Server,
-  chunks: AsyncIterable<Buffer>,
+  chunks: AsyncIterable<Buffer | readonly Buffer[]>,
   target: UploadTarget,
   onBytes: OnBytes,
 ): Promise<UploadResponse> {
@@ -176,12 +179,11 @@ export async function uploadChunks(
   let sentBytes = 0;
   try {
     for await (const data of chunks) {
-      for (let at = 0; at < data.length; at += MESSAGE_BYTES) {
-        const piece = data.subarray(at, at + MESSAGE_BYTES);
-        await sendPiece(upload, offset, piece);
-        offset += piece.length;
-        sentBytes += piece.length;
-        onBytes(piece.length);
+      for (const piece of piecesOf(data)) {
+        const bytes = await sendPiece(upload, offset, piece);
+        offset += bytes;
+        sentBytes += bytes;
+        onBytes(bytes);
       }
     }
     return await upload.finish();
@@ -217,12 +219,26 @@ async function begin(server: Server, target: UploadTarget): Promise<Upload> {
   return upload;
 }
 
-async function sendPiece({ writer }: Upload, offset: number, piece: Buffer): Promise<void> {
-  const chunk = { offset: BigInt(offset), crc32: crc32(piece) };
-  const begun = writer.message({ part: { case: "chunk", value: chunk } }, piece.length);
+/** Each is what one message carries. */
+function* piecesOf(data: Buffer | readonly Buffer[]): Generator<readonly Buffer[], void, undefined> {
+  if (!Buffer.isBuffer(data)) {
+    yield data;
+    return;
+  }
+  for (let at = 0; at < data.length; at += MESSAGE_BYTES) yield [data.subarray(at, at + MESSAGE_BYTES)];
+}
+
+/** Sends a message's bytes, which are never joined; resolves with their number. */
+async function sendPiece({ writer }: Upload, offset: number, parts: readonly Buffer[]): Promise<number> {
+  const bytes = parts.reduce((sum, { length }) => sum + length, 0);
+  const chunk = { offset: BigInt(offset), crc32: parts.reduce((crc, part) => crc32(part, crc), 0) };
+  const begun = writer.message({ part: { case: "chunk", value: chunk } }, bytes);
   if (begun !== true) await begun;
-  const written = writer.slice(piece);
-  if (written !== true) await written;
+  for (const part of parts) {
+    const written = writer.slice(part);
+    if (written !== true) await written;
+  }
+  return bytes;
 }
 
 /** Reads a file of known size by chunks, from the start of one on, one chunk ahead of the consumer. */

@@ -12,6 +12,7 @@ export class BodyReader {
   #state: "unread" | "open" | "dropping" | "ended" | "broken" = "unread";
   #wake = Promise.withResolvers<void>();
   #onDropped: (bytes: number) => void = () => {};
+  #refusal: Error | undefined;
 
   constructor(request: DoorRequest) {
     this.#request = request;
@@ -29,10 +30,17 @@ export class BodyReader {
     return this.#state !== "unread";
   }
 
-  /** The next part; undefined after the last. Rejects where the connection ended before the body. */
+  /** Has who waits for the body refused. */
+  refuse(refusal: Error): void {
+    this.#refusal = refusal;
+    this.#wake.resolve();
+  }
+
+  /** The next part; undefined after the last. Rejects where the connection ended before the body, or by a refusal. */
   async next(): Promise<Uint8Array | undefined> {
     if (this.#state === "unread") this.#open();
     for (;;) {
+      if (this.#refusal !== undefined) throw this.#refusal;
       const part = this.#parts.shift();
       if (part !== undefined) {
         this.#bytes -= part.length;

@@ -30,7 +30,6 @@ export class PacedExchange implements HttpRequest, HttpResponse {
   readonly #body: BodyReader;
   readonly #clock: Clock;
   readonly #traffic: Traffic;
-  readonly #slow = Promise.withResolvers<never>();
   readonly #gone = new AbortController();
   /** The address without scheme and host. */
   readonly url: string;
@@ -51,8 +50,6 @@ export class PacedExchange implements HttpRequest, HttpResponse {
     this.#clock = parts.clock;
     this.#traffic = parts.traffic;
     this.url = parts.url;
-    // It is awaited only while a body is read.
-    this.#slow.promise.catch(() => undefined);
     const endWatch = parts.clock.every(DOOR_PACE_MS / LOOKS, () => this.#look());
     response.on("close", () => {
       endWatch();
@@ -155,15 +152,6 @@ export class PacedExchange implements HttpRequest, HttpResponse {
     this.#response.off(event, listener);
   }
 
-  /** With the next, what node:events' once() needs. */
-  addListener(event: "drain" | "close", listener: () => void): void {
-    this.#response.on(event, listener);
-  }
-
-  removeListener(event: "drain" | "close", listener: () => void): void {
-    this.#response.off(event, listener);
-  }
-
   get #isHttp2(): boolean {
     return this.#request.httpVersionMajor === 2;
   }
@@ -183,7 +171,7 @@ export class PacedExchange implements HttpRequest, HttpResponse {
   async #nextPart(): Promise<Uint8Array | undefined> {
     this.#awaits = "body";
     try {
-      return await Promise.race([this.#body.next(), this.#slow.promise]);
+      return await this.#body.next();
     } catch (error) {
       if (error instanceof DavRefusal) throw error;
       throw new DavRefusal(400, "the connection ended before the body did");
@@ -254,7 +242,7 @@ export class PacedExchange implements HttpRequest, HttpResponse {
     this.#looksWaited = 0;
     this.#moved = 0;
     if (!isTooSlow) return;
-    if (this.#awaits === "body") this.#slow.reject(new DavRefusal(408, "the body came too slowly"));
+    if (this.#awaits === "body") this.#body.refuse(new DavRefusal(408, "the body came too slowly"));
     else this.#response.destroy();
   }
 }

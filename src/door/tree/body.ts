@@ -9,19 +9,24 @@ import { PROGRESS_BYTES } from "#client/terminal/limits.ts";
 import { downloadFile } from "#client/transfer/download.ts";
 import { crc32 } from "#os/crc32.ts";
 
+/** Bytes that a reader is given at a time, but at the end: each time costs several turns of the loop. */
+const HANDED_ON_BYTES: number = BLOCK_BYTES / 2;
+
 /** Bytes of a download that wait for a slow reader. */
 const WAITING_MAX_BYTES: number = 4 * BLOCK_BYTES;
 
-/** A body in blocks of 262,144 bytes, the last one shorter; none for an empty body. */
-export async function* blocksOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void, undefined> {
-  let parts: Uint8Array[] = [];
+/** A body in blocks of 262,144 bytes, the last one shorter, each in the parts that came; none for an empty body. */
+export async function* blocksOf(
+  body: AsyncIterable<Uint8Array>,
+): AsyncGenerator<readonly Buffer[], void, undefined> {
+  let parts: Buffer[] = [];
   let bytes = 0;
   for await (const part of body) {
-    let rest = part;
+    let rest = Buffer.from(part.buffer, part.byteOffset, part.length);
     while (bytes + rest.length >= BLOCK_BYTES) {
       parts.push(rest.subarray(0, BLOCK_BYTES - bytes));
       rest = rest.subarray(BLOCK_BYTES - bytes);
-      yield Buffer.concat(parts);
+      yield parts;
       parts = [];
       bytes = 0;
     }
@@ -29,7 +34,7 @@ export async function* blocksOf(body: AsyncIterable<Uint8Array>): AsyncGenerator
     parts.push(rest);
     bytes += rest.length;
   }
-  if (bytes > 0) yield Buffer.concat(parts);
+  if (bytes > 0) yield parts;
 }
 
 /** The bytes of one version of a file from start to end (exclusive). Goes on where a broken connection stopped. */
@@ -108,6 +113,7 @@ class SliceQueue {
     if (this.#isStopped) throw new Error("the reader has gone");
     this.#slices.push(slice);
     this.#bytes += slice.length;
+    if (this.#bytes < HANDED_ON_BYTES) return true;
     this.#hasMore.resolve();
     if (this.#bytes < WAITING_MAX_BYTES) return true;
     this.#hasRoom = Promise.withResolvers<void>();
@@ -121,20 +127,31 @@ class SliceQueue {
     this.#hasMore.resolve();
   }
 
-  /** The next slice; undefined after the last. Rejects with the download's failure. */
+  /** The next bytes; undefined after the last. Rejects with the download's failure. */
   async take(): Promise<Buffer | undefined> {
     for (;;) {
-      const slice = this.#slices.shift();
-      if (slice !== undefined) {
-        this.#bytes -= slice.length;
+      if (this.#bytes >= HANDED_ON_BYTES || (this.#end !== undefined && this.#bytes > 0)) {
+        const taken = this.#gathered();
+        this.#bytes -= taken.length;
         if (this.#bytes < WAITING_MAX_BYTES) this.#hasRoom.resolve();
-        return slice;
+        return taken;
       }
       if (this.#end?.failure !== undefined) throw this.#end.failure.error;
       if (this.#end !== undefined) return undefined;
       this.#hasMore = Promise.withResolvers<void>();
       await this.#hasMore.promise;
     }
+  }
+
+  /** The first slices, as many as are handed on at once, or a larger one alone. */
+  #gathered(): Buffer {
+    let count = 0;
+    for (let bytes = 0; count < this.#slices.length; count++) {
+      bytes += (this.#slices[count] as Buffer).length;
+      if (count > 0 && bytes > HANDED_ON_BYTES) break;
+    }
+    const [first, ...others] = this.#slices.splice(0, count);
+    return first !== undefined && others.length === 0 ? first : Buffer.concat([first as Buffer, ...others]);
   }
 
   /** The reader goes: the download ends at its next slice. */

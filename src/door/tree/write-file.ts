@@ -63,7 +63,7 @@ async function writeSmall(
     } catch (error) {
       if (wish.mustBeNew || !isGroveError(await refusalOfCall(error, server), "PATH_EXISTS")) throw error;
     }
-    return await upload(server, place, wish, (data.length === 0 ? [] : [data]).values());
+    return await upload(server, place, wish, oneBlock(data));
   });
 }
 
@@ -76,7 +76,7 @@ async function upload(
   server: Server,
   place: RemotePath,
   wish: WriteWish,
-  blocks: AsyncIterable<Buffer> | Iterable<Buffer>,
+  blocks: AsyncIterable<readonly Buffer[]>,
 ): Promise<Attr> {
   const target = {
     ...place,
@@ -85,16 +85,14 @@ async function upload(
     onExists: wish.mustBeNew ? OnExists.FAIL : OnExists.REPLACE,
     ...(wish.ifMatch === undefined ? {} : { ifMatch: wish.ifMatch }),
   };
-  const { attr } = await uploadChunks(server, asAsync(blocks), target, () => undefined);
+  const { attr } = await uploadChunks(server, blocks, target, () => undefined);
   if (attr === undefined)
     throw new ClientError("SERVER_BROKEN", `${place.path}: the server told no attributes`);
   return attr;
 }
 
-async function* asAsync(
-  blocks: AsyncIterable<Buffer> | Iterable<Buffer>,
-): AsyncGenerator<Buffer, void, undefined> {
-  yield* blocks;
+async function* oneBlock(data: Buffer): AsyncGenerator<readonly Buffer[], void, undefined> {
+  if (data.length > 0) yield [data];
 }
 
 async function whole(body: AsyncIterable<Uint8Array>, size: number): Promise<Buffer> {

@@ -1,5 +1,4 @@
 // One WebDAV request with its answer: address, headers, body, and the ways to reply.
-import { once } from "node:events";
 import { GroveError } from "#base/errors.ts";
 import { headerOf, type RequestHeaders } from "./conditions.ts";
 import { hrefOf, readHref } from "./href.ts";
@@ -164,14 +163,16 @@ export class DavExchange {
     const { response } = this;
     if (response.destroyed) throw new GroveError("SESSION_MISSING", "the connection is gone");
     if (response.write(part)) return;
-    const abort = new AbortController();
-    try {
-      const { signal } = abort;
-      const emitter = response as unknown as NodeJS.EventEmitter;
-      await Promise.race([once(emitter, "drain", { signal }), once(emitter, "close", { signal })]);
-    } finally {
-      abort.abort();
-    }
+    // Not once() of node:events: the signal that would end the other wait makes an error with a stack each time.
+    await new Promise<void>((resolve) => {
+      const goOn = (): void => {
+        response.off("drain", goOn);
+        response.off("close", goOn);
+        resolve();
+      };
+      response.once("drain", goOn);
+      response.once("close", goOn);
+    });
   }
 
   /** A body that was never read would be taken for the next request: the connection ends with the answer. */

@@ -1,0 +1,5 @@
+// The short form of the rig of attacks on a door (F29).
+import { testShortForm } from "#prove/short-form.ts";
+import { doorAttacks } from "./door-rig.ts";
+
+testShortForm(doorAttacks);
