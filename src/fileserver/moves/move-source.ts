@@ -47,6 +47,7 @@ export class MoveSource {
   /** The last attempt for which this process has frozen a root, by move. */
   readonly #attempts = new Map<string, number>();
   readonly #departed = new Map<string, string>();
+  readonly #departing = new Map<string, Promise<void>>();
 
   constructor(deps: MoveSourceDeps) {
     this.#deps = deps;
@@ -99,7 +100,7 @@ export class MoveSource {
     const { moves, known } = this.#deps;
     const { moveId, owner, state } = move;
     const local = moves.list().find((one) => one.moveId === moveId);
-    if (state === "switched" || state === "confirmed") await this.#depart(move, local);
+    if (state === "switched" || state === "confirmed") await this.#depart(move);
     else if (state === "copying" && local?.state === "frozen") await this.#thaw(move);
     // This process may have begun after the freeze, so that nothing takes it back.
     else if (state === "frozen" && !this.#timed.has(moveId)) await this.#takeBack(move);
@@ -115,8 +116,18 @@ export class MoveSource {
     if (state === "departed") this.#departed.set(owner, address);
   }
 
-  async #depart({ moveId, owner, otherAddress }: NodeMove, local: LocalMove | undefined): Promise<void> {
+  /** Joins what is under way: the target's word and the next look may come at the same time. */
+  #depart(move: NodeMove): Promise<void> {
+    const { moveId } = move;
+    const departing =
+      this.#departing.get(moveId) ?? this.#departNow(move).finally(() => this.#departing.delete(moveId));
+    this.#departing.set(moveId, departing);
+    return departing;
+  }
+
+  async #departNow({ moveId, owner, otherAddress }: NodeMove): Promise<void> {
     const { moves, log, audit } = this.#deps;
+    const local = moves.list().find((one) => one.moveId === moveId);
     // Without a part of it here the target has taken the root itself.
     if (local !== undefined && local.state !== "departed") {
       await moves.freeze(moveId);
@@ -149,7 +160,7 @@ export class MoveSource {
       const now = await known.take({ moveId, step: MoveStep.THAW, attempt });
       const { state } = now;
       if (state === "copying") await this.#thaw({ moveId, owner, attempt: now.attempt });
-      else if (state === "switched") await this.#depart(move, local);
+      else if (state === "switched") await this.#depart(move);
     } catch (error) {
       log.warn("root_stays_frozen", { user: owner, error: errorText(error) });
     }

@@ -138,13 +138,13 @@ export class Departures {
   }
 
   async freeze(moveId: string): Promise<MovedRootHead> {
-    const { commits, writer } = this.#deps;
+    const { commits } = this.#deps;
     const { move } = this.#require(moveId);
     const root = this.#heldRoot(moveId);
     if (root !== undefined) {
       this.#shut.add(move.owner);
-      await writer.setMove(root.number, "frozen");
       await commits.set(root, "frozen");
+      // Changes that were under way are committed when this has resolved.
       await this.takeOver(moveId);
     }
     const head = await commits.head(moveId);

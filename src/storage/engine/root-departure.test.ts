@@ -200,6 +200,13 @@ test("an undone departure leaves nothing behind, and the root goes on in the eng
   const { number } = await from.storage.moves.beginExport(MOVED);
   await to.storage.moves.beginImport({ ...MOVED, numbers: [number] });
   await pullAll(from, to);
+  // A list that is an upload's no more has to be sent, though none of its rows has changed since.
+  await ask(t, place, "INSERT INTO staging SELECT content_id, content_id >> 32 FROM file_chunk LIMIT 1");
+  const pending = "SELECT 1 FROM move_bucket WHERE kind = 1 AND changes > sent";
+  await pullAll(from, to);
+  assert.deepEqual(await ask(t, place, pending), []);
+  await ask(t, place, "DELETE FROM staging");
+  assert.equal((await ask(t, place, pending)).length, 1);
   await from.storage.moves.freeze(MOVE);
   await from.storage.moves.endExport(MOVE);
   await to.storage.moves.endImport(MOVE);
