@@ -20,6 +20,8 @@ export interface Attack {
   readonly figure: string;
   /** What is counted, in the plural: "kills". */
   readonly unit: string;
+  /** Set where its FileServers use a shared engine. */
+  readonly isOverEngine?: true;
   /**
    * Attacks while `campaign.shouldGoOn()`, counts with `campaign.step()`, and reports with
    * `campaign.violation()`.
@@ -99,6 +101,11 @@ export class Campaign {
     this.#listener = options.listener;
     this.#violationsMax = options.violationsMax ?? MAX_VIOLATIONS;
     this.#counts.set(rig.unit, 0);
+  }
+
+  /** True where FileServers of the run use a shared engine. */
+  get isOverEngine(): boolean {
+    return this.#rig.isOverEngine === true;
   }
 
   /** Number of the rig's units that are done. */

@@ -7,9 +7,11 @@ import { canaryBugs } from "./canaries/planted.ts";
 import { crashStatesBugs } from "./crash-states/planted.ts";
 import { damageBugs } from "./damage/planted.ts";
 import { engineKillBugs } from "./engine-kills/planted.ts";
+import { enginePowerBugs } from "./engine-power/planted.ts";
 import { fairnessBugs } from "./fairness/planted.ts";
 import { ioFaultBugs } from "./io-faults/planted.ts";
 import { killBugs } from "./kill/planted.ts";
+import { leaseBugs } from "./leases/planted.ts";
 import { modelBugs } from "./model/planted.ts";
 import { moveBugs } from "./moves/planted.ts";
 import { mutationBugs } from "./mutations/planted.ts";
@@ -34,6 +36,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...partitionBugs,
   ...moveBugs,
   ...engineKillBugs,
+  ...enginePowerBugs,
   ...simulationBugs,
   ...soakBugs,
   ...sessionBugs,
@@ -41,6 +44,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...refusalBugs,
   ...quotaBugs,
   ...modelBugs,
+  ...leaseBugs,
   ...mutationBugs,
   ...attackBugs,
   ...fairnessBugs,

@@ -5,20 +5,23 @@ import { doorAttacks } from "./attacks/door-rig.ts";
 import { peaks } from "./attacks/peaks-rig.ts";
 import { attacks } from "./attacks/rig.ts";
 import { siege, unproven } from "./attacks/unproven-rig.ts";
-import { authorization } from "./authorization/rig.ts";
+import { authorization, authorizationOverEngine } from "./authorization/rig.ts";
 import { canaries } from "./canaries/rig.ts";
 import { crashStates } from "./crash-states/rig.ts";
+import { damageOverEngine } from "./damage/engine-rig.ts";
 import { damage } from "./damage/rig.ts";
 import { engineKills } from "./engine-kills/rig.ts";
+import { enginePower } from "./engine-power/rig.ts";
 import { fairness } from "./fairness/rig.ts";
 import { ioFaults } from "./io-faults/rig.ts";
 import { kill } from "./kill/rig.ts";
-import { model } from "./model/rig.ts";
+import { leases } from "./leases/rig.ts";
+import { model, modelOverEngine } from "./model/rig.ts";
 import { moves } from "./moves/rig.ts";
 import { mutations } from "./mutations/rig.ts";
 import { partitions } from "./partitions/rig.ts";
 import { power } from "./power/rig.ts";
-import { quota } from "./quota/rig.ts";
+import { quota, quotaOverEngine } from "./quota/rig.ts";
 import { refusals } from "./refusals/rig.ts";
 import type { Rig } from "./rig.ts";
 import { sessions } from "./sessions/rig.ts";
@@ -53,4 +56,10 @@ export const rigs: readonly Rig[] = [
   fairness,
   canaries,
   authorization,
+  modelOverEngine,
+  authorizationOverEngine,
+  quotaOverEngine,
+  damageOverEngine,
+  enginePower,
+  leases,
 ];

@@ -5,9 +5,9 @@ import { type Client, createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { REPLY_DECODERS } from "#wire/proto/listing-decoder.ts";
 import type { Campaign } from "./campaign.ts";
-import { engineFlags } from "./engine-flags.ts";
 import { freeFileServerAddress } from "./file-server.ts";
 import { type GroveProcess, startGroveProcess } from "./grove-process.ts";
+import { type RigEngine, startRigEngine } from "./rig-engine.ts";
 
 const MEMORY_NEEDED_BYTES = 4 * 2 ** 30;
 const ADMIN = "admin@example.com";
@@ -30,6 +30,8 @@ export interface ServedNode {
   readonly process: GroveProcess;
   /** Opens a session of this user with connections of its own. */
   signIn(email: string, connections?: number): Promise<SignedIn>;
+  /** The shared engine; undefined where the data folder has everything. */
+  readonly engine: RigEngine | undefined;
   /** Of the MetaServer; undefined where the node stands alone. */
   readonly metaserver: string | undefined;
   /** Sets a quota as the administrator. @throws Error when it is refused */
@@ -38,7 +40,7 @@ export interface ServedNode {
 
 /**
  * Starts it; it ends with the campaign. In memory flushes cost nothing; on a disk there is time between two
- * of them. Power cuts are for other rigs. GROVE_RIG_ENGINE=1 puts it on a shared engine.
+ * of them. Power cuts are for other rigs. A rig over the engine gets a node of a shared engine.
  */
 export async function serveNode(
   campaign: Campaign,
@@ -51,8 +53,9 @@ export async function serveNode(
   const settings = ["-mock", "-reserve", "1MiB", "-log_level", "warn", ...LIMITS];
   const metaserver = hasMetaServer ? await serveMetaServer(campaign, `${dataFolder}-meta`) : undefined;
   const known = metaserver === undefined ? [] : ["-metaserver", metaserver, "-advertise", address];
-  const engine = await engineFlags(campaign);
-  const process = await startGroveProcess(["fileserver", ...place, ...settings, ...known, ...engine], {
+  const engine = await startRigEngine(campaign);
+  const words = [...place, ...settings, ...known, ...(engine?.flags ?? [])];
+  const process = await startGroveProcess(["fileserver", ...words], {
     env: { SVC_ADMIN_EMAIL: ADMIN },
   });
   campaign.atEnd(() => process.end("SIGKILL"));
@@ -76,6 +79,7 @@ export async function serveNode(
     address,
     dataFolder,
     process,
+    engine,
     metaserver,
     signIn,
     async setQuota(username, quotaBytes) {

@@ -1,4 +1,4 @@
-// Attacks two doors of a cluster, one plain and one over TLS, by HTTP/1.1, HTTP/2, XML and slow clients (F29).
+// Attacks two doors of a cluster, one plain and one over TLS, by HTTP/1.1, HTTP/2, XML and slow clients (F30).
 //
 // Each attack runs in short strokes from a process and an address of its own, with the app password of a user of
 // its own. Beside it honest clients get and list on kept connections, by HTTP/1.1 and by HTTP/2. None of their
@@ -37,7 +37,7 @@ const ATTACKER = fileURLToPath(new URL("door-attacker.ts", import.meta.url));
 /** The rig. */
 export const doorAttacks: Rig = {
   name: "door-attacks",
-  figure: "F29",
+  figure: "F30",
   unit: "strokes",
   proves: "no flood and no slow client at a door takes another client's time or the door's memory",
   goal: KINDS.length * 10,

@@ -74,6 +74,18 @@ export const authorizationBugs: readonly PlantedBug[] = [
     ],
   },
   {
+    name: "engine-does-not-tell-of-shares",
+    is: "a commit to the shared engine does not tell whose grants it has changed, so that an ended share stays cached",
+    rigs: ["authorization-over-engine"],
+    edits: [
+      {
+        file: "src/storage/shared/shared-writer.ts",
+        from: "    if (owners.length > 0) this.#deps.sharesChanged?.(owners);\n",
+        to: "",
+      },
+    ],
+  },
+  {
     name: "session-from-anywhere",
     is: "a session is not held to its address",
     rigs: ["authorization"],

@@ -15,6 +15,7 @@
 import { channelFrom } from "#fileserver/process/other-address.fixture.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
+import { overEngine } from "#prove/rig-engine.ts";
 import { answerOf, type ServedNode, type SignedIn, serveNode } from "#prove/served-node.ts";
 import { type Cast, type Check, drawCheck, neighbourCheck } from "./checks.ts";
 import { Oracle } from "./oracle.ts";
@@ -194,3 +195,10 @@ export const authorization: Rig = {
   lanes: 2,
   run,
 };
+
+/** F9 on the shared engine. */
+export const authorizationOverEngine: Rig = overEngine(authorization, {
+  goal: 300_000,
+  shortGoal: 1_000,
+  plantedGoal: 4_000,
+});

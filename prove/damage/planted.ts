@@ -63,4 +63,21 @@ export const damageBugs: readonly PlantedBug[] = [
       },
     ],
   },
+  {
+    name: "engine-read-without-checksum",
+    is: "a block of the object store is handed on without a look at its checksum",
+    rigs: ["damage-over-engine"],
+    edits: [
+      {
+        file: "src/storage/object-store/chunk-reads.ts",
+        from: "      if (!isBlock(chunk, index, bytes)) continue;\n",
+        to: "",
+      },
+      {
+        file: "src/storage/local/pinned-content.ts",
+        from: 'if (crc32(block) !== blockCrc) throw this.#corrupt("a block does not match its checksum", chunk);',
+        to: "void blockCrc;",
+      },
+    ],
+  },
 ];

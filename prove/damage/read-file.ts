@@ -8,7 +8,7 @@ import type { StoredFile } from "./damage-store.ts";
 /** Reads a file to its end, from its beginning or from some block on and then again from its beginning. */
 export async function readFile(
   storage: Storage,
-  file: StoredFile,
+  file: Pick<StoredFile, "id" | "bytes">,
   random: SeededRandom,
 ): Promise<"right" | "refused" | "wrong bytes"> {
   try {

@@ -14,8 +14,8 @@
 //
 // It cannot see: an asynchronous standby, a store that loses what it has acknowledged, clocks, PgBouncer.
 import type { Campaign } from "#prove/campaign.ts";
-import { lacksEngine } from "#prove/engine-flags.ts";
 import { narrowedTo, type Rig } from "#prove/rig.ts";
+import { lacksEngine } from "#prove/rig-engine.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import type { Shift } from "./shift.ts";
 import { Site } from "./site.ts";

@@ -54,6 +54,18 @@ export const modelBugs: readonly PlantedBug[] = [
     ],
   },
   {
+    name: "engine-reads-behind-its-commits",
+    is: "after a commit to the shared engine readers go on with the version before",
+    rigs: ["model-over-engine"],
+    edits: [
+      {
+        file: "src/storage/shared/shared-writer.ts",
+        from: "    this.#ledger.committed();\n    this.#deps.changed?.();\n",
+        to: "    this.#ledger.committed();\n",
+      },
+    ],
+  },
+  {
     name: "move-tells-other-shares",
     is: "a moved file tells the shares of what it replaced instead of its own",
     rigs: ["model"],

@@ -14,6 +14,7 @@
 // what no answer shows.
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
+import { overEngine } from "#prove/rig-engine.ts";
 import { type ServedNode, type SignedIn, serveNode } from "#prove/served-node.ts";
 import { RootCalls } from "./calls.ts";
 import { Episode, type Step, shrink } from "./episode.ts";
@@ -138,3 +139,6 @@ export const model: Rig = {
   plantedGoal: 6_000,
   run,
 };
+
+/** F8 on the shared engine. */
+export const modelOverEngine: Rig = overEngine(model, { goal: 100_000, shortGoal: 600, plantedGoal: 3_000 });

@@ -19,17 +19,15 @@
 // It cannot see disks that lie about flushes or reorder behind them (the loop device's file keeps what it was
 // given), and torn sectors. Nor can it see what these two filesystems happen to do unasked: both flush a new
 // file's name along with the file.
-import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Campaign } from "#prove/campaign.ts";
 import { runLinePart } from "#prove/line-process.ts";
 import type { Rig } from "#prove/rig.ts";
+import { lacksDisks } from "./lacks-disks.ts";
 import type { LaneLine } from "./lane-lines.ts";
 
 const LANE = fileURLToPath(new URL("./power-lane.fixture.ts", import.meta.url));
 const FILESYSTEMS = ["ext4", "xfs"] as const;
-const TOOLS = ["mount", "umount", "unshare", "mkfs.ext4", "mkfs.xfs", "perl"] as const;
 
 /** F3. */
 export const power: Rig = {
@@ -40,21 +38,9 @@ export const power: Rig = {
   goal: 500,
   shortGoal: 3,
   plantedGoal: 4,
-  lacks,
+  lacks: lacksDisks,
   run,
 };
-
-function lacks(): string | undefined {
-  if (process.getuid?.() !== 0) return "only root can mount";
-  if (!existsSync("/dev/loop-control")) return "there are no loop devices";
-  const path = `${process.env["PATH"] ?? ""}:/usr/sbin:/sbin`;
-  const isThere = (tool: string): boolean =>
-    path.split(":").some((folder) => existsSync(`${folder}/${tool}`));
-  const missing = TOOLS.filter((tool) => !isThere(tool));
-  if (missing.length > 0) return `${missing.join(", ")} not installed`;
-  const { status } = spawnSync("unshare", ["-m", "--propagation", "private", "true"]);
-  return status === 0 ? undefined : "mount namespaces are not allowed";
-}
 
 async function run(campaign: Campaign): Promise<void> {
   const folder = await campaign.folder("memory");

@@ -19,6 +19,23 @@ export const quotaBugs: readonly PlantedBug[] = [
     ],
   },
   {
+    name: "engine-counts-behind-the-commit",
+    is: "sizes and usage of a group go to the shared engine with the next one",
+    rigs: ["quota-over-engine"],
+    edits: [
+      {
+        file: "src/storage/shared/shared-writer.ts",
+        from: "    const effects = this.#deps.cache.change(() => {\n",
+        to: "    const effects = this.#deps.cache.change(() => {\n      this.#ledger.flush();\n",
+      },
+      {
+        file: "src/storage/shared/shared-writer.ts",
+        from: "        if (root !== undefined) roots.add(root);\n      }\n      this.#ledger.flush();\n",
+        to: "        if (root !== undefined) roots.add(root);\n      }\n",
+      },
+    ],
+  },
+  {
     name: "quota-never-quite-full",
     is: "the last byte of a quota cannot be used",
     rigs: ["quota"],

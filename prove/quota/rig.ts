@@ -18,10 +18,11 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
+import { overEngine } from "#prove/rig-engine.ts";
 import { type ServedNode, serveNode } from "#prove/served-node.ts";
 import { checkStorage } from "#storage/check/check-storage.ts";
 import { Account, type Step } from "./account.ts";
-import { CommittedState, driftOf } from "./committed-state.ts";
+import { type CommittedState, driftOf, EngineState, FolderState } from "./committed-state.ts";
 
 const ACCOUNTS = 3;
 const STREAMS = 200;
@@ -45,11 +46,10 @@ class Arena {
   readonly #node: ServedNode;
   readonly #state: CommittedState;
 
-  constructor(campaign: Campaign, node: ServedNode) {
+  constructor(campaign: Campaign, node: ServedNode, state: CommittedState) {
     this.#campaign = campaign;
     this.#node = node;
-    this.#state = new CommittedState(node.dataFolder);
-    campaign.atEnd(() => this.#state.close());
+    this.#state = state;
   }
 
   /** One burst of streams on one account. */
@@ -62,7 +62,7 @@ class Arena {
     const changes = kind === "steady" ? Promise.resolve() : this.#changes(account, watch, kind);
     await Promise.all([...streams, changes]);
     await this.#compare(account, `after a ${kind} round`);
-    watch.stop();
+    await watch.stop();
     await this.#probe(account);
     if (account.usedBytes > EMPTY_ABOVE_BYTES) {
       await account.empty();
@@ -124,7 +124,7 @@ class Arena {
       }
       await pause(LOOK_EVERY_MS);
     }
-    const drift = driftOf(this.#state.look(account.owner.email));
+    const drift = driftOf(await this.#state.look(account.owner.email));
     if (drift !== undefined) this.#campaign.violation(`drift ${when}: ${drift}`);
   }
 
@@ -164,7 +164,8 @@ class Watch {
   readonly #campaign: Campaign;
   readonly #state: CommittedState;
   readonly #owner: string;
-  #timer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> = Promise.resolve();
+  #isOver = false;
   #highestBytes: number;
   /** Used bytes at the last look. */
   usedBytes: number;
@@ -181,12 +182,15 @@ class Watch {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#look(), LOOK_EVERY_MS);
+    this.#looking = this.#goOn();
+    this.#looking.catch(() => undefined);
   }
 
-  stop(): void {
-    this.#look();
-    clearInterval(this.#timer);
+  /** After one more look. Throws what a look has thrown. */
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    await this.#looking;
+    await this.#look();
   }
 
   quotaIsComing(bytes: number): void {
@@ -198,8 +202,15 @@ class Watch {
     this.quotaBytes = bytes;
   }
 
-  #look(): void {
-    const root = this.#state.look(this.#owner);
+  async #goOn(): Promise<void> {
+    while (!this.#isOver) {
+      await this.#look();
+      await pause(LOOK_EVERY_MS);
+    }
+  }
+
+  async #look(): Promise<void> {
+    const root = await this.#state.look(this.#owner);
     this.usedBytes = root.liveBytes + root.trashBytes + root.stagingBytes;
     this.#campaign.count("committed states read");
     const drift = driftOf(root);
@@ -228,14 +239,18 @@ async function run(campaign: Campaign): Promise<void> {
     await account.share();
     accounts.push(account);
   }
-  const arena = new Arena(campaign, node);
+  const { engine, dataFolder } = node;
+  const state = engine === undefined ? new FolderState(dataFolder) : await EngineState.open(engine.address);
+  campaign.atEnd(() => state.close());
+  const arena = new Arena(campaign, node, state);
   for (let round = 0; campaign.shouldGoOn(); round++) {
     const account = accounts[Math.floor(round / KINDS.length) % ACCOUNTS];
     if (account !== undefined) await arena.round(account, KINDS[round % KINDS.length] ?? "steady");
   }
   if (!node.process.isRunning()) campaign.violation(`the server ended: ${node.process.log()}`);
   await node.process.end("SIGTERM");
-  const { differences } = checkStorage(node.dataFolder, { repair: false, deep: true });
+  const differences =
+    (await engine?.check()) ?? checkStorage(dataFolder, { repair: false, deep: true }).differences;
   for (const difference of differences) campaign.violation(`the offline check: ${difference}`);
 }
 
@@ -250,3 +265,6 @@ export const quota: Rig = {
   shortGoal: 700,
   run,
 };
+
+/** F10 on the shared engine. */
+export const quotaOverEngine: Rig = overEngine(quota, { goal: 5_000, shortGoal: 200, plantedGoal: 700 });

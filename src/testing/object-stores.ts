@@ -91,6 +91,10 @@ export class TestStore {
     await ended;
   }
 
+  signal(name: NodeJS.Signals): void {
+    this.#child?.kill(name);
+  }
+
   #arguments(): string[] {
     const address = `127.0.0.1:${this.port}`;
     const data = join(this.#folder, "data");

@@ -37,6 +37,9 @@ export function withoutPostgres(): string | false {
   return postgresPrograms() === undefined && !isCi ? "PostgreSQL is not installed" : false;
 }
 
+/** Signals of which only the process hears that gets them. */
+const FOR_ALL: ReadonlySet<NodeJS.Signals> = new Set(["SIGSTOP", "SIGCONT", "SIGKILL"]);
+
 /** A database server. */
 export class PostgresServer {
   readonly port: number;
@@ -110,7 +113,7 @@ export class PostgresServer {
         () => false,
       );
       if (isReady) return;
-      if (child.exitCode !== null) throw new Error("PostgreSQL did not start");
+      if (!this.#isRunning) throw new Error("PostgreSQL did not start");
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     throw new Error("PostgreSQL does not answer");
@@ -135,9 +138,18 @@ export class PostgresServer {
     await exited;
   }
 
-  /** Sends a signal to the server and the processes of its connections: SIGSTOP stops one process only. */
+  /** Kills all of its processes, stopped or not. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || !this.#isRunning) return;
+    const exited = new Promise((resolve) => child.once("exit", resolve));
+    this.signal("SIGKILL");
+    await exited;
+  }
+
+  /** Sends a signal to the server, and to the processes of its connections where they would not follow it. */
   signal(name: NodeJS.Signals): void {
-    const pids = name === "SIGSTOP" || name === "SIGCONT" ? [this.pid, ...childrenOf(this.pid)] : [this.pid];
+    const pids = FOR_ALL.has(name) ? [this.pid, ...childrenOf(this.pid)] : [this.pid];
     for (const pid of pids) {
       try {
         process.kill(pid, name);

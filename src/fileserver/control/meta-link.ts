@@ -8,6 +8,7 @@ import { requireNeighbour, VERSION } from "#base/version.ts";
 import type { RootClaim } from "#fileserver/operations/root-provisioner.ts";
 import type { Client } from "#wire/grpc/client.ts";
 import type {
+  ClaimRootRequestSchema,
   MetaServer,
   RegisterFileServerRequestSchema,
   RegisterFileServerResponse,
@@ -89,6 +90,8 @@ const CALL_TIMEOUT_MS = HEARTBEAT_INTERVAL_MS;
 const REGISTER_TIMEOUT_MS = 4 * HEARTBEAT_INTERVAL_MS;
 /** Attempts per page: the first may return the epoch of another process before, more follow a lost page. */
 const REGISTER_ATTEMPTS = 3;
+/** Attempts to claim a root while registrations of this process end the epoch of each. */
+const CLAIM_ATTEMPTS = 5;
 /** Largest difference of the two clocks at which a node deletes by its own. */
 const CLOCK_SKEW_MAX_MS = 60 * 60_000;
 /** The part of the interval that is random, so that nodes started together do not beat together. */
@@ -197,34 +200,48 @@ export class MetaLink {
     user: Person & { readonly username: string },
     { isMissing = true }: { readonly isMissing?: boolean } = {},
   ): Promise<RootClaim> {
-    const { client, node, cluster } = this.#deps;
-    if (this.#epoch === undefined) await this.beatNow();
-    const epoch = this.#epoch;
-    if (epoch === undefined) throw this.#isHeldOff ? heldOff(node.id) : unreachable(undefined);
-    try {
-      const { username, issuer, subject } = user;
-      // The store takes the time of a restore as proof that the root is not here.
-      const restoredAtMs = isMissing ? BigInt(Math.trunc(cluster.restored?.atMs ?? 0)) : 0n;
-      const needsNumber = isMissing;
-      const request = { username, issuer, subject, fsId: node.id, epoch, restoredAtMs, needsNumber };
-      const claim = await client.claimRoot(request, { timeoutMs: CALL_TIMEOUT_MS });
-      const { rootId, fsId, address, replacesLost, rootNumber } = claim;
-      return {
-        rootId,
-        isHere: fsId === node.id,
-        address,
-        ...(replacesLost ? { replacesLost } : {}),
-        ...(rootNumber === 0 ? {} : { number: rootNumber }),
-      };
-    } catch (error) {
-      // After a change of epoch only this claim was too late.
-      if (epoch === this.#epoch) this.#noticeFence(error);
-      if (reasonOf(error) === "ROOT_LOST") {
-        this.#deps.log.error("root_lost", { user: user.username });
-        throw lostRoot(cluster.restored, error);
+    const { node, cluster } = this.#deps;
+    const { username, issuer, subject } = user;
+    // The store takes the time of a restore as proof that the root is not here.
+    const restoredAtMs = isMissing ? BigInt(Math.trunc(cluster.restored?.atMs ?? 0)) : 0n;
+    const request = { username, issuer, subject, fsId: node.id, restoredAtMs, needsNumber: isMissing };
+    for (let attempt = 1; ; attempt++) {
+      if (this.#epoch === undefined) await this.beatNow();
+      const epoch = this.#epoch;
+      if (epoch === undefined) throw this.#isHeldOff ? heldOff(node.id) : unreachable(undefined);
+      try {
+        return await this.#claim({ ...request, epoch });
+      } catch (error) {
+        if (reasonOf(error) === "ROOT_LOST") {
+          this.#deps.log.error("root_lost", { user: username });
+          throw lostRoot(cluster.restored, error);
+        }
+        const isOvertaken = reasonOf(error) === "FENCED" && (await this.#hasRegisteredSince(epoch));
+        if (!isOvertaken) this.#noticeFence(error);
+        if (!isOvertaken || attempt === CLAIM_ATTEMPTS) throw unreachable(error);
       }
-      throw unreachable(error);
     }
+  }
+
+  async #claim(request: MessageInitShape<typeof ClaimRootRequestSchema>): Promise<RootClaim> {
+    const { client, node } = this.#deps;
+    const claim = await client.claimRoot(request, { timeoutMs: CALL_TIMEOUT_MS });
+    const { rootId, fsId, address, replacesLost, rootNumber } = claim;
+    return {
+      rootId,
+      isHere: fsId === node.id,
+      address,
+      ...(replacesLost ? { replacesLost } : {}),
+      ...(rootNumber === 0 ? {} : { number: rootNumber }),
+    };
+  }
+
+  /** True when this process's own registration ended an epoch; one without an answer is made again first. */
+  async #hasRegisteredSince(epoch: bigint): Promise<boolean> {
+    if (epoch !== this.#epoch) return true;
+    if (!this.#isRegistrationDue) return false;
+    await this.beatNow();
+    return !this.#isFenced;
   }
 
   async #beat(): Promise<void> {

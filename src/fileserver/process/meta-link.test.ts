@@ -67,6 +67,10 @@ const startMeta = async (atPort = 0) => {
     claimRoot: (request) => {
       if (script.refuse !== undefined) throw script.refuse;
       script.claims.push(request);
+      if (request.epoch < BigInt(script.registrations.length)) {
+        script.losesRegistrations = false;
+        throw new GroveError("FENCED", "an older epoch");
+      }
       return { rootId: rootIdOf(request.username), ...script.home };
     },
   });
@@ -151,6 +155,18 @@ test("after a registration whose answer was lost comes another, and no heartbeat
   await until(() => script.heartbeats.length > heard);
   assert.equal(script.heartbeats[heard]?.epoch, BigInt(script.registrations.length));
   assert.ok(script.heartbeats.slice(0, heard).every((beat) => beat.epoch === 1n));
+});
+
+test("a claim that this process's own registration overtook is made again, and fences nobody (D19)", async () => {
+  node = await startNode();
+  script.losesRegistrations = true;
+  script.known = false;
+  await until(() => script.registrations.length >= 2);
+  script.known = true;
+  await node.signIn("a@example.com");
+  assert.ok(script.claims.length >= 2);
+  assert.equal(script.claims.at(-1)?.epoch, BigInt(script.registrations.length));
+  assert.equal(node.node.state.isFenced, false);
 });
 
 test("a node that is told of the process before it names that one's epoch, and then its own (M-02)", async () => {
