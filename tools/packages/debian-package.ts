@@ -1,8 +1,9 @@
 // A package for Debian: the program with a Node of its own, units, sudoers, users, folders, completion and manual.
 import { createHash } from "node:crypto";
-import { chmod, copyFile, cp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { copyFile, cp, mkdir, readdir, readFile, rm, rmdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { debianArchive } from "./debian-archive.ts";
 import { manualPage } from "./manual-page.ts";
 import {
   type Architecture,
@@ -21,7 +22,7 @@ const DOCUMENTS = "usr/share/doc/grove";
 /** Files of npm packages that are read at run time, or that a licence wants to stand beside them. */
 const READ = /^(?!\.).*\.(?:[cm]?js|json|node|wasm)$|^(?:licen[cs]e|copying|notice)\b|^node$/i;
 /** Folders of theirs that nothing is loaded from. */
-const UNREAD_FOLDER = /\/(?:\.[^/]+|tests?|benchmarks?|examples?|integration|docs)$/;
+const UNREAD_FOLDER = /\/(?:\.[^/]+|tests?|benchmarks?|examples?|integration|docs|scripts)$/;
 /** What a package of Node brings besides the program and its licence. */
 const NODE_EXTRAS = ["include", "share", "CHANGELOG.md", "README.md"];
 const SHELLS = [
@@ -29,7 +30,15 @@ const SHELLS = [
   { shell: "zsh", path: "usr/share/zsh/vendor-completions/_grove" },
   { shell: "fish", path: "usr/share/fish/vendor_completions.d/grove.fish" },
 ];
-const ENDS = ["preinst", "postinst", "prerm", "postrm"] as const;
+const SCRIPTS = ["postinst", "prerm", "postrm"];
+/** Programs, and what holds secrets or rights. */
+const MODES: Readonly<Record<string, number>> = {
+  ...Object.fromEntries(SCRIPTS.map((name) => [`DEBIAN/${name}`, 0o755])),
+  [`${PROGRAM}/grove`]: 0o755,
+  "etc/sudoers.d": 0o750,
+  "etc/sudoers.d/svc": 0o440,
+  "etc/grove": 0o700,
+};
 
 /** Makes the package of one architecture and returns its path. */
 export async function debianPackage({ architecture, out, scratch, epoch }: PackageWork): Promise<string> {
@@ -39,12 +48,10 @@ export async function debianPackage({ architecture, out, scratch, epoch }: Packa
   await addSystemFiles(tree);
   await addDocuments(tree, epoch);
   await addCommandHelp(tree);
-  await setModes(tree);
   await addControl(tree, architecture, version);
   const target = join(out, `grove_${version}_${architecture}.deb`);
-  // One thread: how many there are would show in the bytes.
-  const words = ["--root-owner-group", "-Zxz", "-z6", "--threads-max=1", "--build", tree, target];
-  await run("dpkg-deb", words, scratch, { ...process.env, SOURCE_DATE_EPOCH: String(epoch) });
+  const node = `${PROGRAM}/node_modules/node-linux-${NAMES[architecture].npm}/bin/node`;
+  await debianArchive({ tree, target, epoch, modes: { ...MODES, [node]: 0o755 } });
   await rm(tree, { recursive: true });
   return target;
 }
@@ -59,19 +66,39 @@ async function addProgram(tree: string, architecture: Architecture): Promise<voi
   const node = join(program, `node_modules/node-linux-${NAMES[architecture].npm}`);
   for (const name of NODE_EXTRAS) await rm(join(node, name), { recursive: true, force: true });
   await strip(join(node, "bin/node"), architecture);
-  for (const entry of await readdir(join(program, "node_modules"), {
-    recursive: true,
-    withFileTypes: true,
-  })) {
-    const path = join(entry.parentPath, entry.name);
-    const isRead = entry.isDirectory() ? !UNREAD_FOLDER.test(path) : READ.test(entry.name);
-    if (!isRead) await rm(path, { recursive: true, force: true });
-  }
+  await removeUnread(join(program, "node_modules"));
   await cp(join(ROOT, "dist"), join(program, "dist"), { recursive: true });
   await cp(join(ROOT, "proto/grove"), join(program, "proto/grove"), { recursive: true });
   await copyFile(join(ROOT, "grove"), join(program, "grove"));
   await mkdir(join(tree, "usr/bin"), { recursive: true });
   await symlink("../lib/grove/grove", join(tree, "usr/bin/grove"));
+}
+
+/** Removes what Grove never reads from packages of npm: documents, tests, commands, and folders without a file. */
+async function removeUnread(packages: string): Promise<void> {
+  const folders: string[] = [];
+  for (const entry of await readdir(packages, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isDirectory()) folders.push(path);
+    if (entry.name === "package.json") {
+      for (const command of await commandsOf(path)) await rm(command, { force: true });
+    }
+    const isRead = entry.isDirectory() ? !UNREAD_FOLDER.test(path) : READ.test(entry.name);
+    if (!isRead) await rm(path, { recursive: true, force: true });
+  }
+  // Inner folders come before those around them.
+  for (const folder of folders.toSorted().toReversed()) await rmdir(folder).catch(() => undefined);
+}
+
+/** Programs that a package brings for people's shells; Node is one that Grove runs. */
+async function commandsOf(manifest: string): Promise<string[]> {
+  const { name = "", bin = {} } = JSON.parse(await readFile(manifest, "utf8").catch(() => "{}")) as {
+    readonly name?: string;
+    readonly bin?: string | Readonly<Record<string, string>>;
+  };
+  if (name.startsWith("node-linux-")) return [];
+  const paths = typeof bin === "string" ? [bin] : Object.values(bin);
+  return paths.map((path) => join(dirname(manifest), path));
 }
 
 async function addSystemFiles(tree: string): Promise<void> {
@@ -163,14 +190,7 @@ async function addControl(tree: string, architecture: Architecture, version: str
   await writeFile(join(control, "control"), filled);
   await writeFile(join(control, "conffiles"), "/etc/sudoers.d/svc\n");
   await writeFile(join(control, "md5sums"), files.map(({ path, md5 }) => `${md5}  ${path}\n`).join(""));
-  for (const name of ENDS) {
-    const source = join(ROOT, "packaging/debian", name);
-    const text = await readFile(source).catch(() => undefined);
-    if (text === undefined) continue;
-    await writeFile(join(control, name), text, { mode: 0o755 });
-  }
-  for (const name of ["control", "conffiles", "md5sums"]) await chmod(join(control, name), 0o644);
-  await chmod(control, 0o755);
+  for (const name of SCRIPTS) await copyFile(join(ROOT, "packaging/debian", name), join(control, name));
 }
 
 async function contents(
@@ -191,23 +211,6 @@ async function contents(
   }
   files.sort((a, b) => (a.path < b.path ? -1 : 1));
   return { files, kilobytes };
-}
-
-/** The same modes whatever the umask of the person who builds. */
-async function setModes(tree: string): Promise<void> {
-  await chmod(tree, 0o755);
-  for (const entry of await readdir(tree, { recursive: true, withFileTypes: true })) {
-    const path = join(entry.parentPath, entry.name);
-    if (entry.isDirectory()) await chmod(path, 0o755);
-    else if (entry.isFile()) await chmod(path, isProgram(path, tree) ? 0o755 : 0o644);
-  }
-  await chmod(join(tree, "etc/sudoers.d"), 0o750);
-  await chmod(join(tree, "etc/sudoers.d/svc"), 0o440);
-  await chmod(join(tree, "etc/grove"), 0o700);
-}
-
-function isProgram(path: string, tree: string): boolean {
-  return path === join(tree, PROGRAM, "grove") || path.endsWith("/bin/node");
 }
 
 async function place(tree: string, path: string, content: string | Uint8Array): Promise<void> {

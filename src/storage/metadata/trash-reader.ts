@@ -156,7 +156,7 @@ function numberOf(root: TrashRoot): number {
 }
 
 /** Sorts after every id. */
-const END = "\uffff";
+const END = String.fromCharCode(0xffff);
 
 function tokenOf(number: number, id: string): string {
   return Buffer.from(JSON.stringify([number, id])).toString("base64url");
