@@ -63,6 +63,7 @@ export type AuditActName =
   | "user.rebind"
   | "user.release"
   | "user.remove"
+  | "user.rename"
   | "user.restore";
 
 /** One act. Never holds a token, a hash or a password. */

@@ -162,6 +162,19 @@ export class QuotaStore {
     }
   }
 
+  /** Gives the entries of one name to another; without entries nothing changes. Throws as `set` does. */
+  async rename(from: string, to: string): Promise<void> {
+    const mine = this.#lastSet.then(() => this.#rename(from, to));
+    this.#lastSet = mine.catch(() => undefined);
+    await mine;
+  }
+
+  async #rename(from: string, to: string): Promise<void> {
+    const { quotas, inodeLimits } = this.#entries;
+    const next = { quotas: renamed(quotas, from, to), inodeLimits: renamed(inodeLimits, from, to) };
+    if (next.quotas !== quotas || next.inodeLimits !== inodeLimits) await this.#put(next);
+  }
+
   /** Takes over what other nodes have kept of users; those without an entry there have the default. */
   async adopt(usernames: readonly string[], kept: readonly SharedQuota[]): Promise<void> {
     const mine = this.#lastSet.then(async () => {
@@ -191,6 +204,11 @@ export class QuotaStore {
       inodeLimits: withEntry(this.#entries.inodeLimits, username, inodeLimit),
     };
     await this.#share?.(username, change);
+    await this.#put(next);
+  }
+
+  async #put(next: QuotaEntries): Promise<void> {
+    if (this.#failure !== undefined) throw new GroveError("STORAGE_FAILED", this.#failure);
     try {
       await this.#replaceFile(this.#path, formatQuotas(next));
     } catch (error) {
@@ -223,6 +241,15 @@ function withEntry<V extends number | bigint>(
   const next = new Map(map);
   if (value > 0) next.set(username, value);
   else next.delete(username);
+  return next;
+}
+
+/** A copy with an entry under another name; the same map without such an entry. */
+function renamed<V>(map: ReadonlyMap<string, V>, from: string, to: string): ReadonlyMap<string, V> {
+  const value = map.get(from);
+  if (value === undefined) return map;
+  const next = new Map(map).set(to, value);
+  next.delete(from);
   return next;
 }
 

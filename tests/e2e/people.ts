@@ -10,11 +10,14 @@ import { type Ended, grove, type Program, startGrove, stopProgram } from "./proc
 /** One user's command line. */
 export class Person {
   readonly email: string;
+  /** Folder of the client's settings. */
+  readonly folder: string;
   readonly #env: Readonly<Record<string, string>>;
 
   constructor(folder: string, name: string) {
     this.email = `${name}@example.com`;
-    this.#env = { GROVE_CONFIG_DIR: join(folder, name) };
+    this.folder = join(folder, name);
+    this.#env = { GROVE_CONFIG_DIR: this.folder };
   }
 
   grove(...words: string[]): Promise<Ended> {

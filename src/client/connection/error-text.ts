@@ -204,6 +204,10 @@ function explainToken({ message, metadata }: Refusal): Explanation {
         todo: `Signing in once more does not help. If the files are yours and your account is a new one, ask ${whom} to give them to it.`,
       };
     }
+    case "email": {
+      const whom = metadata["ask"] ?? "the administrator of the cluster";
+      return { what, todo: `Ask ${whom} to confirm it, then sign in again.` };
+    }
     default:
       return { what, todo: SIGN_IN };
   }

@@ -330,7 +330,7 @@ export class MetaLink {
    * Sends identity and roots in pages: each answer names the next page, so that a lost one is sent again.
    * When the epoch before must be named to replace it, that page is sent again too (M-02).
    */
-  async #sendRegistration({ roots }: RootList): Promise<RegisterFileServerResponse> {
+  async #sendRegistration({ roots, namesVersion }: RootList): Promise<RegisterFileServerResponse> {
     const { client, subjectOf } = this.#deps;
     const pages = registrationPages(roots.map((root) => withPerson(root, subjectOf(root.owner ?? ""))));
     const last = pages.length - 1;
@@ -341,7 +341,7 @@ export class MetaLink {
       const knownEpoch = this.#knownEpoch;
       const part = { roots: pages[page] ?? [], registration, page, more: page < last };
       const answer = await client.registerFileServer(
-        { ...head, ...part, knownEpoch },
+        { ...head, ...part, knownEpoch, namesVersion },
         { timeoutMs: REGISTER_TIMEOUT_MS },
       );
       if (answer.heldEpoch !== 0n) this.#knownEpoch = answer.heldEpoch;

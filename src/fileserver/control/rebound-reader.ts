@@ -1,15 +1,17 @@
 // Reads from the MetaServer which addresses an operator has rebound to other persons (D21).
-import { SUBJECTS_LISTED_MAX } from "#base/limits.ts";
 import type { ReboundSubject } from "#security/identity/subject-registry.ts";
 import type { Client } from "#wire/grpc/client.ts";
 import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+
+/** An operator's word on an address; with a former one for a person whose address has changed. */
+export type ReboundAddress = ReboundSubject & { readonly formerUsername: string };
 
 /** Dependencies of a reader. */
 export interface ReboundReaderDeps {
   readonly client: Pick<Client<typeof MetaServer>, "listReboundSubjects">;
   readonly fsId: string;
   /** Takes a page of them; after a throw they are read again. */
-  readonly onRebound: (words: readonly ReboundSubject[]) => Promise<void>;
+  readonly onRebound: (words: readonly ReboundAddress[]) => Promise<void>;
   readonly timeoutMs: number;
 }
 
@@ -35,11 +37,10 @@ export class ReboundReader {
       const request = { fsId, epoch, ...this.#after };
       const { subjects } = await client.listReboundSubjects(request, { timeoutMs });
       const last = subjects.at(-1);
-      if (last !== undefined) {
-        await onRebound(subjects);
-        this.#after = { afterVersion: last.version, afterUsername: last.username };
-      }
-      if (subjects.length < SUBJECTS_LISTED_MAX) break;
+      // The question after the last page tells the MetaServer that all of it is carried out.
+      if (last === undefined) break;
+      await onRebound(subjects);
+      this.#after = { afterVersion: last.version, afterUsername: last.username };
     }
     this.#readUpTo = this.#after.afterVersion;
   }

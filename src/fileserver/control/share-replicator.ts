@@ -21,7 +21,7 @@ const SHARE_TOLD_WAIT_MS = 1_000;
 export interface ShareReplicatorDeps {
   readonly client: Pick<Client<typeof MetaServer>, "rootShare" | "rootUnshare">;
   readonly fsId: string;
-  readonly storage: Pick<Storage, "root" | "roots" | "shares">;
+  readonly storage: Pick<Storage, "renamedUpTo" | "root" | "roots" | "shares">;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -29,6 +29,8 @@ export interface ShareReplicatorDeps {
 /** The roots of a registration, and the grants that its answer acknowledges. */
 export interface RootList {
   readonly roots: ListedRoot[];
+  /** Version of the last changed address that the list has carried out. */
+  readonly namesVersion: bigint;
   /** Grants by owner; a root is missing when its grants had no room and must follow. */
   readonly told: ReadonlyMap<string, ReadonlyMap<string, SharedPath>>;
   readonly toFollow: readonly string[];
@@ -160,7 +162,7 @@ export class ShareReplicator {
         rootNumber: rootNumberOf(root.directoryId),
       };
     });
-    return { roots, told, toFollow };
+    return { roots, told, toFollow, namesVersion: BigInt(this.#deps.storage.renamedUpTo()) };
   }
 
   /** Never rejects. Ends when nothing is left to send, or when the MetaServer does not take it now. */
@@ -208,13 +210,14 @@ export class ShareReplicator {
   }
 
   async #call(method: "rootShare" | "rootUnshare", root: RootRecord, grant: SharedPath): Promise<void> {
-    const { client, fsId, log } = this.#deps;
+    const { client, fsId, log, storage } = this.#deps;
     const { owner, accessVersion } = root;
     const { path, username: user } = grant;
     const version = BigInt(accessVersion);
+    const namesVersion = BigInt(storage.renamedUpTo());
     try {
       await client[method](
-        { owner, path, user, fsId, version, epoch: this.#epoch ?? 0n },
+        { owner, path, user, fsId, version, epoch: this.#epoch ?? 0n, namesVersion },
         { timeoutMs: HEARTBEAT_INTERVAL_MS },
       );
     } catch (error) {

@@ -88,6 +88,15 @@ export class OperatorLooks {
     await saved;
   }
 
+  /** Shows a person's looks under their new name. Resolves when that is on stable storage. */
+  async rename(from: string, to: string): Promise<void> {
+    if (!this.#looks.some(({ owner }) => owner === from)) return;
+    this.#looks = this.#looks.map((one) => (one.owner === from ? { ...one, owner: to } : one));
+    const saved = this.#saving.catch(() => {}).then(() => this.#save());
+    this.#saving = saved;
+    await saved;
+  }
+
   /** Adds looks that came along with a user's root, if they are sound and not here yet. */
   async take(owner: string, moved: unknown): Promise<void> {
     const { data } = z.array(look).max(OPERATOR_LOOKS_PER_USER).safeParse(moved);

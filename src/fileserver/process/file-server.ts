@@ -9,6 +9,7 @@ import { type Random, systemFraction, systemRandom } from "#base/random.ts";
 import { currentRequestId } from "#base/request-scope.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import { ulid } from "#base/ulid.ts";
+import { AddressChanges } from "#fileserver/control/address-changes.ts";
 import { anyMetaServer } from "#fileserver/control/any-metaserver.ts";
 import { openClusterMemory } from "#fileserver/control/cluster-memory.ts";
 import { diskSpaceOf, oncePerTurn } from "#fileserver/control/disk-space.ts";
@@ -18,8 +19,8 @@ import { claimFor, PersonAdmission, type PersonAdmissionDeps } from "#fileserver
 import { ShareReplicator } from "#fileserver/control/share-replicator.ts";
 import { allSessions } from "#fileserver/doors/all-sessions.ts";
 import { createGrpcFront, type GrpcFront } from "#fileserver/front/grpc-front.ts";
-import type { MoveSource } from "#fileserver/moves/move-source.ts";
 import { createFileService, type FileService } from "#fileserver/operations/file-service.ts";
+import type { MovingRoots } from "#fileserver/operations/moving-roots.ts";
 import { OperatorLooks } from "#fileserver/operations/operator-looks.ts";
 import { DEFAULT_SERVICE_LIMITS } from "#fileserver/operations/service-limits.ts";
 import { ServingState } from "#fileserver/operations/serving-state.ts";
@@ -124,8 +125,14 @@ async function assemble(
   const sessions = allSessions(opened.sessions, doors.doors.table);
   const admission = admissionOver(options, { ...opened, sessions }, () => link);
   const moves = movesOver(options, opened);
-  const parts = { admission, link: () => link, moves: moves.source };
-  const service = serviceOver(options, { ...opened, ...doors }, parts);
+  const addresses = new AddressChanges({
+    ...opened,
+    sessions,
+    usage: () => service.usage,
+    audit: (act) => opened.auditLog.append(act),
+  });
+  const parts = { admission, link: () => link, moves: addresses.pausing(moves.source) };
+  const service: FileService = serviceOver(options, { ...opened, ...doors }, parts);
   closers.defer(() => service.stop());
   opened.follow(service.usage, () => link?.beatSoon("registration"));
   const { grpc, bound } = await frontOver(options, opened, { certificate, service, moves });
@@ -147,7 +154,11 @@ async function assemble(
   );
   closers.defer(() => metrics.close());
   if (options.metaservers.length > 0) {
-    link = await startLink(options, { ...opened, admission, service, bound, certificate, moves }, closers);
+    link = await startLink(
+      options,
+      { ...opened, addresses, admission, service, bound, certificate, moves },
+      closers,
+    );
   }
   state.serve();
   closers.defer(watchStore(options, opened));
@@ -283,7 +294,7 @@ function serviceOver(
   }: {
     readonly admission: PersonAdmission;
     readonly link: () => MetaLink | undefined;
-    readonly moves: MoveSource;
+    readonly moves: MovingRoots;
   },
 ): FileService {
   const { subjects, clock, log, onSecurityEvent } = opened;
@@ -314,6 +325,7 @@ function serviceOver(
 }
 
 interface LinkParts extends Opened {
+  readonly addresses: AddressChanges;
   readonly admission: PersonAdmission;
   readonly certificate: NodeCertificate | undefined;
   readonly service: FileService;
@@ -341,7 +353,8 @@ async function startLink(
   const link = new MetaLink({
     client,
     subjectOf: (owner) => parts.subjects.find(owner),
-    onRebound: (words) => parts.admission.rebind(words, (owner) => service.usage.of(owner) !== undefined),
+    onRebound: (words) =>
+      parts.addresses.hear(words, parts.admission, (owner) => service.usage.of(owner) !== undefined),
     userStates: knownUserStates(parts.userStates, service.users),
     groups: groupReaderOf(parts, { client, fsId: options.id, service }),
     node: {

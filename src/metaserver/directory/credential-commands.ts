@@ -1,8 +1,8 @@
 // The commands of the metadata store about app passwords and their end, as plans of one transaction each.
 import { GroveError } from "#base/errors.ts";
+import { setting } from "#metaserver/sql/settings.ts";
 import { all, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import type { AppPasswordRecord, Revocations } from "./credential-store.ts";
-import { setting } from "./node-commands.ts";
 
 /** App passwords of one user. */
 export const APP_PASSWORDS_PER_USER = 50;
@@ -123,6 +123,18 @@ export function* endAppPasswords(records: readonly AppPasswordRecord[], wallMs: 
     records.map(({ id }) => `app:${id}`),
     wallMs,
   );
+}
+
+/** Gives a person's app passwords to their new name. */
+export function* renameCredentials(from: string, to: string): Plan<void> {
+  const own = yield* appPasswordsOf(from);
+  if (own.length === 0) return;
+  for (const record of own) yield* putSetting(PASSWORD + record.id, { ...record, owner: to });
+  yield* putSetting(
+    OWNED + to,
+    own.map(({ id }) => id),
+  );
+  yield* run("DELETE FROM settings WHERE key = ?", OWNED + from);
 }
 
 /** Lists the ends of credentials, for FileServers. */

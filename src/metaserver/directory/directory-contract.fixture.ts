@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
+import { testAddressChanges } from "./address-changes-contract.fixture.ts";
 import { testCredentials } from "./credentials-contract.fixture.ts";
 import type { NodeRegistration } from "./directory.ts";
 import { testGroups } from "./groups-contract.fixture.ts";
@@ -344,6 +345,7 @@ export function testDirectoryContract(
   testRootNumbers(contract);
   testListings(contract);
   testSubjects(contract);
+  testAddressChanges(contract);
   testUserStates(contract);
   testGroups(contract);
   testNotices(contract);

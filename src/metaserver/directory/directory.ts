@@ -4,9 +4,9 @@ import type { SshNode } from "#base/ssh-node.ts";
 import type { CredentialStore } from "./credential-store.ts";
 import type { MissingLists } from "./missing-lists.ts";
 import type { NodeCaller, Speaker } from "./node-caller.ts";
-import type { PeopleStore } from "./people-store.ts";
+import type { AddressCommand, PeopleStore } from "./people-store.ts";
 import type { RootMoveStore } from "./root-move.ts";
-import type { Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
+import type { NamesHeard, ReboundRecord, Subject, SubjectsAfter } from "./subject.ts";
 
 /** Commands that may wait for the metadata store; more are answered OVERLOADED. */
 export const DIRECTORY_QUEUE_MAX = 10_000;
@@ -33,7 +33,7 @@ export interface HeldRoot {
 }
 
 /** All that a FileServer states when it registers. */
-export interface NodeRegistration {
+export interface NodeRegistration extends NamesHeard {
   readonly fsId: string;
   readonly name: string;
   /** gRPC address as clients reach it, host:port. */
@@ -166,7 +166,7 @@ export interface SharePlace {
 }
 
 /** One RootShare (granted) or RootUnshare (not granted) of a node. */
-export interface GrantChange extends Grant {
+export interface GrantChange extends Grant, NamesHeard {
   readonly owner: string;
   readonly version: bigint;
   readonly granted: boolean;
@@ -289,7 +289,7 @@ export interface Directory extends PeopleStore, RootMoveStore, CredentialStore {
    * Rebound addresses for a FileServer, in the order of rebinding, after a given place: one page of at most
    * 1000. Throws as `claimRoot` does.
    */
-  reboundSubjects(node: NodeCaller, after: SubjectsAfter): Promise<SubjectRecord[]>;
+  reboundSubjects(node: NodeCaller, after: SubjectsAfter): Promise<ReboundRecord[]>;
 
   /** All nodes by id. */
   nodes(): Promise<NodeRecord[]>;
@@ -376,6 +376,7 @@ export type NodeStore = Pick<
   | "findSubject"
   | "subjectsOf"
   | "rebindSubjects"
+  | AddressCommand
   | "userStates"
   | "missingLists"
   | "giveUpNode"

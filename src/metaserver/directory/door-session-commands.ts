@@ -1,5 +1,6 @@
 // The commands of the metadata store about browsers' sessions at doors, as plans of one transaction each.
 import { GroveError } from "#base/errors.ts";
+import { setting } from "#metaserver/sql/settings.ts";
 import { type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import {
   endAppPasswords,
@@ -11,7 +12,6 @@ import {
   useNoted,
 } from "./credential-commands.ts";
 import type { AppPasswordRecord, DoorSessionRecord } from "./credential-store.ts";
-import { setting } from "./node-commands.ts";
 
 /** Sessions of one user; one more ends the oldest. */
 export const DOOR_SESSIONS_PER_PERSON = 20;

@@ -1,6 +1,7 @@
 // The commands of the metadata store about groups and their members, as plans of one transaction each.
 import { hash } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
+import { setting } from "#metaserver/sql/settings.ts";
 import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import {
   type ClaimRecord,
@@ -11,7 +12,6 @@ import {
   type GroupBook,
   type GroupChange,
 } from "#security/policy/group.ts";
-import { setting } from "./node-commands.ts";
 
 /** Settings, since a new table would shut out every MetaServer and console of the version before. */
 const GROUP = "group:";
@@ -94,6 +94,25 @@ function changed(
       return { ...group, claims: left };
     }
   }
+}
+
+/** Gives a person's memberships to their new name. */
+export function* renameMember(from: string, to: string): Plan<void> {
+  const { groups } = yield* groupBook();
+  for (const group of groups) {
+    const member = group.members.find(({ username }) => username === from);
+    if (member === undefined) continue;
+    const others = group.members.filter(({ username }) => username !== from && username !== to);
+    const renamed: Group = { ...group, members: [...others, { ...member, username: to }] };
+    yield* put(GROUP + group.name, renamed);
+    yield* mark({ kind: "create", group: renamed });
+  }
+  const text = yield* setting(PERSON + from);
+  if (text === undefined) return;
+  const record: ClaimRecord = { ...(JSON.parse(text) as ClaimRecord), username: to };
+  yield* run("DELETE FROM settings WHERE key = ?", PERSON + from);
+  yield* put(PERSON + to, record);
+  yield* mark({ kind: "person", record });
 }
 
 function* create(group: Group): Plan<void> {

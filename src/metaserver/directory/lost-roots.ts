@@ -1,9 +1,10 @@
 // Roots that a node's disk and backup have lost: only an operator replaces them by empty ones (D19).
 import { GroveError } from "#base/errors.ts";
+import { setting } from "#metaserver/sql/settings.ts";
 import { get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import type { GivenUpRoot } from "./directory.ts";
 import type { NodeCaller } from "./node-caller.ts";
-import { type Moment, newUlid, setting } from "./node-commands.ts";
+import { type Moment, newUlid } from "./node-commands.ts";
 
 /** A setting, since a new table would shut out every MetaServer and console of the version before. */
 const PREFIX = "root_given_up:";

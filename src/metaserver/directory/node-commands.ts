@@ -3,10 +3,13 @@ import { GroveError } from "#base/errors.ts";
 import { NODES_MAX } from "#base/limits.ts";
 import { systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
+import { putSetting, setting } from "#metaserver/sql/settings.ts";
 import { all, get, getLocked, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import { namesUpTo, newestSubject } from "./address-changes.ts";
 import type {
   Heartbeat,
   HeartbeatOutcome,
+  HeldRoot,
   Lease,
   NodeRecord,
   NodeRegistration,
@@ -32,7 +35,6 @@ import { departedFrom } from "./root-move-rows.ts";
 import { noteRootNumbers } from "./root-numbers.ts";
 import { registerRoots } from "./root-takeover.ts";
 import { forgetStaged, isPaged, stagedPage, stagePage } from "./staged-pages.ts";
-import { newestSubject } from "./subject-version.ts";
 
 /** Time at the moment of a command: by one clock for all users of the store. */
 export interface Moment {
@@ -93,17 +95,27 @@ export function* register(now: Moment, registration: NodeRegistration): Plan<Lea
   }
   const epoch = nextEpoch(known, registration);
   const conflicts: RootConflict[] = [];
-  for (let page = 0; page < pages; page++) {
-    const roots = yield* stagedPage(registration, page);
-    conflicts.push(...(yield* registerRoots(registration.fsId, roots, now.wallMs)));
+  const nameOf = yield* namesUpTo(registration.namesVersion);
+  for (let page = 0; page <= pages; page++) {
+    const roots = page < pages ? yield* stagedPage(registration, page) : registration.roots;
+    const named = roots.map((root) => underNewNames(root, nameOf));
+    conflicts.push(...(yield* registerRoots(registration.fsId, named, now.wallMs)));
   }
-  conflicts.push(...(yield* registerRoots(registration.fsId, registration.roots, now.wallMs)));
   yield* putNode(now, registration, { epoch, rootsRefused: conflicts.length });
   yield* noteEngine(registration.fsId, registration.onEngine === true);
   yield* forgetStaged(registration.fsId);
   yield* listComplete(registration.fsId);
   now.renew(registration.fsId);
   return { clusterId: id, epoch, conflicts };
+}
+
+/** A root as a node lists it that has yet to hear of changed addresses. */
+function underNewNames(root: HeldRoot, nameOf: (username: string) => string): HeldRoot {
+  const owner = nameOf(root.owner);
+  const grants = root.grants.map(({ path, user }) => ({ path, user: nameOf(user) }));
+  // The store knows the person of a name that has changed.
+  const subject = owner === root.owner ? root.subject : undefined;
+  return { ...root, owner, grants, subject };
 }
 
 /** Renews a lease. */
@@ -175,19 +187,6 @@ export function* giveUpNode(now: Moment, fsId: string): Plan<boolean> {
     throw new GroveError("BAD_ARGUMENT", `${fsId} is running: nothing has to be given up`);
   }
   return yield* giveUpList(fsId);
-}
-
-/** A setting's value. */
-export function* setting(key: string): Plan<string | undefined> {
-  return (yield* get<{ value: string }>("SELECT value FROM settings WHERE key = ?", key))?.value;
-}
-
-function* putSetting(key: string, value: string): Plan<void> {
-  yield* run(
-    "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-    key,
-    value,
-  );
 }
 
 function* joinCluster(now: Moment, offered: string): Plan<string> {

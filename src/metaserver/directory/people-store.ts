@@ -2,15 +2,45 @@
 
 import type { UserState } from "#base/user-state.ts";
 import type { Group, GroupBook, GroupChange } from "#security/policy/group.ts";
-import type { Rebinding, Subject, SubjectRecord } from "./subject.ts";
+import type {
+  AddressChange,
+  ChangeUnderWay,
+  KnownElsewhere,
+  Rebinding,
+  Subject,
+  SubjectRecord,
+  WantedChange,
+} from "./subject.ts";
+
+/** What an operator does about changed addresses. */
+export type AddressCommand = "changeAddress" | "changesUnderWay" | "refuseAddress" | "wantedChanges";
 
 /** The store's commands about people. */
 export interface PeopleStore {
   /**
    * True when the address belongs to this person, who gets a new address for all MetaServers; false when it
-   * belongs to another (D21).
+   * belongs to another (D21). A person who is known under another address waits for an operator's word. Throws
+   * STARTING while nodes still have what was another's under it.
    */
-  admitSubject(username: string, person: Subject): Promise<boolean>;
+  admitSubject(username: string, person: Subject): Promise<boolean | KnownElsewhere>;
+
+  /** People who wait for an operator's word on their new address, the latest first. */
+  wantedChanges(): Promise<WantedChange[]>;
+
+  /** Confirmed changes of addresses that some node has not carried out yet. */
+  changesUnderWay(): Promise<ChangeUnderWay[]>;
+
+  /**
+   * Confirms a change: root, shares, groups and app passwords go to the new address. Throws BAD_ARGUMENT, saying
+   * why, when nobody waits for it or it cannot be.
+   */
+  changeAddress(from: string, to: string): Promise<AddressChange>;
+
+  /** Refuses a change; false when nobody waits for it. */
+  refuseAddress(from: string, to: string): Promise<boolean>;
+
+  /** Notes up to which version a node has carried out changes of addresses. */
+  noteChangesHeard(fsId: string, version: bigint): Promise<void>;
 
   /** The person behind an address; undefined when unknown. */
   findSubject(username: string): Promise<SubjectRecord | undefined>;

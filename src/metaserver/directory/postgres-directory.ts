@@ -18,6 +18,8 @@ import type { Plan } from "#metaserver/sql/sql-plan.ts";
 import { parsePostgresUrl } from "#os/postgres-url.ts";
 import type { OnUpgraded } from "#os/schema-copy.ts";
 import type { Group, GroupBook, GroupChange } from "#security/policy/group.ts";
+import * as addressCommands from "./address-change-commands.ts";
+import { changesUnderWay, noteChangesHeard } from "./address-changes.ts";
 import * as credentialCommands from "./credential-commands.ts";
 import type { AppPasswordRecord, DoorSessionRecord, Revocations } from "./credential-store.ts";
 import {
@@ -46,7 +48,6 @@ import { awaitNodes, type MissingLists, missingLists } from "./missing-lists.ts"
 import type { NodeCaller } from "./node-caller.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
-import { noticesOff, setNoticesOff } from "./notice-commands.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
 import {
   ConnectFailure,
@@ -70,9 +71,25 @@ import { noteRootSizes, rootSizes, sizesWanted, wantRootSizes } from "./root-siz
 import { putSecurityReport, securityReports } from "./security-commands.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
-import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
+import type {
+  AddressChange,
+  ChangeUnderWay,
+  KnownElsewhere,
+  Rebinding,
+  ReboundRecord,
+  Subject,
+  SubjectRecord,
+  SubjectsAfter,
+  WantedChange,
+} from "./subject.ts";
 import * as subjectCommands from "./subject-commands.ts";
-import { putUserStates, userStates, userStatesMark } from "./user-state-commands.ts";
+import {
+  noticesOff,
+  putUserStates,
+  setNoticesOff,
+  userStates,
+  userStatesMark,
+} from "./user-state-commands.ts";
 
 const DATABASE_NOW = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
 /** A younger outage is waited out, since most are a restart; in an older one calls fail at once. */
@@ -199,9 +216,29 @@ class PostgresDirectory implements Directory {
     return this.#run(this.#control, (now) => commands.setGrant(now, change));
   }
 
-  async admitSubject(username: string, person: Subject): Promise<boolean> {
+  async admitSubject(username: string, person: Subject): Promise<boolean | KnownElsewhere> {
     const known = await this.#run(this.#read, (now) => subjectCommands.knownSubject(now, username, person));
     return known ?? this.#run(this.#decide, (now) => subjectCommands.admitSubject(now, username, person));
+  }
+
+  wantedChanges(): Promise<WantedChange[]> {
+    return this.#run(this.#read, (now) => addressCommands.wantedChanges(now));
+  }
+
+  changesUnderWay(): Promise<ChangeUnderWay[]> {
+    return this.#run(this.#read, changesUnderWay);
+  }
+
+  changeAddress(from: string, to: string): Promise<AddressChange> {
+    return this.#run(this.#control, (now) => addressCommands.changeAddress(now, from, to));
+  }
+
+  refuseAddress(from: string, to: string): Promise<boolean> {
+    return this.#run(this.#decide, (now) => addressCommands.refuseAddress(now, from, to));
+  }
+
+  noteChangesHeard(fsId: string, version: bigint): Promise<void> {
+    return this.#run(this.#control, () => noteChangesHeard(fsId, version));
   }
 
   findSubject(username: string): Promise<SubjectRecord | undefined> {
@@ -212,7 +249,7 @@ class PostgresDirectory implements Directory {
     return this.#run(this.#read, (now) => subjectCommands.subjectsOf(now, issuer, afterUsername));
   }
 
-  reboundSubjects(node: NodeCaller, after: SubjectsAfter): Promise<SubjectRecord[]> {
+  reboundSubjects(node: NodeCaller, after: SubjectsAfter): Promise<ReboundRecord[]> {
     return this.#run(this.#read, (now) => subjectCommands.reboundSubjects(now, node, after));
   }
 

@@ -98,7 +98,7 @@ test(
 
 test("an address that two people bring at once belongs to one of them everywhere (D21)", LONG, async (t) => {
   const stores = await openTwo(t);
-  const admit = (index: number): Promise<boolean> =>
+  const admit = (index: number): ReturnType<Directory["admitSubject"]> =>
     (stores[index % 2] as Directory).admitSubject("u@example.com", {
       issuer: "idp",
       subject: `person ${index % 4}`,

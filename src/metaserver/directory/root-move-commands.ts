@@ -2,6 +2,7 @@
 import { GroveError } from "#base/errors.ts";
 import { systemRandom } from "#base/random.ts";
 import { get, getLocked, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import { changesUnderWay } from "./address-changes.ts";
 import type { NodeRecord } from "./directory.ts";
 import { drainedNodes } from "./drained-nodes.ts";
 import type { NodeCaller } from "./node-caller.ts";
@@ -28,6 +29,17 @@ interface RootRow {
   readonly held: bigint;
 }
 
+/** Throws while one of both nodes would send or take rows under names that have changed. */
+function* requireNamesHeard(nodeIds: readonly string[]): Plan<void> {
+  for (const { former, username, waitsFor } of yield* changesUnderWay()) {
+    const behind = waitsFor.filter((fsId) => nodeIds.includes(fsId));
+    if (behind.length > 0)
+      throw bad(
+        `${behind.join(", ")} has yet to hear that ${former} is ${username} now; try again in a minute`,
+      );
+  }
+}
+
 /** Begins the move of a root. */
 export function* beginMove(now: Moment, { owner, target }: MoveOrder): Plan<RootMove> {
   const begun = yield* findMove(owner);
@@ -39,6 +51,7 @@ export function* beginMove(now: Moment, { owner, target }: MoveOrder): Plan<Root
   if (root === undefined) throw bad(`${owner} has no root`);
   if (root.held === 0n) throw bad(`the root of ${owner} is not made yet: it has nothing to move`);
   if (root.fs_id === target) throw bad(`the root of ${owner} is on ${target} already`);
+  yield* requireNamesHeard([root.fs_id, target]);
   const known = yield* nodes(now);
   const to = known.find(({ fsId }) => fsId === target);
   if (to === undefined) throw bad(`no FileServer has registered as ${target}`);

@@ -1,8 +1,9 @@
 // Sizes of roots, which nodes tell when a command asks for them: before roots move, their room is known (D27).
 import { GroveError } from "#base/errors.ts";
+import { setting } from "#metaserver/sql/settings.ts";
 import { all, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import type { NodeCaller } from "./node-caller.ts";
-import { type Moment, requireCaller, setting } from "./node-commands.ts";
+import { type Moment, requireCaller } from "./node-commands.ts";
 import type { RootSizesOfNode, RootSizesPage } from "./root-move.ts";
 
 /** Settings, since a new table would shut out every MetaServer and console of the version before. */

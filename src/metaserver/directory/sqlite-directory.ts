@@ -33,7 +33,17 @@ import type { NodeCaller } from "./node-caller.ts";
 import type { MoveOrder, MoveStep, NodeMove, RootMove, RootSizesOfNode, RootSizesPage } from "./root-move.ts";
 import type { Now, SqliteStore } from "./sqlite-store.ts";
 import type { StoreCommand, WorkerReply, WorkerRequest, WorkerStart } from "./sqlite-worker.ts";
-import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
+import type {
+  AddressChange,
+  ChangeUnderWay,
+  KnownElsewhere,
+  Rebinding,
+  ReboundRecord,
+  Subject,
+  SubjectRecord,
+  SubjectsAfter,
+  WantedChange,
+} from "./subject.ts";
 
 /** Interval in which a MetaServer with its own store counts the time that it could receive heartbeats. */
 export const LEASE_LOOK_INTERVAL_MS = 1_000;
@@ -174,8 +184,28 @@ class SqliteDirectory implements Directory {
     return this.#call("setGrant", change);
   }
 
-  admitSubject(username: string, person: Subject): Promise<boolean> {
+  admitSubject(username: string, person: Subject): Promise<boolean | KnownElsewhere> {
     return this.#call("admitSubject", username, person);
+  }
+
+  wantedChanges(): Promise<WantedChange[]> {
+    return this.#call("wantedChanges");
+  }
+
+  changesUnderWay(): Promise<ChangeUnderWay[]> {
+    return this.#call("changesUnderWay");
+  }
+
+  changeAddress(from: string, to: string): Promise<AddressChange> {
+    return this.#call("changeAddress", from, to);
+  }
+
+  refuseAddress(from: string, to: string): Promise<boolean> {
+    return this.#call("refuseAddress", from, to);
+  }
+
+  noteChangesHeard(fsId: string, version: bigint): Promise<void> {
+    return this.#call("noteChangesHeard", fsId, version);
   }
 
   findSubject(username: string): Promise<SubjectRecord | undefined> {
@@ -186,7 +216,7 @@ class SqliteDirectory implements Directory {
     return this.#call("subjectsOf", issuer, afterUsername);
   }
 
-  reboundSubjects(node: NodeCaller, after: SubjectsAfter): Promise<SubjectRecord[]> {
+  reboundSubjects(node: NodeCaller, after: SubjectsAfter): Promise<ReboundRecord[]> {
     return this.#call("reboundSubjects", node, after);
   }
 

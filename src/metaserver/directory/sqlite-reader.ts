@@ -1,4 +1,5 @@
 // Reads the store's file from another process while the MetaServer has it open; runs in the worker (D19).
+
 import { statSync } from "node:fs";
 import { GroveError } from "#base/errors.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
@@ -7,6 +8,8 @@ import type { UserState } from "#base/user-state.ts";
 import type { Plan } from "#metaserver/sql/sql-plan.ts";
 import { SqlSession } from "#metaserver/sql/sql-session.ts";
 import type { GroupBook } from "#security/policy/group.ts";
+import * as addressCommands from "./address-change-commands.ts";
+import { changesUnderWay } from "./address-changes.ts";
 import { appPasswordsOf } from "./credential-commands.ts";
 import type { AppPasswordRecord } from "./credential-store.ts";
 import type {
@@ -24,7 +27,6 @@ import { giveUpRoot } from "./lost-roots.ts";
 import { type MissingLists, missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
-import { noticesOff } from "./notice-commands.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
 import type { MoveOrder, RootMove, RootSizesOfNode } from "./root-move.ts";
 import * as moveCommands from "./root-move-commands.ts";
@@ -35,9 +37,9 @@ import { requireCurrentSchema } from "./sqlite-schema.ts";
 import type { Now } from "./sqlite-store.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
-import type { Rebinding, SubjectRecord } from "./subject.ts";
+import type { AddressChange, ChangeUnderWay, Rebinding, SubjectRecord, WantedChange } from "./subject.ts";
 import * as subjectCommands from "./subject-commands.ts";
-import { userStates } from "./user-state-commands.ts";
+import { noticesOff, userStates } from "./user-state-commands.ts";
 
 interface OpenFile {
   readonly session: SqlSession;
@@ -144,6 +146,22 @@ export class SqliteReader {
 
   rebindSubjects(now: Now, rebindings: readonly Rebinding[]): bigint {
     return this.#write(subjectCommands.rebindSubjects(readersMoment(now), rebindings));
+  }
+
+  wantedChanges(now: Now): WantedChange[] {
+    return this.#read(now, addressCommands.wantedChanges);
+  }
+
+  changesUnderWay(now: Now): ChangeUnderWay[] {
+    return this.#read(now, changesUnderWay);
+  }
+
+  changeAddress(now: Now, from: string, to: string): AddressChange {
+    return this.#write(addressCommands.changeAddress(readersMoment(now), from, to));
+  }
+
+  refuseAddress(now: Now, from: string, to: string): boolean {
+    return this.#write(addressCommands.refuseAddress(readersMoment(now), from, to));
   }
 
   sshNodes(now: Now): SshNode[] {

@@ -4,11 +4,14 @@ import { closeSync, openSync } from "node:fs";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type { UserState } from "#base/user-state.ts";
+import { setting } from "#metaserver/sql/settings.ts";
 import { all, type Plan } from "#metaserver/sql/sql-plan.ts";
 import { SqlSession } from "#metaserver/sql/sql-session.ts";
 import { holdAlone } from "#os/file-lock.ts";
 import type { SchemaUpgrade } from "#os/schema-copy.ts";
 import type { Group, GroupBook, GroupChange } from "#security/policy/group.ts";
+import * as addressCommands from "./address-change-commands.ts";
+import { changesUnderWay, noteChangesHeard } from "./address-changes.ts";
 import * as credentialCommands from "./credential-commands.ts";
 import type { AppPasswordRecord, DoorSessionRecord, Revocations } from "./credential-store.ts";
 import type {
@@ -35,7 +38,6 @@ import type { NodeCaller } from "./node-caller.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
 import type { NodeRow } from "./node-row.ts";
-import { noticesOff, setNoticesOff } from "./notice-commands.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
 import { readmitNode } from "./removed-nodes.ts";
 import type { MoveOrder, MoveStep, NodeMove, RootMove, RootSizesOfNode, RootSizesPage } from "./root-move.ts";
@@ -46,9 +48,25 @@ import { putSecurityReport, securityReports } from "./security-commands.ts";
 import { migrate } from "./sqlite-schema.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
-import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
+import type {
+  AddressChange,
+  ChangeUnderWay,
+  KnownElsewhere,
+  Rebinding,
+  ReboundRecord,
+  Subject,
+  SubjectRecord,
+  SubjectsAfter,
+  WantedChange,
+} from "./subject.ts";
 import * as subjectCommands from "./subject-commands.ts";
-import { putUserStates, userStates, userStatesMark } from "./user-state-commands.ts";
+import {
+  noticesOff,
+  putUserStates,
+  setNoticesOff,
+  userStates,
+  userStatesMark,
+} from "./user-state-commands.ts";
 
 /** The caller's clocks at the moment of a command, so that tests drive the worker's time too. */
 export interface Now {
@@ -88,7 +106,7 @@ export class SqliteStore {
       const restMs = Math.min(NODE_LEASE_MS, NODE_LEASE_MS - (now.wallMs - Number(node.last_seen_ms)));
       this.#leaseEndsSteadyMs.set(node.fs_id, now.steadyMs + restMs);
     }
-    const heldSinceMs = Number(this.#durable.follow(nodeCommands.setting("placement_held_since_ms")) ?? 0);
+    const heldSinceMs = Number(this.#durable.follow(setting("placement_held_since_ms")) ?? 0);
     this.#placementFromSteadyMs =
       now.steadyMs + Math.min(NODE_LEASE_MS, heldSinceMs + NODE_LEASE_MS - now.wallMs);
   }
@@ -145,12 +163,32 @@ export class SqliteStore {
     return this.#write(commands.setGrant(this.#moment(now), change));
   }
 
-  admitSubject(now: Now, username: string, person: Subject): boolean {
+  admitSubject(now: Now, username: string, person: Subject): boolean | KnownElsewhere {
     const moment = this.#moment(now);
     return (
       this.#read(subjectCommands.knownSubject(moment, username, person)) ??
       this.#write(subjectCommands.admitSubject(moment, username, person))
     );
+  }
+
+  wantedChanges(now: Now): WantedChange[] {
+    return this.#read(addressCommands.wantedChanges(this.#moment(now)));
+  }
+
+  changesUnderWay(_now: Now): ChangeUnderWay[] {
+    return this.#read(changesUnderWay());
+  }
+
+  changeAddress(now: Now, from: string, to: string): AddressChange {
+    return this.#write(addressCommands.changeAddress(this.#moment(now), from, to));
+  }
+
+  refuseAddress(now: Now, from: string, to: string): boolean {
+    return this.#write(addressCommands.refuseAddress(this.#moment(now), from, to));
+  }
+
+  noteChangesHeard(_now: Now, fsId: string, version: bigint): void {
+    this.#write(noteChangesHeard(fsId, version));
   }
 
   findSubject(now: Now, username: string): SubjectRecord | undefined {
@@ -161,7 +199,7 @@ export class SqliteStore {
     return this.#read(subjectCommands.subjectsOf(this.#moment(now), issuer, afterUsername));
   }
 
-  reboundSubjects(now: Now, node: NodeCaller, after: SubjectsAfter): SubjectRecord[] {
+  reboundSubjects(now: Now, node: NodeCaller, after: SubjectsAfter): ReboundRecord[] {
     return this.#read(subjectCommands.reboundSubjects(this.#moment(now), node, after));
   }
 

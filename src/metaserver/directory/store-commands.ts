@@ -1,13 +1,15 @@
 // The commands of the metadata store about roots and grants, as plans of one transaction each (D19).
 import { GroveError } from "#base/errors.ts";
 import { GRANTS_PER_ROOT, ROOTS_LISTED_MAX, SHARED_ROOTS_LISTED_MAX } from "#base/limits.ts";
+import { setting } from "#metaserver/sql/settings.ts";
 import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import { namesUpTo, requireNobodys } from "./address-changes.ts";
 import type { GrantChange, LocatedRoot, RootPlace, SharedRoot, SharePlace } from "./directory.ts";
 import { drainedNodes } from "./drained-nodes.ts";
 import { mayBeLost, replaceLostRoot } from "./lost-roots.ts";
 import { requireAllLists } from "./missing-lists.ts";
 import type { NodeCaller } from "./node-caller.ts";
-import { type Moment, newUlid, nodes, requireCaller, setting } from "./node-commands.ts";
+import { type Moment, newUlid, nodes, requireCaller } from "./node-commands.ts";
 import { chooseNode } from "./placement.ts";
 import { nobodyTakesRoots, placementPauses } from "./placement-pauses.ts";
 import { arrivesAt } from "./root-move-rows.ts";
@@ -114,8 +116,10 @@ export function* sharedRoot(now: Moment, user: string, place: SharePlace): Plan<
 }
 
 /** Records a grant or its end, and returns whether that was new. */
-export function* setGrant(now: Moment, change: GrantChange): Plan<boolean> {
-  const node = yield* requireCaller(change.node);
+export function* setGrant(now: Moment, asked: GrantChange): Plan<boolean> {
+  const node = yield* requireCaller(asked.node);
+  const nameOf = yield* namesUpTo(asked.namesVersion);
+  const change = { ...asked, owner: nameOf(asked.owner), user: nameOf(asked.user) };
   if (!now.isLive(node)) {
     throw new GroveError("STARTING", "this node's lease has run out; it must send a heartbeat first");
   }
@@ -152,6 +156,7 @@ function* place(now: Moment, owner: string): Plan<LocatedRoot> {
     );
   }
   yield* requireAllLists();
+  yield* requireNobodys(owner);
   const pauses = yield* placementPauses(now);
   const drained = yield* drainedNodes();
   const known = (yield* nodes(now)).filter(({ fsId }) => !drained.includes(fsId));

@@ -2,10 +2,18 @@
 import { GroveError } from "#base/errors.ts";
 import { SUBJECTS_LISTED_MAX } from "#base/limits.ts";
 import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import { wantAddress } from "./address-change-commands.ts";
+import { addressChanges, nextSubjectVersion, requireNobodys } from "./address-changes.ts";
 import type { NodeCaller } from "./node-caller.ts";
 import { type Moment, requireCaller } from "./node-commands.ts";
-import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
-import { newestSubject } from "./subject-version.ts";
+import type {
+  KnownElsewhere,
+  Rebinding,
+  ReboundRecord,
+  Subject,
+  SubjectRecord,
+  SubjectsAfter,
+} from "./subject.ts";
 
 const COLUMNS = "username, issuer, subject, version";
 
@@ -16,10 +24,22 @@ export function* knownSubject(_now: Moment, username: string, person: Subject): 
   return row.subject === "" ? undefined : row.subject === person.subject;
 }
 
-/** True when the address belongs to this person; an unknown address is recorded as theirs. */
-export function* admitSubject(now: Moment, username: string, person: Subject): Plan<boolean> {
+/**
+ * True when the address belongs to this person; an unknown address is recorded as theirs, unless they are known
+ * under another one. Throws STARTING as `requireNobodys` does.
+ */
+export function* admitSubject(
+  now: Moment,
+  username: string,
+  person: Subject,
+): Plan<boolean | KnownElsewhere> {
   const known = yield* knownSubject(now, username, person);
   if (known !== undefined) return known;
+  if ((yield* findSubject(now, username)) === undefined) {
+    const elsewhere = yield* wantAddress(now, username, person);
+    if (elsewhere !== undefined) return elsewhere;
+    yield* requireNobodys(username);
+  }
   yield* run(
     `INSERT INTO subjects (username, issuer, subject) VALUES (?, ?, ?)
      ON CONFLICT (username) DO UPDATE SET subject = excluded.subject WHERE subjects.subject = ''`,
@@ -45,14 +65,14 @@ export function* subjectsOf(_now: Moment, issuer: string, afterUsername = ""): P
   );
 }
 
-/** Rebound addresses in the order of rebinding, after a given one. */
+/** Rebound and changed addresses in the order of their versions, after a given one. */
 export function* reboundSubjects(
   _now: Moment,
   caller: NodeCaller,
   after: SubjectsAfter,
-): Plan<SubjectRecord[]> {
+): Plan<ReboundRecord[]> {
   yield* requireCaller(caller);
-  return yield* all<SubjectRecord>(
+  const rebound = yield* all<SubjectRecord>(
     `SELECT ${COLUMNS} FROM subjects WHERE version > ? OR (version = ? AND version > 0 AND username > ?)
      ORDER BY version, username LIMIT ?`,
     after.version,
@@ -60,6 +80,12 @@ export function* reboundSubjects(
     after.username,
     SUBJECTS_LISTED_MAX,
   );
+  // Each change has a version of its own.
+  const changed = yield* addressChanges(after.version);
+  const isChange = new Set(changed.map(({ version }) => version));
+  return [...changed, ...rebound.filter(({ version }) => !isChange.has(version))]
+    .toSorted((a, b) => Number(a.version - b.version) || (a.username < b.username ? -1 : 1))
+    .slice(0, SUBJECTS_LISTED_MAX);
 }
 
 /**
@@ -67,10 +93,7 @@ export function* reboundSubjects(
  * belongs to another than expected.
  */
 export function* rebindSubjects(now: Moment, rebindings: readonly Rebinding[]): Plan<bigint> {
-  const newest = yield* newestSubject();
-  // A restored store gives no version twice, since time goes on.
-  const wall = BigInt(Math.trunc(now.wallMs));
-  const version = newest >= wall ? newest + 1n : wall;
+  const version = yield* nextSubjectVersion(now.wallMs);
   for (const { username, from, to } of rebindings) {
     const changed = yield* run(
       "UPDATE subjects SET issuer = ?, subject = ?, version = ? WHERE username = ? AND issuer = ? AND subject = ?",

@@ -1,10 +1,10 @@
-// The commands of the metadata store about administrators' decisions about users, as plans.
+// The commands of the metadata store about decisions about users, and about who wants no notices, as plans.
 import { hash } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
 import { USER_STATES_MAX } from "#base/limits.ts";
 import { checkedUserState, laterState, type UserState } from "#base/user-state.ts";
+import { setting } from "#metaserver/sql/settings.ts";
 import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
-import { setting } from "./node-commands.ts";
 import type { Subject } from "./subject.ts";
 
 /** A setting, since a new table would shut out every MetaServer and console of the version before. */
@@ -51,6 +51,48 @@ export function* putUserStates(states: readonly UserState[]): Plan<UserState[]> 
   return counting;
 }
 
+/**
+ * Gives what was decided about a person to their new name, and ends the sessions of the former one. Throws
+ * BAD_ARGUMENT for a name that is locked out or removed.
+ */
+export function* renameUserStates(from: string, to: string, nowMs: number): Plan<void> {
+  const states = yield* userStates();
+  for (const { username, disabled, removal } of states) {
+    if (username !== from && username !== to) continue;
+    if (disabled || (removal !== undefined && !removal.isReleased))
+      throw new GroveError(
+        "BAD_ARGUMENT",
+        `${username} is locked out or removed: enable that user first; nothing was changed`,
+      );
+  }
+  const known = states.find(({ username }) => username === from);
+  const later = (version = 0): number => Math.max(version + 1, nowMs);
+  const fresh = {
+    disabled: false,
+    closesShares: false,
+    reason: "the address was changed",
+    issuer: "",
+    subject: "",
+  };
+  const decided = { ...fresh, setBy: "administrator", setAtMs: nowMs, tokensFromMs: 0 };
+  const newer: UserState[] = [
+    { ...decided, username: from, version: later(known?.version), tokensFromMs: nowMs },
+  ];
+  const own = known?.handOvers?.filter((handOver) => handOver.to !== to && handOver.setBy !== to);
+  if (own !== undefined && own.length > 0) {
+    const before = states.find(({ username }) => username === to);
+    newer.push({ ...decided, username: to, version: later(before?.version), handOvers: own });
+  }
+  for (const state of states) {
+    const handOvers = state.handOvers ?? [];
+    if (state.username === from || !handOvers.some((handOver) => handOver.to === from)) continue;
+    const kept = handOvers.filter((handOver) => handOver.to !== to && state.username !== to);
+    const renamed = kept.map((handOver) => (handOver.to === from ? { ...handOver, to } : handOver));
+    newer.push({ ...state, version: later(state.version), handOvers: renamed });
+  }
+  yield* putUserStates(newer);
+}
+
 function* withPerson(state: UserState): Plan<UserState> {
   // Only who is locked out is meant as a person too.
   if (state.subject !== "" || !state.disabled) return state;
@@ -86,4 +128,30 @@ function* put(key: string, value: string): Plan<void> {
 
 function read(text: string): UserState {
   return checkedUserState(JSON.parse(text) as UserState);
+}
+
+/** A setting for each of them, since a new table would shut out the MetaServers of the version before. */
+const NO_NOTICES = "no_notices:";
+
+/** True for a user who wants no notices. */
+export function* noticesOff(username: string): Plan<boolean> {
+  return (yield* setting(NO_NOTICES + username)) !== undefined;
+}
+
+/** Turns a user's notices off, or on again. */
+export function* setNoticesOff(username: string, isOff: boolean): Plan<void> {
+  if (isOff) {
+    yield* run(
+      "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING",
+      NO_NOTICES + username,
+      "off",
+    );
+  } else yield* run("DELETE FROM settings WHERE key = ?", NO_NOTICES + username);
+}
+
+/** Keeps what a person has said of notices under their new name. */
+export function* renameNotices(from: string, to: string): Plan<void> {
+  if (!(yield* noticesOff(from))) return;
+  yield* setNoticesOff(from, false);
+  yield* setNoticesOff(to, true);
 }

@@ -19,7 +19,13 @@ import type {
 } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import type { GroupGate } from "./group-gate.ts";
 import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
-import { epochOf, storedBytes, storedVersion, toRegistration } from "./registration-message.ts";
+import {
+  epochOf,
+  namesVersionOf,
+  storedBytes,
+  storedVersion,
+  toRegistration,
+} from "./registration-message.ts";
 import type { SubjectGate } from "./subject-gate.ts";
 import type { UserStateGate } from "./user-state-gate.ts";
 
@@ -56,6 +62,7 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
         path: joinPath(splitPath(request.path)),
         user: canonicalUsername(request.user),
         version: storedVersion("version", request.version),
+        namesVersion: namesVersionOf(request),
         granted,
         node: { fsId: request.fsId, epoch: epochOf(request.epoch), speaker },
       });
@@ -155,12 +162,14 @@ async function reboundSubjects(
   deps: ControlRoutesDeps,
   request: ListReboundSubjectsRequest,
   context: CallContext,
-): Promise<{ subjects: SubjectRecord[] }> {
+): Promise<{ subjects: (SubjectRecord & { formerUsername: string })[] }> {
   const speaker = speakerFor(request.fsId, context, deps);
   const node = { fsId: request.fsId, epoch: epochOf(request.epoch), speaker };
   const version = storedVersion("after_version", request.afterVersion);
   const after = { version, username: request.afterUsername };
-  return { subjects: await deps.directory.reboundSubjects(node, after) };
+  const subjects = await deps.directory.reboundSubjects(node, after);
+  if (version > 0n) await deps.directory.noteChangesHeard(request.fsId, version);
+  return { subjects: subjects.map(({ former = "", ...rest }) => ({ ...rest, formerUsername: former })) };
 }
 
 function logRegistered(log: Logger, registration: NodeRegistration, lease: Lease): void {

@@ -1,4 +1,4 @@
-// `grove user rebind|remap`: rebinds addresses to other persons after a change of provider or account (D21).
+// `grove user rebind|remap|rename|renames`: other persons behind addresses, other addresses of persons (D21, D34).
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { type Command, InvalidArgumentError } from "commander";
@@ -8,7 +8,7 @@ import { errorText } from "#base/log.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { bareIssuer } from "#base/verified-identity.ts";
 import type { NodeStore } from "#metaserver/directory/directory.ts";
-import type { SubjectRecord } from "#metaserver/directory/subject.ts";
+import type { ChangeUnderWay, SubjectRecord, WantedChange } from "#metaserver/directory/subject.ts";
 import { print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
 import {
   isSubject,
@@ -228,4 +228,102 @@ function parseSubject(text: string): string {
 
 function bad(message: string): GroveError {
   return new GroveError("BAD_ARGUMENT", message);
+}
+
+interface RenameFlags extends StoreFlags {
+  readonly confirm: boolean;
+  readonly refuse: boolean;
+}
+
+/** Adds the verbs about people with a new address. */
+export function addRenameVerbs(group: Command): void {
+  withStore(
+    group
+      .command("renames")
+      .description(
+        "List people who have signed in under another address than they are known by, on the host of the metadata store: each waits for " +
+          "'grove user rename'. Below them, changes that some FileServer has not carried out yet.",
+      ),
+  ).action(list);
+  withStore(
+    group
+      .command("rename")
+      .summary("Confirm or refuse the new address of a person")
+      .description(
+        "Confirm or refuse the new address of a person, on the host of the metadata store. The same account of the identity provider has come " +
+          "under another address: root, quota, trash, shares, links, groups and app passwords go along. Changes nothing without -confirm or -refuse.",
+      )
+      .argument("<old>", "the address by which the person is known", parseEmail)
+      .argument("<new>", "the one under which they have signed in", parseEmail),
+  )
+    .option("--confirm", "do it: their sessions end, and the old address is free for somebody else", false)
+    .option("--refuse", "forget it; they may come again", false)
+    .action(rename);
+}
+
+async function list(flags: StoreFlags): Promise<void> {
+  await withNodes(flags, async (store) => {
+    const [wanted, underWay] = [await store.wantedChanges(), await store.changesUnderWay()];
+    if (flags.json) {
+      print({ waiting: wanted.map(waitingDocument), under_way: underWay.map(underWayDocument) });
+      return;
+    }
+    const lines = [...wanted.map(waitingLine), ...underWay.map(underWayLine)];
+    process.stdout.write(lines.length === 0 ? "Nobody waits for a new address.\n" : `${lines.join("\n")}\n`);
+  });
+}
+
+async function rename(from: string, to: string, flags: RenameFlags): Promise<void> {
+  if (flags.confirm && flags.refuse) throw bad("say either -confirm or -refuse");
+  if (flags.confirm && from === process.env["SVC_ADMIN_EMAIL"]?.toLowerCase())
+    throw bad(
+      `${from} is the administrator: set SVC_ADMIN_EMAIL to ${to} on all servers first, or whoever gets that address is one`,
+    );
+  await withNodes(flags, async (store) => {
+    if (flags.refuse) {
+      if (!(await store.refuseAddress(from, to))) throw bad(`nobody known as ${from} has signed in as ${to}`);
+      if (flags.json) print({ old: from, new: to, outcome: "refused" });
+      else process.stdout.write(`${from} stays ${from}. Whoever has come as ${to} is refused.\n`);
+      return;
+    }
+    if (!flags.confirm) {
+      const wanted = (await store.wantedChanges()).find((one) => one.from === from && one.to === to);
+      if (wanted === undefined) throw bad(`nobody known as ${from} has signed in as ${to}`);
+      if (flags.json) print({ ...waitingDocument(wanted), outcome: "unchanged" });
+      else
+        process.stdout.write(
+          `${waitingLine(wanted)}\nNothing was changed. If you know that it is the same person, type the same with -confirm; otherwise with -refuse.\n`,
+        );
+      return;
+    }
+    const { version } = await store.changeAddress(from, to);
+    const waitsFor =
+      (await store.changesUnderWay()).find((change) => change.version === version)?.waitsFor ?? [];
+    if (flags.json) print({ old: from, new: to, outcome: "changed", waits_for: waitsFor });
+    else
+      process.stdout.write(
+        `${from} is ${to} from now on, with everything that was theirs. FileServers carry it out within 5 s, those that do not run when they ` +
+          `come back; until all have, nobody else gets in as ${from}. 'grove user renames' shows which have not.\n`,
+      );
+  });
+}
+
+function waitingLine({ from, to, issuer, subject, lastMs }: WantedChange): string {
+  return `  ${from} -> ${to}  the account ${subject} of ${issuer}, last seen ${when(lastMs)}`;
+}
+
+function waitingDocument({ from, to, issuer, subject, firstMs, lastMs }: WantedChange): object {
+  return { old: from, new: to, issuer, subject, first_seen: when(firstMs), last_seen: when(lastMs) };
+}
+
+function underWayLine({ former, username, waitsFor }: ChangeUnderWay): string {
+  return `  ${former} -> ${username}  confirmed; ${waitsFor.join(", ")} ${waitsFor.length === 1 ? "has" : "have"} yet to carry it out`;
+}
+
+function underWayDocument({ former, username, waitsFor }: ChangeUnderWay): object {
+  return { old: former, new: username, waits_for: waitsFor };
+}
+
+function when(wallMs: number): string {
+  return new Date(wallMs).toISOString();
 }

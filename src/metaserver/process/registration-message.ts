@@ -36,6 +36,7 @@ export function toRegistration(message: RegisterFileServerRequest, speaker: Spea
     diskReserveBytes: storedBytes(message.diskReserve ?? DISK_RESERVE_BYTES),
     roots: message.roots.map(toHeldRoot),
     page: toPage(message),
+    namesVersion: namesVersionOf(message),
     ...(message.sharedEngine ? { onEngine: true as const } : {}),
     speaker,
   };
@@ -46,6 +47,15 @@ function toPage({ registration, page, more }: RegisterFileServerRequest): Regist
   if (registration === 0n)
     throw new GroveError("BAD_ARGUMENT", "pages need the number of their registration");
   return { registration: storedVersion("registration", registration), page, isLast: !more };
+}
+
+interface NamesVersion {
+  readonly namesVersion?: bigint | undefined;
+}
+
+/** The version of names that a node states. Throws BAD_ARGUMENT beyond 2^63 - 1. */
+export function namesVersionOf({ namesVersion }: NamesVersion): bigint | undefined {
+  return namesVersion === undefined ? undefined : storedVersion("names_version", namesVersion);
 }
 
 /** Cuts byte counts to the store's maximum, since only their order matters. */

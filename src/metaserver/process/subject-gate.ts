@@ -2,9 +2,11 @@
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
 import type { Logger } from "#base/log.ts";
 import { LogSampler } from "#base/log-sampler.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
+import type { KnownElsewhere } from "#metaserver/directory/subject.ts";
 import { subjectMismatch } from "#security/identity/subject-mismatch.ts";
 import { toSubject } from "./registration-message.ts";
 
@@ -52,18 +54,47 @@ export class SubjectGate {
   }
 
   /**
-   * Throws TOKEN_REJECTED when the address belongs to another person, and the store's errors. Mock tokens
-   * name no person and pass.
+   * Throws TOKEN_REJECTED when the address belongs to another person, or the person is known under another
+   * address; and the store's errors. Mock tokens that name no person pass.
    */
   async admit({ username, issuer, subject }: Newcomer): Promise<void> {
     const person = toSubject(issuer, subject);
     if (person === undefined) return;
     const key = `${person.issuer} ${person.subject}`;
     if (this.#admitted.get(username) === key) return;
-    if (!(await this.#directory.admitSubject(username, person))) {
+    const admitted = await this.#directory.admitSubject(username, person);
+    if (typeof admitted === "object") throw await this.#changed(username, issuer, admitted);
+    if (!admitted) {
       throw subjectMismatch({ username, issuer, ask: this.#ask, log: this.#log, sampler: this.#sampler });
     }
     this.#admitted.set(username, key);
+  }
+
+  /** Only the person themselves hears of both addresses: the token has proven who they are. */
+  async #changed(
+    username: string,
+    issuer: string,
+    { knownAs, isFormer }: KnownElsewhere,
+  ): Promise<GroveError> {
+    const refusal = (claim: string, message: string): GroveError =>
+      new GroveError("TOKEN_REJECTED", message, {
+        metadata: { claim, ...(this.#ask === undefined ? {} : { ask: this.#ask }) },
+      });
+    if (isFormer) return refusal("iat", `your address was changed to ${knownAs}; sign in with that`);
+    const isAdministrator = knownAs === this.#ask;
+    // The right of an administrator goes by the address, which would be free for somebody else.
+    if (isAdministrator) await this.#directory.refuseAddress(knownAs, username);
+    const sampled = this.#sampler.take(`address_changed ${username}`);
+    const todo = isAdministrator
+      ? "the administrator's address was changed: set SVC_ADMIN_EMAIL first"
+      : `the same person: grove user rename ${knownAs} ${username} -confirm; otherwise -refuse`;
+    if (sampled !== undefined)
+      this.#log.warn("address_changed", { user: username, known_as: knownAs, issuer, todo, ...sampled });
+    return refusal(
+      "email",
+      `you are known here as ${knownAs}, and your sign-in now says ${username}: an operator of the cluster must confirm ` +
+        "that change first (grove user rename); your files stay as they are until then",
+    );
   }
 
   /** Takes the version of the last rebinding: a newer one drops the kept persons. */

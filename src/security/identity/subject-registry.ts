@@ -140,6 +140,27 @@ export class SubjectRegistry {
     return changed;
   }
 
+  /**
+   * Gives a person the new address that an operator has confirmed; the former one is nobody's then. Resolves when
+   * that is on stable storage.
+   */
+  async rename(former: string, { username, issuer, subject, version }: ReboundSubject): Promise<void> {
+    const [before, present] = [this.#subjects.get(former), this.#subjects.get(username)];
+    const isTheirs = before?.subject === subject && bareIssuer(before.issuer) === bareIssuer(issuer);
+    if (isTheirs) this.#subjects.delete(former);
+    if (present === undefined ? isTheirs : present.version < version)
+      this.#subjects.set(username, { issuer, subject, version });
+    else if (!isTheirs) return;
+    try {
+      await this.#save();
+    } catch (error) {
+      if (before !== undefined) this.#subjects.set(former, before);
+      if (present === undefined) this.#subjects.delete(username);
+      else this.#subjects.set(username, present);
+      throw error;
+    }
+  }
+
   /** Subject of an address; undefined before the first sign-in. */
   find(username: string): Subject | undefined {
     return this.#subjects.get(username);

@@ -10,6 +10,7 @@ import type { RootMoveStorage } from "./root-move.ts";
 import type { ScrubSettings, ScrubState } from "./scrub-types.ts";
 import type { TrashStorage } from "./trash.ts";
 import type { UploadStore } from "./upload-store.ts";
+import type { UserRenames } from "./user-rename.ts";
 
 /** One user's root. */
 export interface RootRecord {
@@ -282,7 +283,7 @@ export interface WantedUpload {
  * ETAG_MISMATCH, BAD_ARGUMENT, CORRUPT. Changes throw STORAGE_FAILED after a failed flush, DISK_RESERVE on a
  * full disk, OVERLOADED when too many wait.
  */
-export interface Storage extends TrashStorage {
+export interface Storage extends TrashStorage, UserRenames {
   /** The identity of the data directory: a ULID made with it. */
   readonly dataId: string;
   /** Reason for which all changes are refused, once a flush has failed. */
@@ -296,9 +297,7 @@ export interface Storage extends TrashStorage {
   readonly damageFoundTotal: number;
   /** Files marked as damaged now; the cost grows with their number only. */
   damagedFiles(): DamagedFiles;
-  /**
-   * Reads everything again and again in the background, from where the last process left off. Call it once.
-   */
+  /** Reads everything over and over in the background, from where the last process ended. Call it once. */
   startScrub(settings: ScrubSettings): void;
   /** Progress of the scrub. */
   scrubState(): ScrubState;

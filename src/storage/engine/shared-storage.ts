@@ -302,6 +302,15 @@ export class SharedStorage implements Storage {
     return made;
   }
 
+  /** Nobody is renamed while the cluster has a shared engine, and what was renamed before is not here. */
+  renameUser(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
+  renamedUpTo(): number {
+    return Number.MAX_SAFE_INTEGER;
+  }
+
   async createDirectory(change: ChangeContext & { parentId: InodeId; name: string }): Promise<Change> {
     const { parentId, name } = change;
     const command = { op: "createDirectory", ...this.#fields(change), parentId, name } as const;

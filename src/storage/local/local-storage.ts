@@ -47,7 +47,9 @@ import type {
   TrashQuery,
 } from "#storage/contract/trash.ts";
 import type { ResumableSink, StagingChange, StoredUpload } from "#storage/contract/upload-store.ts";
+import type { UserRename } from "#storage/contract/user-rename.ts";
 import type { DataDirectory } from "#storage/metadata/data-directory.ts";
+import { RENAMED_UP_TO } from "#storage/metadata/schema.ts";
 import { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
 import { storageFailed } from "#storage/metadata/sqlite-errors.ts";
 import { DamageReader } from "#storage/scrub/damage-reader.ts";
@@ -251,6 +253,20 @@ export class LocalStorage implements Storage {
 
   createRoot({ owner, rootId, number }: Parameters<Storage["createRoot"]>[0]): Promise<RootRecord> {
     return this.#queue.submit({ op: "createRoot", owner, rootId, number, nowMs: this.#nowMs() });
+  }
+
+  async renameUser(rename: UserRename): Promise<number> {
+    for (let after: InodeId = 0, isFirst = true; isFirst || after !== 0; isFirst = false)
+      after = await this.#queue.submit<"renameCreator">({ op: "renameCreator", ...rename, after });
+    const rows = await this.#queue.submit<"renameUser">({ op: "renameUser", ...rename });
+    this.#reader.owners.clear();
+    return rows;
+  }
+
+  renamedUpTo(): number {
+    const { tables } = this.#reader;
+    const row = tables.read(() => tables.prepare("SELECT value FROM meta WHERE key = ?").get(RENAMED_UP_TO));
+    return Number((row as [string] | undefined)?.[0] ?? 0);
   }
 
   async createDirectory(change: ChangeContext & { parentId: InodeId; name: string }): Promise<Change> {

@@ -31,6 +31,9 @@ export const FLAG_DAMAGED = 1;
 /** Bit of `flags`: rows of share_grant name this inode, grants or exclusions. */
 export const FLAG_HAS_GRANTS = 2;
 
+/** Key in `meta`: the version of the last rename of a user that this data directory has carried out. */
+export const RENAMED_UP_TO = "user_renames_version";
+
 /** Schema that this program writes; older ones are migrated, newer ones refused (A-20). */
 export const SCHEMA_VERSION: number = MIGRATIONS.length;
 

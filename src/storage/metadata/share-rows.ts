@@ -37,6 +37,7 @@ export class ShareRows {
   readonly #below: StatementSync;
   readonly #delete: StatementSync;
   readonly #move: StatementSync;
+  readonly #rename: StatementSync;
   readonly #changedOwners = new Set<string>();
 
   constructor(db: DatabaseSync, ledger: Ledger, inodes: InodeRows) {
@@ -50,6 +51,7 @@ export class ShareRows {
     this.#count = db.prepare("SELECT count(*) AS count FROM share_grant WHERE inode_id = ?");
     this.#below = db.prepare(`SELECT ${COLUMNS} FROM share_grant WHERE ${AT_OR_BELOW} ORDER BY path`);
     this.#delete = db.prepare("DELETE FROM share_grant WHERE inode_id = ? AND username = ?");
+    this.#rename = db.prepare("UPDATE share_grant SET owner = ? WHERE owner = ?");
     this.#move = db.prepare(
       `UPDATE share_grant SET path = ? || substr(path, length(?) + 1) WHERE ${AT_OR_BELOW}`,
     );
@@ -138,6 +140,13 @@ export class ShareRows {
     }
     const row = this.#inodes.byId(inodeId);
     if (row !== undefined) this.#inodes.setFlags(inodeId, mark(row.flags));
+  }
+
+  /** Puts another owner's name on a root's rows; both names count as changed. */
+  changeOwner(root: RootState, owner: string): void {
+    this.#rename.run(owner, root.owner);
+    this.#changed(root, 0);
+    this.#changedOwners.add(owner);
   }
 
   #changed(root: RootState, grants: number): void {

@@ -97,8 +97,8 @@ export class SnapshotReader {
   readonly #dataVersion: StatementSync;
   readonly #trash: TrashReader;
   readonly #listings = new Map<string, StatementSync>();
-  /** Owners by root number; roots never change hands. */
-  readonly #owners = new Map<number, string>();
+  /** Owners by root number; cleared after one is renamed. */
+  readonly owners = new Map<number, string>();
   #isHeld = false;
   /** The file that the last path in this snapshot led to: it can be reached from its root. */
   #resolvedFile: Inode | undefined;
@@ -357,8 +357,8 @@ export class SnapshotReader {
 
   #ownerOf(id: InodeId): string | undefined {
     const number = Math.floor(id / ROOT_STRIDE);
-    if (!this.#owners.has(number)) this.roots();
-    return this.#owners.get(number);
+    if (!this.owners.has(number)) this.roots();
+    return this.owners.get(number);
   }
 
   #toRoot(row: RootRow): RootRecord {
@@ -366,7 +366,7 @@ export class SnapshotReader {
     const [liveBytes, trashBytes, stagingBytes, fileCount, liveInodes, trashInodes, ...locks] = counts;
     const [lockVersion, lockCount] = locks;
     const usage = { liveBytes, trashBytes, stagingBytes, fileCount, liveInodes, trashInodes };
-    this.#owners.set(number, owner);
+    this.owners.set(number, owner);
     return { owner, rootId, directoryId, accessVersion, lockVersion, lockCount, usage };
   }
 

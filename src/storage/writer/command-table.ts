@@ -18,6 +18,7 @@ import type { LinkCommand } from "./link-messages.ts";
 import { LockCommands } from "./lock-commands.ts";
 import { MoveCommands } from "./move-commands.ts";
 import { NamespaceCommands } from "./namespace-commands.ts";
+import { RenameUserCommands } from "./rename-user-commands.ts";
 import { ShareCommands } from "./share-commands.ts";
 import { TrashCommands } from "./trash-commands.ts";
 import { UploadCommands } from "./upload-commands.ts";
@@ -54,6 +55,7 @@ export class CommandTable {
   readonly #damage: DamageRows;
   readonly #uploads: UploadCommands;
   readonly #copies: CopyCommands;
+  readonly #makeRenames: () => RenameUserCommands;
   readonly #makeMoves: () => MoveCommands;
   #madeMoves: MoveCommands | undefined;
   readonly #openDirectory: StatementSync;
@@ -87,6 +89,7 @@ export class CommandTable {
     this.contents = new ContentCommands(db, rows);
     this.#trash = new TrashCommands(rows);
     this.#copies = new CopyCommands(db, rows);
+    this.#makeRenames = () => new RenameUserCommands(db, tables);
     this.#makeMoves = () => new MoveCommands(db, tables);
     this.#openDirectory = db.prepare(
       "INSERT INTO open_directory (name) VALUES (?) ON CONFLICT (name) DO NOTHING",
@@ -135,6 +138,8 @@ export class CommandTable {
   }
 
   #applyAt(command: Command): CommandReply {
+    if (command.op === "renameCreator") return this.#makeRenames().renameCreator(command);
+    if (command.op === "renameUser") return this.#makeRenames().rename(command);
     try {
       return this.#apply(command);
     } catch (error) {
@@ -142,7 +147,7 @@ export class CommandTable {
     }
   }
 
-  #apply(command: Command): CommandReply {
+  #apply(command: Exclude<Command, { op: "renameCreator" | "renameUser" }>): CommandReply {
     switch (command.op) {
       case "createFile":
         return this.#namespace.createFile(command);

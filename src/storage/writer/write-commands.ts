@@ -242,6 +242,23 @@ export interface SavePassCommand {
   readonly record: string;
 }
 
+/** Puts a person's new username in place of the old one; a version that was carried out changes nothing. */
+export interface RenameUserCommand {
+  readonly op: "renameUser";
+  readonly from: string;
+  readonly to: string;
+  readonly version: number;
+}
+
+/** The same for the makers of a part of all inodes, those after an id. The answer is the id to go on after. */
+export interface RenameCreatorCommand {
+  readonly op: "renameCreator";
+  readonly from: string;
+  readonly to: string;
+  readonly version: number;
+  readonly after: InodeId;
+}
+
 /** Every command that changes the database. */
 export type Command =
   | BeginCopyCommand
@@ -267,6 +284,8 @@ export type Command =
   | RefreshLockCommand
   | RemoveCommand
   | RenameCommand
+  | RenameCreatorCommand
+  | RenameUserCommand
   | RestoreCommand
   | ShareCommand
   | SavePassCommand

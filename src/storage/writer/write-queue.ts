@@ -63,7 +63,7 @@ export type ReplyOf<Op extends Command["op"]> = Op extends keyof OwnReplies
   ? OwnReplies[Op]
   : Op extends "createRoot"
     ? RootReply
-    : Op extends "stageChunks" | "markDamaged"
+    : Op extends "stageChunks" | "markDamaged" | "renameCreator" | "renameUser"
       ? number
       : Op extends "beginCopy"
         ? CopyReply
