@@ -1,6 +1,7 @@
 // Takes the pictures of files in the browser for README and docs, at a door of a running cluster.
 import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
+import { until } from "#testing/until.ts";
 import { headersOf } from "./door/files-browser.ts";
 import { samplePdf, samplePicture } from "./door/samples.ts";
 
@@ -45,7 +46,11 @@ export async function takeFiles(request: FilesRequest): Promise<void> {
   await page.setViewportSize({ width: 390, height: 780 });
   await page.goto(`${door}/?path=%2FPhotographs`);
   await page.getByRole("button", { name: "Tiles" }).click();
-  await page.waitForFunction("[...document.images].filter((i) => i.naturalWidth > 0).length >= 4");
+  // Not waitForFunction: the pages let no text be run as a script.
+  await until(
+    () => page.evaluate<boolean>("[...document.images].filter((i) => i.naturalWidth > 0).length >= 4"),
+    "four pictures",
+  );
   await shoot(page, "files-telephone");
   await context.close();
 }
