@@ -32,6 +32,8 @@ export interface ServedNode {
   signIn(email: string, connections?: number): Promise<SignedIn>;
   /** Of the MetaServer; undefined where the node stands alone. */
   readonly metaserver: string | undefined;
+  /** Username of the administrator. */
+  readonly admin: string;
   /** Sets a quota as the administrator. @throws Error when it is refused */
   setQuota(username: string, quotaBytes: bigint): Promise<void>;
 }
@@ -77,6 +79,7 @@ export async function serveNode(
     dataFolder,
     process,
     metaserver,
+    admin: ADMIN,
     signIn,
     async setQuota(username, quotaBytes) {
       admin ??= await signIn(ADMIN);
@@ -89,7 +92,9 @@ export async function serveNode(
 async function serveMetaServer(campaign: Campaign, dataFolder: string): Promise<string> {
   const address = await freeFileServerAddress();
   const words = ["-listen", address, "-advertise", address, "-data", dataFolder];
-  const process = await startGroveProcess(["metaserver", "-mock", ...words]);
+  const process = await startGroveProcess(["metaserver", "-mock", ...words], {
+    env: { SVC_ADMIN_EMAIL: ADMIN },
+  });
   campaign.atEnd(() => process.end("SIGKILL"));
   return address;
 }
