@@ -34,6 +34,8 @@ export interface ServedNode {
   readonly engine: RigEngine | undefined;
   /** Of the MetaServer; undefined where the node stands alone. */
   readonly metaserver: string | undefined;
+  /** Username of the administrator. */
+  readonly admin: string;
   /** Sets a quota as the administrator. @throws Error when it is refused */
   setQuota(username: string, quotaBytes: bigint): Promise<void>;
 }
@@ -81,6 +83,7 @@ export async function serveNode(
     process,
     engine,
     metaserver,
+    admin: ADMIN,
     signIn,
     async setQuota(username, quotaBytes) {
       admin ??= await signIn(ADMIN);
@@ -93,7 +96,9 @@ export async function serveNode(
 async function serveMetaServer(campaign: Campaign, dataFolder: string): Promise<string> {
   const address = await freeFileServerAddress();
   const words = ["-listen", address, "-advertise", address, "-data", dataFolder];
-  const process = await startGroveProcess(["metaserver", "-mock", ...words]);
+  const process = await startGroveProcess(["metaserver", "-mock", ...words], {
+    env: { SVC_ADMIN_EMAIL: ADMIN },
+  });
   campaign.atEnd(() => process.end("SIGKILL"));
   return address;
 }

@@ -65,8 +65,8 @@ export const engineKillBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/storage/shared/shared-writer.ts",
-        from: "AS id FROM purging ORDER BY purging.id DESC",
-        to: "AS id FROM purging ORDER BY id DESC",
+        from: "ORDER BY purging.id DESC LIMIT 1",
+        to: "ORDER BY id DESC LIMIT 1",
       },
     ],
   },

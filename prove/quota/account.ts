@@ -21,7 +21,9 @@ export type Steps = "with removals" | "only growing";
 
 /** The root; every step works on files of its own, so that the account is exact in any order of steps. */
 export class Account {
-  readonly owner: SignedIn;
+  readonly root: string;
+  /** The owner, or the members of the group. */
+  readonly #keepers: readonly SignedIn[];
   readonly #sharee: SignedIn;
   readonly #resets: ResetConnections;
   readonly #campaign: Campaign;
@@ -33,18 +35,29 @@ export class Account {
   #made = 0;
 
   constructor(
-    users: { owner: SignedIn; sharee: SignedIn },
+    users: { root: string; keepers: readonly SignedIn[]; sharee: SignedIn },
     address: string,
     campaign: Campaign,
     pool: Buffer,
   ) {
-    this.owner = users.owner;
+    this.root = users.root;
+    this.#keepers = users.keepers;
     this.#sharee = users.sharee;
     this.#resets = new ResetConnections(address);
     campaign.atEnd(() => this.#resets.close());
     this.#campaign = campaign;
-    this.#random = campaign.random.fork(users.owner.email);
+    this.#random = campaign.random.fork(users.root);
     this.#pool = pool;
+  }
+
+  /** The owner, or one of the members. */
+  get #keeper(): SignedIn {
+    return this.#random.pick(this.#keepers);
+  }
+
+  /** True for the root of a group. */
+  get isGroups(): boolean {
+    return this.#keepers.length > 1;
   }
 
   get liveBytes(): number {
@@ -57,21 +70,24 @@ export class Account {
 
   /** Shares the whole root, so that the sharee's writes count here. */
   async share(): Promise<void> {
-    await this.owner.calls.share({ path: "/", user: this.#sharee.email }, this.owner);
+    const { root } = this;
+    const [first] = this.#keepers;
+    await first?.calls.share({ root, path: "/", user: this.#sharee.email }, first);
   }
 
   /** One random step. */
   async step(steps: Steps): Promise<Step> {
     const draw = this.#random.below(100);
     if (draw < 65) return this.#abortedUpload();
-    if (draw < 82) return this.#upload(this.#newPath(), this.owner, draw < 74);
+    if (draw < 82) return this.#upload(this.#newPath(), this.#keeper, draw < 74);
     if (draw < 86) return this.#createFile();
     const path = this.#takeFile();
-    if (path === undefined) return this.#upload(this.#newPath(), this.owner, true);
+    if (path === undefined) return this.#upload(this.#newPath(), this.#keeper, true);
     try {
       // The owner's overwriting removes the old content, so that it may also free something.
       const isBySharee = draw >= 88 || steps === "only growing";
-      if (draw < 90) return await this.#upload(path, isBySharee ? this.#sharee : this.owner, draw % 2 === 0);
+      if (draw < 90)
+        return await this.#upload(path, isBySharee ? this.#sharee : this.#keeper, draw % 2 === 0);
       if (draw < 93) return await this.#copy(path);
       if (draw < 95 || steps === "only growing") return await this.#append(path);
       return await this.#remove(path, draw < 98);
@@ -82,23 +98,26 @@ export class Account {
 
   /** Uploads this many bytes to a new path. */
   uploadBytes(bytes: number, sizeKnown: boolean): Promise<Step> {
-    return this.#upload(this.#newPath(), this.owner, sizeKnown, this.#pool.subarray(0, bytes));
+    return this.#upload(this.#newPath(), this.#keeper, sizeKnown, this.#pool.subarray(0, bytes));
   }
 
   /** Creates an empty file, which needs no byte but a root below its quota. */
   createEmpty(): Promise<string> {
-    return answerOf(this.owner.calls.createFile({ path: this.#newPath() }, this.owner));
+    const keeper = this.#keeper;
+    return answerOf(keeper.calls.createFile({ root: this.root, path: this.#newPath() }, keeper));
   }
 
   createFolder(): Promise<string> {
-    return answerOf(this.owner.calls.createDirectory({ path: this.#newPath() }, this.owner));
+    const keeper = this.#keeper;
+    return answerOf(keeper.calls.createDirectory({ root: this.root, path: this.#newPath() }, keeper));
   }
 
   /** Returns the differences between the root and the account; empty when there are none. */
   async differences(): Promise<string[]> {
     const there = new Map<string, number>();
+    const [root, keeper] = [this.root, this.#keeper];
     for (let pageToken = ""; ; ) {
-      const page = await this.owner.calls.listDir({ path: "/", pageSize: PAGE, pageToken }, this.owner);
+      const page = await keeper.calls.listDir({ root, path: "/", pageSize: PAGE, pageToken }, keeper);
       for (const { path, size } of page.entries) there.set(path, Number(size));
       pageToken = page.nextPageToken;
       if (pageToken === "") break;
@@ -108,7 +127,7 @@ export class Account {
       const [is, expected] = [there.get(path), this.#files.get(path)];
       if (is !== expected) wrong.push(`${path} has ${is ?? "no"} bytes instead of ${expected ?? "none"}`);
     }
-    const { liveBytes, trashBytes, stagingBytes } = await this.owner.calls.getQuota({}, this.owner);
+    const { liveBytes, trashBytes, stagingBytes } = await keeper.calls.getQuota({ root }, keeper);
     const said = `${liveBytes} live, ${trashBytes} in the trash, ${stagingBytes} staged`;
     const booked = `${this.liveBytes} live, ${this.#trashBytes} in the trash, 0 staged`;
     if (said !== booked) wrong.push(`the server says ${said}; the books say ${booked}`);
@@ -117,9 +136,9 @@ export class Account {
 
   /** Removes everything for good. */
   async empty(): Promise<void> {
-    const { calls } = this.owner;
-    await Promise.all([...this.#files.keys()].map((path) => calls.deleteFile({ path }, this.owner)));
-    await calls.purgeTrash({}, this.owner);
+    const [root, keeper] = [this.root, this.#keeper];
+    await Promise.all([...this.#files.keys()].map((path) => keeper.calls.deleteFile({ root, path }, keeper)));
+    await keeper.calls.purgeTrash({ root }, keeper);
     this.#files.clear();
     this.#trashBytes = 0;
   }
@@ -132,8 +151,8 @@ export class Account {
     const sizeKnown = this.#random.chance(0.6);
     const atByte = this.#random.below(bytes.length);
     const path = taken ?? this.#newPath();
-    const plan: UploadPlan = { root: this.owner.email, path, bytes, sizeKnown, abort: { how, atByte } };
-    const user = this.#random.chance(0.2) ? this.#sharee : this.owner;
+    const plan: UploadPlan = { root: this.root, path, bytes, sizeKnown, abort: { how, atByte } };
+    const user = this.#random.chance(0.2) ? this.#sharee : this.#keeper;
     const answer = await runUpload(user, this.#resets, plan, this.#random);
     if (taken !== undefined) this.#busy.delete(taken);
     this.#campaign.step();
@@ -142,12 +161,12 @@ export class Account {
 
   async #upload(path: string, user: SignedIn, sizeKnown: boolean, content?: Buffer): Promise<Step> {
     const bytes = content ?? this.#content();
-    const plan: UploadPlan = { root: this.owner.email, path, bytes, sizeKnown, abort: undefined };
+    const plan: UploadPlan = { root: this.root, path, bytes, sizeKnown, abort: undefined };
     const answer = await runUpload(user, this.#resets, plan, this.#random);
     const before = this.#files.get(path);
     if (answer === "ok") {
-      // Content that a sharee replaces is kept for the owner, who pays for both.
-      if (user === this.#sharee) this.#trashBytes += before ?? 0;
+      // Content that another than the owner replaces is kept, and the root pays for both.
+      if (user.email !== this.root) this.#trashBytes += before ?? 0;
       this.#files.set(path, bytes.length);
       this.#campaign.count("uploaded bytes", bytes.length);
     }
@@ -157,8 +176,9 @@ export class Account {
   async #createFile(): Promise<Step> {
     const path = this.#newPath();
     const bytes = this.#content().subarray(0, INLINE_MAX_BYTES);
-    const request = { path, data: bytes, crc32: crc32(bytes) };
-    const answer = await answerOf(this.owner.calls.createFile(request, this.owner));
+    const [root, keeper] = [this.root, this.#keeper];
+    const request = { root, path, data: bytes, crc32: crc32(bytes) };
+    const answer = await answerOf(keeper.calls.createFile(request, keeper));
     if (answer === "ok") this.#files.set(path, bytes.length);
     return { what: "a new small file", answer, addsBytes: bytes.length };
   }
@@ -166,7 +186,8 @@ export class Account {
   async #copy(path: string): Promise<Step> {
     const targetPath = this.#newPath();
     const addsBytes = this.#files.get(path) ?? 0;
-    const answer = await answerOf(this.owner.calls.copy({ path, targetPath }, this.owner));
+    const [root, keeper] = [this.root, this.#keeper];
+    const answer = await answerOf(keeper.calls.copy({ root, path, targetPath }, keeper));
     if (answer === "ok") this.#files.set(targetPath, addsBytes);
     return { what: "a copy", answer, addsBytes };
   }
@@ -174,17 +195,19 @@ export class Account {
   async #append(path: string): Promise<Step> {
     const offset = this.#files.get(path) ?? 0;
     const data = this.#content().subarray(0, 100_000);
-    const request = { path, offset: BigInt(offset), data };
-    const answer = await answerOf(this.owner.calls.writeFile(request, this.owner));
+    const [root, keeper] = [this.root, this.#keeper];
+    const request = { root, path, offset: BigInt(offset), data };
+    const answer = await answerOf(keeper.calls.writeFile(request, keeper));
     if (answer === "ok") this.#files.set(path, offset + data.length);
     return { what: "an appending write", answer, addsBytes: data.length };
   }
 
   async #remove(path: string, toTrash: boolean): Promise<Step> {
     const bytes = this.#files.get(path) ?? 0;
-    const { calls } = this.owner;
+    const [root, keeper] = [this.root, this.#keeper];
+    const { calls } = keeper;
     const answer = await answerOf(
-      toTrash ? calls.trashFile({ path }, this.owner) : calls.deleteFile({ path }, this.owner),
+      toTrash ? calls.trashFile({ root, path }, keeper) : calls.deleteFile({ root, path }, keeper),
     );
     if (answer === "ok") {
       this.#files.delete(path);

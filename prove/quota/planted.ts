@@ -7,6 +7,18 @@ const UPLOAD = "src/fileserver/operations/upload.ts";
 /** What the quota rig must find. */
 export const quotaBugs: readonly PlantedBug[] = [
   {
+    name: "groups-without-quota",
+    is: "the root of a group may grow as it likes",
+    rigs: ["quota"],
+    edits: [
+      {
+        file: "src/fileserver/operations/file-service.ts",
+        from: "    quotaBytes: (owner) => quotas.quotaBytes(owner),\n    inodeLimit",
+        to: '    quotaBytes: (owner) => (owner.endsWith("@group") ? 2n ** 60n : quotas.quotaBytes(owner)),\n    inodeLimit',
+      },
+    ],
+  },
+  {
     name: "quota-counter-outside-transaction",
     is: "sizes and usage are written right after the commit, and not in it",
     rigs: ["quota"],

@@ -240,6 +240,7 @@ export function addRenameVerbs(group: Command): void {
   withStore(
     group
       .command("renames")
+      .summary("List people who have a new address")
       .description(
         "List people who have signed in under another address than they are known by, on the host of the metadata store: each waits for " +
           "'grove user rename'. Below them, changes that some FileServer has not carried out yet.",
