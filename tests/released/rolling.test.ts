@@ -1,14 +1,11 @@
 // Tests that a cluster in use is upgraded from a release process by process, and taken back, without a failed call.
 import assert from "node:assert/strict";
-import { exec } from "node:child_process";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { promisify } from "node:util";
-import { groveOk } from "#e2e/certificate-cluster.ts";
-import { commandToPutBack, schemaCopies } from "#os/schema-copy.ts";
 import { until } from "#testing/until.ts";
-import { KEPT, PRESENT, type Release, released, run } from "./releases.ts";
-import { type RollingCluster, startRollingCluster } from "./rolling-cluster.ts";
+import { KEPT, PRESENT, released, run } from "./releases.ts";
+import { startRollingCluster } from "./rolling-cluster.ts";
+import { goBack, upgrade } from "./rolling-walk.ts";
 import { makeSource, SteadyClient } from "./steady-client.ts";
 
 /** A longer walk: npm run try:upgrade */
@@ -24,42 +21,6 @@ async function worked(clients: readonly SteadyClient[]): Promise<void> {
     const hasWorked = (): boolean => client.calls > calls && client.rounds >= rounds + ROUNDS;
     await until(() => hasWorked() || client.failures.length > 0, "the clients' work");
   }
-}
-
-async function upgrade(cluster: RollingCluster, clients: readonly SteadyClient[]): Promise<void> {
-  for (const member of cluster.members) {
-    await member.stop();
-    await member.start(PRESENT);
-    await worked(clients);
-  }
-}
-
-/** Takes everything back: the nodes first. The console is away while the store that it reads is put back. */
-async function goBack(
-  cluster: RollingCluster,
-  release: Release,
-  clients: readonly SteadyClient[],
-): Promise<void> {
-  const { nodes, meta, admin } = cluster;
-  for (const node of nodes) {
-    await node.stop();
-    await groveOk(["downgrade", "-data", node.data, "-to", release.version]);
-    await node.start(release);
-    await worked(clients);
-  }
-  await admin.stop();
-  await meta.stop();
-  await putBack(join(meta.data, "metadata.db"));
-  await meta.start(release);
-  await admin.start(release);
-  await worked(clients);
-}
-
-/** Puts the copy from before the upgrade into the place of the metadata store, as its refusal says. */
-async function putBack(path: string): Promise<void> {
-  const [copy] = schemaCopies(path);
-  assert.ok(copy !== undefined);
-  await promisify(exec)(commandToPutBack(path, copy.path));
 }
 
 for (const version of KEPT) {
@@ -79,8 +40,8 @@ for (const version of KEPT) {
     const end = new AbortController();
     const work = clients.map((client) => client.work(source, end.signal));
     await until(() => clients.every(({ rounds, failures }) => rounds > 0 || failures.length > 0));
-    await upgrade(cluster, clients);
-    await goBack(cluster, old, clients);
+    await upgrade(cluster, () => worked(clients));
+    await goBack(cluster, old, () => worked(clients));
     end.abort();
     await Promise.all(work);
     for (const client of clients) await client.checkAll(source);

@@ -10,7 +10,7 @@ import { downloadFile } from "#client/transfer/download.ts";
 import { crc32 } from "#os/crc32.ts";
 
 /** Bytes that a reader is given at a time, but at the end: each time costs several turns of the loop. */
-const HANDED_ON_BYTES: number = BLOCK_BYTES / 2;
+export const HANDED_ON_BYTES: number = BLOCK_BYTES / 2;
 
 /** Bytes of a download that wait for a slow reader. */
 const WAITING_MAX_BYTES: number = 4 * BLOCK_BYTES;
