@@ -98,7 +98,8 @@ export const MAKE_DEPARTURES = `
     marked BIGINT NOT NULL
   );
 
-  CREATE OR REPLACE FUNCTION note_departures() RETURNS TRIGGER LANGUAGE plpgsql AS $body$
+  -- Its own search path: an operator's session may have another one.
+  CREATE OR REPLACE FUNCTION note_departures() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $body$
   BEGIN
     IF NOT EXISTS (SELECT 1 FROM departure WHERE state IN ('copying', 'frozen')) THEN
       RETURN NULL;
