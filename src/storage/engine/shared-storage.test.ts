@@ -154,16 +154,6 @@ test(
   },
 );
 
-test("a root does not move away, and says so", LONG, async (t) => {
-  const { storage } = await openEngine(t, await enginePlace(server, store));
-  await storage.createRoot({ owner: ADA, rootId: "01ROOT" });
-  assert.deepEqual(storage.moves.list(), []);
-  await assert.rejects(
-    (storage as Storage).moves.beginExport({ moveId: "M", owner: ADA }),
-    refusal("BAD_ARGUMENT"),
-  );
-});
-
 test("quotas of users come with their roots, and those of others stay", LONG, async (t) => {
   const place = await enginePlace(server, store);
   const first = await openEngine(t, place);
