@@ -114,9 +114,6 @@ test("a FileServer is killed: its users go on at another one within 15 seconds, 
   assert.match(await alice.ok("ls", "/"), /large/);
 
   const holder = holderOf(cluster, alice.email);
-  const elsewhere = holder === cluster.nodes[0] ? "n2" : "n1";
-  const move = await alice.grove("root", "move", alice.email, "--to", elsewhere, "--meta", cluster.meta);
-  assert.match(move.stderr, /the root of alice@\S+ lies in the shared engine/);
   const huge = join(folder, "huge");
   const hugeBytes = randomBytes(200_000_000);
   await writeFile(huge, hugeBytes);
