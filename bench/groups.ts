@@ -5,7 +5,7 @@ import { bounds } from "./rows/bounds.ts";
 import { care } from "./rows/care.ts";
 import { cli } from "./rows/cli.ts";
 import { console } from "./rows/console.ts";
-import { cost } from "./rows/cost.ts";
+import { cost, loops } from "./rows/cost.ts";
 import { doors } from "./rows/doors.ts";
 import { encrypted } from "./rows/encrypted.ts";
 import { engineRows } from "./rows/engine.ts";
@@ -28,6 +28,7 @@ export const groups: readonly Group[] = [
   doors,
   files,
   cost,
+  loops,
   bounds,
   engineRows,
   trees,

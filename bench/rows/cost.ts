@@ -1,5 +1,6 @@
 // Processor time of the server: transfers against bare node:http2, calls against the empty call.
 
+import { execFileSync } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { BARE, bareFiles } from "#bench/bare-files.ts";
 import type { Json, Program } from "#bench/child.ts";
@@ -8,7 +9,8 @@ import { type FileServerPair, OWNER, startFileServer } from "#bench/node.ts";
 import { connectedPair, type Security, securityEnv } from "#bench/pair.ts";
 import { processorMsDuring } from "#bench/processor-time.ts";
 import { largestParts, spanOf } from "#bench/profile.ts";
-import type { CostRow, Group } from "#bench/row.ts";
+import { mibPerSecond } from "#bench/pump.ts";
+import type { CostRow, Group, RatioRow } from "#bench/row.ts";
 import { until } from "#testing/until.ts";
 
 const GIB = 2 ** 30;
@@ -85,6 +87,37 @@ const loopsRow = (transfer: keyof typeof transfers, security: Security): CostRow
   },
 });
 
+/** What two loops do for transfers where the server has one core to itself and the client another. */
+const pinnedRow = (transfer: keyof typeof transfers): RatioRow => ({
+  name: `${transfer} of 1 GiB over two event loops, server and client on a core each, TLS`,
+  against: "over one",
+  atLeast: 0.9,
+  rate: "MiB/s",
+  async sides(lab) {
+    const two = await pinned(lab, 2);
+    const one = await pinned(lab, 1);
+    for (const { client } of [two, one]) await client.run("up", { path: KEPT, bytes: GIB });
+    const rateOf = (side: TransferSide) => async (): Promise<number> => {
+      const start = performance.now();
+      await transfers[transfer](side);
+      return mibPerSecond(GIB, start);
+    };
+    return { ours: rateOf(two), theirs: rateOf(one) };
+  },
+});
+
+function pinned(lab: Lab, loops: number): Promise<TransferSide> {
+  return lab.once(`pinned transfers ${loops}`, async () => {
+    const side = await startedGrove(lab, "TLS", loops);
+    for (const [core, pid] of [side.pid, side.client.pid].entries()) {
+      execFileSync("taskset", ["-acp", String(core), String(pid)], {
+        stdio: ["ignore", "ignore", "inherit"],
+      });
+    }
+    return side;
+  });
+}
+
 let uploads = 0;
 
 async function uploadedAndRemoved(side: TransferSide): Promise<number> {
@@ -102,18 +135,20 @@ async function secondsPerGib({ pid, client }: TransferSide, task: string, input:
 }
 
 function grove(lab: Lab, security: Security, loops = 1): Promise<TransferSide> {
-  return lab.once(`transfers ${security} ${loops}`, async () => {
-    const folder = await lab.folder("memory");
-    if (security === "plain") await lab.warm(folder, 3 * GIB);
-    const { server, address } = await startFileServer(lab, folder, security, [
-      ...FLAGS,
-      "-loops",
-      String(loops),
-    ]);
-    const client = lab.program("transfer-client", await securityEnv(lab, security));
-    await client.run("connect", { address, owner: OWNER });
-    return { pid: server.pid, folder, client };
-  });
+  return lab.once(`transfers ${security} ${loops}`, () => startedGrove(lab, security, loops));
+}
+
+async function startedGrove(lab: Lab, security: Security, loops: number): Promise<TransferSide> {
+  const folder = await lab.folder("memory");
+  if (security === "plain") await lab.warm(folder, 3 * GIB);
+  const { server, address } = await startFileServer(lab, folder, security, [
+    ...FLAGS,
+    "-loops",
+    String(loops),
+  ]);
+  const client = lab.program("transfer-client", await securityEnv(lab, security));
+  await client.run("connect", { address, owner: OWNER });
+  return { pid: server.pid, folder, client };
 }
 
 /** Files in a data directory, of which stored chunks are the most. */
@@ -214,14 +249,23 @@ function smallFiles(folder: string, files: number): Json {
   return { folders: [folder], prefix: "file", files, inFlight: IN_FLIGHT, bytes: SMALL_FILE_BYTES };
 }
 
+const BOTH: readonly Security[] = ["plain", "TLS"];
+
 export const cost: Group = {
   name: "cost",
   rows: () =>
-    (["plain", "TLS"] as const).flatMap((security) => [
+    BOTH.flatMap((security) => [
       uploadRow(security),
       downloadRow(security),
-      loopsRow("upload", security),
-      loopsRow("download", security),
       ...calls.map((call) => callRow(call, security)),
     ]),
+};
+
+export const loops: Group = {
+  name: "loops",
+  rows: () => [
+    ...BOTH.flatMap((security) => [loopsRow("upload", security), loopsRow("download", security)]),
+    pinnedRow("upload"),
+    pinnedRow("download"),
+  ],
 };
