@@ -1,4 +1,4 @@
-// Tests that many streams go on while a cluster is upgraded from a release and taken back: npm run try:upgrade
+// Tests that many streams go on while a cluster is upgraded from a release and taken back.
 import assert from "node:assert/strict";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
