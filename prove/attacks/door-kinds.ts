@@ -1,5 +1,4 @@
 // The attacks on a door: by HTTP/1.1 and HTTP/2, by XML, ranges, conditions and slow clients.
-import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FrameFlag, FrameType, type RawHttp2, rawFrame } from "#testing/raw-http2.ts";
 import {
@@ -16,6 +15,7 @@ import {
   openSocket,
   VOLLEY,
 } from "./door-place.ts";
+import { stallHandshakes } from "./stalled-handshakes.ts";
 
 const NOTHING: Buffer = Buffer.alloc(0);
 const CANCEL = Buffer.from([0, 0, 0, 8]);
@@ -125,22 +125,6 @@ const manyConnections: DoorKind = async (place) => {
   return { strokes };
 };
 
-/** Sends the beginning of a ClientHello, and then nothing. */
-const stalledHandshakes: DoorKind = async (place) => {
-  const sockets: Socket[] = [];
-  while (!place.isOver()) {
-    for (let count = 0; count < 20; count++) {
-      const socket = connect({ port: place.tlsPort, host: "127.0.0.1", localAddress: place.from });
-      socket.on("error", () => undefined);
-      socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00]));
-      sockets.push(socket);
-    }
-    await sleep(20);
-  }
-  for (const socket of sockets) socket.destroy();
-  return { strokes: sockets.length };
-};
-
 const rapidReset: DoorKind = (place) => {
   const headers = headersOf(place, "PROPFIND", "/dav/", [["depth", "1"]]);
   return framesBy(place, idle, (turn) =>
@@ -212,7 +196,7 @@ export const DOOR_ATTACKS: Readonly<Record<string, DoorKind>> = {
   "wrong passwords": wrongPasswords,
   "tiny chunks": tinyChunks,
   "thousands of connections": manyConnections,
-  "TLS handshake stall": stalledHandshakes,
+  "TLS handshake stall": stallHandshakes,
   "rapid reset": rapidReset,
   "bodies without an end": openBodies,
   "methods of any word": anyMethod,

@@ -6,6 +6,7 @@ import { gzipSync } from "node:zlib";
 import { FrameFlag, FrameType, hpack, type RawHttp2, rawFrame } from "#testing/raw-http2.ts";
 import { type AttackPlace, flood, headersFor, type Kind, open, streamId, times, VOLLEY } from "./flood.ts";
 import { hpackBomb } from "./hpack-bomb.ts";
+import { stallHandshakes } from "./stalled-handshakes.ts";
 
 const CANCEL = Buffer.from([0, 0, 0, 8]);
 const NOTHING: Buffer = Buffer.alloc(0);
@@ -137,24 +138,6 @@ const manyConnections: Kind = async (place) => {
     await sleep(20);
     for (const raw of raws) raw?.close();
   }
-  return { strokes };
-};
-
-/** Sends the beginning of a ClientHello, and then nothing. */
-const tlsStall: Kind = async (place) => {
-  const sockets: Socket[] = [];
-  let strokes = 0;
-  while (!place.isOver()) {
-    for (let count = 0; count < 20; count++) {
-      const socket = connect({ port: place.tlsPort, host: "127.0.0.1", localAddress: place.from });
-      socket.on("error", () => undefined);
-      socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00]));
-      sockets.push(socket);
-      strokes++;
-    }
-    await sleep(20);
-  }
-  for (const socket of sockets) socket.destroy();
   return { strokes };
 };
 
@@ -306,7 +289,7 @@ export const ATTACKS: Readonly<Record<string, Kind>> = {
   "slow writer": slowWriter,
   "60,000 streams": manyStreams,
   "thousands of connections": manyConnections,
-  "TLS handshake stall": tlsStall,
+  "TLS handshake stall": stallHandshakes,
   "half-closed connections": halfClosed,
   "trailers abuse": trailers,
   "gzip bomb": gzipBomb,

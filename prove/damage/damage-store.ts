@@ -6,15 +6,8 @@ import type { SeededRandom } from "#prove/seeded-random.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import { BY_OWNER, OWNER, openTestStorage, upload } from "#storage/local/store.fixture.ts";
+import { contentsOf, SMALL_BYTES, type StoreSize } from "./stored-sizes.ts";
 
-/** This many have the same size, so that their bytes can be exchanged. */
-const EQUAL_SHARE = 3;
-const EQUAL_SMALL_BYTES = 1_000;
-const EQUAL_LARGE_BYTES = 100_000;
-const SMALL_BYTES = 8_000;
-const LARGE_BYTES = [65_537, 300_000] as const;
-/** Two chunks. */
-const HUGE_BYTES = 4_100_000;
 const TRASHED_EVERY = 12;
 
 /** One file of the store. */
@@ -25,13 +18,6 @@ export interface StoredFile {
   readonly isTrashed: boolean;
   /** Names of its chunks; none for a file whose bytes lie in the database. */
   readonly chunks: readonly string[];
-}
-
-/** How many files of each kind. */
-export interface StoreSize {
-  readonly small: number;
-  readonly large: number;
-  readonly huge: number;
 }
 
 /** See above. */
@@ -57,9 +43,8 @@ export class DamageStore {
     const files: Omit<StoredFile, "chunks">[] = [];
     try {
       const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
-      const count = size.small + size.large + size.huge;
-      for (let index = 0; index < count; index++) {
-        const bytes = random.bytes(sizeOf(index, size, random));
+      for (const bytes of contentsOf(size, random)) {
+        const index = files.length;
         files.push(
           await put(
             storage,
@@ -131,13 +116,6 @@ export class DamageStore {
       db.close();
     }
   }
-}
-
-function sizeOf(index: number, { small, large }: StoreSize, random: SeededRandom): number {
-  const isEqual = index % EQUAL_SHARE === 0;
-  if (index < small) return isEqual ? EQUAL_SMALL_BYTES : random.between(1, SMALL_BYTES);
-  if (index < small + large) return isEqual ? EQUAL_LARGE_BYTES : random.between(...LARGE_BYTES);
-  return HUGE_BYTES;
 }
 
 async function put(

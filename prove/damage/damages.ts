@@ -2,9 +2,18 @@
 import { mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { SeededRandom } from "#prove/seeded-random.ts";
+import {
+  addBytes,
+  type ByteHarm,
+  cutEnd,
+  cutLastByte,
+  exchangeSectors,
+  flip,
+  shift,
+  zeroSector,
+} from "./byte-harms.ts";
 import type { DamageStore, StoredFile } from "./damage-store.ts";
 
-const SECTOR_BYTES = 512;
 /** Bytes of a file by which it is found in the database: they lie in one page. */
 const NEEDLE_BYTES = 24;
 
@@ -41,7 +50,7 @@ function chunkOf({ chunks }: StoredFile, random: SeededRandom): string {
 }
 
 /** Changes the bytes of one chunk's file. */
-function inChunk(change: (bytes: Buffer, random: SeededRandom) => Buffer): Harm {
+function inChunk(change: ByteHarm): Harm {
   return (store, files, random) => {
     const chunk = chunkOf(first(files), random);
     const right = store.bytesOf(chunk);
@@ -85,12 +94,6 @@ function byStatements(...statements: readonly string[]): Harm {
   };
 }
 
-function flip(bytes: Buffer, random: SeededRandom): Buffer {
-  const at = random.below(bytes.length);
-  bytes[at] = (bytes[at] ?? 0) ^ (1 << random.below(8));
-  return bytes;
-}
-
 const FIRST_CHUNK =
   "(SELECT chunk_id FROM file_chunk JOIN inode USING (content_id) WHERE inode.id = $1 ORDER BY position LIMIT 1)";
 const LIST = "content_id = (SELECT content_id FROM inode WHERE id = $1)";
@@ -110,41 +113,30 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   "a sector of zeros": {
     of: "large",
     files: 1,
-    harm: inChunk((bytes, random) => {
-      const at = random.below(Math.ceil(bytes.length / SECTOR_BYTES)) * SECTOR_BYTES;
-      return bytes.fill(0, at, Math.min(at + SECTOR_BYTES, bytes.length));
-    }),
+    harm: inChunk(zeroSector),
   },
   "all zeros": { of: "large", files: 1, harm: inChunk((bytes) => bytes.fill(0)) },
   "two sectors exchanged": {
     of: "large",
     files: 1,
-    harm: inChunk((bytes, random) => {
-      const [one, other] = [random.below(60), random.between(61, 120)].map(
-        (sector) => sector * SECTOR_BYTES,
-      ) as [number, number];
-      const kept = Buffer.from(bytes.subarray(one, one + SECTOR_BYTES));
-      bytes.copy(bytes, one, other, other + SECTOR_BYTES);
-      kept.copy(bytes, other);
-      return bytes;
-    }),
+    harm: inChunk(exchangeSectors),
   },
   "a cut end": {
     of: "large",
     files: 1,
-    harm: inChunk((bytes, random) => bytes.subarray(0, random.below(bytes.length))),
+    harm: inChunk(cutEnd),
   },
-  "one byte less": { of: "large", files: 1, harm: inChunk((bytes) => bytes.subarray(0, -1)) },
+  "one byte less": { of: "large", files: 1, harm: inChunk(cutLastByte) },
   "one byte in front": {
     of: "large",
     files: 1,
-    harm: inChunk((bytes) => Buffer.concat([bytes.subarray(0, 1), bytes.subarray(0, -1)])),
+    harm: inChunk(shift),
   },
   "bytes too many": {
     of: "large",
     files: 1,
     isHarmless: true,
-    harm: inChunk((bytes, random) => Buffer.concat([bytes, random.bytes(random.between(1, 5_000))])),
+    harm: inChunk(addBytes),
   },
   "no bytes": {
     of: "large",

@@ -1,8 +1,16 @@
 // The ways in which what a shared engine has stored is damaged: objects of the bucket and rows of PostgreSQL.
 import type { SeededRandom } from "#prove/seeded-random.ts";
+import {
+  addBytes,
+  type ByteHarm,
+  cutEnd,
+  cutLastByte,
+  exchangeSectors,
+  flip,
+  shift,
+  zeroSector,
+} from "./byte-harms.ts";
 import type { EngineDamageStore, EngineFile } from "./engine-store.ts";
-
-const SECTOR_BYTES = 512;
 
 /** One way. */
 export interface EngineKind {
@@ -24,7 +32,7 @@ export interface EngineKind {
 type Harm = EngineKind["harm"];
 
 /** Changes the bytes of one chunk's object. */
-function inObject(change: (bytes: Buffer, random: SeededRandom) => Buffer): Harm {
+function inObject(change: ByteHarm): Harm {
   return async (store, files, random) => {
     const name = random.pick(files[0]?.chunks ?? []);
     const right = store.bytesOf(name);
@@ -47,12 +55,6 @@ function byStatements(...statements: readonly string[]): Harm {
   };
 }
 
-function flip(bytes: Buffer, random: SeededRandom): Buffer {
-  const at = random.below(bytes.length);
-  bytes[at] = (bytes[at] ?? 0) ^ (1 << random.below(8));
-  return bytes;
-}
-
 const CHUNK_OF = (id: string): string =>
   `(SELECT chunk_id FROM file_chunk JOIN inode USING (content_id) WHERE inode.id = ${id} ORDER BY position LIMIT 1)`;
 const LIST_OF = (id: string): string => `content_id = (SELECT content_id FROM inode WHERE id = ${id})`;
@@ -67,47 +69,37 @@ export const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
   "a sector of zeros": {
     of: "large",
     files: 1,
-    harm: inObject((bytes, random) => {
-      const at = random.below(Math.ceil(bytes.length / SECTOR_BYTES)) * SECTOR_BYTES;
-      return bytes.fill(0, at, Math.min(at + SECTOR_BYTES, bytes.length));
-    }),
+    harm: inObject(zeroSector),
   },
   "all zeros": { of: "large", files: 1, harm: inObject((bytes) => bytes.fill(0)) },
   "two sectors exchanged": {
     of: "large",
     files: 1,
-    harm: inObject((bytes, random) => {
-      const one = random.below(60) * SECTOR_BYTES;
-      const other = random.between(61, 120) * SECTOR_BYTES;
-      const kept = Buffer.from(bytes.subarray(one, one + SECTOR_BYTES));
-      bytes.copy(bytes, one, other, other + SECTOR_BYTES);
-      kept.copy(bytes, other);
-      return bytes;
-    }),
+    harm: inObject(exchangeSectors),
   },
   "one byte in front": {
     of: "large",
     files: 1,
-    harm: inObject((bytes) => Buffer.concat([bytes.subarray(0, 1), bytes.subarray(0, -1)])),
+    harm: inObject(shift),
   },
   "a cut end": {
     of: "large",
     files: 1,
     isSeenByCheck: true,
-    harm: inObject((bytes, random) => bytes.subarray(0, random.below(bytes.length))),
+    harm: inObject(cutEnd),
   },
   "one byte less": {
     of: "large",
     files: 1,
     isSeenByCheck: true,
-    harm: inObject((bytes) => bytes.subarray(0, -1)),
+    harm: inObject(cutLastByte),
   },
   "bytes too many": {
     of: "large",
     files: 1,
     isHarmless: true,
     isSeenByCheck: true,
-    harm: inObject((bytes, random) => Buffer.concat([bytes, random.bytes(random.between(1, 5_000))])),
+    harm: inObject(addBytes),
   },
   "no object": {
     of: "large",

@@ -2,31 +2,24 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { systemClock } from "#base/clock.ts";
-import { silentLogger } from "#base/log.ts";
-import { systemFraction, systemRandom } from "#base/random.ts";
+import { systemFraction } from "#base/random.ts";
+import { openBareEngine } from "#prove/bare-engine.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import { checkEngine } from "#storage/engine/engine-check.ts";
-import { type OpenedEngine, openSharedStorage } from "#storage/engine/open-shared-storage.ts";
+import type { OpenedEngine } from "#storage/engine/open-shared-storage.ts";
 import { chunkKey } from "#storage/object-store/chunk-blocks.ts";
 import { type StoreSettings, storeSettings } from "#storage/object-store/store-settings.ts";
 import { connectShared, type SharedAddress } from "#storage/shared/shared-connection.ts";
 import { startStore, type TestStore } from "#testing/object-stores.ts";
 import { type PostgresServer, startPostgres } from "#testing/postgres-server.ts";
 import { until } from "#testing/until.ts";
+import { contentsOf, SMALL_BYTES, type StoreSize } from "./stored-sizes.ts";
 
 const OWNER = "ada@example.com";
 const SCHEMA = "grove_engine";
-/** This many have the same size, so that their bytes can be exchanged. */
-const EQUAL_SHARE = 3;
-const EQUAL_SMALL_BYTES = 1_000;
-const EQUAL_LARGE_BYTES = 100_000;
-const SMALL_BYTES = 8_000;
-const LARGE_BYTES = [65_537, 300_000] as const;
-/** Two chunks. */
-const HUGE_BYTES = 4_100_000;
 const LEASE_MS = 20_000;
 
 /** One file. */
@@ -36,13 +29,6 @@ export interface EngineFile {
   readonly bytes: Buffer;
   /** Names of its chunks; none for a file whose bytes lie in PostgreSQL. */
   readonly chunks: readonly string[];
-}
-
-/** How many files of each kind. */
-export interface EngineStoreSize {
-  readonly small: number;
-  readonly large: number;
-  readonly huge: number;
 }
 
 /** One database after the other, each a copy of the intact one, over one bucket. */
@@ -66,7 +52,7 @@ export class EngineDamageStore {
   }
 
   /** Makes one, which ends with the campaign. */
-  static async make(campaign: Campaign, size: EngineStoreSize): Promise<EngineDamageStore> {
+  static async make(campaign: Campaign, size: StoreSize): Promise<EngineDamageStore> {
     const cleanUp = (end: () => Promise<void>): void => campaign.atEnd(end);
     const [server, store] = await Promise.all([startPostgres(cleanUp), startStore("versitygw", cleanUp)]);
     const folder = await campaign.folder("memory");
@@ -131,18 +117,10 @@ export class EngineDamageStore {
 
   /** Opens the engine as a new FileServer without any cache, which serves the root. */
   async open(): Promise<OpenedEngine> {
-    const engine = await openSharedStorage({
+    const engine = await openBareEngine({
       directory: join(this.#folder, `n${this.#turns}`),
       database: [this.#address],
       store: this.#settings,
-      address: "127.0.0.1:1",
-      reserveBytes: 0n,
-      hasLocalRoom: () => true,
-      takeQuotas: () => Promise.resolve(),
-      clock: systemClock,
-      random: systemRandom,
-      fraction: systemFraction,
-      logger: silentLogger,
       leaseMs: LEASE_MS,
     });
     await until(async () => {
@@ -163,15 +141,13 @@ export class EngineDamageStore {
     return differences.join("\n");
   }
 
-  async #fill(size: EngineStoreSize, random: SeededRandom): Promise<void> {
+  async #fill(size: StoreSize, random: SeededRandom): Promise<void> {
     const { storage } = await this.open();
     const files: Omit<EngineFile, "chunks">[] = [];
     try {
       const { directoryId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
-      const count = size.small + size.large + size.huge;
-      for (let index = 0; index < count; index++) {
-        const bytes = random.bytes(sizeOf(index, size, random));
-        files.push(await put(storage, directoryId, `f${index}`, bytes));
+      for (const bytes of contentsOf(size, random)) {
+        files.push(await put(storage, directoryId, `f${files.length}`, bytes));
       }
     } finally {
       await storage.close();
@@ -207,13 +183,6 @@ export class EngineDamageStore {
     const { socketFolder: host, port } = this.#server;
     return { config: { host, port, user: "grove", database: this.#database }, schema: SCHEMA };
   }
-}
-
-function sizeOf(index: number, { small, large }: EngineStoreSize, random: SeededRandom): number {
-  const isEqual = index % EQUAL_SHARE === 0;
-  if (index < small) return isEqual ? EQUAL_SMALL_BYTES : random.between(1, SMALL_BYTES);
-  if (index < small + large) return isEqual ? EQUAL_LARGE_BYTES : random.between(...LARGE_BYTES);
-  return HUGE_BYTES;
 }
 
 async function put(

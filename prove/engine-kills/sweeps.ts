@@ -1,11 +1,8 @@
 // The end of a run: what nobody needs goes from the bucket, and nothing else; nothing is left that no row knows.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { systemClock } from "#base/clock.ts";
-import { silentLogger } from "#base/log.ts";
-import { systemFraction, systemRandom } from "#base/random.ts";
+import { openBareEngine } from "#prove/bare-engine.ts";
 import { GROVE } from "#prove/launcher.ts";
-import { openSharedStorage } from "#storage/engine/open-shared-storage.ts";
 import { storeSettings } from "#storage/object-store/store-settings.ts";
 import { runProgram } from "#testing/run-grove.ts";
 import { until } from "#testing/until.ts";
@@ -27,18 +24,10 @@ const ELSEWHERE = "SELECT count(*) FROM holding JOIN instance ON id = instance W
 export async function sweepAll(site: Site): Promise<string[]> {
   const { places, folder, addresses, campaign } = site;
   await Promise.all(site.posts.map((post) => post.stop()));
-  const engine = await openSharedStorage({
+  const engine = await openBareEngine({
     directory: join(folder, "sweeper"),
     database: addresses,
     store: storeSettings(places.storeUrl),
-    address: "127.0.0.1:1",
-    reserveBytes: 0n,
-    hasLocalRoom: () => true,
-    takeQuotas: () => Promise.resolve(),
-    clock: systemClock,
-    random: systemRandom,
-    fraction: systemFraction,
-    logger: silentLogger,
   });
   const problems: string[] = [];
   try {

@@ -3,13 +3,13 @@ import { chmodSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "#base/clock.ts";
-import { silentLogger } from "#base/log.ts";
-import { systemFraction, systemRandom } from "#base/random.ts";
+import { systemFraction } from "#base/random.ts";
+import { openBareEngine } from "#prove/bare-engine.ts";
 import { DISK_KINDS, Disk, type DiskKind, PowerSwitch } from "#prove/power/disk.ts";
 import { SeededRandom } from "#prove/seeded-random.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import { checkEngine } from "#storage/engine/engine-check.ts";
-import { type OpenedEngine, openSharedStorage } from "#storage/engine/open-shared-storage.ts";
+import type { OpenedEngine } from "#storage/engine/open-shared-storage.ts";
 import { OBJECT_STORES } from "#testing/object-stores.ts";
 import { until } from "#testing/until.ts";
 import { PoweredPlaces } from "./places.ts";
@@ -52,18 +52,10 @@ async function image(number: number): Promise<void> {
   const places = await PoweredPlaces.start(disks, kind);
   const directory = join(folder, `engine${number}`);
   const open = (): Promise<OpenedEngine> =>
-    openSharedStorage({
+    openBareEngine({
       directory,
       database: [places.address],
       store: places.settings,
-      address: "127.0.0.1:1",
-      reserveBytes: 0n,
-      hasLocalRoom: () => true,
-      takeQuotas: () => Promise.resolve(),
-      clock: systemClock,
-      random: systemRandom,
-      fraction: systemFraction,
-      logger: silentLogger,
       leaseMs: LEASE_MS,
     });
   let engine = await open();

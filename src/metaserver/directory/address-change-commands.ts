@@ -1,6 +1,6 @@
 // The commands of the metadata store about people whose e-mail address has changed, as plans (D21, D34).
 import { GroveError } from "#base/errors.ts";
-import { setting } from "#metaserver/sql/settings.ts";
+import { putSetting, setting } from "#metaserver/sql/settings.ts";
 import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import {
   countChanges,
@@ -57,11 +57,7 @@ export function* wantAddress(
 
 /** Those who wait for an operator's word, the one who has come last first. */
 export function* wantedChanges(now: Moment): Plan<WantedChange[]> {
-  const rows = yield* all<{ value: string }>("SELECT value FROM settings WHERE key LIKE ?", `${WANTED}%`);
-  const wanted = rows.map(({ value }) => JSON.parse(value) as WantedChange);
-  return wanted
-    .filter(({ lastMs }) => now.wallMs - lastMs < WANTED_CHANGE_LIFE_MS)
-    .toSorted((a, b) => b.lastMs - a.lastMs);
+  return (yield* allWanted()).filter(({ lastMs }) => now.wallMs - lastMs < WANTED_CHANGE_LIFE_MS);
 }
 
 /** Refuses what a person waits for; false when nobody does. They may come again. */
@@ -103,15 +99,22 @@ function* noteWanted(now: Moment, person: Omit<WantedChange, "firstMs" | "lastMs
   const isSame = known?.to === person.to && known.from === person.from;
   if (isSame && Math.abs(nowMs - known.lastMs) < NOTED_EVERY_MS) return;
   if (known === undefined) yield* makeRoom();
-  yield* put({ ...person, firstMs: isSame ? known.firstMs : nowMs, lastMs: nowMs });
+  const wanted: WantedChange = { ...person, firstMs: isSame ? known.firstMs : nowMs, lastMs: nowMs };
+  yield* putSetting(keyOf(wanted), JSON.stringify(wanted));
 }
 
 function* makeRoom(): Plan<void> {
+  const wanted = yield* allWanted();
+  const oldest = wanted.at(-1);
+  if (wanted.length >= WANTED_CHANGES_MAX && oldest !== undefined)
+    yield* run("DELETE FROM settings WHERE key = ?", keyOf(oldest));
+}
+
+/** Those that are kept, outdated ones included, the latest first. */
+function* allWanted(): Plan<WantedChange[]> {
   const rows = yield* all<{ value: string }>("SELECT value FROM settings WHERE key LIKE ?", `${WANTED}%`);
-  if (rows.length < WANTED_CHANGES_MAX) return;
   const wanted = rows.map(({ value }) => JSON.parse(value) as WantedChange);
-  const [oldest] = wanted.toSorted((a, b) => a.lastMs - b.lastMs);
-  if (oldest !== undefined) yield* run("DELETE FROM settings WHERE key = ?", keyOf(oldest));
+  return wanted.toSorted((a, b) => b.lastMs - a.lastMs);
 }
 
 function* findWanted(now: Moment, from: string, to: string): Plan<WantedChange | undefined> {
@@ -182,14 +185,6 @@ function* renameRows({ former, username, issuer, subject, version }: AddressChan
 
 function keyOf({ issuer, subject }: Pick<WantedChange, "issuer" | "subject">): string {
   return `${WANTED}${issuer} ${subject}`;
-}
-
-function* put(wanted: WantedChange): Plan<void> {
-  yield* run(
-    "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-    keyOf(wanted),
-    JSON.stringify(wanted),
-  );
 }
 
 function bad(message: string): GroveError {
