@@ -1,7 +1,7 @@
 // The half of a download in the thread of its connection: reads lent chunk files, checks every block, sends.
 import { read } from "node:fs";
 import { promisify } from "node:util";
-import { BLOCK_BYTES } from "#base/limits.ts";
+import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { type BlockSource, Pump, type StallWatch } from "#fileserver/transfers/download-pump.ts";
 import type { DownloadOrder, DownloadReport } from "#fileserver/transfers/transfer-messages.ts";
@@ -20,16 +20,25 @@ export class LoopDownload {
   readonly #call: GuestCall;
   readonly #stalls: StallWatch;
   readonly #pump: Pump;
-  #blocks: LentBlocks | undefined;
+  /** By the start of the chunk in the file: the one that is being sent, and the one after it. */
+  readonly #lent = new Map<number, LentBlocks>();
+  #isLarge = false;
   #isStopped = false;
 
   constructor(call: GuestCall, writer: Writer, stalls: StallWatch) {
     this.#call = call;
     this.#stalls = stalls;
+    const lent = this.#lent;
     const content: BlockSource = {
       readBlock: (offset, into) => {
-        if (this.#blocks === undefined) throw new Error("no chunk is lent");
-        return this.#blocks.readBlock(offset, into);
+        const blocks = lent.get(offset - (offset % CHUNK_BYTES));
+        if (blocks === undefined) throw new Error("the chunk is not lent");
+        return blocks.readBlock(offset, into);
+      },
+      get readableTo() {
+        let end = 0;
+        for (const blocks of lent.values()) end = Math.max(end, blocks.endBytes);
+        return end;
       },
     };
     const outlet = {
@@ -42,7 +51,8 @@ export class LoopDownload {
       requireLive: () => {
         if (this.#isStopped) throw new Error("the download is over");
       },
-      takeLarge: () => undefined,
+      // The deciding half has the place.
+      takeLarge: () => (this.#isLarge ? () => undefined : undefined),
     });
     stalls.add(this.#pump);
     call.onTold = (message) => this.#obey(message as DownloadOrder);
@@ -51,35 +61,37 @@ export class LoopDownload {
   }
 
   #obey(order: DownloadOrder): void {
-    if (order.op === "send") void this.#send(order);
+    if (order.op === "lend") this.#lent.set(order.chunk.startBytes, new LentBlocks(order.chunk));
+    else if (order.op === "send") void this.#send(order);
     else {
       this.#stop();
-      // The pump may wait for its client; the file is free as soon as no read is under way.
-      const blocks = this.#blocks;
-      if (blocks !== undefined) void this.#free(blocks, { isSent: false, fault: undefined });
+      // The pump may wait for its client; the files are free as soon as no read is under way.
+      for (const blocks of this.#lent.values()) void this.#free(blocks, false);
     }
   }
 
-  async #send({ chunk, from, to }: Extract<DownloadOrder, { readonly op: "send" }>): Promise<void> {
-    const blocks = new LentBlocks(chunk);
-    this.#blocks = blocks;
+  async #send({ from, to, end, isLarge }: Extract<DownloadOrder, { readonly op: "send" }>): Promise<void> {
+    const blocks = this.#lent.get(from - (from % CHUNK_BYTES));
+    if (blocks === undefined) return;
+    this.#isLarge = isLarge;
     let isSent = false;
     try {
       await this.#call.whenWritten();
-      await this.#pump.send(from, to, to);
+      await this.#pump.send(from, to, end);
       isSent = true;
     } catch {
       // A fault of the chunk, the end of the call, or an order to stop.
     }
-    await this.#free(blocks, { isSent, fault: blocks.fault });
+    await this.#free(blocks, isSent);
   }
 
-  /** Reports once that the file is not in use. */
-  async #free(blocks: LentBlocks, report: DownloadReport): Promise<void> {
+  /** Reports once that a file is not in use. */
+  async #free(blocks: LentBlocks, isSent: boolean): Promise<void> {
     await blocks.close();
-    if (this.#blocks !== blocks) return;
-    this.#blocks = undefined;
-    this.#call.tell(report);
+    const { startBytes, fault } = blocks;
+    if (this.#lent.delete(startBytes)) {
+      this.#call.tell({ startBytes, isSent, fault } satisfies DownloadReport);
+    }
   }
 
   #stop(): void {
@@ -101,6 +113,15 @@ class LentBlocks {
     this.#chunk = chunk;
   }
 
+  get startBytes(): number {
+    return this.#chunk.startBytes;
+  }
+
+  /** End of the chunk in the file. */
+  get endBytes(): number {
+    return this.#chunk.startBytes + this.#chunk.length;
+  }
+
   readBlock(offset: number, into?: () => Buffer): Promise<Buffer> {
     if (this.#isClosed) return Promise.reject(new Error("the chunk is no longer lent"));
     const reading = this.#read(offset, into);
@@ -119,20 +140,26 @@ class LentBlocks {
   async #read(offset: number, into: (() => Buffer) | undefined): Promise<Buffer> {
     const { startBytes, length, storedLength, descriptor } = this.#chunk;
     const within = offset - startBytes;
-    const index = Math.floor(within / BLOCK_BYTES);
-    const start = index * BLOCK_BYTES;
+    const start = within - (within % BLOCK_BYTES);
     const blockLength = Math.min(BLOCK_BYTES, length - start);
     const stored = Math.max(0, Math.min(blockLength, storedLength - start));
     if (descriptor === undefined || stored === 0) return Buffer.alloc(blockLength - (within - start));
-    const bytes =
-      stored === blockLength && into !== undefined
-        ? into().subarray(0, blockLength)
-        : Buffer.alloc(blockLength);
-    await this.#fill(descriptor, bytes.subarray(0, stored), start, index);
+    const room = stored === blockLength ? into?.() : undefined;
+    let bytes: Buffer;
+    if (room === undefined) {
+      bytes = Buffer.alloc(blockLength);
+      await this.#fill(descriptor, bytes.subarray(0, stored), start);
+    } else {
+      // Further blocks of the chunk follow, as many as the buffer holds.
+      const toEnd = Math.min(storedLength, length) - start;
+      bytes = room.subarray(0, Math.min(toEnd, room.length - (room.length % BLOCK_BYTES)));
+      await this.#fill(descriptor, bytes, start);
+    }
     return bytes.subarray(within - start);
   }
 
-  async #fill(descriptor: number, bytes: Buffer, start: number, index: number): Promise<void> {
+  /** Fills a buffer from the start of a block on, and checks every block in it. */
+  async #fill(descriptor: number, bytes: Buffer, start: number): Promise<void> {
     let got = 0;
     try {
       while (got < bytes.length) {
@@ -146,8 +173,13 @@ class LentBlocks {
     }
     if (got < bytes.length) throw this.#found("a chunk file is too short");
     const { blockCrcs } = this.#chunk;
-    const wanted = new DataView(blockCrcs.buffer, blockCrcs.byteOffset).getUint32(index * 4, true);
-    if (crc32(bytes) !== wanted) throw this.#found("a block does not match its checksum");
+    const wanted = new DataView(blockCrcs.buffer, blockCrcs.byteOffset);
+    for (let at = 0; at < bytes.length; at += BLOCK_BYTES) {
+      const crc = wanted.getUint32(((start + at) / BLOCK_BYTES) * 4, true);
+      if (crc32(bytes.subarray(at, at + BLOCK_BYTES)) !== crc) {
+        throw this.#found("a block does not match its checksum");
+      }
+    }
   }
 
   #found(problem: string, code?: string): Error {

@@ -56,6 +56,7 @@ export function sendDownload(
       const wantedBytes =
         request.length === 0n || request.length > BigInt(leftBytes) ? leftBytes : Number(request.length);
       const { link } = context;
+      const { watch } = deps;
       const requireLive = () => {
         if (!caller.isLive()) caller.renew();
       };
@@ -63,7 +64,7 @@ export function sendDownload(
       const pump =
         link === undefined
           ? new Pump(content, writer, { requireLive, takeLarge })
-          : new DistantPump({ link, signal: context.signal, content, writer, caller, watch: deps.watch });
+          : new DistantPump({ link, signal: context.signal, content, writer, caller, watch, takeLarge });
       deps.stalls.add(pump);
       try {
         const sent = writer.message({ part: { case: "attr", value: attrAt(reached, file) } }, 0);
@@ -74,7 +75,7 @@ export function sendDownload(
         throw error;
       } finally {
         deps.stalls.remove(pump);
-        pump.end();
+        await pump.end();
         content.close();
       }
     }),

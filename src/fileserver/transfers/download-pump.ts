@@ -4,7 +4,7 @@ import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
 import type { FileContent } from "#storage/contract/storage.ts";
 import type { SlicedWriter } from "#wire/grpc/sliced.ts";
 import type { DownloadResponseSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
-import { LARGE_READ_BYTES } from "./large-reads.ts";
+import { LARGE_MIN_BYTES, LARGE_READ_BYTES } from "./large-reads.ts";
 
 /** A download whose client reads nothing for this long drops its read-ahead (decision D15). */
 const DOWNLOAD_STALL_MS = 1_000;
@@ -22,11 +22,12 @@ const LARGE_READS_AHEAD = 1;
  * buffers after the next in turn are free.
  */
 const RING_BUFFERS = 3;
-/** Bytes left to send that make large buffers worth their memory. */
-const LARGE_MIN_BYTES: number = 4 * LARGE_READ_BYTES;
 
 /** The blocks of a file. */
-export type BlockSource = Pick<FileContent, "readBlock">;
+export interface BlockSource extends Pick<FileContent, "readBlock"> {
+  /** End of what can be read at the moment; left out, all can. */
+  readonly readableTo?: number;
+}
 
 /** The way to the client. */
 export type PieceOutlet = Pick<SlicedWriter<typeof DownloadResponseSchema>, "slice" | "stalledMs">;
@@ -73,6 +74,8 @@ export class Pump {
   /** Sends the bytes from offset to chunkEnd; the bytes after it, up to end, may be read ahead. */
   async send(offset: number, chunkEnd: number, end: number): Promise<void> {
     let at = offset;
+    // A place among the large reads may have become free since the last chunk.
+    this.#isSizeChosen = this.#readBytes === LARGE_READ_BYTES;
     while (at < chunkEnd) {
       // A slow client takes minutes for a chunk.
       this.#requireLive();
@@ -82,7 +85,7 @@ export class Pump {
       at += bytes.length;
       if (this.#isTaken) {
         if (!this.#isSizeChosen) this.#chooseSize(end - at);
-        this.#readAhead(at, end);
+        this.#readAhead(at, Math.min(end, this.#content.readableTo ?? end));
       }
       for (let done = 0; done < bytes.length; done += PIECE_BYTES) {
         const written = this.#writer.slice(bytes.subarray(done, done + PIECE_BYTES));

@@ -4,6 +4,8 @@ import { SharedBudget } from "#wire/framing/shared-budget.ts";
 
 /** Bytes that such a download reads at a time: a trip to the thread pool costs as much as copying 256 KiB. */
 export const LARGE_READ_BYTES: number = 4 * BLOCK_BYTES;
+/** Bytes left to send that make large buffers worth their memory. */
+export const LARGE_MIN_BYTES: number = 4 * LARGE_READ_BYTES;
 /** Downloads with large buffers at once, each with some 4 MiB. */
 export const LARGE_READS_AT_ONCE = 8;
 /** The same of one user. */

@@ -22,13 +22,24 @@ export type UploadReport =
 
 /** Orders to the thread of a download's connection. */
 export type DownloadOrder =
-  /** Sends the bytes of a chunk from an offset of the file to another. */
-  | { readonly op: "send"; readonly chunk: LentChunk; readonly from: number; readonly to: number }
-  /** Uses the lent file no more. */
+  /** Lends a chunk's file: first to read ahead, then to send. */
+  | { readonly op: "lend"; readonly chunk: LentChunk }
+  /** Sends the bytes of a lent chunk from an offset of the file to another, of a download up to `end`. */
+  | {
+      readonly op: "send";
+      readonly from: number;
+      readonly to: number;
+      readonly end: number;
+      /** True once the download has a place among the large reads. */
+      readonly isLarge: boolean;
+    }
+  /** Uses no lent file any more. */
   | { readonly op: "stop" };
 
-/** Its report: the file is no longer in use. */
+/** Its report: the file of a lent chunk is no longer in use. */
 export interface DownloadReport {
+  /** Start of the chunk in the file. */
+  readonly startBytes: number;
   /** True when all bytes were sent; else there is a fault, an order to stop, or the end of the call. */
   readonly isSent: boolean;
   readonly fault: ChunkFault | undefined;
