@@ -147,7 +147,7 @@ test(
     await groveOk(["ca", "issue", "n1", "-ca_dir", cluster.caDir, "-host", "127.0.0.1", "-out", other]);
     const renewed = tls.map((word) => word.replace(files, other));
     const next = await start("-id", "n1", ...member, ...renewed);
-    await next.says(/"event":"registered"/, 10_000);
+    await next.says(/"event":"registered"/);
     assert.doesNotMatch(next.output(), /NODE_ID_HELD/);
   },
 );

@@ -133,7 +133,7 @@ test("a whole answer of some size goes on while its reader takes it, however slo
   const bytes = 24_000_000;
   const traffic = { in: 0, out: 0 };
   const server = createServer((request, response) => {
-    const exchange = new PacedExchange(request, response, { url: "/", clock: hurriedClock(100), traffic });
+    const exchange = new PacedExchange(request, response, { url: "/", clock: hurriedClock(30), traffic });
     exchange.setHeader("content-length", bytes);
     exchange.end(Buffer.alloc(bytes));
   });
@@ -147,7 +147,7 @@ test("a whole answer of some size goes on while its reader takes it, however slo
   socket.on("data", (part) => {
     taken += part.length;
     socket.pause();
-    setTimeout(() => socket.resume(), 4);
+    setTimeout(() => socket.resume(), 10);
   });
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
   await Promise.race([closed, until(() => taken > bytes)]);
