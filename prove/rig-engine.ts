@@ -7,14 +7,14 @@ import { parsePostgresUrl } from "#os/postgres-url.ts";
 import { checkEngine } from "#storage/engine/engine-check.ts";
 import { storeSettings } from "#storage/object-store/store-settings.ts";
 import { type SharedAddress, sharedAddresses } from "#storage/shared/shared-connection.ts";
-import { startStore, withoutStore } from "#testing/object-stores.ts";
+import { startStore, USUAL_STORE, withoutStore } from "#testing/object-stores.ts";
 import { startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
 import type { Campaign } from "./campaign.ts";
 import type { Rig } from "./rig.ts";
 
 /** What the machine lacks for a shared engine. */
 export function lacksEngine(): string | undefined {
-  const lacking = withoutPostgres() || withoutStore("versitygw");
+  const lacking = withoutPostgres() || withoutStore(USUAL_STORE);
   return lacking === false ? undefined : lacking;
 }
 
@@ -43,7 +43,7 @@ export interface RigEngine {
 export async function startRigEngine(campaign: Campaign): Promise<RigEngine | undefined> {
   if (!campaign.isOverEngine) return undefined;
   const cleanUp = (end: () => Promise<void>): void => campaign.atEnd(end);
-  const [database, store] = await Promise.all([startPostgres(cleanUp), startStore("versitygw", cleanUp)]);
+  const [database, store] = await Promise.all([startPostgres(cleanUp), startStore(USUAL_STORE, cleanUp)]);
   const name = await database.createDatabase();
   const file = join(await campaign.folder("memory"), "engine-url");
   const url = `postgres://grove:${encodeURIComponent(database.password)}@127.0.0.1:${database.port}/${name}`;

@@ -1,7 +1,7 @@
 // The shared engine's two places: PostgreSQL with a synchronous standby that can take over, and a real store.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Campaign } from "#prove/campaign.ts";
-import { startStore, type TestStore } from "#testing/object-stores.ts";
+import { startStore, type TestStore, USUAL_STORE } from "#testing/object-stores.ts";
 import { type PostgresServer, startPostgres, startSynchronousStandby } from "#testing/postgres-server.ts";
 
 /** Both servers of the database, on ports that stay, and the store. */
@@ -27,7 +27,7 @@ export class EnginePlaces {
   /** Starts them; they end with the campaign. */
   static async start(campaign: Campaign): Promise<EnginePlaces> {
     const cleanUp = (end: () => Promise<void>): void => campaign.atEnd(end);
-    const [primary, store] = await Promise.all([startPostgres(cleanUp), startStore("versitygw", cleanUp)]);
+    const [primary, store] = await Promise.all([startPostgres(cleanUp), startStore(USUAL_STORE, cleanUp)]);
     const database = await primary.createDatabase();
     const standby = await startSynchronousStandby(primary, cleanUp);
     return new EnginePlaces(campaign, { store, database, primary, standby });

@@ -1,7 +1,7 @@
 // Kills FileServers of one shared engine, its database and its store under load, and compares what other
 // FileServers answer with what was acknowledged (F27).
 //
-// Everything is real: a MetaServer, two or three FileServers, PostgreSQL with a synchronous standby, versitygw.
+// Everything is real: a MetaServer, two or three FileServers, PostgreSQL with a synchronous standby, an object store.
 // Six lanes of three users send the mixed load of F1 to whoever serves their roots. In turn a FileServer gets
 // SIGKILL, the primary dies and its standby is promoted, the store dies and comes back, a node's way to the
 // database is held until others have its roots and then lets through what was on its way, a process stands

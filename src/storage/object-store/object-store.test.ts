@@ -88,7 +88,7 @@ for (const kind of OBJECT_STORES) {
       await assert.rejects(store.check(), (error: Error) => {
         assert.ok(isStoreProblem(error, "unreachable"));
         const words = `${error.message} ${String(error.cause)} ${error.stack}`;
-        return !words.includes(at.secret) && !words.includes("grovetest");
+        return !words.includes(at.secret) && !words.includes(at.keyId);
       });
     });
   });
@@ -141,7 +141,7 @@ async function switchVersionsOn(at: TestStore): Promise<void> {
   const signer = new SignatureV4({
     service: "s3",
     region: "us-east-1",
-    credentials: { accessKeyId: "grovetest", secretAccessKey: at.secret },
+    credentials: { accessKeyId: at.keyId, secretAccessKey: at.secret },
     sha256: Sha256,
     uriEscapePath: false,
   });
