@@ -140,6 +140,30 @@ test(
 );
 
 test(
+  "what a process changes by rows of the time before is not committed, and brings no old name back",
+  LONG,
+  async (t) => {
+    const place = await enginePlace(server, store);
+    const one = await openEngine(t, place, { name: "n1" });
+    const two = await openEngine(t, place, { name: "n2" });
+    await fill(two.storage, ADA, BOB);
+    const client = await connectShared(place.database);
+    t.after(() => client.end());
+    const owners = async (): Promise<unknown[]> =>
+      (await client.query("SELECT owner FROM root")).rows.map(({ owner }: { owner: string }) => owner);
+    // The second process has said that it is ready, and has not looked since.
+    await client.query("UPDATE instance SET renamed_up_to = 5");
+    const change = { from: ADA, to: NEW, version: 5 };
+    assert.ok((await one.storage.renameUser(change)) > 0);
+    await assert.rejects(makeFile(two.storage, ADA, ADA, "late"));
+    assert.deepEqual(await owners(), [NEW]);
+    assert.equal(await two.storage.renameUser(change), 0);
+    await makeFile(two.storage, NEW, NEW, "after");
+    assert.deepEqual(await owners(), [NEW]);
+  },
+);
+
+test(
   "a process that ended before it heard is not waited for, and hears of it at its next start",
   LONG,
   async (t) => {
