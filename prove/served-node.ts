@@ -42,18 +42,19 @@ export interface ServedNode {
 
 /**
  * Starts it; it ends with the campaign. In memory flushes cost nothing; on a disk there is time between two
- * of them. Power cuts are for other rigs. A rig over the engine gets a node of a shared engine.
+ * of them. Power cuts are for other rigs. A rig over the engine gets a node of a shared engine, and one that names
+ * flags of a MetaServer gets that too.
  */
 export async function serveNode(
   campaign: Campaign,
   where: "memory" | "disk",
-  hasMetaServer = false,
+  metaServer?: readonly string[],
 ): Promise<ServedNode> {
   const dataFolder = join(await campaign.folder(where, MEMORY_NEEDED_BYTES), "node");
   const address = await freeFileServerAddress();
   const place = ["-id", "n1", "-listen", address, "-data", dataFolder];
   const settings = ["-mock", "-reserve", "1MiB", "-log_level", "warn", ...LIMITS];
-  const metaserver = hasMetaServer ? await serveMetaServer(campaign, `${dataFolder}-meta`) : undefined;
+  const metaserver = metaServer && (await serveMetaServer(campaign, `${dataFolder}-meta`, metaServer));
   const known = metaserver === undefined ? [] : ["-metaserver", metaserver, "-advertise", address];
   const engine = await startRigEngine(campaign);
   const words = [...place, ...settings, ...known, ...(engine?.flags ?? [])];
@@ -93,9 +94,13 @@ export async function serveNode(
   };
 }
 
-async function serveMetaServer(campaign: Campaign, dataFolder: string): Promise<string> {
+async function serveMetaServer(
+  campaign: Campaign,
+  dataFolder: string,
+  flags: readonly string[],
+): Promise<string> {
   const address = await freeFileServerAddress();
-  const words = ["-listen", address, "-advertise", address, "-data", dataFolder];
+  const words = ["-listen", address, "-advertise", address, "-data", dataFolder, ...flags];
   const process = await startGroveProcess(["metaserver", "-mock", ...words], {
     env: { SVC_ADMIN_EMAIL: ADMIN },
   });

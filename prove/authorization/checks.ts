@@ -4,34 +4,12 @@ import type { SeededRandom } from "#prove/seeded-random.ts";
 import { answerOf, reasonOf, type SignedIn } from "#prove/served-node.ts";
 import { createClient } from "#wire/grpc/client.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import type { Cast, Check } from "./cast.ts";
+import { groupCheck, memberCheck } from "./group-checks.ts";
+import { guestCheck } from "./guests.ts";
 import type { Bounds, Oracle } from "./oracle.ts";
 
 const ADMIN = "admin@example.com";
-
-/** A request with its expected answer. */
-export interface Check {
-  readonly what: string;
-  ask(): Promise<string>;
-  /** The oracle's answer at this moment. */
-  wanted(): string;
-}
-
-/** A user at a door, by an app password with its bounds. */
-export interface Visitor extends SignedIn {
-  readonly bounds: Bounds;
-}
-
-/** The users of a run, and what requests may be about. */
-export interface Cast {
-  readonly users: readonly SignedIn[];
-  readonly visitors: readonly Visitor[];
-  readonly oracle: Oracle;
-  readonly random: SeededRandom;
-  /** Every path that ever existed, in any root. */
-  readonly places: readonly string[];
-  /** Tokens that are no longer valid or never were, each with the refusal that it must get. */
-  readonly badTokens: readonly (readonly [token: string | undefined, refusal: string])[];
-}
 
 /** Headers that claim an identity, and that the server must ignore. */
 const CLAIMS = [
@@ -48,7 +26,10 @@ const CLAIMS = [
 export function drawCheck(cast: Cast): Check {
   const { random } = cast;
   const draw = random.below(100);
-  if (draw < 58) return placeCheck(cast);
+  if (draw < 46) return placeCheck(cast);
+  if (draw < 53) return memberCheck(cast, random.pick(random.chance(0.3) ? cast.visitors : cast.users));
+  if (draw < 54) return groupCheck(cast);
+  if (draw < 58 && cast.guests.length > 0) return guestCheck(cast, random.pick(cast.guests), answerAt);
   if (draw < 66) return visitorCheck(cast);
   if (draw < 70) return visitorsLimitCheck(cast);
   if (draw < 80) return ownersCheck(cast);
@@ -79,8 +60,10 @@ export function neighbourCheck(cast: Cast): Check {
   };
 }
 
-function two({ users, random }: Cast): { caller: SignedIn; owner: string } {
+/** A user, and the owner of a root: the same, another user, or a group. */
+function two({ users, random, oracle }: Cast): { caller: SignedIn; owner: string } {
   const caller = random.pick(users);
+  if (random.chance(0.2)) return { caller, owner: random.pick(oracle.groups.owners()) };
   return { caller, owner: random.chance(0.3) ? caller.email : random.pick(users).email };
 }
 
@@ -248,6 +231,8 @@ function ownersCheck(cast: Cast): Check {
   const { random, oracle } = cast;
   const { caller, owner } = two(cast);
   if (caller.email === owner) return placeCheck(cast);
+  // A member's would succeed.
+  if (oracle.groups.owners().includes(owner)) return memberCheck(cast, caller);
   const { calls } = caller;
   const path = random.pick(cast.places);
   const as = credentials(cast, caller);

@@ -1,5 +1,6 @@
-// A second implementation of who may do what: from section 5.4 of the specification, without the server's
-// code.
+// A second implementation of who may do what: from section 5.4 of the specification and D33, without the
+// server's code.
+import { GroupOracle } from "./group-oracle.ts";
 
 /** An entry of a user's root. */
 export interface Entry {
@@ -16,7 +17,10 @@ export interface Bounds {
 }
 
 /** What is asked of a place. */
-export type Right = "read" | "write" | "delete";
+export type Right = "read" | "write" | "delete" | "share";
+
+/** The rank of a role that is enough. */
+const RANKS: Readonly<Record<Right, number>> = { read: 1, write: 2, delete: 2, share: 3 };
 
 /**
  * All users' entries by absolute path, with their shares. A user without a share learns nothing, not even
@@ -24,11 +28,18 @@ export type Right = "read" | "write" | "delete";
  */
 export class Oracle {
   readonly #roots = new Map<string, Map<string, Entry>>();
+  /** Groups as they are now; replaced as a whole, so that a rig can ask as before a change. */
+  groups = new GroupOracle();
 
   add(owner: string, path: string, content?: string): void {
     const entries = this.#roots.get(owner) ?? new Map<string, Entry>();
     this.#roots.set(owner, entries);
     entries.set(path, { isFolder: content === undefined, content: content ?? "", marks: new Map() });
+  }
+
+  /** Where an entry lies now; undefined for one that is gone. */
+  placeOf(owner: string, entry: Entry): string | undefined {
+    return this.paths(owner).find((path) => this.entry(owner, path) === entry);
   }
 
   paths(owner: string): string[] {
@@ -44,9 +55,10 @@ export class Oracle {
    * it.
    */
   verdict(caller: string, owner: string, path: string, right: Right): string {
-    if (caller === owner) return "ok";
-    if (right === "delete") return "NOT_OWNER";
-    return this.#nearest(caller, owner, path) === "in" ? "ok" : "NOT_SHARED";
+    if (caller === owner || this.groups.rank(caller, owner) >= RANKS[right]) return "ok";
+    if (right === "delete" || right === "share") return "NOT_OWNER";
+    const isShared = this.#nearest(caller, owner, path) === "in" && !this.groups.isClosed(owner);
+    return isShared ? "ok" : "NOT_SHARED";
   }
 
   /** Returns what `verdict` does for a user who comes by an app password with these bounds. */
@@ -56,8 +68,9 @@ export class Oracle {
   ): string {
     const asPerson = this.verdict(caller, owner, path, right);
     if (asPerson !== "ok" || bounds === undefined) return asPerson;
+    if (right === "share") return "NOT_OWNER";
     if (bounds.folder !== undefined) {
-      const [at] = this.paths(owner).filter((each) => this.entry(owner, each) === bounds.folder);
+      const at = this.placeOf(owner, bounds.folder);
       if (caller !== owner || at === undefined || !isIn(path, at)) return "NOT_SHARED";
     }
     return bounds.reads && right !== "read" ? "NOT_OWNER" : "ok";
@@ -110,8 +123,9 @@ export class Oracle {
   }
 
   seesQuota(caller: string, owner: string, admin: string): boolean {
+    if (caller === owner || caller === admin || this.groups.rank(caller, owner) > 0) return true;
     const entries = [...(this.#roots.get(owner)?.values() ?? [])];
-    return caller === owner || caller === admin || entries.some(({ marks }) => marks.get(caller) === "in");
+    return !this.groups.isClosed(owner) && entries.some(({ marks }) => marks.get(caller) === "in");
   }
 
   /** Shares with a user, and lifts an exclusion here where the share above is enough. */

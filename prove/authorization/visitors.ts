@@ -4,7 +4,7 @@ import type { Campaign } from "#prove/campaign.ts";
 import type { ServedNode, SignedIn } from "#prove/served-node.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
-import type { Visitor } from "./checks.ts";
+import type { Visitor } from "./cast.ts";
 import type { Bounds, Oracle } from "./oracle.ts";
 
 /** Before a ticket's five minutes are over. */

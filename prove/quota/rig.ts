@@ -235,7 +235,7 @@ async function answer(account: Account, bytes: number, sizeKnown: boolean): Prom
 }
 
 async function run(campaign: Campaign): Promise<void> {
-  const node = await serveNode(campaign, "disk", true);
+  const node = await serveNode(campaign, "disk", []);
   const pool = campaign.random.fork("bytes").bytes(LARGEST_BYTES);
   const accounts: Account[] = [];
   for (let number = 0; number < OWNERS; number++) {

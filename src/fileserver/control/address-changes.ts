@@ -6,6 +6,7 @@ import type { MovingRoots } from "#fileserver/operations/moving-roots.ts";
 import type { OperatorLooks } from "#fileserver/operations/operator-looks.ts";
 import type { RootUsage } from "#fileserver/operations/root-usage.ts";
 import type { ReboundSubject, SubjectRegistry } from "#security/identity/subject-registry.ts";
+import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { PersonAdmission } from "./person-admission.ts";
 import type { ReboundAddress } from "./rebound-reader.ts";
@@ -70,13 +71,13 @@ export class AddressChanges {
     this.#underWay.add(former).add(username);
     try {
       const ended = sessions.endAll(former);
-      const hadRoot = storage.root(former) !== undefined;
+      const hadRoot = (await againWhenRowsCome(() => storage.root(former))) !== undefined;
       // Files come before the rows: once these are renamed, the old name may be a newcomer's.
       await quotas.rename(former, username);
       await operatorLooks.rename(former, username);
       await subjects.rename(former, change);
       const rows = await storage.renameUser(rename);
-      this.#tellUsage(former, username);
+      await this.#tellUsage(former, username);
       if (rows + ended === 0) return;
       audit({
         act: "user.rename",
@@ -91,10 +92,10 @@ export class AddressChanges {
     }
   }
 
-  #tellUsage(former: string, username: string): void {
+  async #tellUsage(former: string, username: string): Promise<void> {
     const usage = this.#deps.usage();
     usage.forget(former);
-    const root = this.#deps.storage.root(username);
+    const root = await againWhenRowsCome(() => this.#deps.storage.root(username));
     if (root !== undefined) usage.record(username, root.usage);
   }
 }

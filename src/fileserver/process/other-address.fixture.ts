@@ -14,17 +14,42 @@ export interface OtherAddress {
   close(): void;
 }
 
-/** Connects from a local address, such as 127.0.0.2, to host:port. */
+/**
+ * Connects from a local address, such as 127.0.0.2, to host:port. A server says goodbye to a connection that has
+ * proven nothing for 30 s, so a call that finds it closed goes over a new one, as that of any gRPC client does.
+ */
 export async function channelFrom(localAddress: string, address: string): Promise<OtherAddress> {
+  let session = await connectFrom(localAddress, address);
+  const renewed = async (): Promise<ClientHttp2Session> => {
+    if (isOver(session)) session = await connectFrom(localAddress, address);
+    return session;
+  };
+  return {
+    async getAttr(path, token) {
+      const used = await renewed();
+      try {
+        await call(used, path, token);
+      } catch (error) {
+        // The goodbye and the call met on their way.
+        if (error instanceof StatusError || !isOver(used)) throw error;
+        await call(await renewed(), path, token);
+      }
+    },
+    close: () => session.destroy(),
+  };
+}
+
+async function connectFrom(localAddress: string, address: string): Promise<ClientHttp2Session> {
   const [host = "", port = ""] = address.split(":");
   const socket = connectTcp({ host, port: Number(port), localAddress });
   await once(socket, "connect");
   const session = connectHttp2(`http://${address}`, { createConnection: () => socket });
   session.on("error", () => undefined);
-  return {
-    getAttr: (path, token) => call(session, path, token),
-    close: () => session.destroy(),
-  };
+  return session;
+}
+
+function isOver(session: ClientHttp2Session): boolean {
+  return session.closed || session.destroyed;
 }
 
 function call(session: ClientHttp2Session, path: string, token: string): Promise<void> {

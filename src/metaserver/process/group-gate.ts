@@ -1,5 +1,7 @@
 // A MetaServer's copy of the groups: who has which role, for routes, nodes and managers; and what claims say.
 import { hash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
@@ -21,6 +23,8 @@ import type { UserStateGate } from "./user-state-gate.ts";
 const LOOK_INTERVAL_MS = 1_000;
 /** Without a look for this long, nodes hear no mark: what is known here may be over. */
 const LOOK_LIFE_MS = 10_000;
+/** People whose last token is remembered, also where it said nothing new. */
+const TOKENS_KEPT = 50_000;
 /** How exact the moment is at which a claim was seen last. */
 const SEEN_EVERY_MS = 24 * 60 * 60_000;
 
@@ -55,6 +59,8 @@ export class GroupGate {
   #people: ReadonlyMap<string, ClaimRecord> = new Map();
   #roles: readonly PlacedRoles[] = [];
   #rolesMark = "";
+  /** When the latest token of a person was issued that came here; the store keeps those that said something new. */
+  readonly #latestMs = new LRUCache<string, number>(atMost(TOKENS_KEPT));
   readonly #homes = new Map<string, string>();
   #lookedMs = Number.NEGATIVE_INFINITY;
   #looking: Promise<void> | undefined;
@@ -119,11 +125,15 @@ export class GroupGate {
   async heard({ identity, groups, issuedAtWallMs }: VerifiedToken): Promise<void> {
     if (groups === undefined || this.#book === undefined) return;
     const { username } = identity;
+    const nowMs = Math.trunc(this.#deps.clock.wallMs());
+    const issuedMs = issuedAtWallMs ?? nowMs;
+    const latestMs = this.#latestMs.get(username) ?? issuedMs;
+    if (issuedMs < latestMs) return;
+    this.#latestMs.set(username, issuedMs);
     const wanted = new Set(this.groups.flatMap(({ claims }) => claims.map(({ value }) => value)));
     const values = groups.filter((value) => wanted.has(value));
     const known = this.#people.get(username);
-    const nowMs = Math.trunc(this.#deps.clock.wallMs());
-    const record: ClaimRecord = { username, issuedMs: issuedAtWallMs ?? nowMs, seenMs: nowMs, values };
+    const record: ClaimRecord = { username, issuedMs, seenMs: nowMs, values };
     if (isKnown(known, record)) return;
     try {
       await this.change({ kind: "person", record });

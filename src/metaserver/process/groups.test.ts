@@ -131,6 +131,17 @@ test("a claim makes members at their sign-in, and the sign-in that no longer nam
   assert.ok((groups[0]?.members[0]?.untilMs ?? 0n) <= BigInt(meta.clock.wallMs()));
 });
 
+test("a token from between two that said the same changes nothing, as it is older than the last one", async (t) => {
+  const { client, meta } = await start(t);
+  await client.changeGroup(claim("eng", "write"), ROOT);
+  const second = Math.floor(meta.clock.wallMs() / 1_000);
+  for (const age of [30, 10]) await client.getRoots({}, withGroups("dave@x.de", [], second - age));
+  await client.getRoots({}, withGroups("dave@x.de", ["eng"], second - 20));
+  assert.deepEqual(await rolesAt(client), []);
+  await client.getRoots({}, withGroups("dave@x.de", ["eng"], second - 9));
+  assert.deepEqual(await rolesAt(client), ["dave@x.de write"]);
+});
+
 test("nobody gives a role to themselves: neither by a claim that is their own, nor by hand for when one ends", async (t) => {
   const { client } = await start(t);
   const admin = withGroups("root@example.com", ["eng", "ops"]);

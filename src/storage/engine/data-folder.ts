@@ -18,6 +18,8 @@ import { DATABASE_FILE } from "#storage/metadata/schema.ts";
 
 /** Folder of what is only a copy: cached rows, cached chunks. */
 const CACHE_FOLDER = "engine";
+/** The version of the last change of a person's address that this folder's files have heard of. */
+const RENAMED_FILE = "renamed_up_to";
 const INSTANCE_FORM = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /** A folder that this process alone holds. */
@@ -28,6 +30,9 @@ export interface EngineFolder {
   readonly instance: string;
   /** That of the process before, which has ended; empty for none. */
   readonly before: string;
+  /** The last change of a person's address that was carried out here; undefined for a new folder. */
+  readonly renamedUpTo: number | undefined;
+  keepRenamedUpTo(version: number): Promise<void>;
   release(): void;
 }
 
@@ -52,7 +57,10 @@ export async function openEngineFolder(
     const cacheFolder = join(path, CACHE_FOLDER);
     makePrivateFolder(cacheFolder);
     for (const end of ["", "-wal", "-shm"]) rmSync(join(cacheFolder, `rows.db${end}`), { force: true });
-    return { dataId, cacheFolder, instance, before, release };
+    const renamedUpTo = readRenamed(path);
+    const keepRenamedUpTo = (version: number): Promise<void> =>
+      writeFileAtomic(join(path, RENAMED_FILE), `${version}\n`);
+    return { dataId, cacheFolder, instance, before, renamedUpTo, keepRenamedUpTo, release };
   } catch (error) {
     release();
     throw error;
@@ -74,4 +82,10 @@ function readInstance(path: string): string {
   if (!existsSync(file)) return "";
   const text = readFileSync(file).toString().trim();
   return INSTANCE_FORM.test(text) ? text : "";
+}
+
+function readRenamed(path: string): number | undefined {
+  const file = join(path, RENAMED_FILE);
+  const text = existsSync(file) ? readFileSync(file).toString().trim() : "";
+  return /^\d{1,16}$/.test(text) ? Number(text) : undefined;
 }

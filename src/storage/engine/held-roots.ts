@@ -140,6 +140,24 @@ export class HeldRoots {
     await this.#serve();
   }
 
+  /** Takes the owners' names as they are in the database by now. */
+  async renamed(): Promise<void> {
+    await this.#taking;
+    const names = await this.#deps.line.run((client) => ownersOf(client, [...this.#byNumber.keys()]));
+    const [gained, lost]: [OwnRoot[], OwnRoot[]] = [[], []];
+    for (const { number, owner } of names) {
+      const root = this.#byNumber.get(number);
+      if (root === undefined || root.owner === owner) continue;
+      lost.push(root);
+      gained.push({ ...root, owner });
+    }
+    if (lost.length === 0) return;
+    for (const { owner } of lost) this.#byOwner.delete(owner);
+    for (const root of gained) this.#put(root);
+    await this.#deps.taking(gained);
+    this.#deps.changed({ gained, lost });
+  }
+
   /** Serves roots no longer that others have taken. */
   drop(numbers: readonly number[]): void {
     const lost = numbers.flatMap((number) => this.#byNumber.get(number) ?? []);

@@ -20,12 +20,14 @@ import { connectToPrimary, type SharedAddress } from "#storage/shared/shared-con
 import { SharedLine } from "#storage/shared/shared-line.ts";
 import { makeSharedTables } from "#storage/shared/shared-schema.ts";
 import { SharedWriter } from "#storage/shared/shared-writer.ts";
+import { clearRenamedRoots } from "#storage/shared/user-rename-rows.ts";
 import { type EngineFolder, openEngineFolder } from "./data-folder.ts";
 import type { Departures } from "./departures.ts";
 import { EngineRows, type StoredQuota } from "./engine-rows.ts";
 import { HeldRoots } from "./held-roots.ts";
 import { openMoves } from "./open-moves.ts";
 import { RemovalPasses } from "./removal-passes.ts";
+import { SharedRenames } from "./shared-renames.ts";
 import { SharedStorage } from "./shared-storage.ts";
 
 /** How long the database may take for an answer before the connection counts as broken. */
@@ -34,7 +36,7 @@ const ANSWER_MS = 5_000;
 const RENEW_ANSWER_PART = 0.25;
 /** Pause between two tries of a commit whose outcome is unknown. */
 const COMMIT_PAUSE_MS = 100;
-/** Longest pass that removes objects; another process goes on with the rest. */
+/** Longest pass that removes objects, where another process goes on with the rest, and longest change of an address. */
 const PASS_ANSWER_MS = 600_000;
 /** Interval at which detached content is looked for. */
 const PURGE_MS = 500;
@@ -101,6 +103,13 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
   const moves = openMoves({ ...base, instance: folder.instance, writer, roots, events });
   undo.defer(() => moves.close());
   events.departures = moves.departures;
+  const renames = await SharedRenames.open({
+    folder,
+    line: base.lineOf(PASS_ANSWER_MS),
+    writer,
+    roots,
+    clock,
+  });
   await roots.start();
   const closers = undo.move();
   const storage = new SharedStorage({
@@ -111,6 +120,7 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
     roots,
     store,
     moves: moves.storage,
+    renames,
     clock,
     logger,
     makeRoot: async ({ owner, rootId }) => {
@@ -229,6 +239,10 @@ async function openRows(
     changed: () => reader.renew(),
     sharesChanged: (owners) => events.storage?.sharesChanged(owners),
     forgot: () => events.storage?.forgot(),
+    freshened: async (numbers) => {
+      const renamed = await fetchLine.run((client) => clearRenamedRoots(client, numbers));
+      events.storage?.sharesChanged(renamed.flatMap((number) => roots.withNumber(number)?.owner ?? []));
+    },
     lost: (numbers) => roots.drop(numbers),
   });
   const { leaseMs = SHARED_LEASE_MS } = options;

@@ -32,6 +32,7 @@ export class SharedReads {
   /** Set while not all held roots are in the cache. */
   #loading: Promise<void> | undefined;
   #isWhole = true;
+  #forgets = 0;
 
   constructor(deps: SharedReadsDeps) {
     this.#deps = deps;
@@ -40,6 +41,7 @@ export class SharedReads {
   /** All rows were forgotten: the held roots are fetched before anything is answered again. */
   forgot(): void {
     this.#isWhole = false;
+    this.#forgets++;
   }
 
   /** The held root of an owner; undefined for one that is elsewhere or nowhere. */
@@ -88,13 +90,10 @@ export class SharedReads {
 
   async #load(): Promise<void> {
     const { roots, writer } = this.#deps;
-    this.#isWhole = true;
-    try {
-      await Promise.all([...roots.all()].map(({ owner }) => writer.know(owner)));
-    } catch (error) {
-      this.#isWhole = false;
-      throw error;
-    }
+    const forgets = this.#forgets;
+    await Promise.all([...roots.all()].map(({ owner }) => writer.know(owner)));
+    // Until then every read waits: what is few would seem to be none.
+    this.#isWhole = forgets === this.#forgets;
   }
 }
 

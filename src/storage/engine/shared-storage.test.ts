@@ -188,3 +188,17 @@ test("a copy of the database is refused the bucket of the original", LONG, async
   const other = await enginePlace(server, store);
   await assert.rejects(openEngine(t, { ...other, storeUrl: place.storeUrl }), refusal("BAD_ARGUMENT"));
 });
+
+test(
+  "while rows are fetched again, every read waits for them: no share seems to have ended",
+  LONG,
+  async (t) => {
+    const { storage } = await openEngine(t, await enginePlace(server, store));
+    await fill(storage);
+    await storage.forgetRows();
+    const paths = await Promise.all(
+      [1, 2, 3].map(() => againWhenRowsCome(() => storage.shares.pathsOf(ADA, BOB).granted)),
+    );
+    assert.deepEqual(paths, [["/docs"], ["/docs"], ["/docs"]]);
+  },
+);

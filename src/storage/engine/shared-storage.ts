@@ -40,6 +40,7 @@ import type {
   TrashQuery,
 } from "#storage/contract/trash.ts";
 import type { ResumableSink, StoredUpload } from "#storage/contract/upload-store.ts";
+import type { UserRename } from "#storage/contract/user-rename.ts";
 import { CopyRunner } from "#storage/local/copy-runner.ts";
 import { DropRetries } from "#storage/local/drop-retries.ts";
 import { LocalUploads } from "#storage/local/local-uploads.ts";
@@ -65,6 +66,7 @@ import { SharedLocks, SharedProperties } from "./shared-locks.ts";
 import type { SharedMoves } from "./shared-moves.ts";
 import { notHere, SharedQueue } from "./shared-queue.ts";
 import { SharedReads, SharedShares } from "./shared-reads.ts";
+import type { SharedRenames } from "./shared-renames.ts";
 import { StoreBytes, StoreChunks } from "./store-chunks.ts";
 
 /** Parts of SharedStorage. */
@@ -76,6 +78,7 @@ export interface SharedStorageDeps {
   readonly roots: HeldRoots;
   readonly store: ObjectStore;
   readonly moves: SharedMoves;
+  readonly renames: SharedRenames;
   /** Makes a root in the database; the one that serves it is another process where `isHere` is false. */
   readonly makeRoot: (root: { owner: string; rootId: string }) => Promise<OwnRoot & { isHere: boolean }>;
   readonly clock: Clock;
@@ -302,13 +305,13 @@ export class SharedStorage implements Storage {
     return made;
   }
 
-  /** Nobody is renamed while the cluster has a shared engine, and what was renamed before is not here. */
-  renameUser(): Promise<number> {
-    return Promise.resolve(0);
+  /** Throws STORE_UNAVAILABLE while a process of the engine has not heard of it, besides what the contract says. */
+  renameUser(rename: UserRename): Promise<number> {
+    return this.#deps.renames.carryOut(rename);
   }
 
   renamedUpTo(): number {
-    return Number.MAX_SAFE_INTEGER;
+    return this.#deps.renames.upTo;
   }
 
   async createDirectory(change: ChangeContext & { parentId: InodeId; name: string }): Promise<Change> {

@@ -9,6 +9,7 @@ import { CommandTable } from "#storage/writer/command-table.ts";
 import type { Command } from "#storage/writer/write-commands.ts";
 import type { ReplyOf } from "#storage/writer/write-queue.ts";
 import { type CommitClient, FencedError, type HeldRoot } from "./commit-client.ts";
+import { isOfRenamed } from "./fenced.ts";
 import { requireOwnRoots } from "./own-roots.ts";
 import type { RowCache } from "./row-cache.ts";
 import { type Fact, RowsMissing } from "./row-facts.ts";
@@ -36,6 +37,8 @@ export interface SharedWriterDeps {
   readonly sharesChanged?: (owners: readonly string[]) => void;
   /** All rows were forgotten. */
   readonly forgot?: () => void;
+  /** Rows of these roots are fetched again from now on: what was marked as renamed is no longer known here. */
+  readonly freshened?: (numbers: readonly number[]) => Promise<void>;
   /** Other processes have taken these roots. */
   readonly lost?: (numbers: readonly number[]) => void;
 }
@@ -72,6 +75,8 @@ export class SharedWriter {
   #queue: Work[] = [];
   #isWorking = false;
   #mustForget = false;
+  /** Set when people in the rows may have other names in the database. */
+  #isRenamed = false;
   #fetched = 0;
 
   constructor(deps: SharedWriterDeps) {
@@ -167,6 +172,12 @@ export class SharedWriter {
     );
   }
 
+  /** The same after people were renamed in the database. */
+  async renamed(): Promise<void> {
+    this.#isRenamed = true;
+    await this.forgetSoon();
+  }
+
   /** Forgets all rows; they are fetched again. Call it between commands. */
   forget(): void {
     this.#deps.cache.forget();
@@ -194,6 +205,7 @@ export class SharedWriter {
         const isBetween = group.every(({ fetches }) => fetches === 0);
         if (isBetween && (this.#mustForget || this.#fetched > (this.#deps.rowsMax ?? CACHED_ROWS_MAX)))
           this.forget();
+        if (isBetween && this.#isRenamed) await this.#freshen();
         await this.#runGroup(group);
       } catch (error) {
         this.#giveUp();
@@ -230,6 +242,13 @@ export class SharedWriter {
         await this.#deps.commits.commit(held, effects);
       } catch (error) {
         if (error instanceof FencedError) return this.#lose(error, group);
+        if (isOfRenamed(error)) {
+          this.#giveUp();
+          this.#queue.unshift(...group);
+          for (const work of group) work.fetches = 0;
+          this.#isRenamed = true;
+          return;
+        }
         if (isGroveError(error) || group.length === 1) throw error;
         // The rows of one are not the others' failure.
         this.#giveUp();
@@ -325,6 +344,13 @@ export class SharedWriter {
       else again.push(work);
     }
     this.#queue.unshift(...again);
+  }
+
+  /** Nothing is fetched between the two, so that all that is known afterwards is of the time after. */
+  async #freshen(): Promise<void> {
+    this.forget();
+    await this.#deps.freshened?.([...this.#held.keys()]);
+    this.#isRenamed = false;
   }
 
   /** Back to knowing nothing, which is true whatever was committed. */
