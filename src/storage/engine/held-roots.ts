@@ -64,6 +64,7 @@ export class HeldRoots {
   readonly #watch: LeaseWatch;
   readonly #byOwner = new Map<string, OwnRoot>();
   readonly #byNumber = new Map<number, OwnRoot>();
+  readonly #byId = new Map<string, OwnRoot>();
   #stopWatch: () => void = () => undefined;
   #taking: Promise<void> | undefined;
   /** Taken, but what serving needs has not come yet. */
@@ -123,6 +124,10 @@ export class HeldRoots {
     return this.#byNumber.get(number);
   }
 
+  withId(rootId: string): OwnRoot | undefined {
+    return this.#byId.get(rootId);
+  }
+
   all(): IterableIterator<OwnRoot> {
     return this.#byOwner.values();
   }
@@ -143,8 +148,9 @@ export class HeldRoots {
   /** Serves roots no longer that others have taken. */
   drop(numbers: readonly number[]): void {
     const lost = numbers.flatMap((number) => this.#byNumber.get(number) ?? []);
-    for (const { owner, number } of lost) {
+    for (const { owner, number, rootId } of lost) {
       this.#byOwner.delete(owner);
+      this.#byId.delete(rootId);
       this.#byNumber.delete(number);
     }
     if (lost.length > 0) this.#deps.changed({ gained: [], lost });
@@ -230,6 +236,7 @@ export class HeldRoots {
   #put(root: OwnRoot): void {
     this.#byOwner.set(root.owner, root);
     this.#byNumber.set(root.number, root);
+    this.#byId.set(root.rootId, root);
   }
 
   #ended(): void {

@@ -13,7 +13,6 @@ import {
   ROOT_STRIDE,
   type UploadSink,
 } from "#storage/contract/inode.ts";
-import type { LinkStorage } from "#storage/contract/links.ts";
 import type { RecountState } from "#storage/contract/recount-types.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { ScrubState } from "#storage/contract/scrub-types.ts";
@@ -42,6 +41,7 @@ import type {
 import type { ResumableSink, StoredUpload } from "#storage/contract/upload-store.ts";
 import { CopyRunner } from "#storage/local/copy-runner.ts";
 import { DropRetries } from "#storage/local/drop-retries.ts";
+import { LocalLinks } from "#storage/local/link-store.ts";
 import { LocalUploads } from "#storage/local/local-uploads.ts";
 import { LocalLocks } from "#storage/local/lock-store.ts";
 import { type ContentDeps, PinnedContent } from "#storage/local/pinned-content.ts";
@@ -60,7 +60,7 @@ import type { SharedWriter } from "#storage/shared/shared-writer.ts";
 import { toChange, wholeMs } from "#storage/writer/change-values.ts";
 import type { NewContent } from "#storage/writer/write-commands.ts";
 import type { HeldRoots, OwnRoot } from "./held-roots.ts";
-import { NO_LINKS } from "./shared-links.ts";
+import { SharedLinks } from "./shared-links.ts";
 import { SharedLocks, SharedProperties } from "./shared-locks.ts";
 import type { SharedMoves } from "./shared-moves.ts";
 import { notHere, SharedQueue } from "./shared-queue.ts";
@@ -92,7 +92,7 @@ export class SharedStorage implements Storage {
   readonly locks: SharedLocks;
   readonly properties: SharedProperties;
   readonly moves: SharedMoves;
-  readonly links: LinkStorage = NO_LINKS;
+  readonly links: SharedLinks;
   readonly #deps: SharedStorageDeps;
   readonly #reads: SharedReads;
   readonly #ownShares: LocalShares;
@@ -128,6 +128,7 @@ export class SharedStorage implements Storage {
     const root = (owner: string): RootRecord | undefined => reader.root(owner);
     this.locks = new SharedLocks(new LocalLocks({ ...tables, root }), this.#reads);
     this.properties = new SharedProperties(new LocalProperties(tables), this.#reads);
+    this.links = new SharedLinks(new LocalLinks(tables), this.#reads, roots);
     this.#drops = new DropRetries(deps);
     this.#copies = new CopyRunner({ queue, drops: this.#drops, nowMs });
     const read =

@@ -11,7 +11,14 @@ const SCHEMA_VERSION = 1;
 /** A number of Grove's own, "GrvI" in ASCII, so that only one of two processes makes the tables. */
 const ADVISORY_LOCK = 0x47_72_76_49;
 
-const TABLES = SHARED_TABLES.map(createTable).join("\n");
+/** Later than the others: made beside them where they are without. */
+const LATER = new Set(["link"]);
+const TABLES = SHARED_TABLES.filter(({ name }) => !LATER.has(name))
+  .map(createTable)
+  .join("\n");
+const LATER_TABLES = SHARED_TABLES.filter(({ name }) => LATER.has(name))
+  .map(createTable)
+  .join("\n");
 const WRITES = SHARED_TABLES.map(writesOf).join("\n");
 
 /**
@@ -109,35 +116,6 @@ const MAKE = `
     RETURN found_number;
   END $body$;
 
-  CREATE FUNCTION commit_group(
-    p_group TEXT, p_roots BIGINT[], p_epochs BIGINT[], p_batches BIGINT[], p_tables TEXT[], p_gone JSON[], p_rows JSON[]
-  ) RETURNS VOID LANGUAGE plpgsql AS $body$
-  DECLARE
-    held RECORD;
-    seen INTEGER := 0;
-  BEGIN
-    FOR held IN SELECT h.root_number, h.epoch, h.last_batch FROM holding h
-      WHERE h.root_number = ANY (p_roots) ORDER BY h.root_number FOR UPDATE
-    LOOP
-      seen := seen + 1;
-      IF held.root_number <> p_roots[seen] OR held.epoch <> p_epochs[seen] THEN
-        RAISE EXCEPTION 'another process holds the root' USING ERRCODE = '${FENCED}';
-      END IF;
-      IF held.last_batch <> p_batches[seen] - 1 THEN
-        RAISE EXCEPTION 'another batch came between' USING ERRCODE = '40001';
-      END IF;
-    END LOOP;
-    IF seen <> cardinality(p_roots) THEN
-      RAISE EXCEPTION 'the root is held by no process' USING ERRCODE = '${FENCED}';
-    END IF;
-    UPDATE holding SET last_batch = last_batch + 1, last_group = p_group WHERE root_number = ANY (p_roots);
-    FOR at IN 1 .. cardinality(p_tables) LOOP
-      CASE p_tables[at]
-      ${WRITES}
-      END CASE;
-    END LOOP;
-  END $body$;
-
   -- Unfinished uploads and copies of the process before are purged.
   CREATE FUNCTION take_roots(p_by TEXT, p_from TEXT, p_beat BIGINT, p_roots BIGINT[])
   RETURNS TABLE (root_number BIGINT, epoch BIGINT, last_batch BIGINT) LANGUAGE plpgsql AS $body$
@@ -205,6 +183,41 @@ const MAKE = `
   END $body$;
 `;
 
+/** Links, and the commit that knows them. */
+const MAKE_LINKS = `
+  ${LATER_TABLES}
+  CREATE INDEX link_by_root ON link (root_number, inode_id);
+
+  CREATE OR REPLACE FUNCTION commit_group(
+    p_group TEXT, p_roots BIGINT[], p_epochs BIGINT[], p_batches BIGINT[], p_tables TEXT[], p_gone JSON[], p_rows JSON[]
+  ) RETURNS VOID LANGUAGE plpgsql AS $body$
+  DECLARE
+    held RECORD;
+    seen INTEGER := 0;
+  BEGIN
+    FOR held IN SELECT h.root_number, h.epoch, h.last_batch FROM holding h
+      WHERE h.root_number = ANY (p_roots) ORDER BY h.root_number FOR UPDATE
+    LOOP
+      seen := seen + 1;
+      IF held.root_number <> p_roots[seen] OR held.epoch <> p_epochs[seen] THEN
+        RAISE EXCEPTION 'another process holds the root' USING ERRCODE = '${FENCED}';
+      END IF;
+      IF held.last_batch <> p_batches[seen] - 1 THEN
+        RAISE EXCEPTION 'another batch came between' USING ERRCODE = '40001';
+      END IF;
+    END LOOP;
+    IF seen <> cardinality(p_roots) THEN
+      RAISE EXCEPTION 'the root is held by no process' USING ERRCODE = '${FENCED}';
+    END IF;
+    UPDATE holding SET last_batch = last_batch + 1, last_group = p_group WHERE root_number = ANY (p_roots);
+    FOR at IN 1 .. cardinality(p_tables) LOOP
+      CASE p_tables[at]
+      ${WRITES}
+      END CASE;
+    END LOOP;
+  END $body$;
+`;
+
 /**
  * Makes the tables unless they are there. Throws BAD_ARGUMENT for those of a newer version, and what pg
  * throws.
@@ -224,12 +237,14 @@ export async function makeSharedTables(client: ClientBase, schema: string): Prom
     const found = await client.query(`SELECT max(version) AS version FROM ${name}.schema_version`);
     const { version } = found.rows[0] as { version: string | number };
     requireKnownSchema("the shared engine", Number(version), SCHEMA_VERSION);
-    const moves = await client.query("SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = $2", [
+    const links = await client.query("SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = $2", [
       schema,
-      "departure",
+      "link",
     ]);
-    if (moves.rows.length === 0) {
-      await client.query(`SET LOCAL search_path TO ${name}; ${MAKE_ARRIVALS} ${MAKE_DEPARTURES}`);
+    if (links.rows.length === 0) {
+      await client.query(
+        `SET LOCAL search_path TO ${name}; ${MAKE_LINKS} ${MAKE_ARRIVALS} ${MAKE_DEPARTURES}`,
+      );
     }
     await client.query("COMMIT");
   } catch (error) {
