@@ -20,6 +20,7 @@ import { connectToPrimary, type SharedAddress } from "#storage/shared/shared-con
 import { SharedLine } from "#storage/shared/shared-line.ts";
 import { makeSharedTables } from "#storage/shared/shared-schema.ts";
 import { SharedWriter } from "#storage/shared/shared-writer.ts";
+import { DamageList } from "./damage-list.ts";
 import { type EngineFolder, openEngineFolder } from "./data-folder.ts";
 import type { Departures } from "./departures.ts";
 import { EngineRows, type StoredQuota } from "./engine-rows.ts";
@@ -36,6 +37,8 @@ const RENEW_ANSWER_PART = 0.25;
 const COMMIT_PAUSE_MS = 100;
 /** Longest pass that removes objects; another process goes on with the rest. */
 const PASS_ANSWER_MS = 600_000;
+/** Longest question of the scrub or the recount: a slice of rows, or all counters of a root. */
+const SLICE_ANSWER_MS = 60_000;
 /** Interval at which detached content is looked for. */
 const PURGE_MS = 500;
 
@@ -91,8 +94,8 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
   const cached = await openRows(options, { ...base, folder }, undo);
   const { rows, store, incarnation } = base;
   const { clock, logger } = options;
-  const passLine = base.lineOf(PASS_ANSWER_MS);
-  const passes = new RemovalPasses({ rows, line: passLine, store, incarnation, clock, logger });
+  const removalLine = base.lineOf(PASS_ANSWER_MS);
+  const passes = new RemovalPasses({ rows, line: removalLine, store, incarnation, clock, logger });
   undo.defer(() => passes.stop());
   const { roots, writer, reader, facts, cache, events } = cached;
   const purge = new PurgeTurns({ cache, writer, roots, clock, logger });
@@ -102,6 +105,10 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
   undo.defer(() => moves.close());
   events.departures = moves.departures;
   await roots.start();
+  const passLine = base.lineOf(SLICE_ANSWER_MS);
+  const damaged = new DamageList({ line: passLine, roots, clock, logger });
+  undo.defer(() => damaged.stop());
+  damaged.renew();
   const closers = undo.move();
   const storage = new SharedStorage({
     dataId: folder.dataId,
@@ -111,6 +118,9 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
     roots,
     store,
     moves: moves.storage,
+    damaged,
+    passLine,
+    folder: folder.cacheFolder,
     clock,
     logger,
     makeRoot: async ({ owner, rootId }) => {

@@ -1,6 +1,7 @@
 // The shared engine's tables and functions in PostgreSQL, in a schema of their own for each cluster.
 import type { ClientBase } from "pg";
 import { requireKnownSchema } from "#os/state-file.ts";
+import { FLAG_DAMAGED } from "#storage/metadata/schema.ts";
 import { MAKE_ARRIVALS } from "./arrival-schema.ts";
 import { MAKE_DEPARTURES } from "./departure-schema.ts";
 import { FENCED } from "./fenced.ts";
@@ -183,10 +184,11 @@ const MAKE = `
   END $body$;
 `;
 
-/** Links, and the commit that knows them. */
+/** Links, the commit that knows them, and the way to damaged files. */
 const MAKE_LINKS = `
   ${LATER_TABLES}
   CREATE INDEX link_by_root ON link (root_number, inode_id);
+  CREATE INDEX inode_damaged ON inode (id) WHERE (flags & ${FLAG_DAMAGED}) <> 0;
 
   CREATE OR REPLACE FUNCTION commit_group(
     p_group TEXT, p_roots BIGINT[], p_epochs BIGINT[], p_batches BIGINT[], p_tables TEXT[], p_gone JSON[], p_rows JSON[]
