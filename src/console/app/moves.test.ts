@@ -207,6 +207,35 @@ test(
   },
 );
 
+test("a planned move that the store cannot take now is begun in a later turn", TIMEOUT, async (t) => {
+  const { options } = await actingNodes(t);
+  const { dataFolder, clock, log, withNodeStore, directory } = options;
+  let asked = 0;
+  const runner = await MoveRunner.open({
+    ...{ dataFolder, clock, log },
+    withStore: (work) =>
+      withNodeStore((store) => {
+        // The store breaks off in the middle of a turn, once.
+        const beginMove: typeof store.beginMove = (order) =>
+          ++asked === 1 ? Promise.reject(new Error("the store is away")) : store.beginMove(order);
+        const read = (_: object, name: string): unknown => {
+          if (name === "beginMove") return beginMove;
+          const value = store[name as keyof typeof store] as unknown;
+          return typeof value === "function" ? (value.bind(store) as unknown) : value;
+        };
+        return work(new Proxy(store, { get: read as never }));
+      }),
+  });
+  await runner.rebalance([{ owner: USER, target: "n2" }]);
+  await until(() => asked === 1, "the first try");
+  assert.equal(runner.rebalancing()?.waiting, 1);
+  await until(async () => (await directory.rootMoves())[0]?.target === "n2", "the move to begin");
+  await until(() => runner.rebalancing() === undefined, "nothing that waits");
+  assert.equal(asked, 2);
+  await runner.close();
+  await directory.close();
+});
+
 test("progress is told by bytes, never whole before the switch, and no time while it waits", () => {
   const move: Pick<RootMove, "bytes" | "problem" | "startedMs" | "state"> = {
     bytes: 25_000_000,

@@ -186,9 +186,12 @@ export class MoveRunner {
     if (this.#waiting.length === 0) return;
     let free = MOVES_AT_ONCE - (await store.rootMoves()).filter(isUnderWay).length;
     while (free > 0 && !this.#isClosing) {
-      const next = this.#waiting.shift();
+      const [next] = this.#waiting;
       if (next === undefined) break;
+      // What cannot be asked now stays for the next turn.
       const problem = await begin(store, next);
+      // It may have been stopped meanwhile.
+      this.#waiting = this.#waiting.filter((order) => order !== next);
       if (problem === undefined) free--;
       else this.#rebalanceProblem = `${next.owner}: ${problem}`;
     }

@@ -23,6 +23,10 @@ const ROOTS_AT_ONCE = 64;
 /** Looks for roots that a take-over without an answer has brought: its call may begin late in the database. */
 const LOOKS_FOR_OWN = 10;
 
+/** How long a process that ends tries to say so: until then its users wait for the lease's end. */
+const STOP_TRIES_MS = 5_000;
+const STOP_PAUSE_MS = 200;
+
 /** A root that this process holds. */
 export interface OwnRoot {
   readonly owner: string;
@@ -173,9 +177,21 @@ export class HeldRoots {
     this.#isStopped = true;
     this.#stopWatch();
     await this.#taking;
-    const { line, instance } = this.#deps;
+    const { line, instance, clock, logger } = this.#deps;
     this.#lease.end();
-    await line.run((client) => endInstance(client, instance)).catch(() => undefined);
+    const beganMs = clock.steadyMs();
+    for (;;) {
+      try {
+        return await line.run((client) => endInstance(client, instance));
+      } catch (error) {
+        if (clock.steadyMs() - beganMs < STOP_TRIES_MS) {
+          await new Promise<void>((resolve) => clock.after(STOP_PAUSE_MS, resolve));
+          continue;
+        }
+        // Others take the roots once they have watched the lease for its time.
+        return logger.warn("engine.end_untold", { error: errorText(error) });
+      }
+    }
   }
 
   async #look(): Promise<void> {
