@@ -56,7 +56,7 @@ export async function startMixedCluster(
   const ports = new Map<string, number>();
   const node = async (id: string, ...more: string[]): Promise<Server> => {
     const at = await freePlace();
-    ports.set(id, Number(at.port));
+    ports.set(id, at.port);
     const words = ["fileserver", "-id", id, "-listen", at.address, "-advertise", at.address];
     const flags = ["-metaserver", address, "-reserve", "1MiB", ...more];
     return new Server(join(folder, id), [...words, ...flags], /: serves .* on /);

@@ -121,11 +121,11 @@ export class SharedRecount {
     const held = [...this.#roots.all()].map(({ number }) => number).toSorted((a, b) => a - b);
     const number = held.find((one) => one > tally.pass.root);
     if (number === undefined) return false;
-    const rows = await this.#line.run(
-      async (client) =>
-        (await client.query(`SELECT max(id) AS last FROM inode WHERE id ${BETWEEN}`, [number])).rows,
-    );
-    tally.beginRoot(number, (rows[0] as { last: number | null }).last ?? undefined);
+    const last = await this.#line.run(async (client) => {
+      const { rows } = await client.query(`SELECT max(id) AS last FROM inode WHERE id ${BETWEEN}`, [number]);
+      return (rows[0] as { last: number | null }).last;
+    });
+    tally.beginRoot(number, last ?? undefined);
     return true;
   }
 

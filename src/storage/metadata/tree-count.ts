@@ -220,21 +220,26 @@ export class TreeCount {
     let staged = 0;
     for (const [, bytes] of this.#uploads.all(number) as unknown as [number, number][]) staged += bytes;
     const facts = factsOf({
-      ...{
-        live,
-        trash,
-        staging,
-        fileCount,
-        liveInodes,
-        trashInodes,
-        grantCount,
-        nextId,
-        size,
-        files,
-        inodes,
-      },
-      ...{ saidLocks, locks, saidProperties, properties, staged, lastId: lastId ?? 0 },
-      ...{ trashedBytes: trashed.bytes, trashedInodes: trashed.inodes, grants: Number(grants) },
+      live,
+      trash,
+      staging,
+      fileCount,
+      liveInodes,
+      trashInodes,
+      grantCount,
+      nextId,
+      saidLocks,
+      saidProperties,
+      size,
+      files,
+      inodes,
+      trashedBytes: trashed.bytes,
+      trashedInodes: trashed.inodes,
+      staged,
+      grants: Number(grants),
+      locks,
+      properties,
+      lastId: lastId ?? 0,
     });
     return { number, owner, facts };
   }
