@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { TestContext } from "node:test";
 import pg from "pg";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import type { TestStore } from "#testing/object-stores.ts";
 import type { PostgresServer } from "#testing/postgres-server.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
@@ -26,6 +27,10 @@ export interface MixedCluster {
   operate(...words: string[]): Promise<string>;
   /** Rows of a table of the engine. */
   count(table: string): Promise<number>;
+  /** Runs a statement on the engine's database. */
+  ask(sql: string): Promise<Record<string, unknown>[]>;
+  /** A node's /metrics. */
+  metrics(id: "e1" | "e2" | "n1"): Promise<Record<string, unknown>>;
   /** The node where the store has a root, and the move of that root. */
   place(email: string): { readonly home: string; readonly state: string; readonly target: string };
 }
@@ -48,8 +53,10 @@ export async function startMixedCluster(
   const places = ["-engine_file", urlFile, "-store", `s3://${store.bucket}/${name}?${query.toString()}`];
   const { address } = await freePlace();
   const meta = new Server(join(folder, "meta"), ["metaserver", "-listen", address], /"event":"serving"/);
+  const ports = new Map<string, number>();
   const node = async (id: string, ...more: string[]): Promise<Server> => {
     const at = await freePlace();
+    ports.set(id, at.port);
     const words = ["fileserver", "-id", id, "-listen", at.address, "-advertise", at.address];
     const flags = ["-metaserver", address, "-reserve", "1MiB", ...more];
     return new Server(join(folder, id), [...words, ...flags], /: serves .* on /);
@@ -59,6 +66,15 @@ export async function startMixedCluster(
   for (const server of [meta, own, engine.e1, engine.e2]) t.after(() => server.end("SIGKILL"));
   await meta.start();
   const file = join(meta.data, "metadata.db");
+  const ask = async (sql: string): Promise<Record<string, unknown>[]> => {
+    const client = new pg.Client({ connectionString: url, options: "-c search_path=grove_engine" });
+    await client.connect();
+    try {
+      return (await client.query(sql)).rows as Record<string, unknown>[];
+    } finally {
+      await client.end();
+    }
+  };
   return {
     folder,
     address,
@@ -70,15 +86,14 @@ export async function startMixedCluster(
       assert.equal(code, 0, stderr);
       return stdout;
     },
+    ask,
     async count(table) {
-      const client = new pg.Client({ connectionString: url });
-      await client.connect();
-      try {
-        const { rows } = await client.query(`SELECT count(*)::int AS count FROM grove_engine.${table}`);
-        return (rows[0] as { count: number }).count;
-      } finally {
-        await client.end();
-      }
+      const [row] = await ask(`SELECT count(*)::int AS count FROM ${table}`);
+      return Number(row?.["count"]);
+    },
+    async metrics(id) {
+      const port = metricsPortOf(ports.get(id) ?? 0);
+      return (await (await fetch(`http://127.0.0.1:${port}/metrics`)).json()) as Record<string, unknown>;
     },
     place(email) {
       const rows = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });

@@ -71,6 +71,7 @@ export function answerMoves(fake: FakeConsole, now: number): void {
         roots_left: 1_201,
         under_way: 3,
         kept_copies: 1,
+        to_engine: false,
         remove_command: "grove node remove n2 -meta sqlite:/srv/grove-meta/metadata.db",
         problem: `no node has room for ${LONG}`,
       },
@@ -81,6 +82,7 @@ export function answerMoves(fake: FakeConsole, now: number): void {
         roots_left: 0,
         under_way: 0,
         kept_copies: 0,
+        to_engine: false,
         remove_command: "grove node remove n3 -meta sqlite:/srv/grove-meta/metadata.db",
         problem: null,
       },
@@ -100,11 +102,18 @@ export function answerMoves(fake: FakeConsole, now: number): void {
     moves_total: 31,
     bytes_total: 90 * GIB,
     under_way: 0,
+    to_engine: false,
+    on_engine: false,
+    engine_nodes: 2,
     without_room: [],
     without_room_total: 0,
     blocked_by: [],
   };
-  say("POST /api/drains/n1/plan", plan);
+  // The other way as soon as it is asked for.
+  const toEngine = planned.map((move) => ({ ...move, to: "e1", to_name: "fs-engine-1" }));
+  fake.replies.set("POST /api/drains/n1/plan", (body) =>
+    (body as { to_engine: boolean }).to_engine ? { ...plan, moves: toEngine, to_engine: true } : plan,
+  );
   say("POST /api/drains/n4/plan", {
     ...plan,
     node_id: "n4",

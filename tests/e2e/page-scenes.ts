@@ -88,6 +88,17 @@ export const OPERATOR_SCENES: readonly Scene[] = [
     },
   },
   {
+    name: "drain-to-engine",
+    path: "/nodes/n1/service",
+    shows: /Nothing is deleted before/,
+    act: async (page) => {
+      await page.getByRole("button", { name: "Show the plan" }).click();
+      await page.getByRole("button", { name: "Plan for the shared engine instead" }).click();
+      await page.getByText("They go to the shared engine").waitFor();
+      await page.getByLabel("Type “fs-x86-1” to go on").fill("fs-x86-1");
+    },
+  },
+  {
     name: "drain-blocked",
     path: "/nodes/n4/service",
     shows: /Nothing is deleted before/,

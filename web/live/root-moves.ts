@@ -54,14 +54,27 @@ function drainPath(nodeId: string): string {
   return `/api/drains/${encodeURIComponent(nodeId)}`;
 }
 
+/** Where the roots of a node go. */
+export type DrainWay = "engine" | "nodes";
+
 /** What would go where if a node were taken out of service. */
-export function useDrainPlan(nodeId: string): Asking<void, DrainPlanView> {
-  return useAsking(() => call<DrainPlanView>(`${drainPath(nodeId)}/plan`, { method: "POST" }));
+export function useDrainPlan(nodeId: string): Asking<DrainWay, DrainPlanView> {
+  return useAsking((way: DrainWay) =>
+    call<DrainPlanView>(`${drainPath(nodeId)}/plan`, { method: "POST", body: bodyOf(way) }),
+  );
 }
 
-/** Takes a node out of service (true), or brings it back. */
-export function useDraining(nodeId: string): Asking<boolean, unknown> {
-  return useAsking((isOut: boolean) => call(drainPath(nodeId), { method: isOut ? "PUT" : "DELETE" }));
+/** Takes a node out of service, or brings it back. */
+export function useDraining(nodeId: string): Asking<DrainWay | "back", unknown> {
+  return useAsking((way: DrainWay | "back") =>
+    way === "back"
+      ? call(drainPath(nodeId), { method: "DELETE" })
+      : call(drainPath(nodeId), { method: "PUT", body: bodyOf(way) }),
+  );
+}
+
+function bodyOf(way: DrainWay): object {
+  return { to_engine: way === "engine" };
 }
 
 /** Lets a node remove its copies of all roots that have moved away. */

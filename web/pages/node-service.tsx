@@ -4,7 +4,13 @@ import { type ReactNode, type SubmitEvent, useState } from "react";
 import { Link, useParams } from "wouter";
 import type { DrainPlanView, DrainView } from "#wire/webapi/root-move.ts";
 import { useCluster } from "../live/cluster.ts";
-import { useConfirmedCopies, useDraining, useDrainPlan, useMoves } from "../live/root-moves.ts";
+import {
+  type DrainWay,
+  useConfirmedCopies,
+  useDraining,
+  useDrainPlan,
+  useMoves,
+} from "../live/root-moves.ts";
 import { CommandLine } from "../parts/command-line.tsx";
 import { MoveTable } from "../parts/move-table.tsx";
 import { Nothing, Unread } from "../parts/page-state.tsx";
@@ -52,6 +58,13 @@ export function Page(): ReactNode {
 
 function TakeOut({ node }: { readonly node: LiveNode }): ReactNode {
   const plan = useDrainPlan(node.id);
+  const [way, setWay] = useState<DrainWay>("nodes");
+  const { answer } = plan;
+  const other = way === "nodes" ? "engine" : "nodes";
+  const planFor = (wanted: DrainWay): void => {
+    setWay(wanted);
+    plan.ask(wanted);
+  };
   return (
     <>
       <p className="lead">
@@ -60,16 +73,21 @@ function TakeOut({ node }: { readonly node: LiveNode }): ReactNode {
       </p>
       <div className="button-row">
         <Button
-          variant={plan.answer === undefined ? "filled" : "default"}
+          variant={answer === undefined ? "filled" : "default"}
           loading={plan.isBusy}
-          onClick={() => plan.ask()}
+          onClick={() => planFor(way)}
         >
-          {plan.answer === undefined ? "Show the plan" : "Plan anew"}
+          {answer === undefined ? "Show the plan" : "Plan anew"}
         </Button>
+        {answer === undefined || answer.on_engine || (way === "nodes" && answer.engine_nodes === 0) ? null : (
+          <Button variant="default" disabled={plan.isBusy} onClick={() => planFor(other)}>
+            {other === "engine" ? "Plan for the shared engine instead" : "Plan for nodes with disks instead"}
+          </Button>
+        )}
         {plan.isBusy ? <span role="status">The nodes are asked how large their roots are …</span> : null}
       </div>
       {plan.error === null ? null : <p role="alert">{sentence(plan.error.message)}</p>}
-      {plan.answer === undefined ? null : <Plan node={node} plan={plan.answer} />}
+      {answer === undefined ? null : <Plan node={node} plan={answer} />}
     </>
   );
 }
@@ -87,6 +105,7 @@ function Plan({ node, plan }: { readonly node: LiveNode; readonly plan: DrainPla
             : `${countText(total, "root")} with ${plan.sizes_known ? bytesText(plan.bytes_total) : "sizes that it does not tell"} ${total === 1 ? "goes" : "go"}, the largest first.`}
           {plan.under_way === 0 ? "" : ` ${countText(plan.under_way, "root")} on the way already.`}
         </p>
+        {plan.to_engine ? <p>{engineText(plan)}</p> : null}
         {total === 0 ? null : (
           <PlannedMoves moves={plan.moves} total={total} areSizesKnown={plan.sizes_known} />
         )}
@@ -118,24 +137,33 @@ function Plan({ node, plan }: { readonly node: LiveNode; readonly plan: DrainPla
           )}
         </section>
       )}
-      {mayBegin ? <Begin node={node} total={total} /> : null}
+      {mayBegin ? <Begin node={node} plan={plan} /> : null}
     </>
   );
 }
 
-function Begin({ node, total }: { readonly node: LiveNode; readonly total: number }): ReactNode {
+function engineText({ on_engine: isWithin, engine_nodes: count }: DrainPlanView): string {
+  return isWithin
+    ? "They change hands within the shared engine: nothing is copied, and nothing waits to be confirmed."
+    : `They go to the shared engine, which ${count === 1 ? "1 running node serves" : `${countText(count, "running node")} serve`}: rows to its database, chunks to its object store. Any of its nodes goes on when one dies.`;
+}
+
+function Begin({ node, plan }: { readonly node: LiveNode; readonly plan: DrainPlanView }): ReactNode {
+  const { moves_total: total, to_engine: toEngine, on_engine: isWithin } = plan;
   const draining = useDraining(node.id);
   const [typed, setTyped] = useState("");
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    if (typed === node.name) draining.ask(true);
+    if (typed === node.name) draining.ask(toEngine ? "engine" : "nodes");
   };
   return (
     <form onSubmit={submit} className="stack typed-word">
       <h2>What stays</h2>
       <p>
-        {node.name} keeps its copies until you confirm them, so its disk gets no emptier before. Roots that
-        are on their way arrive even if you bring the node back meanwhile.
+        {isWithin
+          ? "Nothing stays on it: files and rows of the shared engine lie on none of its nodes."
+          : `${node.name} keeps its copies until you confirm them, so its disk gets no emptier before.`}{" "}
+        Roots that are on their way arrive even if you bring the node back meanwhile.
       </p>
       <TextInput
         label={`Type “${node.name}” to go on`}
@@ -173,11 +201,15 @@ function OutOfService({ drain }: { readonly drain: DrainView }): ReactNode {
       ) : null}
       <div className="button-row">
         {left > 0 && !drain.driven ? (
-          <Button variant="default" loading={draining.isBusy} onClick={() => draining.ask(true)}>
+          <Button
+            variant="default"
+            loading={draining.isBusy}
+            onClick={() => draining.ask(drain.to_engine ? "engine" : "nodes")}
+          >
             Go on moving its roots
           </Button>
         ) : null}
-        <Button variant="default" loading={draining.isBusy} onClick={() => draining.ask(false)}>
+        <Button variant="default" loading={draining.isBusy} onClick={() => draining.ask("back")}>
           Bring back into service
         </Button>
         <span className="quiet">

@@ -298,16 +298,21 @@ export class Cluster {
     patience: RetryPolicy,
     wasSent: boolean,
   ): Promise<void> {
+    // The server has lost the root and does not know who has it: the MetaServer soon does.
+    const isLost =
+      isGroveError(failure, "WRONG_NODE") &&
+      failure.metadata["address"] === undefined &&
+      this.#deps.profile.fileserver === undefined;
     const isPassing =
       failure instanceof GroveError
-        ? PASSING_CODES.includes(failure.code)
+        ? isLost || PASSING_CODES.includes(failure.code)
         : isClientError(failure, "NETWORK");
     // Without a session the operation was not sent, so it may be sent again.
     const mayRepeat =
       patience.isRepeatable || !wasSent || (failure instanceof GroveError && patience.isConsumed !== true);
     if (!isPassing || !mayRepeat) throw failure;
     progress.attempts++;
-    if (progress.route !== undefined && !(failure instanceof GroveError)) {
+    if (progress.route !== undefined && (isLost || !(failure instanceof GroveError))) {
       const other = await this.#deps.router.askAgain(progress.route);
       if (other !== undefined && progress.moves < MOVES_MAX) {
         progress.moves++;

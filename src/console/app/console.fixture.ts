@@ -116,6 +116,8 @@ export function tokenOf(answer: Answer): string {
 export interface FilledStore {
   readonly store: Directory;
   readonly epochs: ReadonlyMap<string, number>;
+  /** Lets a node register anew as one of the shared engine. */
+  joinEngine(id: string): Promise<void>;
 }
 
 /** Fills the store as a MetaServer does: registered nodes, and Alice's root on the first. */
@@ -127,11 +129,12 @@ async function fillStore(
   const store = await openDirectory(url, { clock: systemClock });
   ends.push(() => store.close());
   const epochs = new Map<string, number>();
-  for (const [at, { id, address }] of nodes.entries()) {
+  const register = async (id: string, more: { readonly onEngine?: true }): Promise<void> => {
+    const at = nodes.findIndex((node) => node.id === id);
     const { epoch } = await store.register({
       fsId: id,
       name: `Node ${at + 1}`,
-      address,
+      address: nodes[at]?.address ?? "",
       softwareVersion: "0.1.0",
       clusterId: "",
       instanceId: `instance ${at}`,
@@ -141,10 +144,13 @@ async function fillStore(
       diskReserveBytes: 0n,
       roots: at === 0 ? [{ owner: USER, rootId: "01JD0000000000000000000000", version: 1n, grants: [] }] : [],
       speaker: { kind: "mock" },
+      knownEpoch: epochs.get(id),
+      ...more,
     });
     epochs.set(id, epoch);
-  }
-  return { store, epochs };
+  };
+  for (const { id } of nodes) await register(id, {});
+  return { store, epochs, joinEngine: (id) => register(id, { onEngine: true }) };
 }
 
 function movableClock(): { clock: Clock; moveTime: (ms: number) => void } {

@@ -207,6 +207,61 @@ test(
   },
 );
 
+test("a node's roots go to the shared engine once one of its nodes runs", TIMEOUT, async (t) => {
+  const { ask, list, filled } = await startTwoNodes(t);
+  const order = { method: "POST", body: { to_engine: true } } as const;
+  const alone = (await ask("/api/drains/n1/plan", order)).json as DrainPlanView;
+  assert.deepEqual([alone.to_engine, alone.engine_nodes, alone.without_room_total], [true, 0, 0]);
+  assert.match(alone.blocked_by.join(), /^No FileServer of the shared engine runs: start one/);
+  assert.equal((await ask("/api/drains/n1", { method: "PUT", body: { to_engine: true } })).status, 409);
+  await filled.joinEngine("n2");
+  const plan = (await ask("/api/drains/n1/plan", order)).json as DrainPlanView;
+  assert.deepEqual([plan.to_engine, plan.on_engine, plan.engine_nodes], [true, false, 1]);
+  assert.deepEqual(
+    plan.moves.map(({ owner, to }) => [owner, to]),
+    [[USER, "n2"]],
+  );
+  // The other way has no room: the only other node holds no roots on its disk.
+  const other = (await ask("/api/drains/n1/plan", { method: "POST" })).json as DrainPlanView;
+  assert.deepEqual([other.to_engine, other.engine_nodes, other.without_room_total], [false, 1, 1]);
+  assert.equal((await ask("/api/drains/n1", { method: "PUT", body: { to_engine: true } })).status, 200);
+  await until(async () => (await filled.store.rootMoves())[0]?.target === "n2", "the move to the engine");
+  const [drained] = (await list()).drains;
+  assert.deepEqual([drained?.driven, drained?.to_engine, drained?.under_way], [true, true, 1]);
+  assert.match((await ask("/api/audit?act=drain.*")).text, /"to":"engine"/);
+});
+
+test("a planned move that the store cannot take now is begun in a later turn", TIMEOUT, async (t) => {
+  const { options } = await actingNodes(t);
+  const { dataFolder, clock, log, withNodeStore, directory } = options;
+  let asked = 0;
+  const runner = await MoveRunner.open({
+    dataFolder,
+    clock,
+    log,
+    withStore: (work) =>
+      withNodeStore((store) => {
+        // The store breaks off in the middle of a turn, once.
+        const beginMove: typeof store.beginMove = (order) =>
+          ++asked === 1 ? Promise.reject(new Error("the store is away")) : store.beginMove(order);
+        const read = (_: object, name: string): unknown => {
+          if (name === "beginMove") return beginMove;
+          const value = store[name as keyof typeof store] as unknown;
+          return typeof value === "function" ? (value.bind(store) as unknown) : value;
+        };
+        return work(new Proxy(store, { get: read as never }));
+      }),
+  });
+  await runner.rebalance([{ owner: USER, target: "n2" }]);
+  await until(() => asked === 1, "the first try");
+  assert.equal(runner.rebalancing()?.waiting, 1);
+  await until(async () => (await directory.rootMoves())[0]?.target === "n2", "the move to begin");
+  await until(() => runner.rebalancing() === undefined, "nothing that waits");
+  assert.equal(asked, 2);
+  await runner.close();
+  await directory.close();
+});
+
 test("progress is told by bytes, never whole before the switch, and no time while it waits", () => {
   const move: Pick<RootMove, "bytes" | "problem" | "startedMs" | "state"> = {
     bytes: 25_000_000,

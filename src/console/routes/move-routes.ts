@@ -7,6 +7,7 @@ import {
   decided,
   drain,
   drainPlan,
+  drainRequest,
   moveList,
   rebalancePlan,
   rebalanceRequest,
@@ -58,10 +59,11 @@ function drainRoutes(app: App, service: RootMoveService): void {
         summary: "What would go where if this node were taken out of service; nothing begins",
         tags,
         params: nodeParams,
+        body: drainRequest,
         response: { 200: drainPlan },
       },
     },
-    (request) => service.planDrain(request.params.fsID),
+    (request) => service.planDrain(request.params.fsID, request.body?.to_engine),
   );
   app.put(
     "/api/drains/:fsID",
@@ -72,10 +74,11 @@ function drainRoutes(app: App, service: RootMoveService): void {
         summary: "Take a node out of service: it gets no new roots, and all of its own move to the others",
         tags,
         params: nodeParams,
+        body: drainRequest,
         response: { 200: drain },
       },
     },
-    (request) => service.drain(request.params.fsID, actorOf(request)),
+    (request) => service.drain(request.params.fsID, actorOf(request), request.body?.to_engine),
   );
   app.delete(
     "/api/drains/:fsID",

@@ -30,11 +30,14 @@ export interface MoveRunnerDeps {
 
 const shape = z.object({
   drains: z.array(z.string()).max(DRAINS_MAX),
+  /** Those of them whose roots go to the shared engine. */
+  to_engine: z.array(z.string()).max(DRAINS_MAX).default([]),
   rebalance: z.array(z.object({ owner: z.string(), target: z.string() })).max(REBALANCE_MOVES_MAX),
 });
 
 interface Driven {
   readonly targets: Map<string, string>;
+  readonly toEngine: boolean;
   plannedAtMs: number;
   problem: string | undefined;
 }
@@ -57,7 +60,7 @@ export class MoveRunner {
   ) {
     this.#deps = deps;
     this.#file = file;
-    this.#drains = new Map(content.drains.map((id) => [id, newDrive()]));
+    this.#drains = new Map(content.drains.map((id) => [id, newDrive(content.to_engine.includes(id))]));
     this.#waiting = [...content.rebalance];
     this.#stop = deps.clock.every(TURN_INTERVAL_MS, () => void this.#look());
   }
@@ -67,12 +70,12 @@ export class MoveRunner {
     const { dataFolder, clock, log } = deps;
     const path = join(dataFolder, FILE);
     const { file, content } = await JsonStateFile.open({ path, shape, clock, log });
-    return new MoveRunner(deps, file, content ?? { drains: [], rebalance: [] });
+    return new MoveRunner(deps, file, content ?? { drains: [], to_engine: [], rebalance: [] });
   }
 
   /** Moves all roots of a node away, until there are none or `leave` is called. */
-  async drain(id: string, orders: readonly MoveOrder[]): Promise<void> {
-    const driven = newDrive();
+  async drain(id: string, orders: readonly MoveOrder[], toEngine = false): Promise<void> {
+    const driven = newDrive(toEngine);
     for (const { owner, target } of orders) driven.targets.set(owner, target);
     driven.plannedAtMs = this.#deps.clock.steadyMs();
     this.#drains.set(id, driven);
@@ -86,7 +89,7 @@ export class MoveRunner {
   }
 
   /** Whether it moves roots of a node, and what holds it up. */
-  drainOf(id: string): { readonly problem: string | undefined } | undefined {
+  drainOf(id: string): { readonly problem: string | undefined; readonly toEngine: boolean } | undefined {
     return this.#drains.get(id);
   }
 
@@ -176,7 +179,7 @@ export class MoveRunner {
     if (standing.every((owner) => driven.targets.has(owner))) return;
     if (clock.steadyMs() - driven.plannedAtMs < PLAN_INTERVAL_MS) return;
     driven.plannedAtMs = clock.steadyMs();
-    const { plan } = await drainFacts(id, store, clock);
+    const { plan } = await drainFacts(id, store, clock, driven.toEngine);
     for (const { owner, target } of plan.moves) driven.targets.set(owner, target);
     const [first] = plan.withoutRoom;
     if (first !== undefined) driven.problem = `no node has room for ${first.owner}`;
@@ -186,9 +189,12 @@ export class MoveRunner {
     if (this.#waiting.length === 0) return;
     let free = MOVES_AT_ONCE - (await store.rootMoves()).filter(isUnderWay).length;
     while (free > 0 && !this.#isClosing) {
-      const next = this.#waiting.shift();
+      const [next] = this.#waiting;
       if (next === undefined) break;
+      // What cannot be asked now stays for the next turn.
       const problem = await begin(store, next);
+      // It may have been stopped meanwhile.
+      this.#waiting = this.#waiting.filter((order) => order !== next);
       if (problem === undefined) free--;
       else this.#rebalanceProblem = `${next.owner}: ${problem}`;
     }
@@ -196,12 +202,14 @@ export class MoveRunner {
   }
 
   #save(): Promise<void> {
-    return this.#file.save({ drains: [...this.#drains.keys()], rebalance: this.#waiting });
+    const drains = [...this.#drains.keys()];
+    const toEngine = drains.filter((id) => this.#drains.get(id)?.toEngine === true);
+    return this.#file.save({ drains, to_engine: toEngine, rebalance: this.#waiting });
   }
 }
 
-function newDrive(): Driven {
-  return { targets: new Map(), plannedAtMs: Number.NEGATIVE_INFINITY, problem: undefined };
+function newDrive(toEngine: boolean): Driven {
+  return { targets: new Map(), toEngine, plannedAtMs: Number.NEGATIVE_INFINITY, problem: undefined };
 }
 
 /** Why the move cannot begin now; undefined when it has begun. */

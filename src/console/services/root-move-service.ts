@@ -93,17 +93,17 @@ export class RootMoveService {
   }
 
   /** What a drain would do. Nothing begins. Throws NO_SUCH_NODE. */
-  async planDrain(nodeId: string): Promise<DrainPlanView> {
+  async planDrain(nodeId: string, toEngine = false): Promise<DrainPlanView> {
     this.#requireNode(nodeId);
-    return (await this.#deps.withStore((store) => this.#planned(store, nodeId))).view;
+    return (await this.#deps.withStore((store) => this.#planned(store, nodeId, toEngine))).view;
   }
 
   /** Takes a node out of service. Throws MOVES_REFUSED where the plan is blocked or there is no room. */
-  async drain(nodeId: string, actor: MoveActor): Promise<DrainView> {
+  async drain(nodeId: string, actor: MoveActor, toEngine = false): Promise<DrainView> {
     this.#requireNode(nodeId);
     const { withStore, runner } = this.#deps;
-    const moves = await withStore(async (store) => {
-      const { view, moves } = await this.#planned(store, nodeId);
+    const planned = await withStore(async (store) => {
+      const { view, moves } = await this.#planned(store, nodeId, toEngine);
       const [blocked] = view.blocked_by;
       if (blocked !== undefined) throw new ProblemError("MOVES_REFUSED", blocked);
       if (view.without_room_total > 0) {
@@ -115,11 +115,12 @@ export class RootMoveService {
       await this.#record("drain.begin", nodeId, actor, {
         roots: view.moves_total,
         bytes: view.bytes_total,
+        to: view.to_engine ? "engine" : "nodes",
       });
       await store.setDrained(nodeId, true);
-      return moves;
+      return { moves, toEngine: view.to_engine };
     });
-    await runner.drain(nodeId, moves);
+    await runner.drain(nodeId, planned.moves, planned.toEngine);
     return this.#drainNow(nodeId);
   }
 
@@ -213,13 +214,20 @@ export class RootMoveService {
   async #planned(
     store: NodeStore,
     nodeId: string,
+    wantsEngine: boolean,
   ): Promise<{ readonly view: DrainPlanView; readonly moves: readonly PlannedMove[] }> {
-    const { plan, underWay, areSizesKnown, nodes } = await drainFacts(nodeId, store, this.#deps.clock);
+    const facts = await drainFacts(nodeId, store, this.#deps.clock, wantsEngine);
+    const { plan, underWay, areSizesKnown, nodes } = facts;
     const node = nodes.find(({ fsId }) => fsId === nodeId);
-    const others = nodes.filter(({ fsId }) => fsId !== nodeId);
-    const isAlone = node?.onEngine === true && chooseEngineNode(others) === undefined;
+    const onEngine = node?.onEngine === true;
+    const toEngine = wantsEngine || onEngine;
+    const takers = nodes.filter((other) => other.fsId !== nodeId && chooseEngineNode([other]) !== undefined);
+    const lacksEngine = toEngine && takers.length === 0;
     const obstacles = await drainObstacles(nodeId, store);
-    const blocked = blockedBy(this.#nameOf(nodeId), { live: node?.live === true, isAlone }, obstacles);
+    const about = { live: node?.live === true, onEngine, lacksEngine };
+    const blocked = blockedBy(this.#nameOf(nodeId), about, obstacles);
+    // Without a node of the engine there is no question of room.
+    const withoutRoom = lacksEngine ? [] : plan.withoutRoom;
     const view: DrainPlanView = {
       node_id: nodeId,
       node_name: this.#nameOf(nodeId),
@@ -228,12 +236,15 @@ export class RootMoveService {
       moves_total: plan.moves.length,
       bytes_total: sumOf(plan.moves),
       under_way: underWay.length,
-      without_room: plan.withoutRoom.slice(0, PLANNED_SHOWN).map(({ owner, bytes, missingBytes }) => ({
+      to_engine: toEngine,
+      on_engine: onEngine,
+      engine_nodes: takers.length,
+      without_room: withoutRoom.slice(0, PLANNED_SHOWN).map(({ owner, bytes, missingBytes }) => ({
         owner,
         bytes,
         missing_bytes: Number(missingBytes),
       })),
-      without_room_total: plan.withoutRoom.length,
+      without_room_total: withoutRoom.length,
       blocked_by: blocked,
     };
     return { view, moves: plan.moves };
@@ -256,6 +267,7 @@ export class RootMoveService {
       roots_left: rootsLeft,
       under_way: away.filter(isUnderWay).length,
       kept_copies: away.filter(({ state }) => state === "switched").length,
+      to_engine: driven?.toEngine ?? false,
       remove_command: `grove node remove ${shellWord(nodeId)} ${metaFlag(this.#deps.store)}`,
       problem: driven?.problem ?? null,
     };
@@ -325,13 +337,15 @@ export function progressOf(
 
 function blockedBy(
   name: string,
-  { live, isAlone }: { readonly live: boolean; readonly isAlone: boolean },
+  { live, onEngine, lacksEngine }: Readonly<Record<"lacksEngine" | "live" | "onEngine", boolean>>,
   { coming, arrived }: DrainObstacles,
 ): string[] {
   const blocked: string[] = [];
-  if (isAlone) {
+  if (lacksEngine) {
     blocked.push(
-      `${name} serves roots of the shared engine, and no other node of it runs: start one, and its users stay served`,
+      onEngine
+        ? `${name} serves roots of the shared engine, and no other node of it runs: start one, and its users stay served`
+        : "No FileServer of the shared engine runs: start one with -engine_file and -store",
     );
   }
   if (!live) {

@@ -1,9 +1,11 @@
 // Sessions of visitors by links: bound to the door's key, apart from those of people, and over with their link.
 import type { Clock } from "#base/clock.ts";
+import { isGroveError } from "#base/errors.ts";
 import { networkOf } from "#base/network.ts";
 import type { Random } from "#base/random.ts";
-import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import type { LinkRight, VerifiedIdentity } from "#base/verified-identity.ts";
 import { type CreatedSession, type Session, SessionTable } from "#security/sessions/session-table.ts";
+import { RowsToCome } from "#storage/contract/rows-to-come.ts";
 import type { CallingDoor } from "./door-peer.ts";
 import type { LinkGate } from "./link-gate.ts";
 
@@ -72,10 +74,20 @@ export class LinkSessions {
       if (link === undefined || !this.table.isLive(session)) continue;
       let goesOn = judged.get(link.id);
       if (goesOn === undefined) {
-        goesOn = this.#gate.goesOn(link);
+        goesOn = this.#mayGoOn(link);
         judged.set(link.id, goesOn);
       }
       if (!goesOn) this.table.end(session);
+    }
+  }
+
+  /** True also while storage cannot say: its calls are refused then, and the next look asks again. */
+  #mayGoOn(link: LinkRight): boolean {
+    try {
+      return this.#gate.goesOn(link);
+    } catch (error) {
+      if (error instanceof RowsToCome || isGroveError(error, "STORE_UNAVAILABLE")) return true;
+      throw error;
     }
   }
 

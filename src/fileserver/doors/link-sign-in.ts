@@ -13,6 +13,7 @@ import { isPass, LINK_PASS_MS, type LinkPasswords, makePass } from "#security/id
 import { readLinkToken } from "#security/tickets/link-token.ts";
 import { type Inode, inodeIdText } from "#storage/contract/inode.ts";
 import { LINK_ENDED_TEXT, type StoredLink } from "#storage/contract/links.ts";
+import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import { Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { LinkVisit, RegisterClientResponse } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
@@ -80,11 +81,14 @@ export class LinkSignIn {
     const { visits, clock, log } = this.#deps;
     if (!VISITOR.test(visit.visitor)) throw new GroveError("BAD_ARGUMENT", "the visitor has no name");
     requireRest(this.#wrongTokens.waitMs(door.address), "too many links that open nothing");
-    const link = this.#linkOf(visit.token, door);
-    const { inode, name } = this.#target(link);
+    const { link, inode, name } = await againWhenRowsCome(() => {
+      const found = this.#linkOf(visit.token, door);
+      return { link: found, ...this.#target(found) };
+    });
     const pass = await this.#passOf(link, visit, door);
     // The link may have ended while the password was checked.
-    if (this.#deps.storage.links.byId(link.id)?.tokenHash !== link.tokenHash) throw noLink();
+    const now = await againWhenRowsCome(() => this.#deps.storage.links.byId(link.id));
+    if (now?.tokenHash !== link.tokenHash) throw noLink();
     const { id, kind, owner, endsMs } = link;
     const inodeId = inodeIdText(link.inodeId);
     const identity = linkIdentity({ id, kind, owner, inodeId, visitor: visit.visitor });

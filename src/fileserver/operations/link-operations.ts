@@ -11,6 +11,7 @@ import { LINK_PRINCIPAL } from "#security/identity/link-identity.ts";
 import type { LinkPasswords } from "#security/identity/link-password.ts";
 import { makeLinkToken } from "#security/tickets/link-token.ts";
 import type { LinkStorage, StoredLink } from "#storage/contract/links.ts";
+import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type {
   CreateLinkRequest,
@@ -56,7 +57,9 @@ export class LinkOperations {
     const { meter, access, links, passwords, random } = this.#deps;
     return meter.later("write", async () => {
       // The right first: hashing is work.
-      this.#linkable(access.reach(caller.identity, request.root, request.path, "share"), request);
+      await againWhenRowsCome(() =>
+        this.#linkable(access.reach(caller.identity, request.root, request.path, "share"), request),
+      );
       const limits = this.#limitsOf(request);
       const party = networkOf(caller.identity.username);
       const password = request.password === "" ? "" : await passwords.hash(request.password, party);
@@ -70,8 +73,7 @@ export class LinkOperations {
         await links.create({ ...contextOf(caller, reached), ...made });
         return { id, token, owner: reached.owner };
       });
-      const stored = this.#own(link.owner, link.id);
-      const message = this.#message(stored, this.#top(caller, link.owner));
+      const message = await againWhenRowsCome(() => this.#own(caller, link.owner, link.id));
       if (message === undefined) throw noSuchLink();
       this.#audit("link.create", caller, message, link.owner);
       return { token: link.token, link: message };
@@ -99,8 +101,10 @@ export class LinkOperations {
   ): Promise<Plain<RevokeLinkResponse>> {
     const { meter, access, links, visits } = this.#deps;
     return meter.later("write", async () => {
-      const { owner } = access.reach(caller.identity, root, "/", "share");
-      const message = this.#message(this.#own(owner, id), this.#top(caller, owner));
+      const { owner, message } = await againWhenRowsCome(() => {
+        const reached = access.reach(caller.identity, root, "/", "share");
+        return { owner: reached.owner, message: this.#own(caller, reached.owner, id) };
+      });
       await links.revoke(owner, id);
       visits.endOf(LINK_PRINCIPAL + id);
       if (message === undefined) throw noSuchLink();
@@ -152,10 +156,11 @@ export class LinkOperations {
     );
   }
 
-  #own(owner: string, id: string): StoredLink {
+  /** As #message. Throws NO_SUCH_PATH for a link that is not the owner's. */
+  #own(caller: Caller, owner: string, id: string): Link | undefined {
     const link = this.#deps.links.byId(id);
     if (link?.owner !== owner) throw noSuchLink();
-    return link;
+    return this.#message(link, this.#top(caller, owner));
   }
 
   #top(caller: Caller, owner: string): number {

@@ -5,6 +5,7 @@ import { FILE_MAX_BYTES, NAME_MAX_BYTES } from "#base/limits.ts";
 import { splitPath } from "#base/names.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import type { LinkStorage } from "#storage/contract/links.ts";
+import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import { OnExists } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type {
   DownloadRequest,
@@ -26,7 +27,9 @@ export async function countDownload(
 ): Promise<void> {
   const { link } = identity;
   if (link === undefined) return;
-  const file = existingFile(access.reach(identity, request.root, request.path, "read"));
+  const file = await againWhenRowsCome(() =>
+    existingFile(access.reach(identity, request.root, request.path, "read")),
+  );
   requireEtag(file, request.ifMatch);
   const from = offsetInside(file, request.offset);
   const isWhole = from === 0 && (request.length === 0n || request.length >= BigInt(file.sizeBytes));

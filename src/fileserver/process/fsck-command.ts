@@ -13,6 +13,7 @@ import { type EngineFlags, engineSettings } from "#storage/engine/engine-setting
 interface Flags extends EngineFlags {
   readonly data?: string;
   readonly list: boolean;
+  readonly restored: boolean;
   readonly repair: boolean;
   readonly deep: boolean;
   readonly json: boolean;
@@ -27,7 +28,8 @@ whose bytes are missing or wrong as damaged. It never deletes. With -deep it als
 bytes are right again, so that a chunk file put back from a backup counts.
 
 -engine_file and -store in place of -data check the shared engine while FileServers use it: its rows by the same rules, and
-with -list every object of the bucket. Nothing is repaired there.
+with -list every object of the bucket. Nothing is repaired there. -restored is for a database that was restored to an earlier
+moment: it ends all leases, and leaves objects of after that moment to the removal passes. Stop the FileServers first.
 
 Exit code: 0 only if nothing differs; 1 if something does, even when it was repaired: run it again to see 0. Nothing was
 checked: 3 when the folder is missing or no data folder, 8 when a running node holds it.
@@ -47,6 +49,7 @@ export function command(): Command {
     .option("--engine-file <file>", "file with that URL")
     .option("--store <url>", "the engine's bucket")
     .option("--list", "compare all of the bucket's objects with the engine's rows", false)
+    .option("--restored", "with -list: the engine's database was restored, so its leases begin anew", false)
     .option("--repair", "put right what can be put right without deleting anything", false)
     .option("--deep", "read every stored byte and check it", false)
     .option("--json", "print the report as JSON", false)
@@ -59,22 +62,26 @@ export function command(): Command {
 }
 
 async function checked(flags: Flags): Promise<StorageReport> {
-  const { data, repair, deep, list } = flags;
+  const { data, repair, deep, list, restored } = flags;
   const engine = await engineSettings(flags, process.env);
   if ((engine === undefined) === (data === undefined)) {
     throw new GroveError("BAD_ARGUMENT", "give -data, or the shared engine by -engine_file and -store");
   }
   if (engine === undefined) {
-    if (list) throw new GroveError("BAD_ARGUMENT", "-list is for the shared engine");
+    if (list || restored) {
+      throw new GroveError("BAD_ARGUMENT", "-list and -restored are for the shared engine");
+    }
     return withQuotaFile(checkStorage(data ?? "", flags), await quotaFileProblem(data ?? ""));
   }
   if (repair || deep) throw new GroveError("BAD_ARGUMENT", "-repair and -deep are for a data folder");
+  if (restored && !list) throw new GroveError("BAD_ARGUMENT", "-restored goes with -list");
   // Most nodes have files on their own disks, and no use for the code.
   const { checkEngine } = await import("#storage/engine/engine-check.ts");
   const { probedAddresses } = await import("#storage/engine/engine-probe.ts");
   return checkEngine({
     database: probedAddresses(engine, process.env),
     bucket: list ? engine.store : undefined,
+    isRestored: restored,
     clock: systemClock,
     fraction: systemFraction,
   });

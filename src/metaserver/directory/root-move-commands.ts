@@ -107,12 +107,10 @@ export function* decideMove(
 export function* movesOf(now: Moment, caller: NodeCaller): Plan<NodeMove[]> {
   yield* requireCaller(caller);
   const found: NodeMove[] = [];
-  let known: readonly NodeRecord[] | undefined;
+  const known = listedOnce(now);
   for (const stored of yield* rootMoves()) {
-    const isOwn = stored.source === caller.fsId || stored.target === caller.fsId;
-    if (!isOwn) known ??= yield* nodes(now);
-    const move = isOwn ? stored : asSource(stored, caller, known ?? []);
-    if (!isOwn && move === stored && !mayTakeOver(stored, caller, known ?? [])) continue;
+    const move = yield* seenBy(stored, caller, known);
+    if (move === undefined) continue;
     const role = move.source === caller.fsId ? "source" : "target";
     const other = role === "source" ? move.target : move.source;
     const node = yield* get<{ address: string }>("SELECT address FROM nodes WHERE fs_id = ?", other);
@@ -132,10 +130,10 @@ export function* advanceMove(
   const move = (yield* rootMoves()).find((one) => one.moveId === moveId);
   if (move === undefined) throw noMove();
   const stored = (yield* findMove(move.owner)) ?? move;
-  const isOwn = stored.source === caller.fsId || stored.target === caller.fsId;
-  const current = isOwn ? stored : asSource(stored, caller, yield* nodes(now));
+  const current = yield* seenBy(stored, caller, listedOnce(now));
+  if (current === undefined) throw noMove();
   if (step.step === "adopt" && current.target !== caller.fsId) {
-    if (current.source === caller.fsId || !mayTakeOver(current, caller, yield* nodes(now))) throw noMove();
+    if (current.source === caller.fsId) throw noMove();
     return yield* change(now, current, { target: caller.fsId });
   }
   const role = roleOf(current, caller);
@@ -194,6 +192,30 @@ function* end(now: Moment, move: RootMove, role: "source" | "target"): Plan<Root
   if (ended.length < 2) return yield* change(now, move, { ended });
   yield* dropMove(move);
   return { ...move, ended };
+}
+
+/** Lists the nodes when they are first asked for. */
+function listedOnce(now: Moment): () => Plan<readonly NodeRecord[]> {
+  let known: readonly NodeRecord[] | undefined;
+  return function* () {
+    known ??= yield* nodes(now);
+    return known;
+  };
+}
+
+/**
+ * The move as it is to a node: its own, one in the place of a source that has ended, or one whose target it may
+ * become. Undefined for every other.
+ */
+function* seenBy(
+  stored: RootMove,
+  caller: NodeCaller,
+  known: () => Plan<readonly NodeRecord[]>,
+): Plan<RootMove | undefined> {
+  if (stored.source === caller.fsId || stored.target === caller.fsId) return stored;
+  const listed = yield* known();
+  const move = asSource(stored, caller, listed);
+  return move !== stored || mayTakeOver(stored, caller, listed) ? move : undefined;
 }
 
 /**

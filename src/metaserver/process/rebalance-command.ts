@@ -77,8 +77,8 @@ async function moveAll(
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const { owner, target } = next;
       try {
-        const [end] = await settled(store, await store.beginMove({ owner, target }));
-        if (end?.state !== "switched") throw bad("its move was undone");
+        const end = await settled(store, await store.beginMove({ owner, target }));
+        if (end.state === "undone") throw bad("its move was undone");
         switched.push(owner);
         sayLine(`${owner} lives on ${target} now.`);
       } catch (error) {

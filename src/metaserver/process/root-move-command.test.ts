@@ -1,6 +1,7 @@
 // `grove root move` on the command line, beside the MetaServer that has the store open.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { until } from "#testing/until.ts";
 import { openStoreUnderCommands } from "./store-command.fixture.ts";
 
 const TIMEOUT = { timeout: 120_000 };
@@ -37,6 +38,29 @@ test("a move is begun, shown, and confirmed once its root has switched", TIMEOUT
   const confirmed = await grove(["root", "move", ADA, "-confirm"]);
   assert.equal(confirmed.out, `${ADA}: n1 → n2: confirmed; n1 removes its copy\n`);
 });
+
+test(
+  "-wait fails when the move was undone, also when nothing is left of it, and not when it was confirmed",
+  TIMEOUT,
+  async (t) => {
+    const { directory, register, switchOver, grove, end } = await openStoreUnderCommands(t);
+    await register("n1", [ADA]);
+    await register("n2");
+    const decided = async (decision: "confirm" | "undo"): ReturnType<typeof grove> => {
+      const waiting = grove(["root", "move", ADA, "-to", "n2", "-wait"]);
+      await until(async () => (await directory.rootMoves()).length === 1);
+      if (decision === "confirm") await switchOver(ADA);
+      await directory.decideMove(ADA, decision);
+      await end(ADA);
+      return waiting;
+    };
+    const undone = await decided("undo");
+    assert.notEqual(undone.code, 0);
+    assert.match(undone.err, /the root of ada@example\.com stays on n1: its move was undone/);
+    const confirmed = await decided("confirm");
+    assert.equal(confirmed.code, 0, confirmed.err);
+  },
+);
 
 test("the document has every field of a move but its secret", TIMEOUT, async (t) => {
   const { directory, register, grove } = await openStoreUnderCommands(t);

@@ -5,6 +5,7 @@ import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { canonicalUsername } from "#base/names.ts";
 import type { NodeStore } from "#metaserver/directory/directory.ts";
+import { isUnderWay, rootsByNode } from "#metaserver/directory/moving-roots.ts";
 import type { RootMove } from "#metaserver/directory/root-move.ts";
 import { print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
 
@@ -72,16 +73,25 @@ async function move(user: string | undefined, flags: MoveFlags): Promise<void> {
       );
     }
     const begun = await store.beginMove({ owner, target: flags.to });
-    show(flags.wait ? await settled(store, begun) : [begun], flags);
+    const last = flags.wait ? await settled(store, begun) : begun;
+    show([last], flags);
+    if (last.state === "undone")
+      throw bad(`the root of ${owner} stays on ${last.source}: its move was undone`);
   });
 }
 
-/** Waits until a move has switched, or is over. */
-export async function settled(store: Pick<NodeStore, "rootMoves">, begun: RootMove): Promise<RootMove[]> {
+/** Waits until a move has switched, or is over: then where the root lives tells how. */
+export async function settled(
+  store: Pick<NodeStore, "listRoots" | "rootMoves">,
+  begun: RootMove,
+): Promise<RootMove> {
   for (;;) {
     const now = (await store.rootMoves()).find(({ moveId }) => moveId === begun.moveId);
-    if (now === undefined) return [];
-    if (now.state !== "copying" && now.state !== "frozen") return [now];
+    if (now === undefined) {
+      const there = (await rootsByNode(store)).get(begun.target) ?? [];
+      return { ...begun, state: there.includes(begun.owner) ? "confirmed" : "undone" };
+    }
+    if (!isUnderWay(now)) return now;
     await new Promise<void>((resolve) => systemClock.after(LOOK_INTERVAL_MS, resolve));
   }
 }

@@ -21,6 +21,8 @@ export interface StoreUnderCommands {
   step(move: RootMove, ...steps: readonly MoveStep[]): Promise<RootMove>;
   /** Moves a root by the steps of its two nodes, up to the switch. */
   switchOver(owner: string): Promise<void>;
+  /** Ends a decided move on both sides. */
+  end(owner: string): Promise<void>;
   /** Answers for the nodes: tells sizes when they are asked for, and switches what moves, one after another. */
   actAsNodes(sizes: Readonly<Record<string, readonly RootSize[]>>): void;
   /** Runs `grove` with words and the store's flag. */
@@ -62,6 +64,13 @@ export async function openStoreUnderCommands(t: TestContext): Promise<StoreUnder
       const move = (await directory.rootMoves()).find((one) => one.owner === owner);
       if (move === undefined) throw new Error(`no move of ${owner}`);
       await switchMove(move);
+    },
+    async end(owner) {
+      const move = (await directory.rootMoves()).find((one) => one.owner === owner);
+      for (const fsId of [move?.source ?? "", move?.target ?? ""]) {
+        const caller = { fsId, epoch: epochs.get(fsId) ?? 0, speaker: SPEAKER };
+        await directory.advanceMove(caller, move?.moveId ?? "", { step: "end" });
+      }
     },
     actAsNodes(sizes) {
       let told = 0;

@@ -134,7 +134,7 @@ export class Arrivals {
   async putBuckets(moveId: string, buckets: readonly MoveBucket[]): Promise<readonly MoveReceipt[]> {
     const arrival = this.#require(moveId);
     const { held, landed } = arrival;
-    for (const bucket of buckets) requireKept(bucket);
+    for (const bucket of buckets) requireBucket(bucket);
     const rows = await this.#deps.rows();
     const there = await this.#fetch(held, buckets);
     const run = rows.put(held, buckets, there.rows);
@@ -265,16 +265,6 @@ function withStoreNames(
     kept.push({ table: "purging", gone, rows: [] });
   if (arrived.length + left.length > 0) kept.push({ table: "arrived_chunk", gone: left, rows: arrived });
   return kept;
-}
-
-/** Throws BAD_ARGUMENT for a bucket that does not belong to the root, or that has what the engine cannot keep. */
-function requireKept(bucket: MoveBucket): void {
-  requireBucket(bucket);
-  if (!bucket.lines.some((line) => line.startsWith('["k"'))) return;
-  throw new GroveError(
-    "BAD_ARGUMENT",
-    "this root has links, which the shared engine does not keep: their owner must end them first",
-  );
 }
 
 function keyOf({ kind, a, b }: Pick<MoveBucket, "a" | "b" | "kind">): string {

@@ -21,6 +21,7 @@ import { SharedLine } from "#storage/shared/shared-line.ts";
 import { SHARED_TABLES, type SharedTable } from "#storage/shared/shared-tables.ts";
 import { EngineRows } from "./engine-rows.ts";
 import { REMOVAL_LOCK } from "./removal-passes.ts";
+import { beginAnew, leaveToSweeps } from "./restored-engine.ts";
 
 const ROWS_AT_ONCE = 5_000;
 /** A page of the comparison may wait for a busy database so long. */
@@ -31,6 +32,8 @@ export interface EngineCheck {
   readonly database: readonly SharedAddress[];
   /** The bucket, to be listed and compared with the rows; undefined for rows alone. */
   readonly bucket: StoreSettings | undefined;
+  /** True after the database was restored to an earlier moment: then its leases begin anew. Needs the bucket. */
+  readonly isRestored?: boolean;
   readonly clock: Clock;
   readonly fraction: () => number;
 }
@@ -47,6 +50,7 @@ export async function checkEngine(check: EngineCheck): Promise<StorageReport> {
   try {
     // The lock ends with the connection.
     if (check.bucket !== undefined) await requireNoRemoval(client);
+    if (check.isRestored === true) await beginAnew(client);
     const { dataId, unheld, outside } = await copyRows(client, db);
     const notes = [
       ...leftOut(outside.arriving.length, "on the way here from other nodes, and not checked yet"),
@@ -56,7 +60,11 @@ export async function checkEngine(check: EngineCheck): Promise<StorageReport> {
     );
     const rows = checkRows(db);
     const more = unheld.map((owner) => `the root of ${owner} has no lease row: no FileServer can serve it`);
-    if (check.bucket !== undefined) more.push(...(await differencesOfBucket(check, check.bucket)));
+    if (check.bucket !== undefined) {
+      const found = await differencesOfBucket(check, check.bucket);
+      if (check.isRestored === true) notes.push(...(await adopt(client, found)));
+      more.push(...found.map(({ kind, name }) => `chunk ${name} ${SAID[kind]}`));
+    }
     return {
       ...rows,
       dataId,
@@ -168,6 +176,15 @@ async function copyTable(
   await client.query("CLOSE page");
 }
 
+/** Leaves what was made after the restored moment to the sweeps; takes it out of what was found. */
+async function adopt(client: pg.Client, found: BucketDifference[]): Promise<string[]> {
+  const strays = found.filter(({ kind }) => kind === "orphan").map(({ name }) => name);
+  await leaveToSweeps(client, strays);
+  found.splice(0, found.length, ...found.filter(({ kind }) => kind !== "orphan"));
+  if (strays.length === 0) return [];
+  return [`${strays.length} objects of after the restored moment have no row, and wait for their removal`];
+}
+
 const SAID: Readonly<Record<BucketDifference["kind"], string>> = {
   foreign: "is no object of Grove's",
   orphan: "belongs to no row",
@@ -178,15 +195,11 @@ const SAID: Readonly<Record<BucketDifference["kind"], string>> = {
 async function differencesOfBucket(
   { database, clock, fraction }: EngineCheck,
   settings: StoreSettings,
-): Promise<string[]> {
+): Promise<BucketDifference[]> {
   const line = new SharedLine({ connect: () => connectToPrimary(database), clock, answerMs: ANSWER_MS });
   const requests = await openRequests({ settings, clock, fraction, logger: silentLogger });
   try {
-    const found: string[] = [];
-    for await (const { kind, name } of compareBucket(requests, settings.prefix, new EngineRows(line))) {
-      found.push(`chunk ${name} ${SAID[kind]}`);
-    }
-    return found;
+    return await Array.fromAsync(compareBucket(requests, settings.prefix, new EngineRows(line)));
   } finally {
     requests.client.close();
     line.close();

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { systemClock } from "#base/clock.ts";
-import { silentLogger } from "#base/log.ts";
+import { type Logger, silentLogger } from "#base/log.ts";
 import { systemFraction, systemRandom } from "#base/random.ts";
 import type { Inode } from "#storage/contract/inode.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
@@ -46,6 +46,7 @@ export async function openEngine(
     readonly name?: string;
     readonly directory?: string;
     readonly leaseMs?: number;
+    readonly logger?: Logger;
     readonly takeQuotas?: (usernames: readonly string[], kept: readonly StoredQuota[]) => Promise<void>;
   } = {},
 ): Promise<OpenedEngine & { readonly directory: string }> {
@@ -61,7 +62,7 @@ export async function openEngine(
     clock: systemClock,
     random: systemRandom,
     fraction: systemFraction,
-    logger: silentLogger,
+    logger: options.logger ?? silentLogger,
     leaseMs: options.leaseMs,
   });
   t.after(() => engine.storage.close());

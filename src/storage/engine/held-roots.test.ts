@@ -69,3 +69,46 @@ test("roots are served whose take-over was made and not answered", { skip, timeo
   assert.deepEqual(gained, ["ada 2", "bob 2"]);
   assert.equal(roots.of("ada")?.epoch, 2);
 });
+
+test("a process that ends says so again when its first word was lost", {
+  skip,
+  timeout: 60_000,
+}, async (t) => {
+  const database = await makeSharedDatabase(t, server);
+  const client = await database.connect();
+  let lost = 0;
+  const connect = async (): Promise<pg.Client> => {
+    const made = await connectShared(database.address);
+    const ask = made.query.bind(made) as (...words: unknown[]) => Promise<unknown>;
+    const query = async (...words: unknown[]): Promise<unknown> => {
+      if (!/is_ended = TRUE/.test(String(words[0])) || lost > 1) return ask(...words);
+      lost++;
+      await made.end();
+      throw new Error("Connection terminated unexpectedly");
+    };
+    return Object.assign(made, { query });
+  };
+  const line = (): SharedLine => new SharedLine({ connect, clock: systemClock, answerMs: 5_000 });
+  const lines = [line(), line()] as const;
+  t.after(() => {
+    for (const one of lines) one.close();
+  });
+  const roots = new HeldRoots({
+    instance: "one",
+    before: "",
+    address: "a:1",
+    line: lines[0],
+    leaseLine: lines[1],
+    clock: systemClock,
+    fraction: () => 0,
+    logger: silentLogger,
+    taking: () => Promise.resolve(),
+    changed: () => undefined,
+    ended: () => undefined,
+  });
+  await roots.start();
+  await roots.stop();
+  assert.equal(lost, 2);
+  const { rows } = await client.query("SELECT id, is_ended FROM instance");
+  assert.deepEqual(rows, [{ id: "one", is_ended: true }]);
+});

@@ -23,6 +23,10 @@ const ROOTS_AT_ONCE = 64;
 /** Looks for roots that a take-over without an answer has brought: its call may begin late in the database. */
 const LOOKS_FOR_OWN = 10;
 
+/** How long a process that ends tries to say so: until then its users wait for the lease's end. */
+const STOP_TRIES_MS = 5_000;
+const STOP_PAUSE_MS = 200;
+
 /** A root that this process holds. */
 export interface OwnRoot {
   readonly owner: string;
@@ -64,6 +68,7 @@ export class HeldRoots {
   readonly #watch: LeaseWatch;
   readonly #byOwner = new Map<string, OwnRoot>();
   readonly #byNumber = new Map<number, OwnRoot>();
+  readonly #byId = new Map<string, OwnRoot>();
   #stopWatch: () => void = () => undefined;
   #taking: Promise<void> | undefined;
   /** Taken, but what serving needs has not come yet. */
@@ -123,6 +128,10 @@ export class HeldRoots {
     return this.#byNumber.get(number);
   }
 
+  withId(rootId: string): OwnRoot | undefined {
+    return this.#byId.get(rootId);
+  }
+
   all(): IterableIterator<OwnRoot> {
     return this.#byOwner.values();
   }
@@ -161,8 +170,9 @@ export class HeldRoots {
   /** Serves roots no longer that others have taken. */
   drop(numbers: readonly number[]): void {
     const lost = numbers.flatMap((number) => this.#byNumber.get(number) ?? []);
-    for (const { owner, number } of lost) {
+    for (const { owner, number, rootId } of lost) {
       this.#byOwner.delete(owner);
+      this.#byId.delete(rootId);
       this.#byNumber.delete(number);
     }
     if (lost.length > 0) this.#deps.changed({ gained: [], lost });
@@ -185,9 +195,21 @@ export class HeldRoots {
     this.#isStopped = true;
     this.#stopWatch();
     await this.#taking;
-    const { line, instance } = this.#deps;
+    const { line, instance, clock, logger } = this.#deps;
     this.#lease.end();
-    await line.run((client) => endInstance(client, instance)).catch(() => undefined);
+    const beganMs = clock.steadyMs();
+    for (;;) {
+      try {
+        return await line.run((client) => endInstance(client, instance));
+      } catch (error) {
+        if (clock.steadyMs() - beganMs < STOP_TRIES_MS) {
+          await new Promise<void>((resolve) => clock.after(STOP_PAUSE_MS, resolve));
+          continue;
+        }
+        // Others take the roots once they have watched the lease for its time.
+        return logger.warn("engine.end_untold", { error: errorText(error) });
+      }
+    }
   }
 
   async #look(): Promise<void> {
@@ -248,6 +270,7 @@ export class HeldRoots {
   #put(root: OwnRoot): void {
     this.#byOwner.set(root.owner, root);
     this.#byNumber.set(root.number, root);
+    this.#byId.set(root.rootId, root);
   }
 
   #ended(): void {

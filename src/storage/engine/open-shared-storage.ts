@@ -21,6 +21,7 @@ import { SharedLine } from "#storage/shared/shared-line.ts";
 import { makeSharedTables } from "#storage/shared/shared-schema.ts";
 import { SharedWriter } from "#storage/shared/shared-writer.ts";
 import { clearRenamedRoots } from "#storage/shared/user-rename-rows.ts";
+import { DamageList } from "./damage-list.ts";
 import { type EngineFolder, openEngineFolder } from "./data-folder.ts";
 import type { Departures } from "./departures.ts";
 import { EngineRows, type StoredQuota } from "./engine-rows.ts";
@@ -38,6 +39,8 @@ const RENEW_ANSWER_PART = 0.25;
 const COMMIT_PAUSE_MS = 100;
 /** Longest pass that removes objects, where another process goes on with the rest, and longest change of an address. */
 const PASS_ANSWER_MS = 600_000;
+/** Longest question of the scrub or the recount: a slice of rows, or all counters of a root. */
+const SLICE_ANSWER_MS = 60_000;
 /** Interval at which detached content is looked for. */
 const PURGE_MS = 500;
 
@@ -93,8 +96,8 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
   const cached = await openRows(options, { ...base, folder }, undo);
   const { rows, store, incarnation } = base;
   const { clock, logger } = options;
-  const passLine = base.lineOf(PASS_ANSWER_MS);
-  const passes = new RemovalPasses({ rows, line: passLine, store, incarnation, clock, logger });
+  const removalLine = base.lineOf(PASS_ANSWER_MS);
+  const passes = new RemovalPasses({ rows, line: removalLine, store, incarnation, clock, logger });
   undo.defer(() => passes.stop());
   const { roots, writer, reader, facts, cache, events } = cached;
   const purge = new PurgeTurns({ cache, writer, roots, clock, logger });
@@ -111,6 +114,10 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
     clock,
   });
   await roots.start();
+  const passLine = base.lineOf(SLICE_ANSWER_MS);
+  const damaged = new DamageList({ line: passLine, roots, clock, logger });
+  undo.defer(() => damaged.stop());
+  damaged.renew();
   const closers = undo.move();
   const storage = new SharedStorage({
     dataId: folder.dataId,
@@ -121,6 +128,9 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
     store,
     moves: moves.storage,
     renames,
+    damaged,
+    passLine,
+    folder: folder.cacheFolder,
     clock,
     logger,
     makeRoot: async ({ owner, rootId }) => {

@@ -74,7 +74,7 @@ test(
     const place = await enginePlace(server, store);
     const from = await Side.open(t);
     const to = await openEngine(t, place);
-    await fillRoot(from.storage, { hasLink: false });
+    await fillRoot(from.storage);
     const before = await portrait(from.storage);
     await from.storage.moves.beginExport(MOVED);
     const { number } = await to.storage.moves.beginImport({ ...MOVED, numbers: [NUMBER] });
@@ -109,7 +109,7 @@ test(
     const from = await Side.open(t);
     const to = { ...(await openEngine(t, place)) };
     const fenced = to.storage;
-    await fillRoot(from.storage, { hasLink: false });
+    await fillRoot(from.storage);
     await from.storage.moves.beginExport(MOVED);
     await to.storage.moves.beginImport({ ...MOVED, numbers: [NUMBER] });
     let step = 0;
@@ -175,7 +175,7 @@ test(
     const place = await enginePlace(server, store);
     const from = await Side.open(t);
     const first = await openEngine(t, place);
-    await fillRoot(from.storage, { hasLink: false });
+    await fillRoot(from.storage);
     const before = await portrait(from.storage);
     await from.storage.moves.beginExport(MOVED);
     await first.storage.moves.beginImport({ ...MOVED, numbers: [NUMBER] });
@@ -244,7 +244,7 @@ test(
 );
 
 test(
-  "chunks with other bytes and rows of other roots are refused, damage comes along, and links do not come",
+  "chunks with other bytes and rows of other roots are refused, and damage comes along",
   LONG,
   async (t) => {
     const place = await enginePlace(server, store);
@@ -254,7 +254,6 @@ test(
     const { moves } = to.storage;
     await from.storage.moves.beginExport(MOVED);
     await moves.beginImport({ ...MOVED, numbers: [NUMBER] });
-    await assert.rejects(pullAll(from, to), /links/);
     const { buckets } = await from.storage.moves.nextRound(MOVE, [], 100_000_000);
     const [chunk] = await moves.missingChunks(MOVE, buckets);
     if (chunk !== undefined) {
@@ -271,7 +270,6 @@ test(
       moves.putBuckets(MOVE, [{ kind: 0, a: 2 ** 24, b: 0, changes: 1, lines: [] }]),
       refusal("BAD_ARGUMENT"),
     );
-    await from.storage.links.revoke(OWNER, "aaaaaaaaaaaa");
     const large = inodeAt(from.storage, "top", "two chunks");
     await spoil(from, large.id);
     await pullAll(from, to);

@@ -72,7 +72,7 @@ test(
     const place = await enginePlace(server, store);
     const from = await openEngine(t, place);
     const to = await Side.open(t);
-    await fillRoot(from.storage, { hasLink: false });
+    await fillRoot(from.storage);
     const before = await portrait(from.storage);
     const { number } = await from.storage.moves.beginExport(MOVED);
     await to.storage.moves.beginImport({ ...MOVED, numbers: [number] });
@@ -129,7 +129,7 @@ test(
     const place = await enginePlace(server, store);
     const from = { ...(await openEngine(t, place)) };
     const to = await Side.open(t);
-    await fillRoot(from.storage, { hasLink: false });
+    await fillRoot(from.storage);
     const { number } = await from.storage.moves.beginExport(MOVED);
     await to.storage.moves.beginImport({ ...MOVED, numbers: [number] });
     let step = 0;
@@ -195,7 +195,7 @@ test("an undone departure leaves nothing behind, and the root goes on in the eng
   const place = await enginePlace(server, store);
   const from = await openEngine(t, place);
   const to = await Side.open(t);
-  await fillRoot(from.storage, { hasLink: false });
+  await fillRoot(from.storage);
   const before = await portrait(from.storage);
   const { number } = await from.storage.moves.beginExport(MOVED);
   await to.storage.moves.beginImport({ ...MOVED, numbers: [number] });
@@ -226,7 +226,7 @@ test(
     const place = await enginePlace(server, store);
     const from = await openEngine(t, place);
     const to = await Side.open(t);
-    await fillRoot(from.storage, { hasLink: false });
+    await fillRoot(from.storage);
     const other = await from.storage.createRoot({ owner: "bob@example.com", rootId: "02ROOT" });
     const sink = from.storage.beginUpload({ owner: "bob@example.com", sizeBytes: undefined });
     sink.beginMessage();
@@ -270,7 +270,7 @@ test("a root changes hands within the engine, once its holder has frozen it", LO
   const place = await enginePlace(server, store);
   const from = await openEngine(t, place);
   const to = await openEngine(t, place, { name: "n2" });
-  await fillRoot(from.storage, { hasLink: false });
+  await fillRoot(from.storage);
   const before = await portrait(from.storage);
   assert.equal(await to.storage.moves.isNear(OWNER), true);
   assert.equal(await to.storage.moves.isNear("nobody@example.com"), false);

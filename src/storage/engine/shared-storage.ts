@@ -13,10 +13,9 @@ import {
   ROOT_STRIDE,
   type UploadSink,
 } from "#storage/contract/inode.ts";
-import type { LinkStorage } from "#storage/contract/links.ts";
-import type { RecountState } from "#storage/contract/recount-types.ts";
+import type { RecountSettings, RecountState } from "#storage/contract/recount-types.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
-import type { ScrubState } from "#storage/contract/scrub-types.ts";
+import type { ScrubSettings, ScrubState } from "#storage/contract/scrub-types.ts";
 import type {
   DamagedFiles,
   DamageFound,
@@ -43,6 +42,7 @@ import type { ResumableSink, StoredUpload } from "#storage/contract/upload-store
 import type { UserRename } from "#storage/contract/user-rename.ts";
 import { CopyRunner } from "#storage/local/copy-runner.ts";
 import { DropRetries } from "#storage/local/drop-retries.ts";
+import { LocalLinks } from "#storage/local/link-store.ts";
 import { LocalUploads } from "#storage/local/local-uploads.ts";
 import { LocalLocks } from "#storage/local/lock-store.ts";
 import { type ContentDeps, PinnedContent } from "#storage/local/pinned-content.ts";
@@ -54,16 +54,17 @@ import type { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
 import type { ChunkNamesOfRoot } from "#storage/object-store/chunk-names-of-root.ts";
 import type { ObjectStore } from "#storage/object-store/object-store.ts";
 import { DamageReports } from "#storage/scrub/damage-reports.ts";
-import { readRecountRecord, recountState } from "#storage/scrub/recount.ts";
-import { readScrubRecord } from "#storage/scrub/scrub.ts";
 import type { RowFacts } from "#storage/shared/row-facts.ts";
+import type { SharedLine } from "#storage/shared/shared-line.ts";
 import type { SharedWriter } from "#storage/shared/shared-writer.ts";
 import { toChange, wholeMs } from "#storage/writer/change-values.ts";
 import type { NewContent } from "#storage/writer/write-commands.ts";
+import type { DamageList } from "./damage-list.ts";
 import type { HeldRoots, OwnRoot } from "./held-roots.ts";
-import { NO_LINKS } from "./shared-links.ts";
+import { SharedLinks } from "./shared-links.ts";
 import { SharedLocks, SharedProperties } from "./shared-locks.ts";
 import type { SharedMoves } from "./shared-moves.ts";
+import { SharedPasses } from "./shared-passes.ts";
 import { notHere, SharedQueue } from "./shared-queue.ts";
 import { SharedReads, SharedShares } from "./shared-reads.ts";
 import type { SharedRenames } from "./shared-renames.ts";
@@ -79,6 +80,10 @@ export interface SharedStorageDeps {
   readonly store: ObjectStore;
   readonly moves: SharedMoves;
   readonly renames: SharedRenames;
+  readonly damaged: DamageList;
+  /** A connection for background passes, and the folder for their progress. */
+  readonly passLine: SharedLine;
+  readonly folder: string;
   /** Makes a root in the database; the one that serves it is another process where `isHere` is false. */
   readonly makeRoot: (root: { owner: string; rootId: string }) => Promise<OwnRoot & { isHere: boolean }>;
   readonly clock: Clock;
@@ -95,7 +100,7 @@ export class SharedStorage implements Storage {
   readonly locks: SharedLocks;
   readonly properties: SharedProperties;
   readonly moves: SharedMoves;
-  readonly links: LinkStorage = NO_LINKS;
+  readonly links: SharedLinks;
   readonly #deps: SharedStorageDeps;
   readonly #reads: SharedReads;
   readonly #ownShares: LocalShares;
@@ -105,6 +110,7 @@ export class SharedStorage implements Storage {
   readonly #copies: CopyRunner;
   readonly #drops: DropRetries;
   readonly #damage: DamageReports;
+  readonly #passes: SharedPasses;
   /** Names for the chunks of each held root, by its number. */
   readonly #names = new Map<number, ChunkNamesOfRoot>();
   readonly #failureCallbacks: ((reason: string) => void)[] = [];
@@ -125,12 +131,20 @@ export class SharedStorage implements Storage {
     });
     const queue = this.#queue;
     this.#damage = new DamageReports({ queue, nowMs });
+    this.#damage.onFound(() => deps.damaged.renew());
+    this.#passes = new SharedPasses({
+      ...deps,
+      line: deps.passLine,
+      damage: this.#damage,
+      noteDamaged: (chunkId, fileId) => queue.noteDamaged(chunkId, fileId),
+    });
     this.#ownShares = new LocalShares({ tables: reader.tables, queue, nowMs });
     this.shares = new SharedShares(this.#ownShares, this.#reads);
     const tables = { tables: reader.tables, queue, nowMs };
     const root = (owner: string): RootRecord | undefined => reader.root(owner);
     this.locks = new SharedLocks(new LocalLocks({ ...tables, root }), this.#reads);
     this.properties = new SharedProperties(new LocalProperties(tables), this.#reads);
+    this.links = new SharedLinks(new LocalLinks(tables), this.#reads, roots);
     this.#drops = new DropRetries(deps);
     this.#copies = new CopyRunner({ queue, drops: this.#drops, nowMs });
     const read =
@@ -178,6 +192,7 @@ export class SharedStorage implements Storage {
     for (const { number } of [...gained, ...lost]) this.#names.delete(number);
     const owners = (roots: readonly OwnRoot[]): string[] => roots.map(({ owner }) => owner);
     this.#ownShares.forget(owners([...gained, ...lost]));
+    this.#deps.damaged.renew();
     for (const callback of this.#rootCallbacks) callback(owners(gained), owners(lost));
   }
 
@@ -238,24 +253,23 @@ export class SharedStorage implements Storage {
   }
 
   damagedFiles(): DamagedFiles {
-    // Those that this process has found: the marks of all roots are counted by the database alone.
-    return { count: this.#damage.foundTotal, listed: [] };
+    return this.#deps.damaged.files;
   }
 
-  startScrub(): void {
-    this.#deps.logger.warn("engine.no_scrub", { warning: "the shared engine does not read all chunks yet" });
+  startScrub(settings: ScrubSettings): void {
+    this.#passes.startScrub(settings);
   }
 
   scrubState(): ScrubState {
-    return { ...readScrubRecord(undefined), isRunning: false };
+    return this.#passes.scrubState;
   }
 
-  startRecount(): void {
-    this.#deps.logger.warn("engine.no_recount", { warning: "the shared engine does not recount yet" });
+  startRecount(settings: RecountSettings): void {
+    this.#passes.startRecount(settings);
   }
 
   recountState(): RecountState {
-    return recountState({ ...readRecountRecord(undefined), isRunning: false });
+    return this.#passes.recountState;
   }
 
   root(owner: string): RootRecord | undefined {
@@ -465,7 +479,7 @@ export class SharedStorage implements Storage {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#deps.close();
+    this.#closing ??= this.#passes.stop().then(() => this.#deps.close());
     return this.#closing;
   }
 

@@ -25,14 +25,14 @@ type Row = [
 export class LocalLinks implements LinkStorage {
   readonly #deps: {
     readonly tables: SnapshotTables;
-    readonly queue: WriteQueue;
+    readonly queue: Pick<WriteQueue, "submit">;
     readonly nowMs: () => number;
   };
   readonly #byId: ReturnType<SnapshotTables["prepare"]>;
   readonly #ofRoot: ReturnType<SnapshotTables["prepare"]>;
   readonly #rootById: ReturnType<SnapshotTables["prepare"]>;
 
-  constructor(deps: { tables: SnapshotTables; queue: WriteQueue; nowMs: () => number }) {
+  constructor(deps: { tables: SnapshotTables; queue: Pick<WriteQueue, "submit">; nowMs: () => number }) {
     this.#deps = deps;
     this.#byId = deps.tables.prepare(`SELECT ${COLUMNS} WHERE link.id = ? AND ${IS_HERE}`);
     this.#ofRoot = deps.tables.prepare(

@@ -100,7 +100,7 @@ export async function put(
 /** A root with files of all kinds, shares, exclusions, trash, a link, and an upload that has begun. */
 export async function fillRoot(
   storage: Storage,
-  { hasLink = true, number = NUMBER }: { readonly hasLink?: boolean; readonly number?: number } = {},
+  { number = NUMBER }: { readonly number?: number } = {},
 ): Promise<InodeId> {
   const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT", number });
   const by = { owner: OWNER, by: OWNER, accessVersion: undefined };
@@ -146,7 +146,7 @@ export async function fillRoot(
     note: "",
     expiresAtMs: Number.MAX_SAFE_INTEGER,
   });
-  if (hasLink) await makeLink(storage, inner);
+  await makeLink(storage, inner);
   const old = await folder(top, "old");
   await storage.createFile({ ...by, parentId: old, name: "x", data: patterned(70), mtimeMs: 5 });
   await storage.shares.grant({ ...by, inodeId: old, username: CAROL });

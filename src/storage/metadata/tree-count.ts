@@ -219,46 +219,28 @@ export class TreeCount {
     const trashed = yield* this.#trashOf(number);
     let staged = 0;
     for (const [, bytes] of this.#uploads.all(number) as unknown as [number, number][]) staged += bytes;
-    const kept = { isBytes: false, kind: "other" } as const;
-    const used = ((lastId ?? 0) % ROOT_STRIDE) + 1;
-    const facts: Fact[] = [
-      { what: "live bytes", kind: "live", isBytes: true, column: "live_bytes", said: live, is: size },
-      {
-        what: "bytes in the trash",
-        kind: "trash",
-        isBytes: true,
-        column: "trash_bytes",
-        said: trash,
-        is: trashed.bytes,
-      },
-      {
-        what: "bytes in staging",
-        kind: "staging",
-        isBytes: true,
-        column: "staging_bytes",
-        said: staging,
-        is: staged,
-      },
-      { ...kept, what: "files", column: "file_count", said: fileCount, is: files },
-      { ...kept, what: "inodes", column: "live_inodes", said: liveInodes, is: inodes },
-      {
-        ...kept,
-        what: "inodes in the trash",
-        column: "trash_inodes",
-        said: trashInodes,
-        is: trashed.inodes,
-      },
-      { ...kept, what: "grants", column: "grant_count", said: grantCount, is: Number(grants) },
-      { ...kept, what: "locks", column: "lock_count", said: saidLocks, is: locks },
-      {
-        ...kept,
-        what: "bytes of properties",
-        column: "property_bytes",
-        said: saidProperties,
-        is: properties,
-      },
-      { ...kept, what: "next id", column: "next_id", said: nextId, is: Math.max(nextId, used) },
-    ];
+    const facts = factsOf({
+      live,
+      trash,
+      staging,
+      fileCount,
+      liveInodes,
+      trashInodes,
+      grantCount,
+      nextId,
+      saidLocks,
+      saidProperties,
+      size,
+      files,
+      inodes,
+      trashedBytes: trashed.bytes,
+      trashedInodes: trashed.inodes,
+      staged,
+      grants: Number(grants),
+      locks,
+      properties,
+      lastId: lastId ?? 0,
+    });
     return { number, owner, facts };
   }
 
@@ -321,6 +303,53 @@ export class TreeCount {
       after = last;
     }
   }
+}
+
+/** A root's counters as its row has them, and what is there. */
+export interface RootNumbers {
+  readonly live: number;
+  readonly trash: number;
+  readonly staging: number;
+  readonly fileCount: number;
+  readonly liveInodes: number;
+  readonly trashInodes: number;
+  readonly grantCount: number;
+  readonly nextId: number;
+  readonly saidLocks: number;
+  readonly saidProperties: number;
+  /** Bytes, files and inodes of the root's own directory. */
+  readonly size: number;
+  readonly files: number;
+  readonly inodes: number;
+  readonly trashedBytes: number;
+  readonly trashedInodes: number;
+  /** Bytes that uploads record. */
+  readonly staged: number;
+  readonly grants: number;
+  readonly locks: number;
+  readonly properties: number;
+  /** The highest number of an inode. */
+  readonly lastId: number;
+}
+
+/** The counters of a root, each beside its right value. */
+export function factsOf(root: RootNumbers): Fact[] {
+  const fact = (what: string, column: string, said: number, is: number, kind: FactKind = "other"): Fact => {
+    return { what, kind, isBytes: kind !== "other", column, said, is };
+  };
+  const used = (root.lastId % ROOT_STRIDE) + 1;
+  return [
+    fact("live bytes", "live_bytes", root.live, root.size, "live"),
+    fact("bytes in the trash", "trash_bytes", root.trash, root.trashedBytes, "trash"),
+    fact("bytes in staging", "staging_bytes", root.staging, root.staged, "staging"),
+    fact("files", "file_count", root.fileCount, root.files),
+    fact("inodes", "live_inodes", root.liveInodes, root.inodes),
+    fact("inodes in the trash", "trash_inodes", root.trashInodes, root.trashedInodes),
+    fact("grants", "grant_count", root.grantCount, root.grants),
+    fact("locks", "lock_count", root.saidLocks, root.locks),
+    fact("bytes of properties", "property_bytes", root.saidProperties, root.properties),
+    fact("next id", "next_id", root.nextId, Math.max(root.nextId, used)),
+  ];
 }
 
 /** True when a directory's row differs from its entries. */

@@ -1,22 +1,32 @@
-// The main thread's side of background passes in a thread of their own: starts them when due, and saves their
-// progress.
-import { extname } from "node:path";
-import { Worker } from "node:worker_threads";
+// Starts background passes when they are due, and saves their progress.
 import type { Clock } from "#base/clock.ts";
-import { errorText, type LogFields, type Logger } from "#base/log.ts";
+import type { LogFields, Logger } from "#base/log.ts";
 import { waitAtMost } from "#base/waiting.ts";
 import type { PassMessage, PassName, PassRecord } from "#storage/contract/pass-types.ts";
-import type { WriteQueue } from "#storage/writer/write-queue.ts";
 
 /** How often the progress of the scrub and the recount is saved; a crash repeats so much of a pass. */
 const PASS_SAVE_INTERVAL_MS = 30_000;
 /** How often a node checks whether the next pass of the scrub or of the recount is due. */
 export const PASS_DUE_CHECK_MS = 60_000;
 
-const HEAP_MEBIBYTES = 64;
-const YOUNG_MEBIBYTES = 4;
-/** Longest wait for a thread in a long read of the database: the process may end without it. */
+/** Longest wait for a pass in a long read: the process may end without it. */
 const STOP_WAIT_MS = 2_000;
+
+/** A pass under way. */
+export interface PassRun {
+  /** Resolves once nothing of it runs any more. */
+  readonly ended: Promise<void>;
+  /** Asks for its end; it tells its place before. */
+  stop(): void;
+  /** Lets the process end without it. */
+  leave(): void;
+}
+
+/** Begins a pass from its place. */
+export type BeginPass<Pass, Found> = (
+  pass: Pass,
+  tell: (message: PassMessage<Pass, Found>) => void,
+) => PassRun;
 
 /** The work of a pass. */
 export interface PassJob<Pass, Found, Rec extends PassRecord<Pass>> {
@@ -26,8 +36,7 @@ export interface PassJob<Pass, Found, Rec extends PassRecord<Pass>> {
   /** Record of earlier passes. */
   readonly record: Rec;
   newPass(nowMs: number): Pass;
-  /** Start data of the pass's thread. */
-  workerData(pass: Pass): object;
+  readonly begin: BeginPass<Pass, Found>;
   /** Progress of the pass, for the log. */
   place(pass: Pass): LogFields;
   found(found: Found): void;
@@ -39,7 +48,8 @@ export interface PassJob<Pass, Found, Rec extends PassRecord<Pass>> {
 export interface PassDeps {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly queue: Pick<WriteQueue, "submit">;
+  /** Keeps a record for the next process; rejects where it cannot. */
+  readonly save: (name: PassName, record: string) => Promise<unknown>;
   /** Ends all writing: the database itself is damaged. */
   readonly failed: (reason: string) => void;
 }
@@ -50,8 +60,7 @@ export class BackgroundPass<Pass, Found, Rec extends PassRecord<Pass>> {
   readonly #job: PassJob<Pass, Found, Rec>;
   readonly #stopDueCheck: () => void;
   #record: Rec;
-  #worker: Worker | undefined;
-  #ended: Promise<void> = Promise.resolve();
+  #run: PassRun | undefined;
   #savedAtMs: number;
   #isStopped = false;
 
@@ -65,7 +74,7 @@ export class BackgroundPass<Pass, Found, Rec extends PassRecord<Pass>> {
   }
 
   get state(): Rec & { readonly isRunning: boolean } {
-    return { ...this.#record, isRunning: this.#worker !== undefined };
+    return { ...this.#record, isRunning: this.#run !== undefined };
   }
 
   /** Ends the current pass and saves its progress. */
@@ -73,16 +82,16 @@ export class BackgroundPass<Pass, Found, Rec extends PassRecord<Pass>> {
     if (this.#isStopped) return;
     this.#isStopped = true;
     this.#stopDueCheck();
-    const worker = this.#worker;
-    if (worker === undefined) return;
-    worker.postMessage("stop", []);
-    await waitAtMost(this.#deps.clock, STOP_WAIT_MS, this.#ended);
-    worker.unref();
+    const run = this.#run;
+    if (run === undefined) return;
+    run.stop();
+    await waitAtMost(this.#deps.clock, STOP_WAIT_MS, run.ended);
+    run.leave();
     await this.#save();
   }
 
   #startIfDue(): void {
-    if (this.#isStopped || this.#worker !== undefined) return;
+    if (this.#isStopped || this.#run !== undefined) return;
     const nowMs = this.#deps.clock.wallMs();
     const { pass, lastEndedAtMs } = this.#record;
     if (pass === undefined && lastEndedAtMs !== undefined) {
@@ -97,21 +106,11 @@ export class BackgroundPass<Pass, Found, Rec extends PassRecord<Pass>> {
     const { logger } = this.#deps;
     const { name } = this.#job;
     this.#record = { ...this.#record, pass };
-    // The worker lies beside this file in the sources, and beside the bundle.
-    const worker = new Worker(new URL(`./${name}-worker${extname(import.meta.url)}`, import.meta.url), {
-      workerData: this.#job.workerData(pass),
-      name: `grove-storage-${name}`,
-      resourceLimits: { maxOldGenerationSizeMb: HEAP_MEBIBYTES, maxYoungGenerationSizeMb: YOUNG_MEBIBYTES },
-    });
-    this.#worker = worker;
     logger.info(`storage.${name}_started`, this.#job.place(pass));
-    worker.on("message", (message: PassMessage<Pass, Found>) => this.#take(message));
-    worker.on("error", (error) => logger.error(`storage.${name}_failed`, { error: errorText(error) }));
-    this.#ended = new Promise((resolve) => {
-      worker.on("exit", () => {
-        this.#worker = undefined;
-        resolve();
-      });
+    const run = this.#job.begin(pass, (message) => this.#take(message));
+    this.#run = run;
+    void run.ended.then(() => {
+      this.#run = undefined;
     });
   }
 
@@ -143,9 +142,7 @@ export class BackgroundPass<Pass, Found, Rec extends PassRecord<Pass>> {
   async #save(): Promise<void> {
     this.#savedAtMs = this.#deps.clock.steadyMs();
     // After a failure nothing can be saved; the pass then resumes from an earlier place.
-    await this.#deps.queue
-      .submit({ op: "savePass", name: this.#job.name, record: JSON.stringify(this.#record) })
-      .catch(() => undefined);
+    await this.#deps.save(this.#job.name, JSON.stringify(this.#record)).catch(() => undefined);
   }
 }
 

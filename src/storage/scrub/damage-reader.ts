@@ -8,7 +8,7 @@ import type { SnapshotTables } from "#storage/metadata/snapshot-reader.ts";
 import { CHAIN_MAX } from "#storage/metadata/unit-of-work.ts";
 
 /** Damaged files listed one by one, in the metrics document and elsewhere; the rest is only counted. */
-const DAMAGED_FILES_LISTED = 100;
+export const DAMAGED_FILES_LISTED = 100;
 
 type Statement = ReturnType<SnapshotTables["prepare"]>;
 

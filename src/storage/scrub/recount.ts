@@ -7,17 +7,16 @@ import type {
   RecountRecord,
   RecountSettings,
   RecountState,
-  RecountWorkerData,
 } from "#storage/contract/recount-types.ts";
 import { RECOUNT_KEY } from "#storage/contract/recount-types.ts";
-import { BackgroundPass, type PassDeps, readPassRecord } from "./background-pass.ts";
+import { BackgroundPass, type BeginPass, type PassDeps, readPassRecord } from "./background-pass.ts";
 
 /** Wrong counters that one pass of the recount names in the log; all are counted. */
 export const RECOUNT_FOUND_LOGGED = 100;
 
 /** Dependencies of the recount. */
 export interface RecountDeps extends PassDeps {
-  readonly databasePath: string;
+  readonly begin: BeginPass<RecountPass, readonly RecountFinding[]>;
   /** Record that was saved last; undefined when there is none. */
   readonly saved: string | undefined;
 }
@@ -42,9 +41,9 @@ const NEVER: RecountRecord = {
 /** Counts everything again and again, with pauses. */
 export function startRecount(
   deps: RecountDeps,
-  { rowsPerSecond, pauseMs }: RecountSettings,
+  { pauseMs }: Pick<RecountSettings, "pauseMs">,
 ): BackgroundPass<RecountPass, readonly RecountFinding[], RecountRecord> {
-  const { databasePath, logger } = deps;
+  const { begin, logger } = deps;
   let logged = 0;
   return new BackgroundPass<RecountPass, readonly RecountFinding[], RecountRecord>(deps, {
     name: RECOUNT_KEY,
@@ -54,7 +53,7 @@ export function startRecount(
       logged = 0;
       return newRecountPass(startedAtMs);
     },
-    workerData: (pass) => ({ databasePath, rowsPerSecond, pass }) satisfies RecountWorkerData,
+    begin,
     place: ({ root, position }) => ({ root, position }),
     found(findings) {
       for (const { owner, ...finding } of findings) {

@@ -12,6 +12,9 @@ const SCRUB_ROWS = 256;
 /** Content of small files that the scrub reads in one query. */
 const SCRUB_INLINE_BYTES = 1_048_576;
 
+/** Said of a file whose chunks are not those of its checksum. */
+export const LIST_PROBLEM = "a large file's chunks do not give its checksum";
+
 interface ChunkRow {
   readonly id: number;
   readonly name: string;
@@ -20,7 +23,8 @@ interface ChunkRow {
   readonly blockCrcs: Uint8Array;
 }
 
-interface FileRow {
+/** A row of a file, with the bytes of a small one. */
+export interface FileRow {
   readonly id: number;
   readonly kind: number;
   readonly size: number;
@@ -38,9 +42,9 @@ export interface ScrubStep {
 }
 
 /** Cost of a row in bytes, so that a node with many inodes and few bytes is read gently too. */
-const ROW_BYTES = 512;
+export const ROW_BYTES = 512;
 /** Cost of a finding, so that a failed disk does not fill the writer's queue with marks. */
-const FOUND_BYTES = 65_536;
+export const FOUND_BYTES = 65_536;
 
 /** One pass over everything, from its saved progress. */
 export class ScrubReader {
@@ -173,7 +177,7 @@ export class ScrubReader {
     if (list.endBytes <= file.size && list.crcOf(file.size) === file.crc32) return;
     // It may have been changed or removed during the read.
     if (this.#version.get(file.id, file.version) === undefined) return;
-    yield { problem: "a large file's chunks do not give its checksum" };
+    yield { problem: LIST_PROBLEM };
   }
 
   /** Rows of one short query: a long snapshot would keep the writer from reusing the log. */
@@ -213,7 +217,13 @@ export class ScrubReader {
 }
 
 /** Says what is wrong with a file whose bytes lie in the database; undefined for every other inode. */
-function smallFileProblem({ kind, contentId, size, crc32: wanted, data }: FileRow): string | undefined {
+export function smallFileProblem({
+  kind,
+  contentId,
+  size,
+  crc32: wanted,
+  data,
+}: FileRow): string | undefined {
   if (kind !== KIND_FILE || contentId !== null) return undefined;
   if ((data?.length ?? 0) !== size) return `a small file of ${size} bytes has ${data?.length ?? 0}`;
   if (data === null || crc32(data) === wanted) return undefined;

@@ -1,19 +1,12 @@
 // The scrub on the main thread: the start of a pass, its findings, and its record.
 import type { Logger } from "#base/log.ts";
-import type {
-  DamagedBytes,
-  ScrubPass,
-  ScrubRecord,
-  ScrubSettings,
-  ScrubWorkerData,
-} from "#storage/contract/scrub-types.ts";
-import { BackgroundPass, type PassDeps, readPassRecord } from "./background-pass.ts";
+import type { DamagedBytes, ScrubPass, ScrubRecord, ScrubSettings } from "#storage/contract/scrub-types.ts";
+import { BackgroundPass, type BeginPass, type PassDeps, readPassRecord } from "./background-pass.ts";
 import type { DamageReports } from "./damage-reports.ts";
 
 /** Dependencies of the scrub. */
 export interface ScrubDeps extends PassDeps {
-  readonly directory: string;
-  readonly databasePath: string;
+  readonly begin: BeginPass<ScrubPass, DamagedBytes>;
   readonly damage: Pick<DamageReports, "report">;
   /** Number of the newest chunk. */
   readonly lastChunk: () => number;
@@ -26,15 +19,15 @@ const NEVER: ScrubRecord = { pass: undefined, lastEndedAtMs: undefined, lastRead
 /** Reads everything again and again, with long pauses. */
 export function startScrub(
   deps: ScrubDeps,
-  { bytesPerSecond, pauseMs }: ScrubSettings,
+  { pauseMs }: Pick<ScrubSettings, "pauseMs">,
 ): BackgroundPass<ScrubPass, DamagedBytes, ScrubRecord> {
-  const { directory, databasePath, damage, logger } = deps;
+  const { begin, damage, logger } = deps;
   return new BackgroundPass<ScrubPass, DamagedBytes, ScrubRecord>(deps, {
     name: "scrub",
     pauseMs,
     record: readScrubRecord(deps.saved),
     newPass: (nowMs) => newPass(nowMs, deps.lastChunk()),
-    workerData: (pass) => ({ directory, databasePath, bytesPerSecond, pass }) satisfies ScrubWorkerData,
+    begin,
     place: ({ part, position }) => ({ part, position }),
     found(found) {
       const { problem } = found;

@@ -84,7 +84,7 @@ export class ArrivalCommits {
     effects: readonly TableEffects[],
     holder?: string,
   ): Promise<void> {
-    requireOwnRoots(effects, [{ number, epoch, batch, isUncertain: false }]);
+    requireOwnRoots(effects, [{ number, epoch, batch }]);
     const json = (rows: readonly object[]): string | null =>
       rows.length === 0 ? null : JSON.stringify(rows);
     await this.#ask("SELECT commit_arrival($1, $2, $3, $4, $5, $6, $7)", [

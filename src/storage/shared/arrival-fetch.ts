@@ -55,6 +55,8 @@ const FETCH = `
     WHERE t.root_number = $1 AND EXISTS (SELECT 1 FROM ids WHERE t.inode_id BETWEEN low AND high)
   UNION ALL SELECT 'lock', row_to_json(l) FROM lock l
     WHERE l.root_number = $1 AND EXISTS (SELECT 1 FROM ids WHERE l.inode_id BETWEEN low AND high)
+  UNION ALL SELECT 'link', row_to_json(l) FROM link l
+    WHERE l.root_number = $1 AND EXISTS (SELECT 1 FROM ids WHERE l.inode_id BETWEEN low AND high)
   UNION ALL SELECT 'purging', json_build_object('id', p.id) FROM purging p
     WHERE (coalesce(p.inode_id, p.content_id) >> 32) = $1
       AND EXISTS (SELECT 1 FROM ids WHERE coalesce(p.inode_id, p.content_id) BETWEEN low AND high)

@@ -20,15 +20,13 @@ export const ARRIVAL_TABLES: readonly SharedTable[] = [
 
 const WRITES = ARRIVAL_TABLES.map(writesOf).join("\n");
 
-/** Rows that go without their root, those with chunks aside. The engine keeps no links. */
-const DROPS = DROPPED.filter(([name]) => name !== "link")
-  .map(
-    ([name, column]) => `
+/** Rows that go without their root, those with chunks aside. */
+const DROPS = DROPPED.map(
+  ([name, column]) => `
     DELETE FROM ${name} WHERE ${column} IN
       (SELECT ${column} FROM ${name} WHERE ${column} BETWEEN low AND high LIMIT p_limit);
     IF FOUND THEN RETURN TRUE; END IF;`,
-  )
-  .join("");
+).join("");
 
 /**
  * Made beside the others wherever they are missing: programs of before do not look at them. An arrival is held

@@ -9,8 +9,6 @@ export interface HeldRoot {
   readonly number: number;
   readonly epoch: number;
   batch: number;
-  /** True while it is unknown whether the last group has been committed: the root must serve nothing then. */
-  isUncertain: boolean;
 }
 
 /** The last state of each row that a group has changed: keys of those that are gone, and whole rows. */
@@ -77,7 +75,6 @@ export class CommitClient {
         for (const root of roots) root.batch++;
         return;
       }
-      for (const root of roots) root.isUncertain = true;
       const outcomes = await this.#resolve(group, roots);
       if (outcomes.includes("committed")) return;
       const lost = roots.filter((_, at) => outcomes[at] !== "absent");
@@ -138,7 +135,6 @@ export class CommitClient {
           const row = rows.find(({ number }) => number === root.number);
           const outcome = row?.outcome ?? "fenced";
           root.batch = row?.batch ?? root.batch;
-          root.isUncertain = outcome === "fenced" || outcome === "unknown";
           return outcome;
         });
       } catch {

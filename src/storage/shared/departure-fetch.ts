@@ -61,6 +61,8 @@ const ROWS = `
     WHERE t.root_number = $1 AND EXISTS (SELECT 1 FROM ids WHERE t.inode_id BETWEEN low AND high)
   UNION ALL SELECT 'lock', row_to_json(l) FROM lock l
     WHERE l.root_number = $1 AND EXISTS (SELECT 1 FROM ids WHERE l.inode_id BETWEEN low AND high)
+  UNION ALL SELECT 'link', row_to_json(l) FROM link l
+    WHERE l.root_number = $1 AND EXISTS (SELECT 1 FROM ids WHERE l.inode_id BETWEEN low AND high)
   UNION ALL SELECT 'purging', row_to_json(p) FROM purging p
     WHERE (coalesce(p.inode_id, p.content_id) >> 32) = $1
       AND EXISTS (SELECT 1 FROM ids WHERE coalesce(p.inode_id, p.content_id) BETWEEN low AND high)

@@ -35,6 +35,7 @@ const NOTED_TABLES: readonly (readonly [table: string, column: string, note: str
   ["trash", "inode_id", "ids"],
   ["trash_grant", "inode_id", "ids"],
   ["lock", "inode_id", "ids"],
+  ["link", "inode_id", "ids"],
   ["property", "inode_id", "ids"],
   ["upload", "content_id", "ids"],
   ["purging", "inode_id", "ids"],
@@ -70,9 +71,8 @@ const MARKS = [
      WHERE inode_id BETWEEN low + held.marked AND low + next - 1`,
 ];
 
-/** Rows that go with a root that has left, those with chunks aside. The engine keeps no links. */
+/** Rows that go with a root that has left, those with chunks aside. */
 const DROPS = [...DROPPED, ["staging", "content_id"], ["copying", "inode_id"]]
-  .filter(([name]) => name !== "link")
   .map(
     ([name, column]) => `
       DELETE FROM ${name} WHERE ${column} IN

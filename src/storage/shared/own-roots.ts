@@ -18,6 +18,7 @@ export const ROOT_COLUMNS: Readonly<Record<string, readonly [column: string, uni
   upload: ["content_id", ROOT_STRIDE],
   property: ["inode_id", ROOT_STRIDE],
   lock: ["root_number", 1],
+  link: ["root_number", 1],
 };
 
 /** Throws when a row belongs to another root: its holder would find it changed behind its back. */
@@ -29,7 +30,7 @@ export function requireOwnRoots(effects: readonly TableEffects[], held: readonly
     if (column === undefined || unit === undefined) continue;
     for (const row of [...gone, ...rows]) {
       const value = (row as Record<string, unknown>)[column];
-      // The key of a lock that has ended names no root: only its holder has seen it.
+      // The key of a lock or link that has ended names no root: only its holder has seen it.
       if (value === undefined) continue;
       const number = Math.floor(Number(value) / unit);
       if (!numbers.has(number)) throw new Error(`a group changes ${table} of a root that it does not hold`);

@@ -28,6 +28,7 @@ export class RandomCommands {
   readonly #uploads: { id: string; staged: number }[] = [];
   readonly #lists: number[] = [];
   readonly #tokens: string[] = [];
+  readonly #links: { id: string; kind: "drop" | "read" }[] = [];
   #job: CopyJob | undefined;
   #last: Command | undefined;
   #count = 0;
@@ -96,6 +97,7 @@ export class RandomCommands {
       this.#copy,
       this.#damage,
       this.#lock,
+      this.#link,
       this.#property,
       this.#property,
     ];
@@ -248,6 +250,29 @@ export class RandomCommands {
     const who = { token: made, username, credential: "", note: "<D:owner/>", expiresAtMs };
     const [isExclusive, isDeep] = [this.#random() < 0.5, this.#random() < 0.3];
     return { op: "lock", ...change, inodeId: this.#inode(), ...who, isExclusive, isDeep };
+  }
+
+  #link(): Command {
+    const change = this.#change(OWNER);
+    const { nowMs } = change;
+    const link = this.#pick(this.#links);
+    const kind = this.#random();
+    if (link === undefined || kind < 0.3) {
+      const made = { id: `link ${this.#count}`, kind: this.#pick(["drop", "read"] as const) };
+      this.#links.push(made);
+      const limits = { endsMs: 0, maxDownloads: 3, maxBytes: 40, maxFiles: 2 };
+      const secrets = { tokenHash: "ab", password: "", passKey: "cd" };
+      return { op: "createLink", ...change, ...made, inodeId: this.#inode(), ...limits, ...secrets };
+    }
+    const order = { owner: OWNER, id: link.id };
+    if (kind < 0.4) return { op: "revokeLink", ...order };
+    if (link.kind === "read") {
+      const visitor = this.#pick(["v", "w"]);
+      const isWhole = this.#random() < 0.5;
+      return { op: "countDownload", ...order, inodeId: this.#inode(), visitor, isWhole, nowMs };
+    }
+    const bytes = Math.floor(this.#random() * 25);
+    return kind < 0.8 ? { op: "claimDrop", ...order, bytes, nowMs } : { op: "returnDrop", ...order, bytes };
   }
 
   #property(): Command {

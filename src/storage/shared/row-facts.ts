@@ -4,7 +4,7 @@ import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 
 /** Something that the database is asked for: with its rows in the cache, what is not there does not exist. */
 export type Fact =
-  /** A root by its owner, with everything of it that is few: grants, locks, uploads, staged and detached things. */
+  /** A root by its owner, with everything of it that is few: grants, locks, links, uploads, staged and detached things. */
   | { readonly kind: "root"; readonly owner: string }
   /** The same by its number. */
   | { readonly kind: "number"; readonly id: number }

@@ -51,6 +51,7 @@ const FETCH = `
     SELECT 'root' AS "table", row_to_json(asked) AS row FROM asked
     UNION ALL SELECT 'share_grant', row_to_json(g) FROM asked JOIN share_grant g ON g.owner = asked.owner
     UNION ALL SELECT 'lock', row_to_json(l) FROM asked JOIN lock l ON l.root_number = asked.number
+    UNION ALL SELECT 'link', row_to_json(l) FROM asked JOIN link l ON l.root_number = asked.number
     UNION ALL SELECT 'upload', row_to_json(u) FROM asked JOIN upload u ON u.root_number = asked.number
     UNION ALL SELECT 'staging', row_to_json(s) FROM asked JOIN staging s ON s.root_number = asked.number
     UNION ALL SELECT 'copying', row_to_json(c) FROM asked JOIN copying c ON (c.inode_id >> 32) = asked.number

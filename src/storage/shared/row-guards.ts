@@ -180,6 +180,8 @@ const GUARDS: readonly (readonly [form: RegExp, guard: Guard])[] = [
     /^UPDATE root SET .* WHERE number = \?$/,
     changed((params) => ({ kind: "number", id: Number(params.at(-1)) })),
   ],
+  // Who holds a root knows its id.
+  [/^SELECT 1 FROM root WHERE root_id = \? /, never],
   [
     /^(?:INSERT INTO root |SELECT max\(number\) AS number FROM root|SELECT owner FROM root WHERE root_id)/,
     never,

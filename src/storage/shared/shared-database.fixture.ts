@@ -64,7 +64,7 @@ export async function hold(client: pg.Client, number: number, epoch = 1): Promis
   const { rows } = await client.query("SELECT last_batch AS batch FROM holding WHERE root_number = $1", [
     number,
   ]);
-  return { number, epoch, batch: (rows[0] as { batch: number }).batch, isUncertain: false };
+  return { number, epoch, batch: (rows[0] as { batch: number }).batch };
 }
 
 /** The content of a small file, as an effect that is easy to see. */

@@ -1,6 +1,7 @@
 // The shared engine's tables and functions in PostgreSQL, in a schema of their own for each cluster.
 import type { ClientBase } from "pg";
 import { requireKnownSchema } from "#os/state-file.ts";
+import { FLAG_DAMAGED } from "#storage/metadata/schema.ts";
 import { MAKE_ARRIVALS } from "./arrival-schema.ts";
 import { MAKE_DEPARTURES } from "./departure-schema.ts";
 import { makeRenames } from "./rename-schema.ts";
@@ -11,7 +12,14 @@ const SCHEMA_VERSION = 1;
 /** A number of Grove's own, "GrvI" in ASCII, so that only one of two processes makes the tables. */
 const ADVISORY_LOCK = 0x47_72_76_49;
 
-const TABLES = SHARED_TABLES.map(createTable).join("\n");
+/** Later than the others: made beside them where they are without. */
+const LATER = new Set(["link"]);
+const TABLES = SHARED_TABLES.filter(({ name }) => !LATER.has(name))
+  .map(createTable)
+  .join("\n");
+const LATER_TABLES = SHARED_TABLES.filter(({ name }) => LATER.has(name))
+  .map(createTable)
+  .join("\n");
 const WRITES = SHARED_TABLES.map(writesOf).join("\n");
 
 /**
@@ -176,6 +184,13 @@ const MAKE = `
   END $body$;
 `;
 
+/** Links, and the way to damaged files. */
+const MAKE_LINKS = `
+  ${LATER_TABLES}
+  CREATE INDEX link_by_root ON link (root_number, inode_id);
+  CREATE INDEX inode_damaged ON inode (id) WHERE (flags & ${FLAG_DAMAGED}) <> 0;
+`;
+
 /**
  * Makes the tables unless they are there. Throws BAD_ARGUMENT for those of a newer version, and what pg
  * throws.
@@ -200,7 +215,8 @@ export async function makeSharedTables(client: ClientBase, schema: string): Prom
       if ((await client.query(known, [schema, table])).rows.length > 0) return;
       await client.query(`SET LOCAL search_path TO ${name}; ${statements}`);
     };
-    await add("departure", `${MAKE_ARRIVALS} ${MAKE_DEPARTURES}`);
+    // Moves carry links.
+    await add("link", `${MAKE_LINKS} ${MAKE_ARRIVALS} ${MAKE_DEPARTURES}`);
     await add("renamed_user", makeRenames(WRITES));
     await client.query("COMMIT");
   } catch (error) {

@@ -67,6 +67,12 @@ export const SHARED_TABLES: readonly SharedTable[] = [
      expires_at_ms`,
   ),
   table("property", "inode_id, namespace, name", "inode_id, namespace text, name text, xml text"),
+  table(
+    "link",
+    "id",
+    `id text, root_number, inode_id, token_hash text, kind text, password text, pass_key text, created_ms, ends_ms,
+     max_downloads, max_bytes, max_files, downloads, bytes, files, recent text`,
+  ),
 ];
 
 /** Columns as `name`, `name text`, and `name?` for what may be missing. */

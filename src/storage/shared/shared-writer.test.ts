@@ -101,7 +101,7 @@ for (const [how, forgetEvery, rowsMax] of [
       const { writer, client } = await openWriter(t, database, "one", rowsMax);
       await makeRoot(client);
       const local = new LocalRows(t);
-      const random = new RandomCommands(seed * 7 + (forgetEvery === 7 ? 1 : 0), 2 ** 32 + 1);
+      const random = new RandomCommands(seed * 7 + (forgetEvery === 7 ? 2 : 0), 2 ** 32 + 1);
       for (let step = 0; step < 250; step++) {
         const next = random.next();
         const own = await translated(next, client, local);
@@ -278,4 +278,4 @@ const CHUNK = { position: 0, name: "a chunk", length: 1, crc32: 0, blockCrcs: ne
 const ALL_KINDS: readonly string[] =
   `createDirectory createFile commitUpload writeInline writeChunks truncate rename
   remove trash restore purgeTrash share unshare stageChunks dropStaged createUpload stageUpload dropUpload beginCopy
-  markDamaged purge`.split(/\s+/);
+  markDamaged createLink countDownload claimDrop purge`.split(/\s+/);

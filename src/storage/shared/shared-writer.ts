@@ -320,7 +320,7 @@ export class SharedWriter {
     for (const { number, instance, epoch, batch } of holdings) {
       const known = this.#held.get(number);
       if (instance !== this.#deps.instance) foreign.add(number);
-      else if (known === undefined) this.#held.set(number, { number, epoch, batch, isUncertain: false });
+      else if (known === undefined) this.#held.set(number, { number, epoch, batch });
       // The same process again, after another one: what is here is of the time before.
       else if (known.epoch !== epoch || known.batch !== batch) foreign.add(number);
     }

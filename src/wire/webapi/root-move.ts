@@ -26,6 +26,9 @@ export const rootMove = z.object({
 /** A move. */
 export type RootMoveView = z.infer<typeof rootMove>;
 
+/** Where the roots of a node go that is taken out of service: without it to the other nodes with disks. */
+export const drainRequest = z.object({ to_engine: z.boolean() }).strict().nullish();
+
 /** A node that is taken out of service. */
 export const drain = z.object({
   node_id: z.string(),
@@ -37,6 +40,8 @@ export const drain = z.object({
   under_way: z.int(),
   /** Copies that it keeps until they are confirmed. */
   kept_copies: z.int(),
+  /** True while this console moves its roots to the shared engine, or within it. */
+  to_engine: z.boolean(),
   /** What takes it out of the cluster once it is empty and stopped. */
   remove_command: z.string(),
   problem: z.string().nullable(),
@@ -82,6 +87,12 @@ export const drainPlan = z.object({
   bytes_total: bytes,
   /** Roots that are on their way already. */
   under_way: z.int(),
+  /** True for a plan to nodes of the shared engine. */
+  to_engine: z.boolean(),
+  /** True for a node of the engine: its roots change hands, nothing is copied, and nothing waits to be confirmed. */
+  on_engine: z.boolean(),
+  /** Running nodes of the engine that could take roots. */
+  engine_nodes: z.int(),
   /** Roots for which no node has room; with any, nothing begins. */
   without_room: z.array(z.object({ owner: z.string(), bytes, missing_bytes: bytes })),
   without_room_total: z.int(),

@@ -1,0 +1,31 @@
+// What a database needs that was restored to an earlier moment, beside a bucket that went on.
+import type pg from "pg";
+
+/** Above every epoch that a lease can have got since: the metadata store keeps a root where the highest was. */
+const EPOCHS_AHEAD = 1_048_576;
+/** Names that become blocks in one statement. */
+const NAMES_AT_ONCE = 1_000;
+
+/**
+ * Ends every process that the database knows, and lets the next leases begin above all that were given out
+ * after the moment. A process that still runs loses its lease with it.
+ */
+export async function beginAnew(client: pg.ClientBase): Promise<void> {
+  await client.query(
+    `WITH ended AS (UPDATE instance SET is_ended = TRUE WHERE NOT is_ended)
+     UPDATE holding SET epoch = epoch + ${EPOCHS_AHEAD}, prior_epoch = epoch, prior_group = last_group, last_group = '',
+       taken_at = clock_timestamp()`,
+  );
+}
+
+/** Gives objects without a row to the sweeps: their blocks have ended, and are swept as others are. */
+export async function leaveToSweeps(client: pg.ClientBase, names: readonly string[]): Promise<void> {
+  for (let at = 0; at < names.length; at += NAMES_AT_ONCE) {
+    await client.query(
+      `INSERT INTO chunk_block (id, root_id, epoch, since_ms, closed_at)
+       SELECT DISTINCT left(name, -2), '', 0, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, clock_timestamp()
+       FROM unnest($1::text[]) AS stray (name) ON CONFLICT (id) DO NOTHING`,
+      [names.slice(at, at + NAMES_AT_ONCE)],
+    );
+  }
+}
