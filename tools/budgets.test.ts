@@ -8,7 +8,7 @@ import * as door from "#door/http/door-limits.ts";
 import { ARCHIVE_ENTRIES_MAX, ARCHIVE_NAMES_MAX_LENGTH } from "#door/pages/archive.ts";
 import * as pages from "#door/pages/limits.ts";
 import { SIGN_INS_PER_NETWORK } from "#door/session/sign-in.ts";
-import { HANDED_ON_BYTES } from "#door/tree/body.ts";
+import { HANDED_ON_BYTES } from "#door/tree/downloads.ts";
 import { VISITS_KEPT, VISITS_KEPT_PER_NETWORK } from "#door/tree/visit-room.ts";
 import { ARRIVALS_AT_ONCE } from "#fileserver/moves/root-mover.ts";
 import { ROUND_BYTES } from "#fileserver/moves/source-routes.ts";
