@@ -180,6 +180,10 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     text(door.DOOR_FAILURES_PER_NETWORK),
     `${door.DOOR_FAILURE_WINDOW_MS / 60_000} minutes`,
   ],
+  "wrong passwords of a door's connection": [text(door.DOOR_REFUSALS_PER_CONNECTION)],
+  "requests of a door's HTTP/1.1 connection in a turn of the event loop": [
+    text(door.DOOR_UNPROVEN_REQUESTS_PER_TURN),
+  ],
   "visits by links that a door keeps": [text(VISITS_KEPT), text(VISITS_KEPT_PER_NETWORK)],
   "headers of a request": [
     text(door.DOOR_HEADERS_MAX),
