@@ -8,7 +8,7 @@ import * as door from "#door/http/door-limits.ts";
 import { ARCHIVE_ENTRIES_MAX, ARCHIVE_NAMES_MAX_LENGTH } from "#door/pages/archive.ts";
 import * as pages from "#door/pages/limits.ts";
 import { SIGN_INS_PER_NETWORK } from "#door/session/sign-in.ts";
-import { HANDED_ON_BYTES } from "#door/tree/body.ts";
+import { HANDED_ON_BYTES } from "#door/tree/downloads.ts";
 import { VISITS_KEPT, VISITS_KEPT_PER_NETWORK } from "#door/tree/visit-room.ts";
 import { ARRIVALS_AT_ONCE } from "#fileserver/moves/root-mover.ts";
 import { ROUND_BYTES } from "#fileserver/moves/source-routes.ts";
@@ -179,6 +179,10 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   "wrong passwords at a door": [
     text(door.DOOR_FAILURES_PER_NETWORK),
     `${door.DOOR_FAILURE_WINDOW_MS / 60_000} minutes`,
+  ],
+  "wrong passwords of a door's connection": [text(door.DOOR_REFUSALS_PER_CONNECTION)],
+  "requests of a door's HTTP/1.1 connection in a turn of the event loop": [
+    text(door.DOOR_UNPROVEN_REQUESTS_PER_TURN),
   ],
   "visits by links that a door keeps": [text(VISITS_KEPT), text(VISITS_KEPT_PER_NETWORK)],
   "headers of a request": [

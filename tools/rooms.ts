@@ -220,7 +220,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     floor: 3,
     holds:
       "gRPC clients and servers over node:http2: connections, schedulers, shares; generic, knows no Grove",
-    imports: ["base", "wire/framing"],
+    imports: ["base", "os", "wire/framing"],
     packages: ["@bufbuild/protobuf", "lru-cache"],
     builtins: ["node:http2", "node:net", "node:tls"],
   },

@@ -9,7 +9,8 @@ import { byteCount } from "#client/terminal/byte-count.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { isTty } from "#client/terminal/terminal.ts";
 import { holdsTerminalControls } from "#client/terminal/terminal-text.ts";
-import { downloadFile, type Range, type TakeSlice } from "#client/transfer/download.ts";
+import { downloadFile, type Range } from "#client/transfer/download.ts";
+import type { SliceTaker } from "#wire/grpc/sliced.ts";
 
 interface CatFlags extends ClientFlags {
   readonly raw?: boolean;
@@ -48,7 +49,7 @@ async function printFile(context: ClientContext, typed: string, flags: CatFlags)
   const { output } = context.terminal;
   const isGuarded = isTty(output) && flags.raw !== true;
   let printed = 0;
-  const take: TakeSlice = (slice) => {
+  const take: SliceTaker = (slice) => {
     if (isGuarded && holdsTerminalControls(slice)) {
       throw new ClientError("USAGE", `${path.path} is not text, so it is not printed to a terminal`, {
         todo: "Send it elsewhere (grove cat FILE > copy), or add --raw.",

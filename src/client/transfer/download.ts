@@ -6,13 +6,10 @@ import type { Server } from "#client/connection/cluster.ts";
 import type { RemotePath } from "#client/connection/remote-path.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { crc32 } from "#os/crc32.ts";
-import type { SlicedMessage } from "#wire/grpc/sliced.ts";
+import type { SlicedMessage, SliceTaker } from "#wire/grpc/sliced.ts";
 import { type Attr, Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { type DownloadResponseSchema, FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import type { OnBytes } from "./upload.ts";
-
-/** Takes the bytes of a download in order. Await a promise before the next slice. */
-export type TakeSlice = (slice: Buffer) => true | Promise<void>;
 
 /** A part of a file. */
 export interface Range {
@@ -29,7 +26,7 @@ export interface Range {
 export async function downloadFile(
   server: Server,
   source: RemotePath,
-  take: TakeSlice,
+  take: SliceTaker,
   options: {
     readonly onBytes?: OnBytes;
     readonly range?: Range;
@@ -70,7 +67,7 @@ export async function downloadFile(
 class Receiver {
   readonly #source: RemotePath;
   readonly #range: Range;
-  readonly #take: TakeSlice;
+  readonly #take: SliceTaker;
   readonly #onBytes: OnBytes | undefined;
   #attr: Attr | undefined;
   #position: number;
@@ -83,7 +80,7 @@ class Receiver {
   constructor(
     source: RemotePath,
     range: Range,
-    take: TakeSlice,
+    take: SliceTaker,
     options: { readonly onBytes: OnBytes | undefined; readonly crcBefore: number | undefined },
   ) {
     this.#source = source;
@@ -143,17 +140,13 @@ class Receiver {
     const { payload, payloadBytes } = message;
     let crc = 0;
     let received = 0;
-    for (;;) {
-      const read = payload.read();
-      const slice = read instanceof Promise ? await read : read;
-      if (slice === null) break;
+    await payload.pour((slice) => {
       crc = crc32(slice, crc);
       received += slice.length;
-      const taken = this.#take(slice);
-      if (taken !== true) await taken;
       this.#position += slice.length;
       this.#onBytes?.(slice.length);
-    }
+      return this.#take(slice);
+    });
     if (received !== payloadBytes) throw this.#broken("sent a chunk of a wrong size");
     if (stated !== undefined && stated !== crc) throw this.#damaged();
     this.#crc = crc32Combine(this.#crc, crc, received);

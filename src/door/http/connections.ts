@@ -2,13 +2,22 @@
 import type { Socket } from "node:net";
 import { networkOf } from "#base/network.ts";
 import { peerAddress, type TrustedProxies } from "#os/client-address.ts";
-import { DOOR_CONNECTIONS, DOOR_CONNECTIONS_PER_NETWORK, DOOR_UNPROVEN_PER_NETWORK } from "./door-limits.ts";
+import {
+  DOOR_CONNECTIONS,
+  DOOR_CONNECTIONS_PER_NETWORK,
+  DOOR_REFUSALS_PER_CONNECTION,
+  DOOR_UNPROVEN_PER_NETWORK,
+} from "./door-limits.ts";
 
 interface Open {
   readonly socket: Socket;
   readonly network: string;
   /** True once somebody has signed in on it, and for named proxies. */
   isProven: boolean;
+  /** True for named proxies, which carry many clients. */
+  readonly isProxy: boolean;
+  /** Wrong credentials since the last right ones. */
+  refusals: number;
 }
 
 interface Counts {
@@ -45,7 +54,7 @@ export class Connections {
       socket.destroy();
       return;
     }
-    const entry: Open = { socket, network, isProven: isProxy };
+    const entry: Open = { socket, network, isProven: isProxy, isProxy, refusals: 0 };
     counts.all++;
     if (!isProxy) counts.unproven++;
     this.#counts.set(network, counts);
@@ -57,11 +66,25 @@ export class Connections {
   /** Notes that somebody has signed in on a connection; true for the first time. */
   prove(socket: Peer): boolean {
     const entry = this.#open.get(keyOf(socket));
-    if (entry === undefined || entry.isProven) return false;
+    if (entry === undefined) return false;
+    entry.refusals = 0;
+    if (entry.isProven) return false;
     entry.isProven = true;
     const counts = this.#counts.get(entry.network);
     if (counts !== undefined) counts.unproven--;
     return true;
+  }
+
+  /** True once somebody has signed in on a connection, and for named proxies. */
+  isProven(socket: Peer): boolean {
+    return this.#open.get(keyOf(socket))?.isProven === true;
+  }
+
+  /** Notes wrong credentials; true where the connection has brought so many that it has to end. */
+  refuse(socket: Peer): boolean {
+    const entry = this.#open.get(keyOf(socket));
+    if (entry === undefined || entry.isProxy) return false;
+    return ++entry.refusals >= DOOR_REFUSALS_PER_CONNECTION;
   }
 
   closeAll(): void {

@@ -26,6 +26,12 @@ export const DOOR_FAILURES_PER_NETWORK = 30;
 export const DOOR_FAILURE_WINDOW_MS: number = 5 * 60_000;
 /** Credentials that were right lately, as hashes, so that a shut network's own users still come in. */
 export const DOOR_KNOWN_CREDENTIALS = 4_096;
+/** Wrong credentials on one connection, without right ones in between, after which it ends; named proxies are exempt. */
+export const DOOR_REFUSALS_PER_CONNECTION = 20;
+/** Requests of one HTTP/1.1 connection in a turn of the event loop, after which others are read. */
+export const DOOR_REQUESTS_PER_TURN = 4;
+/** Requests of one in a turn that end it where nobody has signed in on it. */
+export const DOOR_UNPROVEN_REQUESTS_PER_TURN = 32;
 /** Bytes of all headers of a request: an address of 12 KiB twice, and an If of 8 KiB. */
 export const DOOR_HEADERS_MAX_BYTES = 40_960;
 /** Headers of a request. */

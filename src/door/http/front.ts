@@ -1,5 +1,6 @@
 // Every request of a door: which host and path it names, who sends it, and a place to be answered in.
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
@@ -16,6 +17,7 @@ import {
   DOOR_LISTINGS_PER_USER,
   DOOR_REQUESTS,
   DOOR_REQUESTS_PER_USER,
+  DOOR_UNPROVEN_REQUESTS_PER_TURN,
   DOOR_WAITING,
   DOOR_WAITING_PER_USER,
   DOOR_WINDOW_BYTES,
@@ -30,6 +32,7 @@ import { pageExchange } from "./page-exchange.ts";
 import type { DoorPages } from "./pages.ts";
 import { Places } from "./places.ts";
 import { type DoorRequest, readTarget } from "./request-target.ts";
+import { RequestTurns } from "./request-turns.ts";
 
 /** Where a door's files are. */
 export const DAV_PREFIX = "/dav";
@@ -70,6 +73,9 @@ export class Front {
     waiting: DOOR_WAITING,
     waitingPerParty: DOOR_REQUESTS_PER_USER,
   });
+  readonly #turns = new RequestTurns();
+  /** Connections of HTTP/1.1 that end: what has come behind is not looked at. */
+  readonly #ending = new WeakSet<Socket>();
   readonly traffic: Traffic = { in: 0, out: 0 };
   /** Answers by status. */
   readonly answered = new Map<number, number>();
@@ -98,6 +104,7 @@ export class Front {
 
   /** Answers one request. `awaitsContinue`: its body comes only when the client is told to send it. */
   readonly answer = (request: DoorRequest, response: DoorResponse, awaitsContinue: boolean): void => {
+    if (!("stream" in request) && this.#isTooMany(request.socket)) return;
     const startedMs = this.#deps.clock.steadyMs();
     this.#underWay++;
     const facts = clientFacts(request as IncomingMessage, this.#deps.proxies);
@@ -119,7 +126,7 @@ export class Front {
     if (this.#isDraining) exchange.setHeader("connection", "close");
     void withRequestId(id, () =>
       this.#route(request, exchange, facts, awaitsContinue).catch((error: unknown) =>
-        this.#refuse(exchange, error, facts),
+        this.#refuse(request, exchange, error, facts),
       ),
     );
   };
@@ -226,17 +233,38 @@ export class Front {
     );
   }
 
-  #refuse(exchange: PacedExchange, error: unknown, facts: ClientFacts): void {
+  #refuse(request: DoorRequest, exchange: PacedExchange, error: unknown, facts: ClientFacts): void {
     if (exchange.destroyed) return;
     if (exchange.headersSent) return exchange.destroy();
     const { status, text } = this.#refusalOf(error);
     if (status === 401) exchange.setHeader("www-authenticate", 'Basic realm="Grove", charset="UTF-8"');
     if (status === 429 || status === 503) exchange.setHeader("retry-after", 5);
+    if ((status === 401 || status === 429) && this.#deps.connections.refuse(request.socket)) {
+      this.#end(request, exchange);
+    }
     const sampled = this.#refusals.take(`${status} ${networkOf(facts.address)}`);
     if (sampled !== undefined && status !== 404) {
       this.#deps.log.info("refused", { status, reason: text, address: facts.address, ...sampled });
     }
     sendText(exchange, status, `${text}\n`);
+  }
+
+  /** True for a request of HTTP/1.1 that is not looked at, since its connection ends. */
+  #isTooMany(socket: Socket): boolean {
+    if (this.#ending.has(socket)) return true;
+    if (this.#turns.took(socket) <= DOOR_UNPROVEN_REQUESTS_PER_TURN) return false;
+    if (this.#deps.connections.isProven(socket)) return false;
+    // No honest program sends so many at once before anybody has signed in.
+    this.#ending.add(socket);
+    socket.destroy();
+    return true;
+  }
+
+  /** Ends a connection with this answer: who guesses pays for a new one. */
+  #end(request: DoorRequest, exchange: PacedExchange): void {
+    if ("stream" in request) return request.stream.session?.close();
+    exchange.setHeader("connection", "close");
+    this.#ending.add(request.socket);
   }
 
   #refusalOf(error: unknown): { readonly status: number; readonly text: string } {

@@ -12,14 +12,16 @@ const COOKIE = `grove-link=${TOKEN}.${"0".repeat(32)}.`;
 /** A visitor of a folder with one file of these bytes; `refusal` comes instead of them. */
 function visitorOf(text: string, refusal?: GroveError): LinkVisitor {
   const resource = { isCollection: false, size: text.length, changedMs: 0, etag: "e", path: [] };
+  const read: LinkVisitor["read"] = async (_path, _etag, { start, end }, take) => {
+    if (refusal !== undefined) throw refusal;
+    const taken = take([Buffer.from(text.slice(start, end))]);
+    if (taken !== true) await taken;
+  };
   return {
     facts: { name: "pub", isFolder: true, isDrop: false, endsMs: 0, pass: "" },
     look: async () => resource,
     list: async () => ({ entries: [], next: "" }),
-    async *read(_path: readonly string[], _etag: string, start: number, end: number) {
-      if (refusal !== undefined) throw refusal;
-      yield Buffer.from(text.slice(start, end));
-    },
+    read,
     drop: async () => undefined,
     release: () => undefined,
   } as unknown as LinkVisitor;

@@ -272,7 +272,7 @@ function treeOf(visitor: LinkVisitor): Looks {
       isThere(path)
         ? visitor.look(inner(path)).then((found) => found && { ...found, path })
         : Promise.resolve(undefined),
-    read: (path, etag, start, end) => visitor.read(inner(path), etag, start, end),
+    read: (path, etag, range, take) => visitor.read(inner(path), etag, range, take),
   };
 }
 

@@ -1,5 +1,6 @@
 // What the HTTP side of a door needs to know of visitors by links, as an interface.
-import type { DavResource } from "#door/webdav/resource.ts";
+import type { ByteRange } from "#door/webdav/byte-ranges.ts";
+import type { BytesTaker, DavResource } from "#door/webdav/resource.ts";
 
 /** What a browser brings: from the link's address, and from earlier visits. */
 export interface LinkKey {
@@ -35,7 +36,7 @@ export interface LinkVisitor {
   look(path: readonly string[]): Promise<DavResource | undefined>;
   list(path: readonly string[], after: string): Promise<LinkListing>;
   /** Bytes of that version of a file; counted before the first. */
-  read(path: readonly string[], etag: string, start: number, end: number): AsyncIterable<Uint8Array>;
+  read(path: readonly string[], etag: string, range: ByteRange, take: BytesTaker): Promise<void>;
   drop(name: string, size: number, body: AsyncIterable<Uint8Array>): Promise<void>;
   /** Called once, when the request has ended. */
   release(): void;

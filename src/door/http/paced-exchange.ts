@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { constants, type Http2ServerResponse } from "node:http2";
 import type { Clock } from "#base/clock.ts";
 import type { HttpRequest, HttpResponse } from "#door/webdav/exchange.ts";
+import { writeGathered } from "#door/webdav/outlet.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
 import { BodyReader } from "./body-reader.ts";
 import { DOOR_LINGER_BYTES, DOOR_LINGER_MS, DOOR_PACE_BYTES, DOOR_PACE_MS } from "./door-limits.ts";
@@ -113,17 +114,13 @@ export class PacedExchange implements HttpRequest, HttpResponse {
   }
 
   write(chunk: string | Uint8Array): boolean {
-    const length = lengthOf(chunk);
-    this.#traffic.out += length;
-    const hasRoom = this.#response.write(chunk);
-    if (!hasRoom) {
-      this.#awaits = "reader";
-      this.#response.once("drain", () => {
-        this.#moved += length;
-        this.#awaits = undefined;
-      });
-    }
-    return hasRoom;
+    return this.#wrote(lengthOf(chunk), this.#response.write(chunk));
+  }
+
+  writeAll(parts: readonly Uint8Array[]): boolean {
+    let length = 0;
+    for (const part of parts) length += part.length;
+    return this.#wrote(length, writeGathered(this.#response, parts));
   }
 
   end(chunk?: string | Uint8Array): void {
@@ -166,6 +163,18 @@ export class PacedExchange implements HttpRequest, HttpResponse {
     const { headers } = this.#request;
     const isTold = headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
     return (isTold || this.hasUntoldBody) && this.#body.isUnfinished;
+  }
+
+  #wrote(length: number, hasRoom: boolean): boolean {
+    this.#traffic.out += length;
+    if (!hasRoom) {
+      this.#awaits = "reader";
+      this.#response.once("drain", () => {
+        this.#moved += length;
+        this.#awaits = undefined;
+      });
+    }
+    return hasRoom;
   }
 
   async #nextPart(): Promise<Uint8Array | undefined> {

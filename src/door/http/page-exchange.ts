@@ -42,6 +42,7 @@ export function pageExchange(exchange: PacedExchange, page: PageFacts): PageExch
     },
     setHeader: (name, value) => exchange.setHeader(name, value),
     write: (chunk) => exchange.write(chunk),
+    writeAll: (parts) => exchange.writeAll(parts),
     once: (event, listener) => exchange.once(event, listener),
     off: (event, listener) => exchange.off(event, listener),
     end: (chunk) => exchange.end(chunk),

@@ -19,6 +19,8 @@ export interface PageExchange extends AsyncIterable<Uint8Array> {
   readonly destroyed: boolean;
   setHeader(name: string, value: string | number | readonly string[]): void;
   write(chunk: string | Uint8Array): boolean;
+  /** All parts as one. */
+  writeAll(parts: readonly Uint8Array[]): boolean;
   once(event: "drain" | "close", listener: () => void): void;
   off(event: "drain" | "close", listener: () => void): void;
   end(chunk?: string | Uint8Array): void;

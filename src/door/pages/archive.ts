@@ -1,7 +1,8 @@
 // A folder as one zip archive: a stream of known length, without a temporary file.
 import { splitPath } from "#base/names.ts";
 import { attrOf, isFolder, listPages } from "#client/connection/listing.ts";
-import { downloadStream } from "#door/tree/body.ts";
+import { sendDownload } from "#door/tree/downloads.ts";
+import { sendParts } from "#door/webdav/outlet.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
 import { crc32 } from "#os/crc32.ts";
 import { type PageCall, type PagePlace, placeOf, sendPart } from "./call.ts";
@@ -85,10 +86,10 @@ async function sendEntries({ exchange, person }: PageCall, root: string, entries
     if (entry.size === 0) continue;
     let sum = 0;
     const version = { etag: entry.etag, start: 0, end: entry.size };
-    for await (const part of downloadStream(person.cluster, { root, path: entry.path }, version)) {
-      sum = crc32(part, sum);
-      await sendPart(exchange, part);
-    }
+    await sendDownload(person.cluster, { root, path: entry.path }, version, (parts) => {
+      for (const part of parts) sum = crc32(part, sum);
+      return sendParts(exchange, parts);
+    });
     if (sum >>> 0 !== entry.crc32 >>> 0) throw new Error(`the bytes of ${entry.path} are not its own`);
   }
   let bytes = 0;

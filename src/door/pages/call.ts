@@ -1,6 +1,7 @@
 // One call of the pages' interface: what it asks for, and the ways to answer.
 import { GroveError } from "#base/errors.ts";
 import type { PageExchange } from "#door/http/pages.ts";
+import { roomIn } from "#door/webdav/outlet.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
 import type { BrowserPerson } from "./browser-person.ts";
 
@@ -84,11 +85,5 @@ export function sendNothing(exchange: PageExchange, status = 204): void {
 /** Sends a part of a body and waits until the connection takes more. Throws when it is gone. */
 export async function sendPart(exchange: PageExchange, part: string | Uint8Array): Promise<void> {
   if (exchange.destroyed) throw new GroveError("SESSION_MISSING", "the connection is gone");
-  if (exchange.write(part)) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  exchange.once("drain", resolve);
-  exchange.once("close", resolve);
-  await promise;
-  exchange.off("drain", resolve);
-  exchange.off("close", resolve);
+  if (!exchange.write(part)) await roomIn(exchange);
 }

@@ -1,14 +1,15 @@
 // A file's bytes for a browser, and small files from one.
 import { splitPath } from "#base/names.ts";
 import { attrOf } from "#client/connection/listing.ts";
-import { downloadStream } from "#door/tree/body.ts";
+import { sendDownload } from "#door/tree/downloads.ts";
 import { resourceOf } from "#door/tree/resources.ts";
 import { writeFile } from "#door/tree/write-file.ts";
 import { readRanges } from "#door/webdav/byte-ranges.ts";
 import { headerOf, isRangeUsable, judgeConditions } from "#door/webdav/conditions.ts";
+import { sendParts } from "#door/webdav/outlet.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
 import { type FileFacts } from "#wire/webapi/files.ts";
-import { type PageCall, placeOf, sendPart } from "./call.ts";
+import { type PageCall, placeOf } from "./call.ts";
 import { contentTypeOfName, dispositionOf, USER_BYTES_HEADERS } from "./content-types.ts";
 import { factsOf } from "./looks.ts";
 
@@ -48,8 +49,8 @@ export async function sendContent({ exchange, person }: PageCall): Promise<void>
   exchange.statusCode = range === undefined ? 200 : 206;
   if (range !== undefined) exchange.setHeader("content-range", `bytes ${start}-${end - 1}/${resource.size}`);
   if (method === "GET") {
-    for await (const part of downloadStream(person.cluster, place, { etag: resource.etag, start, end }))
-      await sendPart(exchange, part);
+    const version = { etag: resource.etag, start, end };
+    await sendDownload(person.cluster, place, version, (parts) => sendParts(exchange, parts));
   }
   exchange.end();
 }

@@ -6,7 +6,9 @@ import { joinPath } from "#base/names.ts";
 import { LONG, ONCE, type RetryPolicy, type Server, SHORT } from "#client/connection/cluster.ts";
 import { attrIfThere, listPages } from "#client/connection/listing.ts";
 import { isClientError } from "#client/terminal/client-error.ts";
+import type { ByteRange } from "#door/webdav/byte-ranges.ts";
 import type {
+  BytesTaker,
   DavLock,
   DavResource,
   DavTarget,
@@ -21,7 +23,7 @@ import { DavRefusal } from "#door/webdav/status-table.ts";
 import { storedProperty } from "#door/webdav/stored-xml.ts";
 import { type Attr, Kind, OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { GetPropertiesResponse, LockInfo } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
-import { downloadStream, readSmall } from "./body.ts";
+import { pulled, readSmall, sendDownload } from "./downloads.ts";
 import type { Person, SharedRoot } from "./person.ts";
 import { ownPlace, type Place, type RealPlace, rootsIn, sharedPlace, WAY_FOLDERS } from "./places.ts";
 import { refusing, refusingStream } from "./refusals.ts";
@@ -82,8 +84,16 @@ export class GroveTree implements DavTree {
     });
   }
 
-  read(path: readonly string[], etag: string, start: number, end: number): AsyncIterable<Uint8Array> {
-    return refusingStream(this.#read(path, { etag, start, end }));
+  read(path: readonly string[], etag: string, range: ByteRange, take: BytesTaker): Promise<void> {
+    return refusing(async () => {
+      const { cluster } = this.#person;
+      const place = await this.#realPlace(path);
+      const version = { etag, ...range };
+      const data = await readSmall(cluster, place, version);
+      if (data === undefined) return await sendDownload(cluster, place, version, take);
+      const taken = take([data]);
+      if (taken !== true) await taken;
+    });
   }
 
   write(
@@ -236,17 +246,6 @@ export class GroveTree implements DavTree {
     }
   }
 
-  async *#read(
-    path: readonly string[],
-    version: { readonly etag: string; readonly start: number; readonly end: number },
-  ): AsyncGenerator<Uint8Array, void, undefined> {
-    const { cluster } = this.#person;
-    const place = await this.#realPlace(path);
-    const data = await readSmall(cluster, place, version);
-    if (data === undefined) yield* downloadStream(cluster, place, version);
-    else yield data;
-  }
-
   async #locksAt(place: RealPlace, below: boolean): Promise<DavLock[]> {
     const { root, path } = place;
     const { locks } = await this.#at(place, [], SHORT, (server) =>
@@ -281,7 +280,8 @@ export class GroveTree implements DavTree {
     if (attr.kind === Kind.FILE) {
       const size = Number(attr.size);
       const wish = { size, ifMatch: undefined, mustBeNew: true, changedMs: Number(attr.mtimeMs) };
-      await this.write(to, this.read(path, attr.etag, 0, size), wish, tokens);
+      const body = pulled((take) => this.read(path, attr.etag, { start: 0, end: size }, take));
+      await this.write(to, body, wish, tokens);
       await this.#copyProperties(path, to, tokens);
       return;
     }

@@ -10,13 +10,15 @@ import type { DoorSide, LinkSession } from "#client/connection/door-side.ts";
 import { refusalOf } from "#client/connection/refusal.ts";
 import type { Profile } from "#client/signin/profile.ts";
 import { uploadChunks } from "#client/transfer/upload.ts";
-import type { DavResource } from "#door/webdav/resource.ts";
+import type { ByteRange } from "#door/webdav/byte-ranges.ts";
+import type { BytesTaker, DavResource } from "#door/webdav/resource.ts";
 import type { Client } from "#wire/grpc/client.ts";
 import { Kind, OnExists } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
-import { blocksOf, downloadStream } from "./body.ts";
+import { blocksOf } from "./body.ts";
+import { sendDownload } from "./downloads.ts";
 import { makePerson, type Person } from "./person.ts";
-import { refusing, refusingStream } from "./refusals.ts";
+import { refusing } from "./refusals.ts";
 import { resourceOf } from "./resources.ts";
 import { VISITS_KEPT, visitToDrop } from "./visit-room.ts";
 
@@ -244,19 +246,9 @@ export class LinkVisit {
   }
 
   /** Bytes of that version of a file. */
-  async *read(
-    path: readonly string[],
-    etag: string,
-    start: number,
-    end: number,
-  ): AsyncGenerator<Uint8Array, void, undefined> {
-    try {
-      const place = { root: "", path: joinPath(path) };
-      yield* refusingStream(downloadStream(this.#person.cluster, place, { etag, start, end }));
-    } catch (error) {
-      this.#told.failed(error);
-      throw error;
-    }
+  async read(path: readonly string[], etag: string, range: ByteRange, take: BytesTaker): Promise<void> {
+    const place = { root: "", path: joinPath(path) };
+    await this.#run(() => sendDownload(this.#person.cluster, place, { etag, ...range }, take));
   }
 
   /** Drops a file. */

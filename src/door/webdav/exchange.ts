@@ -3,6 +3,7 @@ import { GroveError } from "#base/errors.ts";
 import { headerOf, type RequestHeaders } from "./conditions.ts";
 import { hrefOf, readHref } from "./href.ts";
 import { type IfList, type IfState, ifHolds, readIf, submittedTokens } from "./if-header.ts";
+import { roomIn } from "./outlet.ts";
 import { readAddress } from "./request-headers.ts";
 import type { DavLock, DavResource, DavTree, SubmittedTokens } from "./resource.ts";
 import { DavRefusal } from "./status-table.ts";
@@ -24,6 +25,8 @@ export interface HttpResponse {
   setHeader(name: string, value: string | number): unknown;
   writeContinue(): void;
   write(chunk: string | Uint8Array): boolean;
+  /** All parts as one. False where `drain` will tell that there is room again. */
+  writeAll(parts: readonly Uint8Array[]): boolean;
   end(chunk?: string | Uint8Array): unknown;
   destroy(error?: Error): unknown;
   on(event: "close", listener: () => void): unknown;
@@ -162,17 +165,7 @@ export class DavExchange {
   async send(part: string | Uint8Array): Promise<void> {
     const { response } = this;
     if (response.destroyed) throw new GroveError("SESSION_MISSING", "the connection is gone");
-    if (response.write(part)) return;
-    // Not once() of node:events: the signal that would end the other wait makes an error with a stack each time.
-    await new Promise<void>((resolve) => {
-      const goOn = (): void => {
-        response.off("drain", goOn);
-        response.off("close", goOn);
-        resolve();
-      };
-      response.once("drain", goOn);
-      response.once("close", goOn);
-    });
+    if (!response.write(part)) await roomIn(response);
   }
 
   /** A body that was never read would be taken for the next request: the connection ends with the answer. */

@@ -5,6 +5,7 @@ import { type ByteRange, readRanges } from "./byte-ranges.ts";
 import { isRangeUsable, judgeConditions } from "./conditions.ts";
 import type { DavExchange } from "./exchange.ts";
 import { contentTypeOf } from "./live-properties.ts";
+import { sendParts } from "./outlet.ts";
 import type { DavResource } from "./resource.ts";
 import { DavRefusal } from "./status-table.ts";
 import { checkParent } from "./tree-methods.ts";
@@ -43,7 +44,7 @@ export async function answerGet(exchange: DavExchange): Promise<void> {
     throw new DavRefusal(416, "the file has no such bytes");
   }
   const [first, second] = ranges === "all" ? [] : ranges;
-  if (ranges !== "all" && second !== undefined) return await sendParts(exchange, resource, ranges);
+  if (ranges !== "all" && second !== undefined) return await sendRanges(exchange, resource, ranges);
   const { start, end } = first ?? { start: 0, end: resource.size };
   response.statusCode = first === undefined ? 200 : 206;
   if (first !== undefined) response.setHeader("content-range", `bytes ${start}-${end - 1}/${resource.size}`);
@@ -78,17 +79,13 @@ export async function answerPut(exchange: DavExchange): Promise<void> {
   exchange.replyStatus(before === undefined ? 201 : 204);
 }
 
-async function sendRange(
-  exchange: DavExchange,
-  resource: DavResource,
-  { start, end }: ByteRange,
-): Promise<void> {
-  if (start === end) return;
-  for await (const part of exchange.tree.read(resource.path, resource.etag, start, end))
-    await exchange.send(part);
+async function sendRange(exchange: DavExchange, resource: DavResource, range: ByteRange): Promise<void> {
+  if (range.start === range.end) return;
+  const { response, tree } = exchange;
+  await tree.read(resource.path, resource.etag, range, (parts) => sendParts(response, parts));
 }
 
-async function sendParts(
+async function sendRanges(
   exchange: DavExchange,
   resource: DavResource,
   ranges: readonly ByteRange[],

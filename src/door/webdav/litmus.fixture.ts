@@ -8,6 +8,7 @@ import type { TestContext } from "node:test";
 import { silentLogger } from "#base/log.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { answerDav } from "./methods.ts";
+import { type PartsOutlet, writeGathered } from "./outlet.ts";
 import type { DavTree } from "./resource.ts";
 
 /** Options of a test that needs litmus. */
@@ -21,7 +22,7 @@ export async function serveTree(t: Pick<TestContext, "after">, tree: DavTree): P
   const answer =
     (awaitsContinue: boolean) =>
     (request: IncomingMessage, response: ServerResponse): void =>
-      void answerDav(request, response, {
+      void answerDav(request, withGathering(response), {
         tree,
         place: { prefix: "/dav", hosts },
         awaitsContinue,
@@ -36,6 +37,12 @@ export async function serveTree(t: Pick<TestContext, "after">, tree: DavTree): P
   const { port } = server.address() as AddressInfo;
   hosts.add(`127.0.0.1:${port}`);
   return `http://127.0.0.1:${port}/dav/`;
+}
+
+function withGathering(response: ServerResponse): ServerResponse & Pick<PartsOutlet, "writeAll"> {
+  return Object.assign(response, {
+    writeAll: (parts: readonly Uint8Array[]): boolean => writeGathered(response, parts),
+  });
 }
 
 /** Runs all of litmus: every test has to pass, without a warning. */

@@ -1,7 +1,9 @@
 // A tree in memory, so that the methods can be tried without a cluster.
 import { randomUUID } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
+import type { ByteRange } from "./byte-ranges.ts";
 import type {
+  BytesTaker,
   DavLock,
   DavResource,
   DavTarget,
@@ -59,10 +61,11 @@ export class MemoryTree implements DavTree {
     return Promise.resolve();
   }
 
-  async *read(path: readonly string[], etag: string, start: number, end: number): AsyncGenerator<Uint8Array> {
+  async read(path: readonly string[], etag: string, range: ByteRange, take: BytesTaker): Promise<void> {
     const node = this.#need(path);
     if (node.etag !== etag) throw new GroveError("ETAG_MISMATCH", "the file has changed");
-    yield await Promise.resolve(node.bytes.subarray(start, end));
+    const taken = take([node.bytes.subarray(range.start, range.end)]);
+    if (taken !== true) await taken;
   }
 
   async write(

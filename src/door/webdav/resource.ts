@@ -1,4 +1,5 @@
 // What the WebDAV methods need of a tree of files, as an interface.
+import type { ByteRange } from "./byte-ranges.ts";
 
 /** One lock on a resource (RFC 4918, section 6). */
 export interface DavLock {
@@ -74,6 +75,9 @@ export interface LockWish {
 /** The tokens that a request submits in its If header: changes of locked resources need theirs. */
 export type SubmittedTokens = readonly string[];
 
+/** Takes the next bytes of a file, in the parts that came. Those after them come once a promise has resolved. */
+export type BytesTaker = (parts: readonly Uint8Array[]) => true | Promise<void>;
+
 /**
  * A tree of files for one person. Every method decides for itself whether that person may, and throws a
  * GroveError that names the refusal.
@@ -90,8 +94,8 @@ export interface DavTree {
     changes: readonly PropertyChange[],
     tokens: SubmittedTokens,
   ): Promise<void>;
-  /** Bytes from start to end (exclusive) of that version of a file. */
-  read(path: readonly string[], etag: string, start: number, end: number): AsyncIterable<Uint8Array>;
+  /** Hands the bytes of that version of a file on, and resolves after the last. Rejects as `take` does. */
+  read(path: readonly string[], etag: string, range: ByteRange, take: BytesTaker): Promise<void>;
   write(
     path: readonly string[],
     body: AsyncIterable<Uint8Array>,

@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { networkOf } from "#base/network.ts";
 import { Slots } from "#base/slots.ts";
+import { readingOf, type SocketReading } from "#os/socket-reading.ts";
 import {
   LINGER_MS,
   REFUSAL_LOAD_BYTES,
@@ -22,7 +23,6 @@ import { FloodGauge } from "./flood-gauge.ts";
 import type { ReadLane, ReadScheduler } from "./read-scheduler.ts";
 import { ReplyScheduler } from "./reply-scheduler.ts";
 import type { ServerCall } from "./server-call.ts";
-import { readingOf, type SocketReading } from "./socket-reading.ts";
 import type { UnprovenLoad } from "./unproven-load.ts";
 
 /** An address as sessions are bound to it: without the ::ffff: of dual-stack sockets, without a zone. */

@@ -13,6 +13,9 @@ import type { Scan, SlicedField } from "#wire/framing/sliced-field.ts";
 import { Code, MalformedMessageError, StatusError } from "#wire/framing/status.ts";
 import type { CallContext, MaybePromise } from "./call-context.ts";
 
+/** Takes the next slice of a payload. The one after it comes once a promise has resolved. */
+export type SliceTaker = (slice: Buffer) => true | Promise<void>;
+
 /** Returns the payload of one message slice by slice. */
 export interface SlicePuller {
   /**
@@ -21,6 +24,11 @@ export interface SlicePuller {
    * to keep it for long.
    */
   read(): Buffer | null | Promise<Buffer | null>;
+  /**
+   * Gives all slices to `take`, each as it comes off the socket, and resolves after the last: no promise is made
+   * for a slice. Rejects with the StatusError that ended the call. What `take` throws ends the call.
+   */
+  pour(take: SliceTaker): Promise<void>;
 }
 
 /** One message with its payload still arriving. */
@@ -113,6 +121,10 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
   #filling: Payload | undefined;
   /** The consumer's current payload, dropped when it asks for the next message. */
   #reading: Payload | undefined;
+  /** Takes slices of the current payload as they come; undefined while it is busy, and where they are pulled. */
+  #taker: SliceTaker | undefined;
+  /** Its work on the last slice. */
+  #taking: Promise<void> | undefined;
   #mode: "prefix" | "payload" | "whole" = "prefix";
   #bodyBytes = 0;
   #prefix: Buffer | undefined;
@@ -175,7 +187,31 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
 
   #hand(message: MessageShape<D>, payloadBytes: number, payload: Payload): SlicedMessage<D> {
     this.#reading = payload;
-    return { message, payloadBytes, payload: { read: () => this.#read(payload) } };
+    return {
+      message,
+      payloadBytes,
+      payload: { read: () => this.#read(payload), pour: (take) => this.#pour(payload, take) },
+    };
+  }
+
+  async #pour(payload: Payload, take: SliceTaker): Promise<void> {
+    for (;;) {
+      this.throwIfFailed();
+      const slice = payload.slices.shift();
+      if (slice !== undefined) {
+        this.letGo(slice.length);
+        const taken = take(slice);
+        if (taken !== true) await taken;
+        continue;
+      }
+      if (payload.isWhole || payload !== this.#reading || this.hasEnded()) return;
+      this.#taker = take;
+      await this.changed();
+      this.#taker = undefined;
+      const taking = this.#taking;
+      this.#taking = undefined;
+      await taking;
+    }
   }
 
   #read(payload: Payload): Buffer | null | Promise<Buffer | null> {
@@ -241,11 +277,17 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
 
   #fill(slice: Buffer, last: boolean): void {
     const payload = this.#filling as Payload;
-    if (slice.length > 0) {
+    payload.isWhole = last;
+    const take = payload === this.#reading ? this.#taker : undefined;
+    if (take !== undefined && slice.length > 0) {
+      const taken = take(slice);
+      if (taken === true && !last) return;
+      this.#taker = undefined;
+      if (taken !== true) this.#taking = taken;
+    } else if (slice.length > 0) {
       payload.slices.push(slice);
       this.hold(slice.length);
     }
-    payload.isWhole = last;
     this.wake();
   }
 }

@@ -48,7 +48,7 @@ export class RemoteSource implements SlicedSource<DescMessage> {
     this.#arrived.push({
       message: decode(this.#served, body),
       payloadBytes,
-      payload: { read: readElsewhere },
+      payload: { read: elsewhere, pour: elsewhere },
     });
     this.#stir();
   }
@@ -110,6 +110,6 @@ export function decode(
   }
 }
 
-function readElsewhere(): never {
+function elsewhere(): never {
   throw new StatusError(Code.INTERNAL, "the payload is in another thread");
 }

@@ -1,4 +1,4 @@
-// Pauses reading from a socket of an HTTP/2 session, the only way to bound its intake at a time.
+// Pauses reading from a socket that an HTTP server has taken over, the only way to bound its intake at a time.
 import type { Socket } from "node:net";
 
 /** Node's handle for reading a socket. */
@@ -8,8 +8,8 @@ interface SocketHandle {
 }
 
 /**
- * libuv reads a ready socket up to 32 times before any other, and nghttp2 unpacks the bytes at once: two
- * megabytes of small frames. After a pause only the current reading arrives, 64 KiB at most.
+ * libuv reads a ready socket up to 32 times before any other, and the server unpacks the bytes at once: two
+ * megabytes of small frames or requests. After a pause only the current reading arrives, 64 KiB at most.
  */
 export interface SocketReading {
   pause(): void;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Cluster } from "#client/connection/cluster.ts";
 import { crc32 } from "#os/crc32.ts";
-import { readSmall } from "./body.ts";
+import { readSmall } from "./downloads.ts";
 
 const DATA = Buffer.from("hello");
 const PLACE = { root: "", path: "/f" };

@@ -1,0 +1,150 @@
+// Files' bytes on their way out through a door: in the parts that came, checked, with bounded memory.
+import { GroveError } from "#base/errors.ts";
+import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import type { Cluster } from "#client/connection/cluster.ts";
+import { LONG, SHORT } from "#client/connection/cluster.ts";
+import type { RemotePath } from "#client/connection/remote-path.ts";
+import { ClientError } from "#client/terminal/client-error.ts";
+import { PROGRESS_BYTES } from "#client/terminal/limits.ts";
+import { downloadFile } from "#client/transfer/download.ts";
+import type { ByteRange } from "#door/webdav/byte-ranges.ts";
+import type { BytesTaker } from "#door/webdav/resource.ts";
+import { crc32 } from "#os/crc32.ts";
+
+/** Bytes that are handed on at a time, but at the end: what one read of a socket brings, and one write takes. */
+export const HANDED_ON_BYTES = 65536;
+
+/** Bytes of a version of a file. */
+export interface VersionRange extends ByteRange {
+  readonly etag: string;
+}
+
+/**
+ * Hands the bytes of one version of a file to `take`, and goes on where a broken connection stopped. The last part
+ * is handed on once the whole download has proven right, so that a damaged one never looks complete. Rejects as
+ * `take` does, and where the download fails.
+ */
+export async function sendDownload(
+  cluster: Cluster,
+  source: RemotePath,
+  { etag, start, end }: VersionRange,
+  take: BytesTaker,
+): Promise<void> {
+  if (start >= end) return;
+  let parts: Buffer[] = [];
+  let bytes = 0;
+  let offset = start;
+  let provenAt = start;
+  const reader = new Reader(take);
+  const handOn = (): true | Promise<void> => {
+    const handed = parts;
+    parts = [];
+    bytes = 0;
+    return reader.take(handed);
+  };
+  try {
+    await cluster.runAt(source, LONG, async (server) => {
+      if (offset === end) return;
+      const takeSlice = (slice: Buffer): true | Promise<void> => {
+        parts.push(slice);
+        bytes += slice.length;
+        offset += slice.length;
+        if (offset - provenAt >= PROGRESS_BYTES) {
+          provenAt = offset;
+          server.progressed();
+        }
+        return bytes < HANDED_ON_BYTES || offset === end ? true : handOn();
+      };
+      const range = { offset, length: end - offset };
+      await downloadFile(server, source, takeSlice, { range, ifMatch: etag });
+    });
+  } catch (error) {
+    throw reader.hasFailed ? reader.failure : error;
+  }
+  const taken = handOn();
+  if (taken !== true) await taken;
+}
+
+/** Whom the bytes are for. Its failure is no failure of the download, and nothing to try again for. */
+class Reader {
+  readonly #take: BytesTaker;
+  hasFailed = false;
+  failure: unknown;
+
+  constructor(take: BytesTaker) {
+    this.#take = take;
+  }
+
+  take(parts: readonly Buffer[]): true | Promise<void> {
+    try {
+      const taken = this.#take(parts);
+      return taken === true ? true : taken.catch((error: unknown) => this.#fail(error));
+    } catch (error) {
+      return this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): never {
+    this.hasFailed = true;
+    this.failure = error;
+    throw new Error("the reader has gone");
+  }
+}
+
+/** A whole small file in one call, checked; undefined for a larger one and for a part. Throws ETAG_MISMATCH. */
+export async function readSmall(
+  cluster: Cluster,
+  { root, path }: RemotePath,
+  { etag, start, end }: { readonly etag: string; readonly start: number; readonly end: number },
+): Promise<Uint8Array | undefined> {
+  if (start !== 0 || end === 0 || end > INLINE_FILE_MAX_BYTES) return undefined;
+  const { attr, data } = await cluster.runAt({ root, path }, SHORT, (server) =>
+    server.files.readFile({ root, path, offset: 0n, length: end }, server.unary),
+  );
+  if (attr?.etag !== etag) throw new GroveError("ETAG_MISMATCH", "the file has changed meanwhile");
+  if (attr.size !== BigInt(end)) return undefined;
+  if (data.length === end && crc32(data) === attr.crc32) return data;
+  throw new ClientError("SERVER_BROKEN", `${path}: the bytes do not match their checksum`);
+}
+
+/** The bytes that a read hands on, for somebody who pulls them; a few parts wait at a time. */
+export async function* pulled(
+  read: (take: BytesTaker) => Promise<void>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let parts: readonly Uint8Array[] = [];
+  let more = Promise.withResolvers<void>();
+  let room = Promise.withResolvers<void>();
+  let isOver = false;
+  let isStopped = false;
+  let failure: { readonly error: unknown } | undefined;
+  const take: BytesTaker = (taken) => {
+    parts = taken;
+    room = Promise.withResolvers<void>();
+    more.resolve();
+    return room.promise.then(() => {
+      if (isStopped) throw new Error("the reader has gone");
+    });
+  };
+  const done = read(take).catch((error: unknown) => {
+    failure = { error };
+  });
+  const end = done.then(() => {
+    isOver = true;
+    more.resolve();
+  });
+  try {
+    for (;;) {
+      await more.promise;
+      more = Promise.withResolvers<void>();
+      yield* parts;
+      parts = [];
+      if (failure !== undefined) throw failure.error;
+      if (isOver) return;
+      room.resolve();
+    }
+  } finally {
+    isStopped = true;
+    room.resolve();
+    await end;
+  }
+}

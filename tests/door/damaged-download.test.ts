@@ -1,0 +1,55 @@
+// A download whose bytes do not match their checksum never looks complete to who reads it at a door.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { crc32 } from "node:zlib";
+import { systemClock } from "#base/clock.ts";
+import { CHUNK_BYTES } from "#base/limits.ts";
+import { fileAttr, startFakeServer } from "#client/commands/fake-server.fixture.ts";
+import { GroveTree } from "#door/tree/grove-tree.ts";
+import { makePerson } from "#door/tree/person.ts";
+import { serveTree } from "#door/webdav/litmus.fixture.ts";
+
+/** A whole chunk, and one that a single part of the answer holds. */
+const DATA = Buffer.alloc(CHUNK_BYTES + 1_000, "x");
+
+for (const damaged of ["first", "last"] as const) {
+  test(`a file whose ${damaged} chunk was damaged on its way ends short of its length`, async (t) => {
+    const attr = fileAttr("f", DATA);
+    const server = await startFakeServer({
+      getAttr: () => attr,
+      // Bytes and checksum of one chunk differ; those of the file are right.
+      async *downloadFile() {
+        yield { part: { case: "attr", value: attr } };
+        for (const [offset, end] of [
+          [0, CHUNK_BYTES],
+          [CHUNK_BYTES, DATA.length],
+        ] as const) {
+          const data = Buffer.from(DATA.subarray(offset, end));
+          const sum = crc32(data);
+          if ((damaged === "first") === (offset === 0)) data[500] = 0;
+          yield { part: { case: "chunk", value: { offset: BigInt(offset), data, crc32: sum } } };
+        }
+      },
+    });
+    t.after(() => server.stop());
+    const gone = new AbortController();
+    const person = makePerson({
+      username: "alice@example.com",
+      profile: { metaservers: [], ca: undefined, mock: true, idp: undefined, fileserver: server.address },
+      credential: () => Promise.resolve("mock-jwt.alice@example.com"),
+      signal: gone.signal,
+    });
+    t.after(() => {
+      gone.abort();
+      person.cluster.close();
+    });
+    const address = await serveTree(t, new GroveTree(person, systemClock));
+    const answer = await fetch(`${address}f`);
+    assert.equal(answer.headers.get("content-length"), String(DATA.length));
+    let bytes = 0;
+    await assert.rejects(async () => {
+      for await (const part of answer.body ?? []) bytes += part.length;
+    });
+    assert.ok(bytes < DATA.length);
+  });
+}
