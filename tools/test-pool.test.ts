@@ -52,3 +52,49 @@ test("a lane takes its own queue's tasks first, then those of others; every task
   assert.deepEqual(begun.slice(0, 4).toSorted(), ["a1", "a2", "b1", "b2"]);
   assert.deepEqual(begun.toSorted(), ["a1", "a2", "b1", "b2", "b3", "b4", "b5"]);
 });
+
+test("one more task runs where there is room, up to the most; none once there is none, and none twice", async () => {
+  const tasks = Array.from({ length: 12 }, (_, at) => at);
+  const begun: number[] = [];
+  const peaks: number[] = [];
+  const waits: (() => void)[] = [];
+  let [running, looks] = [0, 0];
+  const allEnd = (): void => {
+    for (const end of waits.splice(0)) end();
+  };
+  await runInLanes(
+    [tasks],
+    [0, 0],
+    async (task) => {
+      begun.push(task);
+      peaks.push(++running);
+      await new Promise<void>((resolve) => waits.push(resolve));
+      running--;
+    },
+    {
+      most: 4,
+      hasRoom: async () => {
+        await new Promise(setImmediate);
+        // The first look finds none; from the sixth on, tasks end.
+        if (++looks > 5) allEnd();
+        return looks > 1;
+      },
+    },
+  ).catch(assert.ifError);
+  assert.deepEqual(begun, tasks);
+  assert.equal(Math.max(...peaks), 4);
+  assert.deepEqual(peaks.slice(0, 4), [1, 2, 3, 4]);
+});
+
+test("the error of a task beside the lanes is that of all", async () => {
+  const run = runInLanes(
+    [["first", "beside"]],
+    [0],
+    async (task) => {
+      if (task === "beside") throw new Error("lost");
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    },
+    { most: 2, hasRoom: async () => true },
+  );
+  await assert.rejects(run, /lost/);
+});

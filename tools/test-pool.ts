@@ -36,23 +36,53 @@ function inEqualParts(files: readonly string[]): TestTask[] {
   return Array.from({ length: parts }, (_, at) => files.slice(at * size, (at + 1) * size));
 }
 
+/** Lanes that come and go while the others run. */
+interface FurtherLanes {
+  /** Tasks at once, those of the lasting lanes included. */
+  readonly most: number;
+  /** Looks at the machine for a while; resolves with whether one more task has room. */
+  readonly hasRoom: () => Promise<boolean>;
+}
+
 /**
  * Runs tasks of several queues. A lane takes the first task of the queue whose index it is given, and of the
- * others once that is empty. Rejects with the first error of a task.
+ * others once that is empty. Where there is room, one more task of the last queue runs beside them. Rejects with
+ * the first error of a task.
  */
 export async function runInLanes<T>(
   queues: readonly (readonly T[])[],
   lanes: readonly number[],
   runTask: (task: T) => Promise<void>,
+  further?: FurtherLanes,
 ): Promise<void> {
   const waiting = queues.map((tasks) => [...tasks]);
   const next = (own: number): T | undefined => {
     const queue = [waiting[own], ...waiting].find((tasks) => tasks !== undefined && tasks.length > 0);
     return queue?.shift();
   };
-  await Promise.all(
-    lanes.map(async (own) => {
-      for (let task = next(own); task !== undefined; task = next(own)) await runTask(task);
-    }),
-  );
+  const count = { running: 0 };
+  const run = async (task: T): Promise<void> => {
+    count.running++;
+    try {
+      await runTask(task);
+    } finally {
+      count.running--;
+    }
+  };
+  const inLane = async (own: number): Promise<void> => {
+    for (let task = next(own); task !== undefined; task = next(own)) await run(task);
+  };
+  const beside = async ({ most, hasRoom }: FurtherLanes): Promise<void> => {
+    const begun: Promise<void>[] = [];
+    while (count.running > 0 && waiting.some((tasks) => tasks.length > 0)) {
+      const task = (await hasRoom()) && count.running < most ? next(queues.length - 1) : undefined;
+      if (task === undefined) continue;
+      const ended = run(task);
+      // Its error is that of the whole below, and no unhandled one until then.
+      ended.catch(() => undefined);
+      begun.push(ended);
+    }
+    await Promise.all(begun);
+  };
+  await Promise.all([...lanes.map(inLane), ...(further === undefined ? [] : [beside(further)])]);
 }

@@ -1,14 +1,16 @@
-// `npm test [rooms|whole] [--no-skip] [--costs] [[--shared] FILE…]`: runs the tests and prints the names of
-// failed ones last.
-import { glob, readFile } from "node:fs/promises";
-import { availableParallelism } from "node:os";
+// `npm test [rooms|whole] [--no-skip] [--costs] [--disk] [[--shared] FILE…]`: runs the tests and prints the names
+// of failed ones last.
+import { glob, readFile, rm } from "node:fs/promises";
+import { availableParallelism, tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { PassThrough } from "node:stream";
 import { run } from "node:test";
 import { spec, type TestEvent } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { hasRoom } from "./machine-room.ts";
 import { TestCosts } from "./test-costs.ts";
+import { memoryFolder } from "./test-memory.ts";
 import { LONGEST } from "./test-order.ts";
 import { planTasks, runInLanes, type TestTask } from "./test-pool.ts";
 import { bundleProgram } from "./test-program.ts";
@@ -23,6 +25,8 @@ const COMPILED = process.env["NODE_COMPILE_CACHE"] ?? join(ROOT, ".cache/compile
 const TEST_TIMEOUT_MS = 120_000;
 /** More lanes than this need more memory than a developer's machine may have. */
 const MAX_CORES = 4;
+/** Files at once on a core, most of which then wait. */
+const MAX_FILES_PER_CORE = 4;
 
 /** The files of rooms, and those that start whole processes and browsers. */
 const HALVES: Readonly<Record<string, readonly string[]>> = {
@@ -30,11 +34,12 @@ const HALVES: Readonly<Record<string, readonly string[]>> = {
   whole: ["tests/**/*.test.ts"],
 };
 
-/** Lanes by the half that they begin with. With more, tests that wait for other processes would wait longer. */
+const CORES = Math.min(availableParallelism(), MAX_CORES);
+
+/** Lanes by the half that they begin with. More files run while these leave processors idle. */
 function lanesFor(halves: number): number[] {
-  const cores = Math.min(availableParallelism(), MAX_CORES);
   const [first, last] = [0, halves - 1];
-  return [...Array<number>(cores).fill(first), ...Array<number>(cores).fill(last)];
+  return [...Array<number>(CORES).fill(first), ...Array<number>(CORES).fill(last)];
 }
 
 /** Runs the files of one process. Its events come at its end, so that those of several do not mix. */
@@ -48,7 +53,7 @@ async function runTask(files: TestTask, verdict: TestVerdict, report: PassThroug
     timeout: TEST_TIMEOUT_MS * files.length,
     forceExit: true,
     execArgv: [`--import=${costs === undefined ? FIRST : `${FIRST}?cost=${costs.fileOf(files)}`}`],
-    env: { ...process.env, ...program, NODE_COMPILE_CACHE: COMPILED },
+    env: { ...process.env, ...program, ...places, NODE_COMPILE_CACHE: COMPILED },
   });
   const results = verdict.ofProcess();
   events.on("test:pass", (test) => results.note(test));
@@ -79,6 +84,8 @@ const { values, positionals } = parseArgs({
     "no-skip": { type: "boolean", default: false },
     // Prints the processor time of the dearest files.
     costs: { type: "boolean", default: false },
+    // Keeps temporary files on the disk.
+    disk: { type: "boolean", default: false },
     // Files that are named run in one process.
     shared: { type: "boolean", default: false },
   },
@@ -97,6 +104,8 @@ if (named.length > 0) {
 
 // A few files start their programs from the sources sooner than from a bundle that has to be made.
 const program = named.length > 0 ? {} : { GROVE_TEST_PROGRAM: await bundleProgram(ROOT) };
+const memory = values.disk ? undefined : await memoryFolder();
+const places = memory === undefined ? {} : { TMPDIR: memory, GROVE_TEST_DISK: tmpdir() };
 const costs = values.costs ? await TestCosts.start() : undefined;
 const verdict = new TestVerdict(ROOT);
 verdict.expect(queues.flat(2).map((path) => join(ROOT, path)));
@@ -104,9 +113,13 @@ const report = new PassThrough({ objectMode: true });
 const shown = (async () => {
   for await (const text of report.compose(spec)) process.stdout.write(text as string);
 })();
-await runInLanes(queues, lanesFor(queues.length), (files) => runTask(files, verdict, report));
+await runInLanes(queues, lanesFor(queues.length), (files) => runTask(files, verdict, report), {
+  most: CORES * MAX_FILES_PER_CORE,
+  hasRoom,
+});
 report.end();
 await shown;
+if (memory !== undefined) await rm(memory, { recursive: true, force: true, maxRetries: 5 });
 
 if (costs !== undefined) process.stdout.write(await costs.words());
 const { text, passed } = verdict.words({ mayBeSkipped: !values["no-skip"] });

@@ -138,6 +138,17 @@ test("what a process prints goes to its log, which is the owner's alone", TIMEOU
   assert.equal((await stat(path)).mode & 0o777, 0o600);
 });
 
+test("output that comes after the end of its process is in its log as well", TIMEOUT, async (t) => {
+  const late = `require("node:child_process").spawn("sh", ["-c", "sleep 0.2; echo late"], { stdio: "inherit" })`;
+  const { process, folder } = await keep(
+    t,
+    `process.on("SIGTERM", () => { ${late}; process.exit(); }); ready()`,
+  );
+  await process.start();
+  await process.stop();
+  assert.equal(await readFile(join(folder, "logs", "it.log"), "utf8"), "late\n");
+});
+
 test("a log never grows beyond its bound, and the file before it is kept", TIMEOUT, async () => {
   const path = join(scratchFolder("supervised-"), "x.log");
   await writeFile(path, "0123");

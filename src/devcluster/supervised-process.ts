@@ -48,6 +48,8 @@ export const SUPERVISION_TIMES: SupervisionTimes = {
 };
 
 const PROBE_INTERVAL_MS = 100;
+/** For what a process has printed before its end; whatever it has started may hold its output open longer. */
+const LAST_WORDS_MS = 1_000;
 /** Attempts at the first start: leftovers of a killed run may hold ports and locks for seconds. */
 const FIRST_STARTS_MAX = 4;
 
@@ -60,6 +62,8 @@ export class SupervisedProcess {
   readonly #log: BoundedLog;
   #child: ChildProcess | undefined;
   #watching: Promise<void> = Promise.resolve();
+  /** All that it has printed is in the log. */
+  #told: Promise<unknown> = Promise.resolve();
   /** Why it did not serve at the last check; undefined without a reason. */
   #refusal: string | undefined;
 
@@ -112,7 +116,8 @@ export class SupervisedProcess {
       clearTimeout(timer);
     }
     await this.#watching;
-    if (!this.#log.writableEnded) this.#log.end();
+    await Promise.race([this.#told, sleep(LAST_WORDS_MS, undefined, { ref: false })]);
+    if (!this.#log.writableEnded) await new Promise<void>((resolve) => this.#log.end(resolve));
   }
 
   get #isStopping(): boolean {
@@ -151,6 +156,7 @@ export class SupervisedProcess {
     });
     child.on("error", () => undefined);
     for (const stream of [child.stdout, child.stderr]) stream?.pipe(this.#log, { end: false });
+    this.#told = once(child, "close").catch(() => undefined);
     const ended = this.#ended();
     const giveUpAtMs = performance.now() + this.#times.startMs;
     while (performance.now() < giveUpAtMs) {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { startPrivateIssuer } from "#testing/private-issuer.ts";
 import { type Outcome, runGrove } from "#testing/run-grove.ts";
-import { scratchFolder } from "#testing/scratch-folder.ts";
+import { diskFolder, scratchFolder } from "#testing/scratch-folder.ts";
 
 /** Up to a dozen processes each, which take seconds on a busy machine. */
 const TIMEOUT = { timeout: 240_000 };
@@ -34,7 +34,7 @@ test(
   "a second run changes nothing; other answers change their file alone, and the one before is kept",
   TIMEOUT,
   async () => {
-    const folder = scratchFolder("grove-init-");
+    const folder = scratchFolder("grove-init-", diskFolder());
     const first = await init(folder, TRIAL);
     assert.equal(first.code, 0, first.err);
     const authority = readFileSync(join(folder, "data/ca/ca.key"), "utf8");
@@ -74,7 +74,7 @@ test(
   "a file that was changed by hand is replaced after -replace or a yes alone, and nothing is written before",
   TIMEOUT,
   async () => {
-    const folder = scratchFolder("grove-init-");
+    const folder = scratchFolder("grove-init-", diskFolder());
     assert.equal((await init(folder, TRIAL)).code, 0);
     const settings = join(folder, "etc/metaserver.env");
     writeFileSync(settings, "SVC_FLAGS=-log_level debug\n");
@@ -145,7 +145,7 @@ test("errors in a file of answers name its line, and never what stands there", T
     ],
   ];
   for (const [what, answers, expected] of cases) {
-    const folder = scratchFolder("grove-init-");
+    const folder = scratchFolder("grove-init-", diskFolder());
     const { code, out, err } = await init(folder, answers);
     assert.equal(code, 1, what + out);
     assert.match(err, expected, what);
@@ -158,7 +158,7 @@ test("a port that another process has is named, with the service that needs it",
   const server = createServer().listen(50_051, LISTEN);
   await once(server, "listening");
   try {
-    const { code, err } = await init(scratchFolder("grove-init-"), TRIAL);
+    const { code, err } = await init(scratchFolder("grove-init-", diskFolder()), TRIAL);
     assert.equal(code, 1);
     assert.match(
       err,
@@ -177,7 +177,7 @@ test(
     t.after(() => issuer.stop());
     const start = TRIAL.slice(0, 4);
     const tell = async (...answers: string[]): Promise<string> =>
-      (await init(scratchFolder("grove-init-"), [...start, ...answers])).err;
+      (await init(scratchFolder("grove-init-", diskFolder()), [...start, ...answers])).err;
     const trusted = `provider_ca = ${issuer.caFile}`;
     assert.match(
       await tell(`provider = ${issuer.issuer}`),
@@ -199,7 +199,7 @@ test(
 );
 
 test("a person is asked again after a wrong answer, and Enter takes what is proposed", TIMEOUT, async () => {
-  const folder = scratchFolder("grove-init-");
+  const folder = scratchFolder("grove-init-", diskFolder());
   // A listening address is no question, so an earlier run has given it.
   assert.equal((await init(folder, TRIAL)).code, 0);
   // The services; a wrong name and a good one; Enter for the rest, and for the last question.
@@ -218,7 +218,7 @@ test(
   "an invitation has a token in a file of mode 0600, from the MetaServer's machine alone",
   TIMEOUT,
   async () => {
-    const folder = scratchFolder("grove-init-");
+    const folder = scratchFolder("grove-init-", diskFolder());
     const invite = (out: string): Promise<Outcome> =>
       runGrove(["init", "invite", "n2", "n2.example.net", "-below", folder, "-out", join(folder, out)]);
     assert.match(

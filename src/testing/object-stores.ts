@@ -3,9 +3,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { homedir, tmpdir } from "node:os";
+import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { freePort } from "./free-ports.ts";
+import { diskFolder } from "./scratch-folder.ts";
 import { until } from "./until.ts";
 
 const KINDS = ["versitygw", "minio", "garage"] as const;
@@ -180,7 +181,7 @@ export async function startStore(
   options: TestStoreOptions = {},
 ): Promise<TestStore> {
   // Not in memory: versitygw keeps facts in attributes of files.
-  const folder = await mkdtemp(join(tmpdir(), "grove-store-"));
+  const folder = await mkdtemp(join(diskFolder(), "grove-store-"));
   const store = new TestStore(kind, folder, await freePort(), options);
   cleanUp(async () => {
     await store.kill();

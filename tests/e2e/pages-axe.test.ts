@@ -3,19 +3,14 @@ import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { AxeBuilder } from "@axe-core/playwright";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import { axeFindings } from "./axe-findings.ts";
 import { FAKE_URL, type FakeConsole, fakeConsole } from "./fake-console.ts";
 import { answerEverything } from "./full-answers.ts";
 import { fullCluster } from "./full-cluster.ts";
 import { OPERATOR_SCENES, type Scene, showScene, VISITOR_SCENES } from "./page-scenes.ts";
 
-const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
-/** The rules that depend on colours. */
-const COLOUR_RULES = ["color-contrast", "link-in-text-block"];
-/** Runs of axe on a page with findings. */
-const LOOKS = 12;
 const WIDE = { width: 1_280, height: 800 };
 /** A telephone, a tablet, a small and a large laptop: no page or table may scroll sideways on them. */
 const SIZES = [
@@ -40,35 +35,6 @@ async function open(browser: Browser, isOperator: boolean): Promise<{ page: Page
   return { page, fake };
 }
 
-/** Axe's findings once the page has settled: Chromium changes a scheme's colours one after the other. */
-async function findings(page: Page, scheme: "light" | "dark" | "forced"): Promise<string[]> {
-  let found: string[] = [];
-  for (let look = 0; look < LOOKS; look++) {
-    found = await lookOnce(page, scheme);
-    if (found.length === 0) break;
-    await page.waitForTimeout(500);
-  }
-  return found;
-}
-
-async function lookOnce(page: Page, scheme: "light" | "dark" | "forced"): Promise<string[]> {
-  await page.emulateMedia({
-    colorScheme: scheme === "dark" ? "dark" : "light",
-    forcedColors: scheme === "forced" ? "active" : "none",
-  });
-  // The page keeps axe: half a megabyte read and compiled anew would cost more than the look.
-  const isThere = await page.evaluate<boolean>('"axe" in window');
-  const axe = new AxeBuilder(isThere ? { page, axeSource: "void 0" } : { page })
-    .setLegacyMode(true)
-    // Of what passes, axe would describe every element.
-    .options({ resultTypes: ["violations"] });
-  const { violations } = await (scheme === "light"
-    ? axe.withTags(TAGS)
-    : axe.withRules(COLOUR_RULES)
-  ).analyze();
-  return violations.map(({ id, nodes }) => `${scheme} ${id}: ${nodes[0]?.html}`);
-}
-
 /** Goes through scenes in one page; returns the problems. */
 async function goThrough(
   browser: Browser,
@@ -80,8 +46,8 @@ async function goThrough(
   for (const scene of scenes) {
     await page.emulateMedia({ colorScheme: "light", forcedColors: "none" });
     await showScene(page, fake, scene);
-    const found = await findings(page, "light");
-    if (who === "operator") found.push(...(await findings(page, "dark")));
+    const found = await axeFindings(page, "light");
+    if (who === "operator") found.push(...(await axeFindings(page, "dark")));
     for (const size of SIZES) {
       await page.setViewportSize(size);
       const overflow = await overflowOf(page);
@@ -90,7 +56,7 @@ async function goThrough(
     if (PICTURES !== undefined) await takePictures(page, join(PICTURES, who), scene.name);
     await page.setViewportSize(WIDE);
     // Last, since table rows keep the forced colour.
-    if (who === "operator") found.push(...(await findings(page, "forced")));
+    if (who === "operator") found.push(...(await axeFindings(page, "forced")));
     await scene.end?.(page, fake);
     wrong.push(...found.map((text) => `${who}, ${scene.name}: ${text}`));
   }

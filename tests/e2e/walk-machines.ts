@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { type Ended, type Program, type ProgramSettings, startProgram } from "#e2e/processes.ts";
 import { GROVE_LAUNCHER } from "#testing/grove-program.ts";
-import { scratchFolder } from "#testing/scratch-folder.ts";
+import { diskFolder, scratchFolder } from "#testing/scratch-folder.ts";
 
 /** One machine of a walk. */
 export interface WalkMachine {
@@ -95,7 +95,7 @@ function onLoopback(): Walk {
 }
 
 function machine(place: Pick<WalkMachine, "name" | "address">, prefix: readonly string[]): WalkMachine {
-  const folder = scratchFolder("grove-walk-");
+  const folder = scratchFolder("grove-walk-", diskFolder());
   const start: WalkMachine["start"] = (command, words, settings = {}) => {
     const [first = "", ...rest] = [...prefix, command, ...words];
     const env = { XDG_CONFIG_HOME: join(folder, "config"), XDG_CACHE_HOME: join(folder, "cache") };
