@@ -83,7 +83,7 @@ test(
     await joinInstances(client, "one", "a:1");
     await joinInstances(client, "two", "b:2");
     await client.query("SELECT make_root('ada', 'ada', 'one', 5)");
-    const held = { number: 1, epoch: 1, batch: 0, isUncertain: false };
+    const held = { number: 1, epoch: 1, batch: 0 };
     const commits = database.client();
     await commits.commit([held], [content(2 ** 32 + 2, "before")]);
     // A commit whose answer is lost, and a take-over before anyone asks.
@@ -98,7 +98,6 @@ test(
       assert.deepEqual([error.lost, error.isAbsent], [[1], true]);
       return true;
     });
-    assert.equal(held.isUncertain, true);
     await joinInstances(client, "three", "c:3");
     await takeRoots(client, { by: "three", from: { id: "two", beat: 1 }, roots: [1] });
     const unknown = await client.query("SELECT outcome FROM resolve_group('lost', '{1}', '{1}')");

@@ -5,7 +5,7 @@ import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import { requireOwnRoots } from "./own-roots.ts";
 
 test("rows of a root that is not held are refused in each table that tells the root, and a lock's key tells none", () => {
-  const held = [{ number: 3, epoch: 1, batch: 0, isUncertain: false }];
+  const held = [{ number: 3, epoch: 1, batch: 0 }];
   const own = (table: string, ...rows: object[]): void => requireOwnRoots([{ table, gone: [], rows }], held);
   own("inode", { id: 3 * ROOT_STRIDE + 7 });
   own("lock", { token: "t", root_number: 3 });
