@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 /** Where Linux keeps files in memory. */
 const MEMORY = "/dev/shm";
-/** Room of the folder, and of the machine's memory; a whole run fills a tenth of it. */
+/** Room of the folder, and of the machine's memory; a whole run fills up to a quarter of it at once. */
 const MIN_FREE_BYTES = 4 * 2 ** 30;
 const NAME = /^grove-tests-(?<pid>\d+)-/;
 

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { axeFindings } from "#e2e/axe-findings.ts";
-import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import { CHROMIUM_FLAGS, PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { ALICE } from "./door-site.ts";
 
 /** For tests with a browser; skipped without one. */
-export const LONG = { timeout: 480_000, skip: CHROMIUM === undefined ? "no Chromium" : false } as const;
+export const LONG = { timeout: 480_000, skip: PAGE_CHROMIUM === undefined ? "no Chromium" : false } as const;
 
 /** Folder for pictures, for visual review. */
 const PICTURES = process.env["GROVE_TEST_PICTURES"];
@@ -18,7 +18,7 @@ const USUAL = { width: 1_280, height: 800 };
 
 /** Starts Chromium. */
 export function startBrowser(flags: readonly string[] = []): Promise<Browser> {
-  return chromium.launch({ executablePath: CHROMIUM ?? "", args: [...CHROMIUM_FLAGS, ...flags] });
+  return chromium.launch({ executablePath: PAGE_CHROMIUM ?? "", args: [...CHROMIUM_FLAGS, ...flags] });
 }
 
 /** A page of somebody who has just signed in at a door in mock mode. */

@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { CHROMIUM } from "#testing/chromium.ts";
+import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
 import { type DoorSite, openDoorSite } from "./door-site.ts";
@@ -19,7 +19,7 @@ const ends: (() => Promise<void>)[] = [];
 let site: DoorSite;
 let browser: Browser;
 before(async () => {
-  if (CHROMIUM === undefined) return;
+  if (PAGE_CHROMIUM === undefined) return;
   site = await openDoorSite({ after: (hook) => ends.push(hook) });
   browser = await files.startBrowser();
 });

@@ -11,7 +11,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { after, before, type TestContext, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { CHROMIUM } from "#testing/chromium.ts";
+import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
 import { startCountingProxy } from "./counting-proxy.ts";
@@ -28,7 +28,7 @@ const SLOW = { ...LONG, timeout: 1_200_000 };
 const ends: (() => Promise<void>)[] = [];
 let site: DoorSite;
 before(async () => {
-  if (CHROMIUM === undefined) return;
+  if (PAGE_CHROMIUM === undefined) return;
   site = await openDoorSite({ after: (hook) => ends.push(hook) });
 });
 after(async () => {

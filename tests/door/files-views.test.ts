@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, type TestContext, test } from "node:test";
 import type { Browser, Page, Response } from "playwright-core";
-import { CHROMIUM } from "#testing/chromium.ts";
+import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { until } from "#testing/until.ts";
 import { type DoorSite, openDoorSite } from "./door-site.ts";
 import { headersOf, LONG, looksWell, signedIn as signedInAt, startBrowser } from "./files-browser.ts";
@@ -12,7 +12,7 @@ const ends: (() => Promise<void>)[] = [];
 let site: DoorSite;
 let browser: Browser;
 before(async () => {
-  if (CHROMIUM === undefined) return;
+  if (PAGE_CHROMIUM === undefined) return;
   site = await openDoorSite({ after: (hook) => ends.push(hook) });
   browser = await startBrowser();
 });

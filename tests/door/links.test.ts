@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 import { axeFindings } from "#e2e/axe-findings.ts";
-import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import { CHROMIUM_FLAGS, PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { until } from "#testing/until.ts";
 import { type DoorSite, openDoorSite } from "./door-site.ts";
 
@@ -172,9 +172,9 @@ test("what is dropped is kept beside what is there, and nobody sees it by the li
 });
 
 test("in a browser: no token in the address, drops by keyboard, nothing for axe in light and dark, no sideways scroll", {
-  skip: CHROMIUM === undefined,
+  skip: PAGE_CHROMIUM === undefined,
 }, async () => {
-  const browser = await chromium.launch({ executablePath: CHROMIUM ?? "", args: CHROMIUM_FLAGS });
+  const browser = await chromium.launch({ executablePath: PAGE_CHROMIUM ?? "", args: CHROMIUM_FLAGS });
   try {
     const box = await link("box", "--drop", "--until", "1d");
     const scenes = [

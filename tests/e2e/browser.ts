@@ -1,7 +1,7 @@
 // One Chromium for all tests of a file: each has a context of its own in it, and contexts share nothing.
 import { after, type TestContext } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
-import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import { CHROMIUM_FLAGS, PAGE_CHROMIUM } from "#testing/chromium.ts";
 
 let started: Promise<Browser> | undefined;
 
@@ -12,7 +12,7 @@ after(async () => (await started)?.close());
  * of processor time and ends after the last test of the file.
  */
 export async function openNewPage(t: TestContext): Promise<Page> {
-  started ??= chromium.launch({ executablePath: CHROMIUM ?? "", args: CHROMIUM_FLAGS });
+  started ??= chromium.launch({ executablePath: PAGE_CHROMIUM ?? "", args: CHROMIUM_FLAGS });
   const page = await (await started).newPage();
   t.after(() => page.close());
   return page;

@@ -4,7 +4,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
-import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import { CHROMIUM_FLAGS, PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { axeFindings } from "./axe-findings.ts";
 import { FAKE_URL, type FakeConsole, fakeConsole } from "./fake-console.ts";
 import { answerEverything } from "./full-answers.ts";
@@ -88,10 +88,10 @@ async function takePictures(page: Page, folder: string, name: string): Promise<v
 }
 
 test("axe finds nothing on any page in any state, in light, dark and forced colours, and none has to be scrolled sideways", {
-  skip: CHROMIUM === undefined && "Chromium is not installed",
+  skip: PAGE_CHROMIUM === undefined && "Chromium is not installed",
   timeout: 400_000,
 }, async (t) => {
-  const browser = await chromium.launch({ executablePath: CHROMIUM ?? "", args: CHROMIUM_FLAGS });
+  const browser = await chromium.launch({ executablePath: PAGE_CHROMIUM ?? "", args: CHROMIUM_FLAGS });
   t.after(() => browser.close());
   const wrong = await Promise.all([
     goThrough(browser, "visitor", VISITOR_SCENES),

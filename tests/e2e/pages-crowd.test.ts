@@ -4,13 +4,13 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
-import { CHROMIUM } from "#testing/chromium.ts";
+import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { type FakeCluster, fakeNode, fakeUser } from "#testing/fake-cluster.ts";
 import { HISTORY_COLUMNS } from "#wire/webapi/performance.ts";
 import { openNewPage } from "./browser.ts";
 import { BUILT, FAKE_URL, type FakeConsole, fakeConsole } from "./fake-console.ts";
 
-const skip = CHROMIUM === undefined && "Chromium is not installed";
+const skip = PAGE_CHROMIUM === undefined && "Chromium is not installed";
 const NODES = 1_000;
 const USERS = 10_000;
 /** Compressed by gzip, which every browser takes. */

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
-import { CHROMIUM } from "#testing/chromium.ts";
+import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { fakeAlert, fakeNode, fakeUser } from "#testing/fake-cluster.ts";
 import { openNewPage } from "./browser.ts";
 import { FAKE_URL, type FakeConsole, fakeConsole } from "./fake-console.ts";
 
-const skip = CHROMIUM === undefined && "Chromium is not installed";
+const skip = PAGE_CHROMIUM === undefined && "Chromium is not installed";
 const BOB = "user7@people.example";
 const GIB = 2 ** 30;
 

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
-import { CHROMIUM } from "#testing/chromium.ts";
+import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { fakeAlert, fakeNode } from "#testing/fake-cluster.ts";
 import { openNewPage } from "./browser.ts";
 import { FAKE_URL, type FakeConsole, fakeConsole } from "./fake-console.ts";
 
-const skip = CHROMIUM === undefined && "Chromium is not installed";
+const skip = PAGE_CHROMIUM === undefined && "Chromium is not installed";
 const EVIL = `<img src=x onerror="document.body.dataset.hit='1'"><b>bold</b>`;
 
 async function open(t: TestContext): Promise<{ page: Page; fake: FakeConsole; errors: string[] }> {

@@ -6,11 +6,11 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
-import { CHROMIUM } from "#testing/chromium.ts";
+import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { openNewPage } from "./browser.ts";
 import { addUser, commitSources, type DemoSite, openDemoSite, withoutMachines } from "./demo-site.ts";
 
-const noChromium = CHROMIUM === undefined && "Chromium is not installed";
+const noChromium = PAGE_CHROMIUM === undefined && "Chromium is not installed";
 const skip = noChromium === false ? withoutMachines() : noChromium;
 const [ALICE, BOB] = ["alice@example.com", "bob@example.com"];
 const MIB = 2 ** 20;

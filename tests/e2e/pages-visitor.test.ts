@@ -11,7 +11,7 @@ import { PASSWORD, testConsoleOptions, tokenOf } from "#console/app/console.fixt
 import { startConsole } from "#console/app/console.ts";
 import { History } from "#console/history/history.ts";
 import { nodeSample } from "#console/history/sample.fixture.ts";
-import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import { CHROMIUM_FLAGS, PAGE_CHROMIUM } from "#testing/chromium.ts";
 
 /** Every page, including operators' pages, which only say so, and missing ones. */
 const PATHS = [
@@ -127,10 +127,10 @@ async function isDrawn(page: Page, path: string): Promise<void> {
 }
 
 test("two states that differ only in users are the same pictures of every page to a visitor", {
-  skip: CHROMIUM === undefined && "Chromium is not installed",
+  skip: PAGE_CHROMIUM === undefined && "Chromium is not installed",
   timeout: 240_000,
 }, async (t) => {
-  const browser = await chromium.launch({ executablePath: CHROMIUM ?? "", args: EXACT_FLAGS });
+  const browser = await chromium.launch({ executablePath: PAGE_CHROMIUM ?? "", args: EXACT_FLAGS });
   t.after(() => browser.close());
   const pages = await Promise.all(
     [0, 300].map(async (count) => openPage(browser, await consoleWith(t, count))),

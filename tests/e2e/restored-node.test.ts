@@ -62,7 +62,7 @@ test(
     t.after(() => stopProgram(again, "SIGKILL"));
     // A node that stopped a moment ago still has its lease, and this one has another key and folder.
     await again.says(/"event":"registered"/, 60_000);
-    assert.match(again.output(), /"tls":true,"loops":\d+,"event":"serving"/);
+    await again.says(/"tls":true,"loops":\d+,"event":"serving"/);
     const well = await grove(["doctor", "-data", restored, "-listen", first.address], MOCK);
     assert.match(well.stdout, /role of .*it is n1 of the cluster at .*, with TLS/);
   },
