@@ -10,6 +10,7 @@ export const BARE = "bare node:http2 with CRC-32 and files of 4,000,000 bytes";
 /** Two connected processes; the server's files lie on a tmpfs. */
 export interface BareFiles {
   readonly pid: number;
+  readonly address: string;
   readonly folder: string;
   readonly server: Program;
   readonly client: Program;
@@ -24,6 +25,6 @@ export function bareFiles(lab: Lab, security: Security): Promise<BareFiles> {
     const client = lab.program("transfer-client", env);
     const address = `127.0.0.1:${String(await server.run("listen", folder))}`;
     await client.run("connect", { address, owner: "" });
-    return { pid: server.pid, folder, server, client };
+    return { pid: server.pid, address, folder, server, client };
   });
 }

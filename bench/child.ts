@@ -15,6 +15,12 @@ const TASK_TIMEOUT_MS = 120_000;
 const AS_STARTED: Readonly<Record<string, readonly string[]>> = {
   "file-client": ["--max-semi-space-size=8", "--no-parallel-scavenge", "--initial-old-space-size=64"],
   "bare-files-server": ["--max-semi-space-size=2", "--no-parallel-scavenge", "--no-incremental-marking"],
+  "bare-door": [
+    "--min-semi-space-size=4",
+    "--max-semi-space-size=4",
+    "--no-parallel-scavenge",
+    "--initial-old-space-size=64",
+  ],
   "action-runs": ["--max-semi-space-size=8", "--no-parallel-scavenge"],
 };
 

@@ -96,7 +96,8 @@ export function table(rows: readonly TableRow[]): string {
 }
 
 function barOf({ bar, unit }: Result): string {
-  if (unit === "ratio") return bar === 0 ? "told" : `≥ ${bar}`;
+  if (bar === 0 && unit.endsWith("ratio")) return "told";
+  if (unit === "ratio") return `≥ ${bar}`;
   if (unit === "cost ratio") return `≤ ${bar}`;
   return `${bar === 0 ? "" : "< "}${bar} ${unit}`;
 }

@@ -18,7 +18,7 @@ export interface RatioRow extends Compared {
 
 /** A row whose figure is the ratio of Grove's cost to another side's in the same run. */
 export interface CostRow extends Compared {
-  /** The ratio that must not be exceeded. */
+  /** The ratio that must not be exceeded; 0 for a row that is told only. */
   readonly atMost: number;
   /** Unit of the two costs, such as s/GiB: both sides answer in it. */
   readonly cost: string;

@@ -121,7 +121,7 @@ async function measureRatio(row: RatioRow | CostRow, lab: Lab): Promise<TableRow
   return {
     ...heading(row),
     value: rounded(result.ratio),
-    met: "cost" in row ? result.ratio <= row.atMost : result.ratio >= row.atLeast,
+    met: "cost" in row ? row.atMost === 0 || result.ratio <= row.atMost : result.ratio >= row.atLeast,
     detail: `${amount(result.ours)} against ${amount(result.theirs)} ${unit}, ${spread.join(" to ")}${note === undefined ? "" : `; ${note}`}`,
   };
 }

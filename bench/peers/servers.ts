@@ -1,10 +1,9 @@
 // The servers of the side-by-side, each on a tmpfs and started as its own documentation says.
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
-import { connect } from "node:net";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
+import { inPath, mustBeThere } from "#bench/installed.ts";
 import type { Lab } from "#bench/lab.ts";
+import { startNginx } from "#bench/nginx.ts";
 import { OWNER, startFileServer } from "#bench/node.ts";
 import { certificateFolder, type Security } from "#bench/pair.ts";
 import { freePort } from "#testing/free-ports.ts";
@@ -26,7 +25,6 @@ export interface Peer {
 export type StartPeer = (lab: Lab) => Promise<Peer>;
 
 const SSHD = "/usr/sbin/sshd";
-const DAV_EXT = "/usr/lib/nginx/modules/ngx_http_dav_ext_module.so";
 /** Credentials of a server that lives for minutes on this machine's own address. */
 const MINIO_USER = "bench-user";
 const MINIO_PASSWORD = "bench-password";
@@ -65,46 +63,9 @@ async function openSsh(lab: Lab): Promise<Peer> {
 }
 
 async function nginx(lab: Lab): Promise<Peer> {
-  const program = inPath("nginx");
-  mustBeThere(DAV_EXT);
-  const folder = await lab.folder("memory");
-  const files = join(folder, "files");
-  await mkdir(files);
-  const port = await freePort();
-  const config = join(folder, "nginx.conf");
-  await writeFile(config, nginxConfiguration(folder, files, port));
-  const { pid } = await lab.service([program, "-e", join(folder, "error.log"), "-p", folder, "-c", config], {
-    isUp: () => listens(port),
-  });
+  const { program, pid, port } = await startNginx(lab, "plain");
   const address = `127.0.0.1:${port}`;
   return { name: "nginx WebDAV", version: said(program, "-v"), pid, kind: "webdav", address, settings: {} };
-}
-
-function nginxConfiguration(folder: string, files: string, port: number): string {
-  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
-    (name) => `  ${name}_temp_path ${folder}/${name};`,
-  );
-  const user = process.getuid?.() === 0 ? ["user root;"] : [];
-  return [
-    `load_module ${DAV_EXT};`,
-    ...user,
-    "daemon off;",
-    "worker_processes auto;",
-    `pid ${folder}/pid;`,
-    "events { worker_connections 512; }",
-    "http {",
-    ...temporary,
-    "  access_log off;",
-    "  sendfile on;",
-    "  tcp_nopush on;",
-    "  client_max_body_size 0;",
-    "  keepalive_requests 1000000;",
-    `  server { listen 127.0.0.1:${port}; root ${files};`,
-    "    location / { dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPTIONS; }",
-    "  }",
-    "}",
-    "",
-  ].join("\n");
 }
 
 async function minio(lab: Lab): Promise<Peer> {
@@ -127,17 +88,6 @@ async function minio(lab: Lab): Promise<Peer> {
 /** All servers in the order of the table. */
 export const SERVERS: readonly StartPeer[] = [grove("plain"), grove("TLS"), openSsh, nginx, minio];
 
-function mustBeThere(path: string): void {
-  if (!existsSync(path)) throw new Error(`${path} is not installed`);
-}
-
-function inPath(name: string): string {
-  const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"];
-  const found = folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
-  if (found === undefined) throw new Error(`${name} is not installed`);
-  return found;
-}
-
 /** The first line that a program says of its version. */
 function said(program: string, word: string): string {
   const { stdout, stderr } = spawnSync(program, [word], { encoding: "utf8" });
@@ -146,13 +96,6 @@ function said(program: string, word: string): string {
 
 function commandOf(pid: number): string {
   return execFileSync("ps", ["-o", "args=", "-p", String(pid)], { encoding: "utf8" });
-}
-
-function listens(port: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const socket = connect(port, "127.0.0.1");
-  socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
-  return promise.finally(() => socket.destroy());
 }
 
 async function isReady(url: string): Promise<boolean> {

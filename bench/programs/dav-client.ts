@@ -1,9 +1,12 @@
 // A WebDAV client that costs little: puts, gets and lists at a door, or at another server of files.
 import { Agent, type IncomingMessage, request } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { trustedAuthority } from "#bench/certificates.ts";
 import { callsPerSecond, count, mibPerSecond, perSecond, pump } from "#bench/pump.ts";
 import { serveTasks } from "#bench/tasks.ts";
 
-const agent = new Agent({ keepAlive: true });
+const ca = trustedAuthority();
+const agent = ca === undefined ? new Agent({ keepAlive: true }) : new HttpsAgent({ keepAlive: true, ca });
 let base = "";
 let authorization = "";
 
@@ -22,8 +25,10 @@ serveTasks(
     down: async (input) => {
       const { path, bytes } = input as { path: string; bytes: number };
       const start = performance.now();
-      if ((await ask("GET", path, [200])) !== bytes) throw new Error("other bytes came");
-      return mibPerSecond(bytes, start);
+      const came = await ask("GET", path, [200]);
+      // A server that knows no files is asked for 0.
+      if (bytes > 0 && came !== bytes) throw new Error("other bytes came");
+      return mibPerSecond(came, start);
     },
     makeFolder: async (path) => {
       await ask("MKCOL", String(path), [201]);
@@ -73,7 +78,7 @@ async function ask(
   bytes = 0,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<number> {
-  const sent = request(`${base}${path}`, {
+  const sent = (ca === undefined ? request : httpsRequest)(`${base}${path}`, {
     method,
     agent,
     headers: { authorization, "content-length": bytes, ...headers },

@@ -2,9 +2,13 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { bareFiles } from "#bench/bare-files.ts";
 import type { Json, Program } from "#bench/child.ts";
+import { type DavPeer, NGINX, RCLONE } from "#bench/dav-peers.ts";
+import { listens } from "#bench/installed.ts";
 import { type Lab, numberOf } from "#bench/lab.ts";
 import { GROVE, OWNER } from "#bench/node.ts";
+import { certificateFolder, type Security, securityEnv } from "#bench/pair.ts";
 import { processorMsDuring } from "#bench/processor-time.ts";
 import type { CostRow, Group, RatioRow } from "#bench/row.ts";
 import { freePort } from "#testing/free-ports.ts";
@@ -29,6 +33,8 @@ interface Site {
   readonly files: Program;
   /** Data folder of the FileServer. */
   readonly folder: string;
+  readonly metaserver: string;
+  readonly authorization: string;
 }
 
 /** One piece of work at the door. */
@@ -124,27 +130,113 @@ const gRpcRow = (task: "up" | "down"): RatioRow => ({
   },
 });
 
+/** Work that is also given to other people's servers. */
+interface PeerWork {
+  readonly name: string;
+  readonly rate: string;
+  readonly needsListing?: boolean;
+  run(dav: Program): Promise<Json>;
+}
+
+const GET_LARGE: PeerWork = {
+  name: "GET of 1 GiB",
+  rate: "MiB/s",
+  run: (dav) => dav.run("down", { path: "/peer.bin", bytes: GIB }),
+};
+const PUT_LARGE: PeerWork = {
+  name: "PUT of 1 GiB",
+  rate: "MiB/s",
+  run: (dav) => dav.run("up", { path: "/peer.bin", bytes: GIB }),
+};
+const GET_SMALL: PeerWork = {
+  name: "GET of files of 4 KiB, 32 in flight",
+  rate: "files/s",
+  run: (dav) => dav.run("getMany", { ...SMALL, folder: "/peer" }),
+};
+const LIST: PeerWork = {
+  name: "PROPFIND of a folder of 10,000",
+  rate: "listings/s",
+  needsListing: true,
+  run: (dav) => dav.run("list", { folder: "/peer-listed", listings: LISTINGS, entries: LISTED.files }),
+};
+
+/** A bar of 0 is told only. */
 const peerRow = (
-  name: string,
+  server: DavPeer,
+  work: PeerWork,
   atLeast: number,
-  rate: string,
-  run: (dav: Program) => Promise<Json>,
+  security: Security = "plain",
 ): RatioRow => ({
-  name: `${name} at a door, plain`,
-  against: "rclone serve webdav, which flushes nothing",
+  name: `${work.name} at a door, ${security}`,
+  against: server.name,
   atLeast,
-  rate,
+  rate: work.rate,
   async sides(lab) {
     const site = await siteOf(lab);
-    const peer = await rclone(lab);
-    await lab.once("files of both", async () => {
-      for (const dav of [site.dav, peer]) {
-        await dav.run("up", { path: "/peer.bin", bytes: GIB });
-        await dav.run("makeFolder", "/peer");
-        await dav.run("putMany", { ...SMALL, folder: "/peer" });
-      }
-    });
-    return { ours: async () => numberOf(await run(site.dav)), theirs: async () => numberOf(await run(peer)) };
+    const own = security === "plain" ? site.dav : (await secureDoor(lab)).dav;
+    const peer = await lab.once(`${server.name} ${security}`, () => server.start(lab, security));
+    await lab.once(`large file of ${server.name} ${security}`, () => withPeerFiles(peer));
+    await lab.once("files for the peers' work", () => withPeerFiles(site.dav));
+    if (work.needsListing === true) {
+      await lab.once(`listing of ${server.name}`, () => withPeerListing(peer));
+      await lab.once("listing for the peers' work", () => withPeerListing(site.dav));
+    }
+    return {
+      ours: async () => numberOf(await work.run(own)),
+      theirs: async () => numberOf(await work.run(peer)),
+    };
+  },
+});
+
+async function withPeerFiles(dav: Program): Promise<void> {
+  await dav.run("up", { path: "/peer.bin", bytes: GIB });
+  await dav.run("makeFolder", "/peer/");
+  await dav.run("putMany", { ...SMALL, folder: "/peer" });
+}
+
+async function withPeerListing(dav: Program): Promise<void> {
+  await dav.run("makeFolder", "/peer-listed/");
+  await dav.run("putMany", { ...LISTED, folder: "/peer-listed" });
+}
+
+/** The least that a door can be here: its client, the bare server and a bare door between them. */
+const BOUND: CostRow = {
+  name: "the bound of a door's processor time, GET of 1 GiB, plain: bare node:http before bare node:http2, with CRC-32",
+  against: "the FileServer's for a GET of 1 GiB at the door",
+  atMost: 0,
+  cost: "s/GiB",
+  async sides(lab) {
+    const site = await siteOf(lab);
+    await withLarge(site);
+    const bare = await bareFiles(lab, "plain");
+    await bare.server.run("empty");
+    await bare.client.run("up", { path: "", bytes: GIB, checks: true });
+    const door = lab.program("bare-door");
+    const port = numberOf(await door.run("listen", bare.address));
+    const dav = lab.program("dav-client");
+    await dav.run("connect", { base: `http://127.0.0.1:${port}`, authorization: "" });
+    const asked = { path: LARGE, bytes: GIB };
+    return {
+      ours: async () =>
+        (await processorMsDuring(door.pid, () => dav.run("down", { path: "/", bytes: 0 }))) / 1_000,
+      theirs: async () => (await processorMsDuring(site.server, () => site.dav.run("down", asked))) / 1_000,
+    };
+  },
+};
+
+/** The same requests at a door that does its own TLS; the FileServer behind it is the same one. */
+const secureRow = (task: "up" | "down"): CostRow => ({
+  name: `a door's processor time, ${task === "up" ? "PUT" : "GET"} of 1 GiB, TLS`,
+  against: "the FileServer's for the same requests, plain",
+  atMost: 0,
+  cost: "s/GiB",
+  async sides(lab) {
+    const site = await siteOf(lab);
+    await withLarge(site);
+    const { pid, dav } = await secureDoor(lab);
+    const spentBy = (of: number) => async (): Promise<number> =>
+      (await processorMsDuring(of, async () => await transferred(site, dav, task))) / 1_000;
+    return { ours: spentBy(pid), theirs: spentBy(site.server) };
   },
 });
 
@@ -189,10 +281,46 @@ function siteOf(lab: Lab): Promise<Site> {
     if (node === undefined || doorPid === undefined || serverPid === undefined)
       return raise("no process of the door");
     const dav = lab.program("dav-client");
-    await dav.run("connect", { base: `${door}/dav`, authorization: await authorizationAt(metaserver) });
+    const authorization = await authorizationAt(metaserver);
+    await dav.run("connect", { base: `${door}/dav`, authorization });
     const files = lab.program("file-client");
     await files.run("connect", { address: node.grpc, owner: OWNER });
-    return { door: doorPid, server: serverPid, dav, files, folder: join(data, "node-1") };
+    const folder = join(data, "node-1");
+    return { door: doorPid, server: serverPid, dav, files, folder, metaserver, authorization };
+  });
+}
+
+/** A second door of the cluster, over TLS. */
+function secureDoor(lab: Lab): Promise<{ readonly pid: number; readonly dav: Program }> {
+  return lab.once("door over TLS", async () => {
+    const { authorization, metaserver } = await siteOf(lab);
+    const folder = await certificateFolder(lab);
+    const port = await freePort();
+    const address = `127.0.0.1:${port}`;
+    const certificate = [
+      "-public_cert",
+      join(folder, "server.crt"),
+      "-public_key",
+      join(folder, "server.key"),
+    ];
+    const { pid } = await lab.service(
+      [
+        GROVE,
+        "door",
+        "-mock",
+        "-listen",
+        address,
+        ...certificate,
+        "-metaserver",
+        metaserver,
+        "-metrics",
+        "off",
+      ],
+      { isQuiet: true, isUp: () => listens(port) },
+    );
+    const dav = lab.program("dav-client", await securityEnv(lab, "TLS"));
+    await dav.run("connect", { base: `https://${address}/dav`, authorization });
+    return { pid, dav };
   });
 }
 
@@ -226,24 +354,6 @@ async function authorizationAt(metaserver: string): Promise<string> {
   }
 }
 
-function rclone(lab: Lab): Promise<Program> {
-  return lab.once("rclone", async () => {
-    const folder = await lab.folder("memory");
-    const address = `127.0.0.1:${await freePort()}`;
-    const base = `http://${address}`;
-    await lab.service(
-      ["rclone", "serve", "webdav", folder, "--addr", address, "--user", "a", "--pass", "b"],
-      {
-        isQuiet: true,
-        isUp: async () => (await fetch(base).catch(() => undefined)) !== undefined,
-      },
-    );
-    const dav = lab.program("dav-client");
-    await dav.run("connect", { base, authorization: `Basic ${Buffer.from("a:b").toString("base64")}` });
-    return dav;
-  });
-}
-
 function raise(problem: string): never {
   throw new Error(problem);
 }
@@ -252,11 +362,19 @@ export const doors: Group = {
   name: "doors",
   rows: () => [
     ...WORK.map(costRow),
+    BOUND,
+    secureRow("down"),
+    secureRow("up"),
     gRpcRow("down"),
     gRpcRow("up"),
-    peerRow("GET of 1 GiB", 0.3, "MiB/s", (dav) => dav.run("down", { path: "/peer.bin", bytes: GIB })),
-    peerRow("GET of files of 4 KiB, 32 in flight", 0.2, "files/s", (dav) =>
-      dav.run("getMany", { ...SMALL, folder: "/peer" }),
-    ),
+    peerRow(RCLONE, GET_LARGE, 0.3),
+    peerRow(RCLONE, GET_SMALL, 0.2),
+    peerRow(RCLONE, PUT_LARGE, 0),
+    peerRow(RCLONE, LIST, 0),
+    peerRow(NGINX, GET_LARGE, 0),
+    peerRow(NGINX, PUT_LARGE, 0),
+    peerRow(NGINX, LIST, 0),
+    peerRow(NGINX, GET_LARGE, 0, "TLS"),
+    peerRow(NGINX, PUT_LARGE, 0, "TLS"),
   ],
 };
