@@ -153,4 +153,30 @@ export const simulationBugs: readonly PlantedBug[] = [
       },
     ],
   },
+  {
+    name: "switch-leaves-the-root",
+    is: "a move switches, and the store keeps the root's place at the source",
+    rigs: ["simulation"],
+    goal: 4,
+    edits: [
+      {
+        file: "src/metaserver/directory/root-move-commands.ts",
+        from: "    move.target,\n    move.owner,\n    move.source,\n",
+        to: "    move.source,\n    move.owner,\n    move.source,\n",
+      },
+    ],
+  },
+  {
+    name: "undone-move-departs",
+    is: "the source gives a root away whose move was undone",
+    rigs: ["simulation"],
+    goal: 9,
+    edits: [
+      {
+        file: "src/fileserver/moves/move-source.ts",
+        from: 'if (state === "switched" || state === "confirmed") await this.#depart(move);',
+        to: 'if (state !== "copying" && state !== "frozen") await this.#depart(move);',
+      },
+    ],
+  },
 ];
