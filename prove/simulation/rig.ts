@@ -20,9 +20,10 @@
 // rig's own, and sums and reservations are exact at rest. A root that moves has one node that changes it, and
 // nothing is left of its move 90 s after the last fault. At the end every data folder is recounted and read.
 //
-// It cannot see moves to, from and within the shared engine (the tests and "engine-kills" do), HTTP/2 framing and flow control, TLS, PostgreSQL and two MetaServers (the rig "partitions"
-// has them), the console and its alerts. Nor can it see races between threads, power cuts (a kill falls
-// between two turns and keeps what was written), and SQL commands in the middle of one.
+// It cannot see moves to, from and within the shared engine (its tests and the rig "engine-kills" do), HTTP/2
+// framing and flow control, TLS, PostgreSQL and two MetaServers (the rig "partitions" has them), the console
+// and its alerts. Nor can it see races between threads, power cuts (a kill falls between two turns and keeps
+// what was written), and SQL commands in the middle of one.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
