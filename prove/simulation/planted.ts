@@ -166,17 +166,4 @@ export const simulationBugs: readonly PlantedBug[] = [
       },
     ],
   },
-  {
-    name: "undone-move-departs",
-    is: "the source gives a root away whose move was undone",
-    rigs: ["simulation"],
-    goal: 9,
-    edits: [
-      {
-        file: "src/fileserver/moves/move-source.ts",
-        from: 'if (state === "switched" || state === "confirmed") await this.#depart(move);',
-        to: 'if (state !== "copying" && state !== "frozen") await this.#depart(move);',
-      },
-    ],
-  },
 ];
