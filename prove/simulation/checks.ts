@@ -123,11 +123,14 @@ export function ownersOn(node: Looked["nodes"][number]): readonly string[] {
   return node.look(({ storage }) => storage.roots().map(({ owner }) => owner)) ?? [];
 }
 
-/** Checks that no two nodes hold one root. */
+/** Checks that no two nodes serve one root: a moving one is shut at its source before another has it. */
 export function checkHolders({ nodes, violation }: Looked): void {
   const holders = new Map<string, string>();
   for (const node of nodes) {
-    for (const owner of ownersOn(node)) {
+    const moves = node.look(({ storage }) => storage.moves.list()) ?? [];
+    const isShut = (owner: string): boolean =>
+      moves.some((move) => move.owner === owner && move.state === "frozen");
+    for (const owner of ownersOn(node).filter((one) => !isShut(one))) {
       const other = holders.get(owner);
       if (other !== undefined) violation(`${owner} has a root on ${other} and on ${node.id}`);
       holders.set(owner, node.id);

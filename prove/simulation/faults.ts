@@ -1,26 +1,14 @@
-// The eleven kinds of faults of the simulated cluster, each with its end.
+// The twelve kinds of faults of the simulated cluster, each with its end.
 
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { ownersOn } from "./checks.ts";
-import type { Network } from "./network.ts";
 import type { Person } from "./person.ts";
+import { moveRoot } from "./root-moves.ts";
 import { type Scheduler, simulation } from "./scheduler.ts";
 import { type SimulatedFileServer, type SimulatedMetaServer, zombieHost } from "./servers.ts";
-
-/** The parts that faults act on. */
-export interface Victims {
-  readonly meta: SimulatedMetaServer;
-  readonly nodes: readonly SimulatedFileServer[];
-  readonly people: readonly Person[];
-  readonly network: Network;
-  readonly random: SeededRandom;
-  readonly violation: (text: string) => void;
-}
-
-/** Ends a fault. */
-export type Heal = () => Promise<void> | void;
+import type { Heal, Victims } from "./victims.ts";
 
 /** The kinds. */
 export const FAULTS = [
@@ -35,6 +23,7 @@ export const FAULTS = [
   "clock jump",
   "full disk",
   "split registration",
+  "root move",
 ] as const;
 export type FaultKind = (typeof FAULTS)[number];
 
@@ -73,6 +62,8 @@ export function befall(kind: FaultKind, victims: Victims): Promise<Heal> | Heal 
     }
     case "split registration":
       return split(random.pick(victims.nodes), victims);
+    case "root move":
+      return moveRoot(victims);
     default:
       throw new Error(`no such fault: ${String(kind satisfies never)}`);
   }

@@ -153,4 +153,17 @@ export const simulationBugs: readonly PlantedBug[] = [
       },
     ],
   },
+  {
+    name: "switch-leaves-the-root",
+    is: "a move switches, and the store keeps the root's place at the source",
+    rigs: ["simulation"],
+    goal: 4,
+    edits: [
+      {
+        file: "src/metaserver/directory/root-move-commands.ts",
+        from: "    move.target,\n    move.owner,\n    move.source,\n",
+        to: "    move.source,\n    move.owner,\n    move.source,\n",
+      },
+    ],
+  },
 ];
