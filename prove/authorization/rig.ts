@@ -122,7 +122,8 @@ class Court {
     const owner = random.chance(0.3) ? random.pick(oracle.groups.owners()) : random.pick(users).email;
     const holders = (right: "delete" | "share"): SignedIn[] =>
       users.filter(({ email }) => oracle.verdict(email, owner, "/", right) === "ok");
-    const draw = random.below(23);
+    // The shared engine has no links.
+    const draw = random.below(this.#campaign.isOverEngine ? 20 : 23);
     const isSharing = draw < 13 || draw >= 20;
     const able = holders(isSharing ? "share" : "delete");
     if (able.length === 0) return;
@@ -277,6 +278,6 @@ export const authorization: Rig = {
 /** F9 on the shared engine. */
 export const authorizationOverEngine: Rig = overEngine(authorization, {
   goal: 300_000,
-  shortGoal: 2_000,
+  shortGoal: 1_000,
   plantedGoal: 4_000,
 });

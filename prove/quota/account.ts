@@ -1,4 +1,5 @@
 // One root that many streams fill and empty at once, and the rig's own account of its content.
+import { setTimeout as pause } from "node:timers/promises";
 import { crc32 } from "#os/crc32.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
@@ -7,6 +8,9 @@ import { ABORTS, ResetConnections, runUpload, type UploadPlan } from "./uploads.
 
 const INLINE_MAX_BYTES = 65_536;
 const PAGE = 1_000;
+/** How long and how often the product's client tries again what a server has no time for. */
+const PATIENCE_MS = 60_000;
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [200, 5_000];
 
 /** Result of a step. */
 export interface Step {
@@ -53,11 +57,6 @@ export class Account {
   /** The owner, or one of the members. */
   get #keeper(): SignedIn {
     return this.#random.pick(this.#keepers);
-  }
-
-  /** True for the root of a group. */
-  get isGroups(): boolean {
-    return this.#keepers.length > 1;
   }
 
   get liveBytes(): number {
@@ -162,7 +161,7 @@ export class Account {
   async #upload(path: string, user: SignedIn, sizeKnown: boolean, content?: Buffer): Promise<Step> {
     const bytes = content ?? this.#content();
     const plan: UploadPlan = { root: this.root, path, bytes, sizeKnown, abort: undefined };
-    const answer = await runUpload(user, this.#resets, plan, this.#random);
+    const answer = await this.#patiently(() => runUpload(user, this.#resets, plan, this.#random));
     const before = this.#files.get(path);
     if (answer === "ok") {
       // Content that another than the owner replaces is kept, and the root pays for both.
@@ -178,7 +177,7 @@ export class Account {
     const bytes = this.#content().subarray(0, INLINE_MAX_BYTES);
     const [root, keeper] = [this.root, this.#keeper];
     const request = { root, path, data: bytes, crc32: crc32(bytes) };
-    const answer = await answerOf(keeper.calls.createFile(request, keeper));
+    const answer = await this.#patiently(() => answerOf(keeper.calls.createFile(request, keeper)));
     if (answer === "ok") this.#files.set(path, bytes.length);
     return { what: "a new small file", answer, addsBytes: bytes.length };
   }
@@ -187,7 +186,9 @@ export class Account {
     const targetPath = this.#newPath();
     const addsBytes = this.#files.get(path) ?? 0;
     const [root, keeper] = [this.root, this.#keeper];
-    const answer = await answerOf(keeper.calls.copy({ root, path, targetPath }, keeper));
+    const answer = await this.#patiently(() =>
+      answerOf(keeper.calls.copy({ root, path, targetPath }, keeper)),
+    );
     if (answer === "ok") this.#files.set(targetPath, addsBytes);
     return { what: "a copy", answer, addsBytes };
   }
@@ -197,7 +198,7 @@ export class Account {
     const data = this.#content().subarray(0, 100_000);
     const [root, keeper] = [this.root, this.#keeper];
     const request = { root, path, offset: BigInt(offset), data };
-    const answer = await answerOf(keeper.calls.writeFile(request, keeper));
+    const answer = await this.#patiently(() => answerOf(keeper.calls.writeFile(request, keeper)));
     if (answer === "ok") this.#files.set(path, offset + data.length);
     return { what: "an appending write", answer, addsBytes: data.length };
   }
@@ -206,14 +207,28 @@ export class Account {
     const bytes = this.#files.get(path) ?? 0;
     const [root, keeper] = [this.root, this.#keeper];
     const { calls } = keeper;
-    const answer = await answerOf(
-      toTrash ? calls.trashFile({ root, path }, keeper) : calls.deleteFile({ root, path }, keeper),
+    const answer = await this.#patiently(() =>
+      answerOf(toTrash ? calls.trashFile({ root, path }, keeper) : calls.deleteFile({ root, path }, keeper)),
     );
     if (answer === "ok") {
       this.#files.delete(path);
       if (toTrash) this.#trashBytes += bytes;
     }
     return { what: "a removal", answer, addsBytes: undefined };
+  }
+
+  /**
+   * Asks again while the server refuses for load, as the product's client does: a member's right is checked anew
+   * after each removal by another member, and one whom that holds up comes again.
+   */
+  async #patiently(ask: () => Promise<string>): Promise<string> {
+    const untilMs = performance.now() + PATIENCE_MS;
+    for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(2 * wait, LONGEST_PAUSE_MS)) {
+      const answer = await ask();
+      if (answer !== "OVERLOADED" || performance.now() + wait > untilMs) return answer;
+      this.#campaign.count("calls that came again");
+      await pause(wait);
+    }
   }
 
   /** Small ones mostly; some of more than a chunk. */

@@ -75,22 +75,17 @@ class Arena {
     for (let count = 0; count < STEPS_PER_STREAM && !this.#campaign.isOver(); count++) {
       const begun = { usedBytes: watch.usedBytes, quotaBytes: watch.loweredTo };
       const step = await account.step(kind === "lowered" ? "only growing" : "with removals");
-      this.#judge(step, begun, account.isGroups);
+      this.#judge(step, begun);
     }
   }
 
-  #judge(
-    { what, answer, addsBytes }: Step,
-    begun: { usedBytes: number; quotaBytes: number },
-    isGroups: boolean,
-  ): void {
+  #judge({ what, answer, addsBytes }: Step, begun: { usedBytes: number; quotaBytes: number }): void {
     const campaign = this.#campaign;
     const isAbort = what.startsWith("an upload that was");
     campaign.count(isAbort ? "aborts refused or broken" : `whole steps: ${answer}`);
     if (isAbort) {
       if (answer === "ok") campaign.violation(`${what} was accepted`);
-    } else if (!SETTLED.has(answer) && !(isGroups && answer === "OVERLOADED")) {
-      // A member's right is checked anew after each removal by another; whom that holds up comes again.
+    } else if (!SETTLED.has(answer)) {
       campaign.violation(`${what} was answered ${answer}`);
     } else if (answer === "ok" && addsBytes !== undefined && begun.quotaBytes < begun.usedBytes + addsBytes) {
       const { usedBytes, quotaBytes } = begun;

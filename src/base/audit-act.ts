@@ -64,6 +64,8 @@ export type AuditActName =
   | "user.release"
   | "user.remove"
   | "user.rename"
+  | "user.rename_confirm"
+  | "user.rename_refuse"
   | "user.restore";
 
 /** One act. Never holds a token, a hash or a password. */

@@ -13,6 +13,7 @@ import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { checkData } from "./checked-data.ts";
 import { type MovingCluster, startMovingCluster } from "./moving-cluster.ts";
 import type { Person } from "./people.ts";
+import { grove } from "./processes.ts";
 
 const ATLAS = "atlas@group";
 const QUOTA = 10_000_000;
@@ -159,17 +160,14 @@ test("twenty people come and go by a claim of their ID tokens, within a minute, 
   await until(async () => !(await reaches(bob, `${ATLAS}:/`)), "the end of the role by claim");
 });
 
-test("a role that is lost in the middle of an upload ends it with the reason, and nothing of it stays", {
-  timeout: 240_000,
-}, async (t: TestContext) => {
-  const { cluster, alice, bob, carol } = await startTeam(t);
-  await alice.ok("group", "add", "atlas", bob.email, "--role", "manage");
-  await bob.ok("group", "add", "atlas", carol.email, "--role", "write");
-  for (const person of [bob, carol]) await until(() => reaches(person, `${ATLAS}:/`), "a role");
-  await alice.ok("quota", "set", ATLAS, "1GiB");
-  const before = await usedBytes(bob);
+/** Lets carol upload without end, and takes the right away amid that; returns what she reads. */
+async function refusedAmid(
+  t: TestContext,
+  { cluster }: Pick<Team, "cluster">,
+  takeAway: () => Promise<unknown>,
+): Promise<string> {
   const upload = spawn(GROVE_LAUNCHER, ["write", `${ATLAS}:/long`], {
-    env: { ...process.env, GROVE_CONFIG_DIR: join(cluster.folder, "carol") },
+    env: { ...process.env, SVC_AUTH_MOCK: "1", GROVE_CONFIG_DIR: join(cluster.folder, "carol") },
     stdio: ["pipe", "ignore", "pipe"],
   });
   t.after(() => upload.kill("SIGKILL"));
@@ -185,16 +183,74 @@ test("a role that is lost in the middle of an upload ends it with the reason, an
     upload.stdin.write(piece);
     return (await cluster.chunkFiles({ email: ATLAS })) > files;
   }, "the first chunks of an upload");
-  await bob.ok("group", "add", "atlas", carol.email, "--role", "read");
+  await takeAway();
   await until(() => {
     if (upload.exitCode === null) upload.stdin.write(piece);
     return upload.exitCode !== null;
   }, "the end of the upload");
   await exited;
   assert.equal(upload.exitCode, REFUSED, said);
+  await until(async () => (await cluster.chunkFiles({ email: ATLAS })) === files, "the end of its chunks");
+  return said;
+}
+
+test("a role that is lost in the middle of an upload ends it with the reason, and nothing of it stays", {
+  timeout: 240_000,
+}, async (t: TestContext) => {
+  const team = await startTeam(t);
+  const { alice, bob, carol } = team;
+  await alice.ok("group", "add", "atlas", bob.email, "--role", "manage");
+  await bob.ok("group", "add", "atlas", carol.email, "--role", "write");
+  for (const person of [bob, carol]) await until(() => reaches(person, `${ATLAS}:/`), "a role");
+  await alice.ok("quota", "set", ATLAS, "1GiB");
+  const before = await usedBytes(bob);
+  const said = await refusedAmid(t, team, () =>
+    bob.ok("group", "add", "atlas", carol.email, "--role", "read"),
+  );
   assert.match(said, /[Yy]our role in the group atlas no longer lets you do this/);
   await until(async () => (await usedBytes(bob)) === before, "the end of what it held");
   await carol.ok("ls", `${ATLAS}:/`);
+});
+
+test("of twenty people whose token no longer names the group one uploads: that ends within a minute, with the reason, and nothing is counted", {
+  timeout: 240_000,
+}, async (t: TestContext) => {
+  const team = await startTeam(t);
+  const { cluster, alice, bob, carol } = team;
+  await alice.ok("group", "add", "atlas", "--claim", "eng", "--role", "write");
+  await alice.ok("group", "add", "atlas", bob.email, "--role", "read");
+  await alice.ok("quota", "set", ATLAS, "1GiB");
+  const channel = new GrpcChannel({ addresses: [cluster.address] });
+  t.after(() => channel.close());
+  const meta = createClient(MetaServer, channel);
+  const second = Math.floor(Date.now() / 1_000);
+  const tokenOf = (email: string, groups: string[], iat: number): string =>
+    `mock-jwt.${Buffer.from(JSON.stringify({ email, groups, iat })).toString("base64url")}`;
+  const signIn = (email: string, groups: string[], iat: number): Promise<unknown> =>
+    meta.getRoots({}, { metadata: { authorization: `Bearer ${tokenOf(email, groups, iat)}` } });
+  const others = Array.from({ length: 19 }, (_, index) => `p${index}@example.com`);
+  for (const email of others) await signIn(email, ["eng"], second);
+  // Her command line keeps the token that names the group.
+  const { code, stderr } = await grove(["login", "--metaserver", cluster.address, "--token-stdin"], {
+    env: { GROVE_CONFIG_DIR: carol.folder, SVC_AUTH_MOCK: "1" },
+    input: `${tokenOf(carol.email, ["eng"], second)}\n`,
+  });
+  assert.equal(code, 0, stderr);
+  for (const person of [bob, carol]) await until(() => reaches(person, `${ATLAS}:/`), "a role");
+  const before = await usedBytes(bob);
+  let lostMs = 0;
+  const said = await refusedAmid(t, team, async () => {
+    for (const email of [...others.slice(0, 9), carol.email]) await signIn(email, ["law"], second + 1);
+    lostMs = performance.now();
+  });
+  assert.ok(performance.now() - lostMs < 60_000);
+  assert.match(said, /[Yy]our role in the group atlas no longer lets you do this/);
+  await until(async () => (await usedBytes(bob)) === before, "the end of what it held");
+  assert.equal(await bob.ok("ls", `${ATLAS}:/`), "");
+  await carol.refused(REFUSED, "ls", `${ATLAS}:/`);
+  const { groups } = await meta.listGroupRoles({ fsId: "n1" });
+  const members = groups.flatMap(({ members: all }) => all.map(({ username }) => username));
+  assert.deepEqual(members, [bob.email, ...others.slice(9)].toSorted());
 });
 
 test("a root that is handed over to a group is its members' within their roles, at its owner's exact quota, with its history", {

@@ -112,6 +112,15 @@ export const OPERATOR_SCENES: readonly Scene[] = [
   { name: "users", path: "/users", shows: /23 users/ },
   { name: "users-of-a-node", path: "/users?node=n2", shows: /2 users/ },
   { name: "users-locked", path: "/users?locked=true", shows: /2 users/ },
+  {
+    name: "users-new-address",
+    path: "/users",
+    shows: /2 people wait with a new address/,
+    act: async (page) => {
+      await page.getByRole("button", { name: /^Confirm alice\.married-name/ }).click();
+      await page.getByText("There is no way back").waitFor();
+    },
+  },
   { name: "users-none-fits", path: "/users?q=zzz", shows: /No user has/ },
   { name: "user", path: `/users?user=${encodeURIComponent(BOB)}`, shows: /New quota/ },
   {

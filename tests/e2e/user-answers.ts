@@ -11,6 +11,27 @@ const GIB = 2 ** 30;
 /** Fills a fake console with the answers of a user's panel. */
 export function answerForUsers(fake: FakeConsole, now: number): void {
   const say = (path: string, reply: object): void => void fake.replies.set(path, reply);
+  say("GET /api/new-addresses", {
+    waiting: [
+      {
+        from: "alice@people.example",
+        to: "alice.married-name@people.example",
+        issuer: "idp.example.net",
+        subject: "8f3a-11d0-9c55",
+        first_seen_at: now - 86_400,
+        last_seen_at: now - 240,
+      },
+      {
+        from: "a.very.long.name.of.somebody@department.university.example",
+        to: "a.very.long.name.of.somebody.else@another.department.university.example",
+        issuer: "idp.example.net/with/a/long/path/of/a/tenant/0f9e8d7c6b5a",
+        subject: "00u1a2b3c4d5e6f7g8h9",
+        first_seen_at: now - 900,
+        last_seen_at: now - 60,
+      },
+    ],
+    changing: [{ from: "carl@people.example", to: "carla@people.example", waits_for: ["n2", "n4"] }],
+  });
   const trash = `/api/users/${encodeURIComponent(BOB)}/trash`;
   say(`POST ${trash}`, {
     username: BOB,

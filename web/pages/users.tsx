@@ -5,6 +5,7 @@ import { type ReactNode, useState } from "react";
 import type { UserRow } from "#wire/webapi/user.ts";
 import { useAddressSearch } from "../live/address-search.ts";
 import { type QuotaChanged, setQuota, useUsers } from "../live/users.ts";
+import { NewAddresses } from "../parts/new-addresses.tsx";
 import { NodeFilter } from "../parts/node-filter.tsx";
 import { Nothing, Unread } from "../parts/page-state.tsx";
 import { BarKey } from "../parts/usage-legend.tsx";
@@ -27,6 +28,7 @@ export function Page(): ReactNode {
   return (
     <>
       <h1>{list.users === undefined ? "Users" : countText(list.total, "user")}</h1>
+      <NewAddresses />
       <FilterBar search={search} set={set} />
       {chosen === null ? notice : null}
       {list.users === undefined ? (

@@ -22,6 +22,7 @@ import { DrainedNodes } from "#console/services/drained-nodes.ts";
 import { MaintenanceService } from "#console/services/maintenance-service.ts";
 import { watchMetaServers } from "#console/services/metaserver-events.ts";
 import { MoveRunner } from "#console/services/move-runner.ts";
+import { NewAddressService } from "#console/services/new-address-service.ts";
 import { quotaDialer, trashDialer, userStateDialer, userStateReader } from "#console/services/node-dial.ts";
 import { feedNotifications } from "#console/services/notification-feed.ts";
 import { QuotaService } from "#console/services/quota-service.ts";
@@ -55,6 +56,7 @@ export interface ConsoleParts {
   readonly userStates: UserStateService;
   readonly userTrash: TrashService;
   readonly moves: RootMoveService;
+  readonly newAddresses: NewAddressService;
   readonly views: ClusterViews;
   readonly actions: ActionService;
   /** Closed before the listener, so that browsers get the reason. */
@@ -126,6 +128,11 @@ export async function openParts(
     maintenance,
     ...people,
     moves,
+    newAddresses: new NewAddressService({
+      withStore: options.withNodeStore,
+      audit: (act) => audit.append(act),
+      flushAudit: () => audit.flush(),
+    }),
     views: live.views,
     actions: actionService,
     hub: live.hub,

@@ -18,6 +18,7 @@ import { liveRoutes } from "#console/routes/live-routes.ts";
 import { logRoutes } from "#console/routes/log-routes.ts";
 import { maintenanceRoutes } from "#console/routes/maintenance-routes.ts";
 import { moveRoutes } from "#console/routes/move-routes.ts";
+import { newAddressRoutes } from "#console/routes/new-address-routes.ts";
 import { notificationRoutes } from "#console/routes/notification-routes.ts";
 import { builtPages, pageRoutes } from "#console/routes/page-routes.ts";
 import { rolloutRoutes } from "#console/routes/rollout-routes.ts";
@@ -181,6 +182,7 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   userStateRoutes(app, { service: parts.userStates });
   trashRoutes(app, { service: parts.userTrash });
   moveRoutes(app, { service: parts.moves });
+  newAddressRoutes(app, { service: parts.newAddresses });
   statusRoutes(app, {
     metrics,
     settings: () => settingsOf(options, parts),

@@ -21,6 +21,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly status: number; r
   METHOD_NOT_ALLOWED: { status: 405, title: "Method not allowed" },
   NODES_LOCKED: { status: 409, title: "Nodes are locked" },
   MOVES_REFUSED: { status: 409, title: "The roots cannot move" },
+  ADDRESS_REFUSED: { status: 409, title: "The address cannot change" },
   BODY_TOO_LARGE: { status: 413, title: "The body is too large" },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: "Only JSON is understood" },
   REQUEST_INVALID: { status: 422, title: "Invalid request" },

@@ -49,3 +49,44 @@ test("when a group is deleted, shares and links of its files end with its roles,
   await visit(again.node, { token });
   await again.node.stop();
 });
+
+test("a lock that a member has taken stands in nobody's way once the role is lost, and opens nothing to its holder", async () => {
+  const dataFolder = scratchFolder("lost-role-");
+  const roles = (...writers: string[]): void => {
+    const granted = [ALICE, ...writers].map((username) => ({
+      username,
+      role: "write",
+      setBy: "administrator",
+      setAtMs: 1,
+      untilMs: 0,
+    }));
+    const content = { schema: 1, confirmedMs: Date.now(), groups: [{ name: "atlas", roles: granted }] };
+    writeFileSync(join(dataFolder, GROUPS_FILE), JSON.stringify(content), { mode: 0o600 });
+  };
+  const start = async () => {
+    const node = await startTestNode({ dataFolder });
+    return { node, alice: await node.signIn(ALICE), carol: await node.signIn(CAROL) };
+  };
+  const at = { root: OWNER, path: "/f" };
+  const data = Buffer.from("1");
+  roles(CAROL);
+  const first = await start();
+  await first.node.node.storage.createRoot({ owner: OWNER, rootId: "01J00000000000000000000000" });
+  await first.alice.call.createFile({ ...at, data });
+  const { token } = await first.carol.call.lock(at);
+  assert.equal((await refusal(first.alice.call.writeFile({ ...at, data }))).reason, "LOCKED");
+  await first.node.node.stop();
+
+  roles();
+  const second = await start();
+  for (const act of [
+    () => second.carol.call.refreshLock({ ...at, token }),
+    () => second.carol.call.writeFile({ ...at, data }),
+    () => second.carol.call.listLocks(at),
+  ]) {
+    assert.equal((await refusal(act())).reason, "NOT_SHARED");
+  }
+  assert.deepEqual((await second.alice.call.listLocks(at)).locks, []);
+  await second.alice.call.writeFile({ ...at, data });
+  await second.node.stop();
+});

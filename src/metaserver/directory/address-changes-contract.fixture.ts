@@ -142,6 +142,22 @@ export function testAddressChanges(contract: Contract): void {
     assert.equal((await directory.findSubject(BOB))?.subject, "2", "a refused change changes nothing");
   });
 
+  contract("of several words on one new address at once exactly one is done", async ({ directory }) => {
+    await startTwo(directory);
+    await directory.admitSubject(NEW, person("1"));
+    const words = await Promise.allSettled([
+      directory.changeAddress(OLD, NEW),
+      directory.refuseAddress(OLD, NEW),
+      directory.changeAddress(OLD, NEW),
+      directory.refuseAddress(OLD, NEW),
+    ]);
+    const done = words.filter((word) => word.status === "fulfilled" && word.value !== false);
+    assert.equal(done.length, 1);
+    const isChanged = words.some((word) => word.status === "fulfilled" && typeof word.value === "object");
+    assert.equal((await directory.findSubject(isChanged ? NEW : OLD))?.subject, "1");
+    assert.equal(await directory.findSubject(isChanged ? OLD : NEW), undefined);
+  });
+
   contract(
     "those who wait are few, are forgotten in time, and can be refused",
     async ({ directory }, clock) => {
