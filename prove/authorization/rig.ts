@@ -122,8 +122,7 @@ class Court {
     const owner = random.chance(0.3) ? random.pick(oracle.groups.owners()) : random.pick(users).email;
     const holders = (right: "delete" | "share"): SignedIn[] =>
       users.filter(({ email }) => oracle.verdict(email, owner, "/", right) === "ok");
-    // The shared engine has no links.
-    const draw = random.below(this.#campaign.isOverEngine ? 20 : 23);
+    const draw = random.below(23);
     const isSharing = draw < 13 || draw >= 20;
     const able = holders(isSharing ? "share" : "delete");
     if (able.length === 0) return;
