@@ -48,6 +48,10 @@ test("the client as one file has all of its commands, and knows no server", { sk
   assert.match(run("fileserver").output, /there is no command "fileserver"/);
 });
 
+test("the client as one file does not say in which folder it was made", { skip }, () => {
+  assert.equal(readFileSync(client).includes(folder), false);
+});
+
 test("the client as one file reaches for the network as any other", { skip }, () => {
   const { status, output } = run("login", "--fileserver", "127.0.0.1:1", "--mock", "alice@example.com");
   assert.notEqual(status, 0);

@@ -54,13 +54,14 @@ export async function makeClient(files: {
   /** The program that is made. */
   readonly made: string;
 }): Promise<void> {
-  const main = join(files.folder, "client.mjs");
-  await bundleClient(main);
+  const main = "client.mjs";
+  await bundleClient(join(files.folder, main));
   const executable = join(files.folder, "node-alone");
   const program = await readFile(files.node);
   withoutLibatomic(program, files.architecture);
   await writeFile(executable, program, { mode: 0o755 });
   const settings = {
+    // The program keeps this path, so that a whole one would make other bytes in every folder.
     main,
     mainFormat: "module",
     executable,
