@@ -15,6 +15,8 @@ const HOUR_SECONDS = 3_600;
 /** Dependencies of the provider. */
 export interface DemoProviderDeps {
   readonly settings: ProviderSettings;
+  /** Its address where that is another than plain HTTP on the loopback. */
+  readonly issuer?: string;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -22,7 +24,7 @@ export interface DemoProviderDeps {
 /** Makes the HTTP server of the provider; the caller listens on 127.0.0.1 and the port of the settings. */
 export function createDemoProvider(deps: DemoProviderDeps): Server {
   const { settings, clock, log } = deps;
-  const issuer = issuerOf(settings.port);
+  const { issuer = issuerOf(settings.port) } = deps;
   const provider = createProvider(issuer, librarySettings(settings, clock));
   for (const event of ["server_error", "authorization.error", "grant.error"]) {
     provider.on(event, (_context, error) =>

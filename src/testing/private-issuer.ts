@@ -15,12 +15,11 @@ export interface PrivateIssuer {
   stop(): void;
 }
 
-/** Starts a provider on an address of this machine, by default on the loopback; it publishes these keys. */
-export async function startPrivateIssuer(
-  address = "127.0.0.1",
-  keys: readonly unknown[] = [],
-): Promise<PrivateIssuer> {
-  const folder = mkdtempSync(join(tmpdir(), "grove-issuer-"));
+/** Makes a key and its own certificate for an address, good for two days, as files in a folder. */
+export function makeIssuerCertificate(
+  address: string,
+  folder: string,
+): { readonly key: string; readonly caFile: string } {
   const key = join(folder, "issuer.key");
   const caFile = join(folder, "issuer.pem");
   const subject = ["-subj", "/CN=issuer", "-addext", `subjectAltName=IP:${address}`];
@@ -28,6 +27,16 @@ export async function startPrivateIssuer(
   execFileSync("openssl", ["req", "-x509", ...kind, ...subject, "-keyout", key, "-out", caFile], {
     stdio: "ignore",
   });
+  return { key, caFile };
+}
+
+/** Starts a provider on an address of this machine, by default on the loopback; it publishes these keys. */
+export async function startPrivateIssuer(
+  address = "127.0.0.1",
+  keys: readonly unknown[] = [],
+): Promise<PrivateIssuer> {
+  const folder = mkdtempSync(join(tmpdir(), "grove-issuer-"));
+  const { key, caFile } = makeIssuerCertificate(address, folder);
   const server = createServer({ key: readFileSync(key), cert: readFileSync(caFile) }, (request, response) => {
     response.setHeader("content-type", "application/json");
     if (request.url === "/jwks") response.end(JSON.stringify({ keys }));

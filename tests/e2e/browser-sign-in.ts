@@ -26,21 +26,40 @@ export async function startLogin(
   return { program, consentUrl: new URL(address.trim()) };
 }
 
+/** Who signs in. */
+export interface SigningIn {
+  readonly email: string;
+  readonly password: string;
+}
+
 /** Signs in at the provider's pages; returns the last page's text and the login's end. */
 export async function signInWithChromium(
   login: WaitingLogin,
-  user: { readonly email: string; readonly password: string },
+  user: SigningIn,
 ): Promise<{ page: string; ended: Ended }> {
-  const browser = await chromium.launch({ executablePath: CHROMIUM ?? "", args: CHROMIUM_FLAGS });
+  const page = await signInOnPages(login.consentUrl, user);
+  return { page, ended: await login.program.ended };
+}
+
+/** Signs in at the provider's pages, in a browser with further flags; returns the last page's text. */
+export async function signInOnPages(
+  consentUrl: URL,
+  user: SigningIn,
+  flags: readonly string[] = [],
+): Promise<string> {
+  const browser = await chromium.launch({
+    executablePath: CHROMIUM ?? "",
+    args: [...CHROMIUM_FLAGS, ...flags],
+  });
   try {
     const page = await browser.newPage();
-    await page.goto(login.consentUrl.href);
+    await page.goto(consentUrl.href);
     await page.getByLabel("E-mail address").fill(user.email);
     await page.getByLabel("Password").fill(user.password);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("button", { name: "Allow" }).click();
     await page.getByRole("heading", { name: /Signed in|failed|refused/ }).waitFor();
-    return { page: await page.locator("body").innerText(), ended: await login.program.ended };
+    return await page.locator("body").innerText();
   } finally {
     await browser.close();
   }

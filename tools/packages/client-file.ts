@@ -1,8 +1,9 @@
 // The client as one file: Node with the client's modules inside, for a machine that has nothing else.
-import { chmod, copyFile, cp, rename, stat, utimes, writeFile } from "node:fs/promises";
+import { chmod, copyFile, cp, readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
 import {
+  type Architecture,
   installPackages,
   NAMES,
   type PackageWork,
@@ -11,6 +12,7 @@ import {
   run,
   strip,
 } from "./package-build.ts";
+import { withoutLibatomic } from "./without-libatomic.ts";
 
 /** As the launcher has it for the client: see the file `grove`. */
 const NODE_FLAGS = [
@@ -32,7 +34,7 @@ export async function clientFile({ architecture, out, scratch, epoch }: PackageW
   await strip(node, architecture);
   const crc32 = join(folder, `node_modules/@node-rs/crc32-linux-${npm}-gnu/crc32.linux-${npm}-gnu.node`);
   const made = join(folder, "grove-client");
-  await makeClient({ folder, node, crc32, made });
+  await makeClient({ architecture, folder, node, crc32, made });
   const { size } = await stat(made);
   if (size >= MAX_BYTES) throw new Error(`the client has ${size} bytes, and ${MAX_BYTES} is too many`);
   await utimes(made, epoch, epoch);
@@ -44,6 +46,7 @@ export async function clientFile({ architecture, out, scratch, epoch }: PackageW
 
 /** Puts the client's modules and one compiled library into a copy of a Node. */
 export async function makeClient(files: {
+  readonly architecture: Architecture;
   /** For what lies in between. */
   readonly folder: string;
   readonly node: string;
@@ -51,12 +54,17 @@ export async function makeClient(files: {
   /** The program that is made. */
   readonly made: string;
 }): Promise<void> {
-  const main = join(files.folder, "client.mjs");
-  await bundleClient(main);
+  const main = "client.mjs";
+  await bundleClient(join(files.folder, main));
+  const executable = join(files.folder, "node-alone");
+  const program = await readFile(files.node);
+  withoutLibatomic(program, files.architecture);
+  await writeFile(executable, program, { mode: 0o755 });
   const settings = {
+    // The program keeps this path, so that a whole one would make other bytes in every folder.
     main,
     mainFormat: "module",
-    executable: files.node,
+    executable,
     output: files.made,
     disableExperimentalSEAWarning: true,
     // Code that is compiled ahead fits the machine that compiled it, and one version of V8 alone.
