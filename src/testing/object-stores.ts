@@ -21,6 +21,11 @@ const CHOSEN: ObjectStoreKind | undefined = KINDS.find((kind) => kind === proces
 export const OBJECT_STORES: readonly [ObjectStoreKind, ...ObjectStoreKind[]] =
   CHOSEN === undefined ? ["versitygw", "minio"] : [CHOSEN];
 
+/** True for a store that refuses a second object of one name where it is asked to; Garage does not. */
+export function keepsFirst(kind: ObjectStoreKind): boolean {
+  return kind !== "garage";
+}
+
 /** The store of tests and rigs that need one of any kind. */
 export const USUAL_STORE: ObjectStoreKind = CHOSEN ?? "versitygw";
 

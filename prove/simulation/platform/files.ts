@@ -142,6 +142,20 @@ export function read(
   );
 }
 
+export function write(
+  descriptor: number,
+  buffer: Uint8Array,
+  offset: number,
+  length: number,
+  position: number | null,
+  callback: Callback<[number, Uint8Array]>,
+): void {
+  later((): [number, Uint8Array] => {
+    requireRoom("write");
+    return [real.writeSync(descriptor, buffer, offset, length, position), buffer];
+  }, callback);
+}
+
 export function writev(
   descriptor: number,
   buffers: readonly Uint8Array[],
@@ -160,6 +174,14 @@ Object.defineProperty(read, promisify.custom, {
     new Promise((resolve, reject) =>
       read(...args, (error, bytesRead, buffer) =>
         error === null ? resolve({ bytesRead, buffer }) : reject(error),
+      ),
+    ),
+});
+Object.defineProperty(write, promisify.custom, {
+  value: (...args: Parameters<typeof write> extends [...infer Head, unknown] ? Head : never) =>
+    new Promise((resolve, reject) =>
+      write(...args, (error, bytesWritten, buffer) =>
+        error === null ? resolve({ bytesWritten, buffer }) : reject(error),
       ),
     ),
 });

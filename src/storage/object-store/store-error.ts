@@ -32,6 +32,8 @@ const BUSY_CODES: readonly string[] = [
 ];
 const DAMAGED_CODES: readonly string[] = [
   "BadDigest",
+  // Garage's word for it; a checksum of ours is never malformed.
+  "InvalidDigest",
   "IncompleteBody",
   "XAmzContentChecksumMismatch",
   "ChecksumMismatch",

@@ -1,7 +1,7 @@
 // Tests requests against real stores, through a proxy that spoils them on the way.
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
-import { OBJECT_STORES, withoutStore } from "#testing/object-stores.ts";
+import { keepsFirst, OBJECT_STORES, withoutStore } from "#testing/object-stores.ts";
 import { content, type ProxiedStore, proxiedStore } from "./store.fixture.ts";
 import { isStoreProblem } from "./store-error.ts";
 import type { Fault } from "./store-proxy.fixture.ts";
@@ -43,7 +43,10 @@ for (const kind of OBJECT_STORES) {
       assert.equal(await requests.headOf("here/whole"), undefined);
     });
 
-    test("an object is never written over, and the same bytes again are no error", async () => {
+    const isFirst = keepsFirst(kind) ? false : `${kind} takes no condition on a PUT`;
+    test("an object is never written over, and the same bytes again are no error", {
+      skip: isFirst,
+    }, async () => {
       const { requests } = await ready();
       const first = content(70_000, 1);
       const other = content(70_000, 2);

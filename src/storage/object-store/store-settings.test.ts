@@ -98,6 +98,7 @@ test("answers become problems by code and status, with words of the store's own 
   assert.equal(problem(404, "NoSuchBucket"), "refused");
   assert.equal(problem(412), "taken");
   assert.equal(problem(400, "BadDigest"), "damaged");
+  assert.equal(problem(400, "InvalidDigest"), "damaged");
   assert.equal(problem(403, "SignatureDoesNotMatch"), "denied");
   const hostile = refusedBy("PUT", 400, "<b>hunter2</b>");
   assert.equal(hostile.message, "the object store answered 400 to PUT");
