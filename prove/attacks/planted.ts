@@ -132,9 +132,9 @@ export const attackBugs: readonly PlantedBug[] = [
     rigs: ["door-attacks"],
     edits: [
       {
-        file: "src/door/webdav/exchange.ts",
-        from: "    if (response.write(part)) return;\n",
-        to: "    response.write(part);\n    if (!response.destroyed) return;\n",
+        file: "src/door/webdav/outlet.ts",
+        from: "  return outlet.writeAll(parts) ? true : roomIn(outlet);\n",
+        to: "  outlet.writeAll(parts);\n  return true;\n",
       },
     ],
     narrow: "slow readers",

@@ -36,8 +36,8 @@ export const soakBugs: readonly PlantedBug[] = [
       },
       {
         file: "src/fileserver/operations/download.ts",
-        from: "        pump.end();\n        content.close();\n",
-        to: "        pump.end();\n",
+        from: "        await pump.end();\n        content.close();\n",
+        to: "        await pump.end();\n",
       },
     ],
   },
