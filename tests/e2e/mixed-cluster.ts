@@ -5,6 +5,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { metricsPortOf } from "#base/metrics-port.ts";
 import type { TestStore } from "#testing/object-stores.ts";
@@ -14,6 +15,11 @@ import { until } from "#testing/until.ts";
 import { Server } from "./moving-cluster.ts";
 import { Person } from "./people.ts";
 import { freePlace, grove } from "./processes.ts";
+
+/** Time in which a client sends a part of a large file. */
+const UPLOAD_SLICE_MS = 30;
+/** Bytes that have come of an upload that is to be broken off. */
+const BEGUN_BYTES = 8_000_000;
 
 /** A node with a disk of its own, and two of the engine. */
 export interface MixedCluster {
@@ -29,6 +35,8 @@ export interface MixedCluster {
   count(table: string): Promise<number>;
   /** Runs a statement on the engine's database. */
   ask(sql: string): Promise<Record<string, unknown>[]>;
+  /** Lets no change of a table come, until the returned function ends those that wait and lets others come. */
+  holdTable(table: string): Promise<() => Promise<void>>;
   /** A node's /metrics. */
   metrics(id: "e1" | "e2" | "n1"): Promise<Record<string, unknown>>;
   /** The node where the store has a root, and the move of that root. */
@@ -66,9 +74,13 @@ export async function startMixedCluster(
   for (const server of [meta, own, engine.e1, engine.e2]) t.after(() => server.end("SIGKILL"));
   await meta.start();
   const file = join(meta.data, "metadata.db");
-  const ask = async (sql: string): Promise<Record<string, unknown>[]> => {
+  const connected = async (): Promise<pg.Client> => {
     const client = new pg.Client({ connectionString: url, options: "-c search_path=grove_engine" });
     await client.connect();
+    return client;
+  };
+  const ask = async (sql: string): Promise<Record<string, unknown>[]> => {
+    const client = await connected();
     try {
       return (await client.query(sql)).rows as Record<string, unknown>[];
     } finally {
@@ -90,6 +102,15 @@ export async function startMixedCluster(
     async count(table) {
       const [row] = await ask(`SELECT count(*)::int AS count FROM ${table}`);
       return Number(row?.["count"]);
+    },
+    async holdTable(table) {
+      const client = await connected();
+      await client.query(`BEGIN; LOCK TABLE ${table} IN SHARE MODE`);
+      return async () => {
+        const waiting = `SELECT pid FROM pg_locks WHERE NOT granted AND relation = '${table}'::regclass`;
+        await client.query(`SELECT pg_terminate_backend(pid) FROM (${waiting}) others`);
+        await client.end();
+      };
     },
     async metrics(id) {
       const port = metricsPortOf(ports.get(id) ?? 0);
@@ -123,6 +144,20 @@ export async function makeTree(folder: string, count: number): Promise<void> {
 /** What `grove quota` says. */
 export async function quotaOf(person: Person): Promise<Record<string, unknown>> {
   return JSON.parse(await person.ok("quota", "--json")) as Record<string, unknown>;
+}
+
+/** Begins an upload of a large file, and kills its client when some of it has come. */
+export async function breakOff(person: Person, file: string, path: string): Promise<void> {
+  const { child, ended } = person.start("put", file, path);
+  await until(async () => {
+    // It stands still while its bytes are counted: a fast machine would send the rest meanwhile.
+    child.kill("SIGCONT");
+    await sleep(UPLOAD_SLICE_MS);
+    child.kill("SIGSTOP");
+    return Number((await quotaOf(person))["staging_bytes"]) > BEGUN_BYTES;
+  }, "a begun upload");
+  child.kill("SIGKILL");
+  await ended;
 }
 
 /** Rejects, with what differs, unless the engine's rows and its bucket are sound. */
