@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
 import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
 import { until } from "#testing/until.ts";
-import { type MixedCluster, mustBeSound, quotaOf, startMixedCluster } from "./mixed-cluster.ts";
+import { breakOff, type MixedCluster, mustBeSound, quotaOf, startMixedCluster } from "./mixed-cluster.ts";
 import { Person } from "./people.ts";
 import { grove } from "./processes.ts";
 
@@ -62,10 +62,7 @@ test("on the shared engine a new address takes over files, trash, shares, a begu
   await bob.ok("mkdir", "/ours");
   await bob.ok("share", "/ours", alice.email);
   await alice.ok("put", file, `${bob.email}:/ours/from-alice`);
-  const begun = alice.start("put", large, "/large");
-  await until(async () => Number((await quotaOf(alice))["staging_bytes"]) > 8_000_000, "a begun upload");
-  begun.child.kill("SIGKILL");
-  await begun.ended;
+  await breakOff(alice, large, "/large");
   const before = await quotaOf(alice);
 
   const renamed = new Person(folder, "alice.new");
