@@ -8,7 +8,7 @@ import type { ClusterState } from "#console/cluster/cluster-state.ts";
 import type { UserList } from "#console/cluster/user-list.ts";
 import { ProblemError } from "#console/http/route.ts";
 import type { DirectoryReader, NodeStore } from "#metaserver/directory/directory.ts";
-import { chooseEngineNode, type PlannedMove, planRebalance } from "#metaserver/directory/move-plan.ts";
+import { type PlannedMove, planRebalance, takesForEngine } from "#metaserver/directory/move-plan.ts";
 import {
   type DrainObstacles,
   drainFacts,
@@ -221,7 +221,7 @@ export class RootMoveService {
     const node = nodes.find(({ fsId }) => fsId === nodeId);
     const onEngine = node?.onEngine === true;
     const toEngine = wantsEngine || onEngine;
-    const takers = nodes.filter((other) => other.fsId !== nodeId && chooseEngineNode([other]) !== undefined);
+    const takers = nodes.filter((other) => other.fsId !== nodeId && takesForEngine(other));
     const lacksEngine = toEngine && takers.length === 0;
     const obstacles = await drainObstacles(nodeId, store);
     const about = { live: node?.live === true, onEngine, lacksEngine };

@@ -79,10 +79,15 @@ export function planDrainToEngine(
   return { moves, withoutRoom };
 }
 
+/** True for a running node of the shared engine that is in service. */
+export function takesForEngine({ live, draining, onEngine }: PlanNode): boolean {
+  return live && !draining && onEngine === true;
+}
+
 /** The running node of the shared engine with the fewest roots; undefined without one. */
 export function chooseEngineNode<Node extends PlanNode>(nodes: readonly Node[]): Node | undefined {
   return nodes
-    .filter(({ live, draining, onEngine }) => live && !draining && onEngine === true)
+    .filter(takesForEngine)
     .toSorted((a, b) => a.rootCount - b.rootCount || (a.fsId < b.fsId ? -1 : 1))[0];
 }
 

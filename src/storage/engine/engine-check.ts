@@ -61,9 +61,11 @@ export async function checkEngine(check: EngineCheck): Promise<StorageReport> {
     const rows = checkRows(db);
     const more = unheld.map((owner) => `the root of ${owner} has no lease row: no FileServer can serve it`);
     if (check.bucket !== undefined) {
-      const found = await differencesOfBucket(check, check.bucket);
-      if (check.isRestored === true) notes.push(...(await adopt(client, found)));
-      more.push(...found.map(({ kind, name }) => `chunk ${name} ${SAID[kind]}`));
+      const found = Map.groupBy(await differencesOfBucket(check, check.bucket), ({ kind }) =>
+        kind === "orphan" && check.isRestored === true ? "left" : "wrong",
+      );
+      notes.push(...(await leave(client, found.get("left") ?? [])));
+      more.push(...(found.get("wrong") ?? []).map(({ kind, name }) => `chunk ${name} ${SAID[kind]}`));
     }
     return {
       ...rows,
@@ -176,12 +178,13 @@ async function copyTable(
   await client.query("CLOSE page");
 }
 
-/** Leaves what was made after the restored moment to the sweeps; takes it out of what was found. */
-async function adopt(client: pg.Client, found: BucketDifference[]): Promise<string[]> {
-  const strays = found.filter(({ kind }) => kind === "orphan").map(({ name }) => name);
-  await leaveToSweeps(client, strays);
-  found.splice(0, found.length, ...found.filter(({ kind }) => kind !== "orphan"));
+/** Leaves what was made after the restored moment to the sweeps. */
+async function leave(client: pg.Client, strays: readonly BucketDifference[]): Promise<string[]> {
   if (strays.length === 0) return [];
+  await leaveToSweeps(
+    client,
+    strays.map(({ name }) => name),
+  );
   return [`${strays.length} objects of after the restored moment have no row, and wait for their removal`];
 }
 

@@ -3,6 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { pause } from "#base/waiting.ts";
 import { LeaseHolder, SHARED_LEASE_MS } from "#storage/shared/lease-holder.ts";
 import {
   endedHolders,
@@ -203,7 +204,7 @@ export class HeldRoots {
         return await line.run((client) => endInstance(client, instance));
       } catch (error) {
         if (clock.steadyMs() - beganMs < STOP_TRIES_MS) {
-          await new Promise<void>((resolve) => clock.after(STOP_PAUSE_MS, resolve));
+          await pause(clock, STOP_PAUSE_MS);
           continue;
         }
         // Others take the roots once they have watched the lease for its time.
@@ -240,7 +241,7 @@ export class HeldRoots {
         logger.warn("engine.took_over", { from: from.id, roots: taken.length });
       } else if (!this.#lease.isHeld) return;
       // Others look at the same time: each gets a share of what is left.
-      await new Promise<void>((resolve) => clock.after(1 + 50 * fraction(), resolve));
+      await pause(clock, 1 + 50 * fraction());
       if (taken.length === 0) return;
     }
   }
@@ -279,6 +280,15 @@ export class HeldRoots {
     this.#stopWatch();
     this.#deps.ended("the lease on the shared engine has ended: this process was cut off, or stood still");
   }
+}
+
+/** The lowest number of a held root above another number; undefined without one. */
+export function nextRoot(roots: Pick<HeldRoots, "all">, above: number): number | undefined {
+  let next: number | undefined;
+  for (const { number } of roots.all()) {
+    if (number > above && number < (next ?? Number.POSITIVE_INFINITY)) next = number;
+  }
+  return next;
 }
 
 /** The refusal of reads without a lease. */

@@ -14,7 +14,7 @@ import {
 import type { PassStep } from "#storage/scrub/pass-thread.ts";
 import { RecountTally, type UploadCount } from "#storage/scrub/recount-tally.ts";
 import type { SharedLine } from "#storage/shared/shared-line.ts";
-import type { HeldRoots } from "./held-roots.ts";
+import { type HeldRoots, nextRoot } from "./held-roots.ts";
 
 /** Cost in rows of the look-up of a root. */
 const LOOK_ROWS = 4;
@@ -118,8 +118,7 @@ export class SharedRecount {
   }
 
   async #beginRoot(tally: RecountTally): Promise<boolean> {
-    const held = [...this.#roots.all()].map(({ number }) => number).toSorted((a, b) => a - b);
-    const number = held.find((one) => one > tally.pass.root);
+    const number = nextRoot(this.#roots, tally.pass.root);
     if (number === undefined) return false;
     const last = await this.#line.run(async (client) => {
       const { rows } = await client.query(`SELECT max(id) AS last FROM inode WHERE id ${BETWEEN}`, [number]);

@@ -1,6 +1,7 @@
 // Carries out changes of people's addresses on the shared engine, once for all processes (D34).
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
+import { pause } from "#base/waiting.ts";
 import type { UserRename } from "#storage/contract/user-rename.ts";
 import type { SharedLine } from "#storage/shared/shared-line.ts";
 import type { SharedWriter } from "#storage/shared/shared-writer.ts";
@@ -64,7 +65,7 @@ export class SharedRenames {
     for (let look = 1; look <= LOOKS; look++) {
       const rows = await line.run((client) => renameUserRows(client, rename));
       if (rows !== undefined) return rows;
-      await new Promise<void>((resolve) => clock.after(LOOK_MS, resolve));
+      await pause(clock, LOOK_MS);
     }
     throw new GroveError(
       "STORE_UNAVAILABLE",

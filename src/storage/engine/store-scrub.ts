@@ -18,7 +18,7 @@ import {
   smallFileProblem,
 } from "#storage/scrub/scrub-reader.ts";
 import type { SharedLine } from "#storage/shared/shared-line.ts";
-import type { HeldRoots } from "./held-roots.ts";
+import { type HeldRoots, nextRoot } from "./held-roots.ts";
 
 const CHUNK_ROWS = 256;
 /** With the bytes of small files. */
@@ -51,12 +51,6 @@ export class StoreScrub {
     this.#deps = deps;
   }
 
-  /** Number of the newest chunk, 0 without one. */
-  async lastChunk(): Promise<number> {
-    const [row] = await this.#ask<{ last: number | null }>("SELECT max(id) AS last FROM chunk", []);
-    return row?.last ?? 0;
-  }
-
   /** The rest of a pass. Throws what pg and the store throw when they do not answer. */
   async *steps(from: ScrubPass): AsyncGenerator<Step> {
     let pass = from;
@@ -72,7 +66,7 @@ export class StoreScrub {
 
   async *#chunkSteps(from: ScrubPass): AsyncGenerator<Step> {
     // The newest at the start of the pass is asked for here, since only here the database is.
-    const lastChunk = from.lastChunk === 0 ? await this.lastChunk() : from.lastChunk;
+    const lastChunk = from.lastChunk === 0 ? await this.#lastChunk() : from.lastChunk;
     let pass: ScrubPass = { ...from, lastChunk };
     for (;;) {
       const rows = await this.#ask<ChunkRow>(
@@ -98,6 +92,12 @@ export class StoreScrub {
       if (rows.length < CHUNK_ROWS) return;
       yield { pass, cost: rows.length * ROW_BYTES, found: undefined };
     }
+  }
+
+  /** Number of the newest chunk, 0 without one. */
+  async #lastChunk(): Promise<number> {
+    const [row] = await this.#ask<{ last: number | null }>("SELECT max(id) AS last FROM chunk", []);
+    return row?.last ?? 0;
   }
 
   /** What is wrong with a chunk's object, read past every cache. */
@@ -152,8 +152,7 @@ export class StoreScrub {
 
   /** The inodes of a held root behind a number. */
   #nextRange(position: number): [after: number, below: number] | undefined {
-    const held = [...this.#deps.roots.all()].map(({ number }) => number).toSorted((a, b) => a - b);
-    const number = held.find((one) => (one + 1) * ROOT_STRIDE - 1 > position);
+    const number = nextRoot(this.#deps.roots, Math.floor((position + 1) / ROOT_STRIDE) - 1);
     if (number === undefined) return undefined;
     return [Math.max(position, number * ROOT_STRIDE), (number + 1) * ROOT_STRIDE];
   }

@@ -1,6 +1,7 @@
 // A pass of a background job over what lies on other machines: in turns of this thread, at a bounded rate.
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { pause } from "#base/waiting.ts";
 import type { PassMessage, PassName } from "#storage/contract/pass-types.ts";
 import type { PassRun } from "./background-pass.ts";
 import { Pacer } from "./pacer.ts";
@@ -30,15 +31,6 @@ export function beginInTurns<Pass, Found>(
   const stopping = new AbortController();
   const pacer = new Pacer(work.perSecond);
   let pass = from;
-  const sleep = (ms: number): Promise<void> =>
-    new Promise((resolve) => {
-      if (stopping.signal.aborted) return resolve();
-      const cancel = clock.after(ms, resolve);
-      stopping.signal.addEventListener("abort", () => {
-        cancel();
-        resolve();
-      });
-    });
   const goOn = async (): Promise<"ended" | "stopped"> => {
     while (!stopping.signal.aborted) {
       try {
@@ -47,14 +39,14 @@ export function beginInTurns<Pass, Found>(
           if (step.found !== undefined) tell({ kind: "found", found: step.found });
           tell({ kind: "progress", pass });
           const waitMs = pacer.waitMs(step.cost, clock.steadyMs());
-          if (waitMs > 0) await sleep(waitMs);
+          if (waitMs > 0) await pause(clock, waitMs, stopping.signal);
           if (stopping.signal.aborted) return "stopped";
         }
         return "ended";
       } catch (error) {
         if (stopping.signal.aborted) break;
         logger.warn(`storage.${name}_waits`, { error: errorText(error) });
-        await sleep(PASS_RETRY_MS);
+        await pause(clock, PASS_RETRY_MS, stopping.signal);
       }
     }
     return "stopped";
