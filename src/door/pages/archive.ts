@@ -2,10 +2,10 @@
 import { splitPath } from "#base/names.ts";
 import { attrOf, isFolder, listPages } from "#client/connection/listing.ts";
 import { sendDownload } from "#door/tree/downloads.ts";
-import { sendParts } from "#door/webdav/outlet.ts";
+import { sendPart, sendParts } from "#door/webdav/outlet.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
 import { crc32 } from "#os/crc32.ts";
-import { type PageCall, type PagePlace, placeOf, sendPart } from "./call.ts";
+import { type PageCall, type PagePlace, placeOf } from "./call.ts";
 import { dispositionOf, USER_BYTES_HEADERS } from "./content-types.ts";
 import { archiveBytes, centralHeader, endOf, localHeader, type ZipEntry } from "./zip.ts";
 import { type TakenNames, zipName } from "./zip-names.ts";

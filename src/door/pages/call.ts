@@ -1,7 +1,6 @@
 // One call of the pages' interface: what it asks for, and the ways to answer.
 import { GroveError } from "#base/errors.ts";
 import type { PageExchange } from "#door/http/pages.ts";
-import { roomIn } from "#door/webdav/outlet.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
 import type { BrowserPerson } from "./browser-person.ts";
 
@@ -80,10 +79,4 @@ export function sendNothing(exchange: PageExchange, status = 204): void {
   if (status !== 204) exchange.setHeader("content-length", 0);
   exchange.statusCode = status;
   exchange.end();
-}
-
-/** Sends a part of a body and waits until the connection takes more. Throws when it is gone. */
-export async function sendPart(exchange: PageExchange, part: string | Uint8Array): Promise<void> {
-  if (exchange.destroyed) throw new GroveError("SESSION_MISSING", "the connection is gone");
-  if (!exchange.write(part)) await roomIn(exchange);
 }

@@ -3,7 +3,7 @@ import { GroveError } from "#base/errors.ts";
 import { headerOf, type RequestHeaders } from "./conditions.ts";
 import { hrefOf, readHref } from "./href.ts";
 import { type IfList, type IfState, ifHolds, readIf, submittedTokens } from "./if-header.ts";
-import { roomIn } from "./outlet.ts";
+import { sendPart } from "./outlet.ts";
 import { readAddress } from "./request-headers.ts";
 import type { DavLock, DavResource, DavTree, SubmittedTokens } from "./resource.ts";
 import { DavRefusal } from "./status-table.ts";
@@ -162,10 +162,8 @@ export class DavExchange {
   }
 
   /** Sends a part of a body and waits until the connection takes more. Throws when it is gone. */
-  async send(part: string | Uint8Array): Promise<void> {
-    const { response } = this;
-    if (response.destroyed) throw new GroveError("SESSION_MISSING", "the connection is gone");
-    if (!response.write(part)) await roomIn(response);
+  send(part: string | Uint8Array): Promise<void> {
+    return sendPart(this.response, part);
   }
 
   /** A body that was never read would be taken for the next request: the connection ends with the answer. */

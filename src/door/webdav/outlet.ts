@@ -12,6 +12,7 @@ export interface GatheringOutlet {
 /** An answer that takes the parts of a body. */
 export interface PartsOutlet {
   readonly destroyed: boolean;
+  write(part: string | Uint8Array): boolean;
   /** False where `drain` will tell that there is room again. */
   writeAll(parts: readonly Uint8Array[]): boolean;
   once(event: "drain" | "close", listener: () => void): unknown;
@@ -30,12 +31,22 @@ export function writeGathered(outlet: GatheringOutlet, parts: readonly Uint8Arra
 
 /** Sends parts; a promise resolves once the connection takes more. Throws when it is gone. */
 export function sendParts(outlet: PartsOutlet, parts: readonly Uint8Array[]): true | Promise<void> {
-  if (outlet.destroyed) throw new GroveError("SESSION_MISSING", "the connection is gone");
+  requireOpen(outlet);
   return outlet.writeAll(parts) ? true : roomIn(outlet);
 }
 
+/** Sends a part of a body, and resolves once the connection takes more. Rejects when it is gone. */
+export async function sendPart(outlet: PartsOutlet, part: string | Uint8Array): Promise<void> {
+  requireOpen(outlet);
+  if (!outlet.write(part)) await roomIn(outlet);
+}
+
+function requireOpen({ destroyed }: PartsOutlet): void {
+  if (destroyed) throw new GroveError("SESSION_MISSING", "the connection is gone");
+}
+
 /** Resolves once the connection takes more, and when it has ended. */
-export function roomIn(outlet: Pick<PartsOutlet, "once" | "off">): Promise<void> {
+function roomIn(outlet: PartsOutlet): Promise<void> {
   // Not once() of node:events: the signal that would end the other wait makes an error with a stack each time.
   return new Promise<void>((resolve) => {
     const goOn = (): void => {
