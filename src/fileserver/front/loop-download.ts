@@ -1,10 +1,14 @@
 // The half of a download in the thread of its connection: reads lent chunk files, checks every block, sends.
 import { read } from "node:fs";
 import { promisify } from "node:util";
-import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
+import { BLOCK_BYTES } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { type BlockSource, Pump, type StallWatch } from "#fileserver/transfers/download-pump.ts";
-import type { DownloadOrder, DownloadReport } from "#fileserver/transfers/transfer-messages.ts";
+import {
+  chunkStart,
+  type DownloadOrder,
+  type DownloadReport,
+} from "#fileserver/transfers/transfer-messages.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { ChunkFault, LentChunk } from "#storage/contract/storage.ts";
 import type { SlicedWriter } from "#wire/grpc/sliced.ts";
@@ -31,7 +35,7 @@ export class LoopDownload {
     const lent = this.#lent;
     const content: BlockSource = {
       readBlock: (offset, into) => {
-        const blocks = lent.get(offset - (offset % CHUNK_BYTES));
+        const blocks = lent.get(chunkStart(offset));
         if (blocks === undefined) throw new Error("the chunk is not lent");
         return blocks.readBlock(offset, into);
       },
@@ -71,7 +75,7 @@ export class LoopDownload {
   }
 
   async #send({ from, to, end, isLarge }: Extract<DownloadOrder, { readonly op: "send" }>): Promise<void> {
-    const blocks = this.#lent.get(from - (from % CHUNK_BYTES));
+    const blocks = this.#lent.get(chunkStart(from));
     if (blocks === undefined) return;
     this.#isLarge = isLarge;
     let isSent = false;
@@ -145,16 +149,12 @@ class LentBlocks {
     const stored = Math.max(0, Math.min(blockLength, storedLength - start));
     if (descriptor === undefined || stored === 0) return Buffer.alloc(blockLength - (within - start));
     const room = stored === blockLength ? into?.() : undefined;
-    let bytes: Buffer;
-    if (room === undefined) {
-      bytes = Buffer.alloc(blockLength);
-      await this.#fill(descriptor, bytes.subarray(0, stored), start);
-    } else {
-      // Further blocks of the chunk follow, as many as the buffer holds.
-      const toEnd = Math.min(storedLength, length) - start;
-      bytes = room.subarray(0, Math.min(toEnd, room.length - (room.length % BLOCK_BYTES)));
-      await this.#fill(descriptor, bytes, start);
-    }
+    // Further blocks of the chunk follow in a larger buffer, as many as it holds.
+    const toEnd = Math.min(storedLength, length) - start;
+    const bytes =
+      room?.subarray(0, Math.min(toEnd, room.length - (room.length % BLOCK_BYTES))) ??
+      Buffer.alloc(blockLength);
+    await this.#fill(descriptor, room === undefined ? bytes.subarray(0, stored) : bytes, start);
     return bytes.subarray(within - start);
   }
 

@@ -1,8 +1,11 @@
 // A download's bytes as its deciding half sees them where another thread has the connection.
 
-import { CHUNK_BYTES } from "#base/limits.ts";
 import { LARGE_MIN_BYTES } from "#fileserver/transfers/large-reads.ts";
-import type { DownloadOrder, DownloadReport } from "#fileserver/transfers/transfer-messages.ts";
+import {
+  chunkStart,
+  type DownloadOrder,
+  type DownloadReport,
+} from "#fileserver/transfers/transfer-messages.ts";
 import type { FileContent, LentChunk } from "#storage/contract/storage.ts";
 import type { CallLink } from "#wire/grpc/call-context.ts";
 import type { SlicedWriter } from "#wire/grpc/sliced.ts";
@@ -104,7 +107,7 @@ export class DistantPump {
   }
 
   async #sendChunk(from: number, to: number, end: number): Promise<void> {
-    const lending = this.#ahead?.startBytes === startOf(from) ? this.#ahead : this.#lend(from);
+    const lending = this.#ahead?.startBytes === chunkStart(from) ? this.#ahead : this.#lend(from);
     this.#ahead = undefined;
     if (await lending.isThere) {
       // A client that has taken a chunk is worth larger buffers.
@@ -119,7 +122,7 @@ export class DistantPump {
 
   #lend(offset: number): Lending {
     const arrival = Promise.withResolvers<boolean>();
-    const startBytes = startOf(offset);
+    const startBytes = chunkStart(offset);
     let isSent = false;
     const lending = this.#deps.content.lend(offset, async (chunk) => {
       if (this.#isOver) return undefined;
@@ -145,10 +148,6 @@ export class DistantPump {
   #tell(order: DownloadOrder): void {
     this.#deps.link.tell(order);
   }
-}
-
-function startOf(offset: number): number {
-  return offset - (offset % CHUNK_BYTES);
 }
 
 /** A copy with exactly the bytes of its checksums: a clone would take all of the buffer that they lie in. */

@@ -4,6 +4,7 @@ import type { Logger } from "#base/log.ts";
 import { Pump, type StallWatch } from "#fileserver/transfers/download-pump.ts";
 import type { LargeReads } from "#fileserver/transfers/large-reads.ts";
 import type { StreamSlots } from "#fileserver/transfers/stream-slots.ts";
+import { chunkStart } from "#fileserver/transfers/transfer-messages.ts";
 import type { Inode } from "#storage/contract/inode.ts";
 import { againWhenRowsCome, whenRowsAreHere } from "#storage/contract/rows-to-come.ts";
 import type { FileContent, Storage } from "#storage/contract/storage.ts";
@@ -106,7 +107,7 @@ interface Sending {
 async function sendChunks(deps: DownloadDeps, sending: Sending, from: number, end: number): Promise<void> {
   const { caller, reached, content, pump, writer } = sending;
   for (let offset = from; offset < end; ) {
-    const chunkEnd = Math.min(end, offset - (offset % CHUNK_BYTES) + CHUNK_BYTES);
+    const chunkEnd = Math.min(end, chunkStart(offset) + CHUNK_BYTES);
     if (offset !== from) {
       caller.renew();
       let isAllowed = whenRowsAreHere(() => deps.access.stillAllowed(caller.identity, reached, "read"));

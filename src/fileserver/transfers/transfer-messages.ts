@@ -1,4 +1,5 @@
 // Messages between the two halves of an upload or download whose connection another thread serves.
+import { CHUNK_BYTES } from "#base/limits.ts";
 import type { ElsewhereBegin, EndedContent, WrittenChunk } from "#storage/contract/content-elsewhere.ts";
 import type { ChunkFault, LentChunk } from "#storage/contract/storage.ts";
 
@@ -35,6 +36,11 @@ export type DownloadOrder =
     }
   /** Uses no lent file any more. */
   | { readonly op: "stop" };
+
+/** Start of the chunk around an offset of a file: by it both halves name the chunk. */
+export function chunkStart(offset: number): number {
+  return offset - (offset % CHUNK_BYTES);
+}
 
 /** Its report: the file of a lent chunk is no longer in use. */
 export interface DownloadReport {
