@@ -1,9 +1,8 @@
 // Reads who waits with a new e-mail address, and sends an operator's word on it.
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import type { AddressDecision, NewAddressList } from "#wire/webapi/new-address.ts";
 import { call } from "./api.ts";
-import { queryClient } from "./query-client.ts";
-import type { Asking } from "./root-moves.ts";
+import { type Asking, useAsking } from "./asking.ts";
 
 const KEY = ["new-addresses"] as const;
 /** While a change is on its way to the nodes, and while none is. */
@@ -20,24 +19,12 @@ export function useNewAddresses(): NewAddressList | undefined {
   return query.data;
 }
 
+/** An operator's word on a new address. */
+type AddressWord = AddressDecision & { readonly decision: "confirm" | "refuse" };
+
 /** Confirms a new address, or refuses it. */
-export function useAddressDecision(): Asking<
-  AddressDecision & { readonly decision: "confirm" | "refuse" },
-  NewAddressList
-> {
-  const asking = useMutation({
-    mutationFn: ({
-      decision,
-      ...body
-    }: AddressDecision & { readonly decision: "confirm" | "refuse" }): Promise<NewAddressList> =>
-      call<NewAddressList>(`/api/new-addresses/${decision}`, { method: "POST", body }),
-    onSettled: () => queryClient.invalidateQueries({ queryKey: KEY }),
-  });
-  return {
-    ask: (request) => asking.mutate(request),
-    forget: () => asking.reset(),
-    answer: asking.data,
-    isBusy: asking.isPending,
-    error: asking.error,
-  };
+export function useAddressDecision(): Asking<AddressWord, NewAddressList> {
+  return useAsking(KEY, ({ decision, ...body }: AddressWord) =>
+    call<NewAddressList>(`/api/new-addresses/${decision}`, { method: "POST", body }),
+  );
 }

@@ -1,8 +1,8 @@
 // Reads roots that move, and takes nodes out of service, brings them back, rebalances.
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import type { DrainPlanView, MoveList, RebalancePlanView } from "#wire/webapi/root-move.ts";
 import { call } from "./api.ts";
-import { queryClient } from "./query-client.ts";
+import { type Asking, useAsking } from "./asking.ts";
 
 const KEY = ["moves"] as const;
 /** While something moves, and while nothing does. */
@@ -26,30 +26,6 @@ function isBusy(list: MoveList | undefined): boolean {
   );
 }
 
-function readAgain(): Promise<void> {
-  return queryClient.invalidateQueries({ queryKey: KEY });
-}
-
-/** A request in progress, its answer and its refusal. */
-export interface Asking<Request, Answer> {
-  readonly ask: (request: Request) => void;
-  readonly forget: () => void;
-  readonly answer: Answer | undefined;
-  readonly isBusy: boolean;
-  readonly error: Error | null;
-}
-
-function useAsking<Request, Answer>(ask: (request: Request) => Promise<Answer>): Asking<Request, Answer> {
-  const asking = useMutation({ mutationFn: ask, onSettled: readAgain });
-  return {
-    ask: (request) => asking.mutate(request),
-    forget: () => asking.reset(),
-    answer: asking.data,
-    isBusy: asking.isPending,
-    error: asking.error,
-  };
-}
-
 function drainPath(nodeId: string): string {
   return `/api/drains/${encodeURIComponent(nodeId)}`;
 }
@@ -59,14 +35,14 @@ export type DrainWay = "engine" | "nodes";
 
 /** What would go where if a node were taken out of service. */
 export function useDrainPlan(nodeId: string): Asking<DrainWay, DrainPlanView> {
-  return useAsking((way: DrainWay) =>
+  return useAsking(KEY, (way: DrainWay) =>
     call<DrainPlanView>(`${drainPath(nodeId)}/plan`, { method: "POST", body: bodyOf(way) }),
   );
 }
 
 /** Takes a node out of service, or brings it back. */
 export function useDraining(nodeId: string): Asking<DrainWay | "back", unknown> {
-  return useAsking((way: DrainWay | "back") =>
+  return useAsking(KEY, (way: DrainWay | "back") =>
     way === "back"
       ? call(drainPath(nodeId), { method: "DELETE" })
       : call(drainPath(nodeId), { method: "PUT", body: bodyOf(way) }),
@@ -79,7 +55,7 @@ function bodyOf(way: DrainWay): object {
 
 /** Lets a node remove its copies of all roots that have moved away. */
 export function useConfirmedCopies(nodeId: string): Asking<void, { readonly decided: number }> {
-  return useAsking(() => call(`${drainPath(nodeId)}/confirm`, { method: "POST" }));
+  return useAsking(KEY, () => call(`${drainPath(nodeId)}/confirm`, { method: "POST" }));
 }
 
 /** Confirms or undoes one move. */
@@ -87,22 +63,24 @@ export function useDecision(): Asking<
   { readonly owner: string; readonly decision: "confirm" | "undo" },
   unknown
 > {
-  return useAsking(({ owner, decision }) =>
+  return useAsking(KEY, ({ owner, decision }) =>
     call(`/api/moves/${encodeURIComponent(owner)}/${decision}`, { method: "POST" }),
   );
 }
 
 /** Which roots would bring the nodes into balance. */
 export function useRebalancePlan(): Asking<void, RebalancePlanView> {
-  return useAsking(() => call<RebalancePlanView>("/api/rebalance/plan", { method: "POST" }));
+  return useAsking(KEY, () => call<RebalancePlanView>("/api/rebalance/plan", { method: "POST" }));
 }
 
 /** Moves the roots of a shown plan. */
 export function useRebalance(): Asking<string, { readonly decided: number }> {
-  return useAsking((planId: string) => call("/api/rebalance", { method: "POST", body: { plan_id: planId } }));
+  return useAsking(KEY, (planId: string) =>
+    call("/api/rebalance", { method: "POST", body: { plan_id: planId } }),
+  );
 }
 
 /** Begins no further move of a rebalancing. */
 export function useRebalanceEnd(): Asking<void, { readonly decided: number }> {
-  return useAsking(() => call("/api/rebalance", { method: "DELETE" }));
+  return useAsking(KEY, () => call("/api/rebalance", { method: "DELETE" }));
 }
