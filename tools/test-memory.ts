@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { chmod, mkdtemp, readdir, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isProcessAlive } from "#os/process-alive.ts";
 
 /** Where Linux keeps files in memory. */
 const MEMORY = "/dev/shm";
@@ -9,7 +10,7 @@ const MEMORY = "/dev/shm";
 const MIN_FREE_BYTES = 4 * 2 ** 30;
 const NAME = /^grove-tests-(?<pid>\d+)-/;
 
-/** Whether something has room and runs programs. */
+/** Whether a folder and the machine have that room. */
 async function isFit(memory: string): Promise<boolean> {
   const free = await statfs(memory).then(
     ({ bavail, bsize }) => bavail * bsize,
@@ -39,17 +40,7 @@ export async function memoryFolder(memory: string = MEMORY): Promise<string | un
 async function removeLeft(memory: string): Promise<void> {
   for (const name of await readdir(memory)) {
     const pid = Number(NAME.exec(name)?.groups?.["pid"] ?? process.pid);
-    if (pid === process.pid || isAlive(pid)) continue;
+    if (pid === process.pid || isProcessAlive(pid)) continue;
     await rm(join(memory, name), { recursive: true, force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // Of another user.
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

@@ -1,6 +1,7 @@
 // Waits until the processes of a killed run have released their ports and locks.
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isProcessAlive } from "#os/process-alive.ts";
 
 const WAIT_MAX_MS = 8_000;
 const LOOK_INTERVAL_MS = 100;
@@ -11,7 +12,7 @@ const LOOK_INTERVAL_MS = 100;
 export async function waitForLastRun(clusterFile: string): Promise<void> {
   const pids = await pidsOf(clusterFile);
   const giveUpAtMs = performance.now() + WAIT_MAX_MS;
-  while (pids.some(isAlive) && performance.now() < giveUpAtMs) await sleep(LOOK_INTERVAL_MS);
+  while (pids.some(isProcessAlive) && performance.now() < giveUpAtMs) await sleep(LOOK_INTERVAL_MS);
 }
 
 async function pidsOf(path: string): Promise<number[]> {
@@ -23,14 +24,5 @@ async function pidsOf(path: string): Promise<number[]> {
   } catch {
     // Missing, or not a cluster file.
     return [];
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

@@ -3,6 +3,7 @@ import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PROCESS_LOCK_STALE_MS, PROCESS_LOCK_TRIES, PROCESS_LOCK_WAIT_MS } from "#client/terminal/limits.ts";
+import { isProcessAlive } from "#os/process-alive.ts";
 
 /**
  * Runs the action under the lock file; one of a dead process is taken over. The lock only saves work: without
@@ -42,15 +43,5 @@ async function isLeftBehind(path: string): Promise<boolean> {
     return holder > 0 && !isProcessAlive(holder);
   } catch {
     return false;
-  }
-}
-
-/** True while a process of this machine runs. */
-export function isProcessAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

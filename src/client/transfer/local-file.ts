@@ -20,9 +20,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { isProcessAlive } from "#client/signin/process-lock.ts";
 import { localFailure } from "#client/terminal/client-error.ts";
 import { DOWNLOAD_BLOCK_BYTES, DOWNLOAD_BLOCKS_MAX } from "#client/terminal/limits.ts";
+import { isProcessAlive } from "#os/process-alive.ts";
 import { modeWhileFilling, rightsAt, takeRights } from "./replaced-file.ts";
 
 const openFile = promisify(open);

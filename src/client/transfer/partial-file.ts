@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, renameSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { RemotePath } from "#client/connection/remote-path.ts";
-import { isProcessAlive } from "#client/signin/process-lock.ts";
+import { isProcessAlive } from "#os/process-alive.ts";
 
 const PREFIX = ".grove-get-";
 const SUFFIX = ".part";

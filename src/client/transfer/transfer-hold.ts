@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { isProcessAlive } from "#client/signin/process-lock.ts";
+import { isProcessAlive } from "#os/process-alive.ts";
 
 /** Attempts when another process takes or releases the note meanwhile. */
 const TRIES = 3;

@@ -3,10 +3,10 @@ import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { RemotePath } from "#client/connection/remote-path.ts";
-import { isProcessAlive } from "#client/signin/process-lock.ts";
 import { readStored, writeStored } from "#client/signin/stored-json.ts";
 import { UPLOAD_MEMORY_MAX, UPLOAD_MEMORY_MS } from "#client/terminal/limits.ts";
 import { removePrivateFile } from "#os/private-file.ts";
+import { isProcessAlive } from "#os/process-alive.ts";
 import type { SourceState } from "./local-source.ts";
 import { removeOldFiles } from "./old-files.ts";
 
