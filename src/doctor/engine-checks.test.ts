@@ -2,43 +2,31 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { openEngine } from "#storage/engine/engine.fixture.ts";
 import { engineSettings } from "#storage/engine/engine-settings.ts";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { engineChecks } from "./engine-checks.ts";
 import { type Finding, runChecks } from "./finding.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
-const ends: (() => Promise<void>)[] = [];
-let server: PostgresServer;
-let store: TestStore;
+const places = enginePlaces();
+const { skip } = places;
 
-before(async () => {
-  if (skip !== false) return;
-  server = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
-
-const storeUrl = (prefix: string, port = store.port): string =>
-  `s3://${store.bucket}/${prefix}?${new URLSearchParams({
+const storeUrl = (prefix: string, port = places.store.port): string =>
+  `s3://${places.store.bucket}/${prefix}?${new URLSearchParams({
     endpoint: `http://127.0.0.1:${port}`,
-    credentials: store.credentialsFile,
+    credentials: places.store.credentialsFile,
   }).toString()}`;
 
 async function look(database: string, url: string): Promise<Finding[]> {
   const engineFile = join(scratchFolder("doctor-"), "engine");
-  const secret = encodeURIComponent(server.password);
-  const engine = `postgres://grove:${secret}@127.0.0.1:${server.port}/${database}\n`;
+  const secret = encodeURIComponent(places.database.password);
+  const engine = `postgres://grove:${secret}@127.0.0.1:${places.database.port}/${database}\n`;
   await writeFile(engineFile, engine, { mode: 0o600 });
   const findings = await runChecks(engineChecks(await engineSettings({ engineFile, store: url }, {}), {}));
   const told = JSON.stringify(findings);
-  assert.ok(!told.includes(server.password) && !told.includes(store.secret), told);
+  assert.ok(!told.includes(places.database.password) && !told.includes(places.store.secret), told);
   return findings;
 }
 
@@ -48,14 +36,14 @@ const said = (findings: readonly Finding[], name: string): string => {
 };
 
 async function openAt(t: TestContext, database: string, prefix: string): Promise<void> {
-  const config = { host: server.socketFolder, port: server.port, user: "grove", database };
+  const config = { host: places.database.socketFolder, port: places.database.port, user: "grove", database };
   await openEngine(t, { database: { config, schema: "grove_engine" }, storeUrl: storeUrl(prefix) });
 }
 
 test("a new database and bucket, and those of a FileServer that runs, are fit for it", {
   skip,
 }, async (t) => {
-  const database = await server.createDatabase();
+  const database = await places.database.createDatabase();
   const fresh = await look(database, storeUrl("one"));
   assert.match(said(fresh, "engine's database"), /^ok: answers, and has no tables yet/);
   assert.match(said(fresh, "engine's bucket"), /^ok: an object was written, read and removed/);
@@ -72,7 +60,7 @@ test("a new database and bucket, and those of a FileServer that runs, are fit fo
 test("a bucket of another database, none, a wrong key and a store that is away are failures", {
   skip,
 }, async (t) => {
-  const [one, other] = [await server.createDatabase(), await server.createDatabase()];
+  const [one, other] = [await places.database.createDatabase(), await places.database.createDatabase()];
   await openAt(t, one, "two");
   await openAt(t, other, "three");
   assert.match(
@@ -84,7 +72,7 @@ test("a bucket of another database, none, a wrong key and a store that is away a
   const away = await look("no_such_database", storeUrl("two", 9));
   assert.match(said(away, "engine's database"), /^failed: .*no_such_database/);
   assert.match(said(away, "engine's bucket"), /^failed: /);
-  await writeFile(store.credentialsFile, "access_key_id = nobody\nsecret_access_key = wrong\n");
+  await writeFile(places.store.credentialsFile, "access_key_id = nobody\nsecret_access_key = wrong\n");
   const denied = await look(one, storeUrl("two"));
   assert.match(said(denied, "engine's bucket"), /^failed: /);
 });

@@ -4,34 +4,22 @@ import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { promisify } from "node:util";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { until } from "#testing/until.ts";
 import { checkData } from "./checked-data.ts";
 import { breakOff, makeTree, mustBeSound, quotaOf, signIn, startMixedCluster } from "./mixed-cluster.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
+const places = enginePlaces();
+const { skip } = places;
 const run = promisify(execFile);
-const ends: (() => Promise<void>)[] = [];
-let database: PostgresServer;
-let store: TestStore;
-
-before(async () => {
-  if (skip !== false) return;
-  database = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
 
 test("a root leaves the engine under put -r and get -r, over kills of both sides, and comes back: no call fails, and nothing is missing", {
   skip,
   timeout: 300_000,
 }, async (t) => {
-  const cluster = await startMixedCluster(t, { database, store });
+  const cluster = await startMixedCluster(t, places);
   const { folder, own, engine } = cluster;
   await engine.e1.start();
   await engine.e2.start();
@@ -107,7 +95,7 @@ test("the node that a root leaves dies for good after the switch: the engine's o
   skip,
   timeout: 240_000,
 }, async (t) => {
-  const cluster = await startMixedCluster(t, { database, store });
+  const cluster = await startMixedCluster(t, places);
   const { folder, own, engine } = cluster;
   await engine.e1.start();
   const alice = await signIn(cluster, "alice");
@@ -138,7 +126,7 @@ test("a drained node of the engine hands its roots to the others, and one change
   skip,
   timeout: 240_000,
 }, async (t) => {
-  const cluster = await startMixedCluster(t, { database, store });
+  const cluster = await startMixedCluster(t, places);
   const { folder, engine } = cluster;
   await engine.e1.start();
   const [alice, bob] = [await signIn(cluster, "alice"), await signIn(cluster, "bob")];

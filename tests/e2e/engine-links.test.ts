@@ -1,27 +1,15 @@
 // Tests that links and app passwords at a door work on roots of the shared engine, over a kill and over moves.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { freePort } from "#testing/free-ports.ts";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
 import { until } from "#testing/until.ts";
 import { mustBeSound, signIn, startMixedCluster } from "./mixed-cluster.ts";
 import type { Person } from "./people.ts";
 import { startGrove, stopProgram } from "./processes.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
-const ends: (() => Promise<void>)[] = [];
-let database: PostgresServer;
-let store: TestStore;
-
-before(async () => {
-  if (skip !== false) return;
-  database = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
+const places = enginePlaces();
+const { skip } = places;
 
 /** A link as `grove link` tells it. */
 interface Link {
@@ -84,7 +72,7 @@ test("links and app passwords open roots of the engine at a door, over a kill an
   skip,
   timeout: 300_000,
 }, async (t) => {
-  const cluster = await startMixedCluster(t, { database, store });
+  const cluster = await startMixedCluster(t, places);
   const { address, own, engine } = cluster;
   await engine.e1.start();
   await engine.e2.start();

@@ -4,34 +4,22 @@ import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { promisify } from "node:util";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { until } from "#testing/until.ts";
 import { checkData } from "./checked-data.ts";
 import { breakOff, makeTree, mustBeSound, quotaOf, signIn, startMixedCluster } from "./mixed-cluster.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
+const places = enginePlaces();
+const { skip } = places;
 const run = promisify(execFile);
-const ends: (() => Promise<void>)[] = [];
-let database: PostgresServer;
-let store: TestStore;
-
-before(async () => {
-  if (skip !== false) return;
-  database = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
 
 test("a root moves to the engine under put -r and get -r, over kills of both sides: no call fails, and nothing is missing", {
   skip,
   timeout: 300_000,
 }, async (t) => {
-  const cluster = await startMixedCluster(t, { database, store });
+  const cluster = await startMixedCluster(t, places);
   const { folder, own, engine } = cluster;
   await own.start();
   const [alice, bob] = [await signIn(cluster, "alice"), await signIn(cluster, "bob")];
@@ -102,7 +90,7 @@ test("the target in the engine dies for good: its other node goes on with the mo
   skip,
   timeout: 240_000,
 }, async (t) => {
-  const cluster = await startMixedCluster(t, { database, store });
+  const cluster = await startMixedCluster(t, places);
   const { folder, own, engine } = cluster;
   await own.start();
   const [alice, bob] = [await signIn(cluster, "alice"), await signIn(cluster, "bob")];
@@ -114,8 +102,8 @@ test("the target in the engine dies for good: its other node goes on with the mo
   const before = [await alice.ok("quota", "--json"), await bob.ok("quota", "--json")];
   await engine.e1.start();
   await engine.e2.start();
-  // The engine serves no root that comes meanwhile: however fast it is, the move lasts as long as its target.
-  const letGo = await cluster.holdTable("holding");
+  // However fast the engine is, the move lasts as long as its target.
+  const letGo = await cluster.holdSwitch();
   await cluster.operate("root", "move", alice.email, "-to", "e1");
   await until(async () => (await cluster.count("arrived_chunk")) > 1, "chunks that have come");
   await engine.e1.end("SIGKILL");

@@ -4,34 +4,22 @@ import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { test } from "node:test";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { until } from "#testing/until.ts";
 import { mustBeSound, quotaOf, signIn, startMixedCluster } from "./mixed-cluster.ts";
 import { grove } from "./processes.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
-const ends: (() => Promise<void>)[] = [];
-let database: PostgresServer;
-let store: TestStore;
-
-before(async () => {
-  if (skip !== false) return;
-  database = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
+const places = enginePlaces();
+const { skip } = places;
 
 test("a dump is restored beside the bucket: what was deleted since is back, what was made since is gone, and fsck is clean", {
   skip,
   timeout: 300_000,
 }, async (t) => {
-  const cluster = await startMixedCluster(t, { database, store });
-  const { folder, engine, places } = cluster;
-  const url = (await readFile(places[1] ?? "", "utf8")).trim();
+  const cluster = await startMixedCluster(t, places);
+  const { folder, engine, flags } = cluster;
+  const url = (await readFile(flags[1] ?? "", "utf8")).trim();
   await engine.e1.start();
   await engine.e2.start();
   const alice = await signIn(cluster, "alice");
@@ -61,10 +49,10 @@ test("a dump is restored beside the bucket: what was deleted since is back, what
 
   await cluster.ask("DROP SCHEMA grove_engine CASCADE");
   execFileSync("psql", ["--quiet", "--set", "ON_ERROR_STOP=1", "--file", dump, url], { stdio: "ignore" });
-  const before = await grove(["fsck", ...places, "-list"]);
+  const before = await grove(["fsck", ...flags, "-list"]);
   assert.equal(before.code, 1, before.stderr);
   assert.match(before.stdout, /belongs to no row/);
-  const restored = await grove(["fsck", ...places, "-list", "-restored"]);
+  const restored = await grove(["fsck", ...flags, "-list", "-restored"]);
   assert.equal(restored.code, 0, restored.stdout + restored.stderr);
   assert.match(restored.stdout, /note: \d+ objects of after the restored moment have no row/);
   await mustBeSound(cluster);

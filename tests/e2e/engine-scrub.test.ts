@@ -3,46 +3,34 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { systemClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
 import { systemFraction } from "#base/random.ts";
 import { chunkKey } from "#storage/object-store/chunk-blocks.ts";
 import { openRequests } from "#storage/object-store/object-store.ts";
 import { storeSettings } from "#storage/object-store/store-settings.ts";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { until } from "#testing/until.ts";
 import { signIn, startMixedCluster } from "./mixed-cluster.ts";
 import { grove } from "./processes.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
-const ends: (() => Promise<void>)[] = [];
-let database: PostgresServer;
-let store: TestStore;
-
-before(async () => {
-  if (skip !== false) return;
-  database = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
+const places = enginePlaces();
+const { skip } = places;
 
 test("a lost object and a wrong counter are found without a read, told in /metrics, and named by fsck", {
   skip,
   timeout: 300_000,
 }, async (t) => {
-  const cluster = await startMixedCluster(t, { database, store });
-  const { folder, engine, places } = cluster;
+  const cluster = await startMixedCluster(t, places);
+  const { folder, engine, flags } = cluster;
   await engine.e1.start();
   const alice = await signIn(cluster, "alice");
   for (const name of ["lost", "kept"]) {
     await writeFile(join(folder, name), randomBytes(200_000));
     await alice.ok("put", join(folder, name), `/${name}`);
   }
-  const settings = storeSettings(places[3] ?? "");
+  const settings = storeSettings(flags[3] ?? "");
   const requests = await openRequests({
     settings,
     clock: systemClock,
@@ -71,7 +59,7 @@ test("a lost object and a wrong counter are found without a read, told in /metri
   }, "the scrub and the recount have found it");
   assert.match(await alice.refused(1, "get", "/lost", join(folder, "back")), /damaged/);
   await alice.ok("get", "/kept", join(folder, "back"));
-  const { code, stdout } = await grove(["fsck", ...places, "-list"]);
+  const { code, stdout } = await grove(["fsck", ...flags, "-list"]);
   assert.notEqual(code, 0);
   assert.match(stdout, new RegExp(`chunk ${lost} has no object`));
   assert.match(stdout, /live bytes/);

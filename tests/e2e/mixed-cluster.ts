@@ -8,8 +8,7 @@ import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { metricsPortOf } from "#base/metrics-port.ts";
-import type { TestStore } from "#testing/object-stores.ts";
-import type { PostgresServer } from "#testing/postgres-server.ts";
+import type { EnginePlaces } from "#testing/engine-places.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
 import { Server } from "./moving-cluster.ts";
@@ -28,25 +27,35 @@ export interface MixedCluster {
   readonly own: Server;
   readonly engine: Readonly<Record<"e1" | "e2", Server>>;
   /** Words that name the engine's two places. */
-  readonly places: readonly string[];
+  readonly flags: readonly string[];
   /** Runs a command on the metadata store. */
   operate(...words: string[]): Promise<string>;
   /** Rows of a table of the engine. */
   count(table: string): Promise<number>;
   /** Runs a statement on the engine's database. */
   ask(sql: string): Promise<Record<string, unknown>[]>;
-  /** Lets no change of a table come, until the returned function ends those that wait and lets others come. */
-  holdTable(table: string): Promise<() => Promise<void>>;
+  /** No root that comes to the engine is switched until the answer is called, and what waited for it is broken off. */
+  holdSwitch(): Promise<() => Promise<void>>;
   /** A node's /metrics. */
   metrics(id: "e1" | "e2" | "n1"): Promise<Record<string, unknown>>;
   /** The node where the store has a root, and the move of that root. */
   place(email: string): { readonly home: string; readonly state: string; readonly target: string };
 }
 
+const SWITCH_LOCK = 7_001;
+/** A root's head is kept right before its switch. */
+const HELD_HEADS = `
+  CREATE FUNCTION hold_head() RETURNS TRIGGER LANGUAGE plpgsql AS $body$
+  BEGIN
+    PERFORM pg_advisory_xact_lock(${SWITCH_LOCK});
+    RETURN NEW;
+  END $body$;
+  CREATE TRIGGER hold_head BEFORE UPDATE OF head ON arrival FOR EACH ROW EXECUTE FUNCTION hold_head();`;
+
 /** Starts the MetaServer alone; the nodes are started by the test. */
 export async function startMixedCluster(
   t: TestContext,
-  { database, store }: { readonly database: PostgresServer; readonly store: TestStore },
+  { database, store }: EnginePlaces,
 ): Promise<MixedCluster> {
   const folder = scratchFolder("grove-e2e-");
   const name = await database.createDatabase();
@@ -58,7 +67,7 @@ export async function startMixedCluster(
     endpoint: `http://127.0.0.1:${store.port}`,
     credentials: store.credentialsFile,
   });
-  const places = ["-engine_file", urlFile, "-store", `s3://${store.bucket}/${name}?${query.toString()}`];
+  const flags = ["-engine_file", urlFile, "-store", `s3://${store.bucket}/${name}?${query.toString()}`];
   const { address } = await freePlace();
   const meta = new Server(join(folder, "meta"), ["metaserver", "-listen", address], /"event":"serving"/);
   const ports = new Map<string, number>();
@@ -66,11 +75,11 @@ export async function startMixedCluster(
     const at = await freePlace();
     ports.set(id, at.port);
     const words = ["fileserver", "-id", id, "-listen", at.address, "-advertise", at.address];
-    const flags = ["-metaserver", address, "-reserve", "1MiB", ...more];
-    return new Server(join(folder, id), [...words, ...flags], /: serves .* on /);
+    const usual = ["-metaserver", address, "-reserve", "1MiB", ...more];
+    return new Server(join(folder, id), [...words, ...usual], /: serves .* on /);
   };
   const own = await node("n1");
-  const engine = { e1: await node("e1", ...places), e2: await node("e2", ...places) };
+  const engine = { e1: await node("e1", ...flags), e2: await node("e2", ...flags) };
   for (const server of [meta, own, engine.e1, engine.e2]) t.after(() => server.end("SIGKILL"));
   await meta.start();
   const file = join(meta.data, "metadata.db");
@@ -92,7 +101,7 @@ export async function startMixedCluster(
     address,
     own,
     engine,
-    places,
+    flags,
     async operate(...words) {
       const { code, stdout, stderr } = await grove([...words, "-meta", `sqlite:${file}`]);
       assert.equal(code, 0, stderr);
@@ -103,12 +112,13 @@ export async function startMixedCluster(
       const [row] = await ask(`SELECT count(*)::int AS count FROM ${table}`);
       return Number(row?.["count"]);
     },
-    async holdTable(table) {
+    async holdSwitch() {
       const client = await connected();
-      await client.query(`BEGIN; LOCK TABLE ${table} IN SHARE MODE`);
+      await client.query(HELD_HEADS);
+      await client.query("SELECT pg_advisory_lock($1)", [SWITCH_LOCK]);
       return async () => {
-        const waiting = `SELECT pid FROM pg_locks WHERE NOT granted AND relation = '${table}'::regclass`;
-        await client.query(`SELECT pg_terminate_backend(pid) FROM (${waiting}) others`);
+        const waiting = "SELECT pid FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND objid = $1";
+        await client.query(`SELECT pg_terminate_backend(pid) FROM (${waiting}) others`, [SWITCH_LOCK]);
         await client.end();
       };
     },
@@ -161,8 +171,8 @@ export async function breakOff(person: Person, file: string, path: string): Prom
 }
 
 /** Rejects, with what differs, unless the engine's rows and its bucket are sound. */
-export async function mustBeSound({ places }: MixedCluster): Promise<void> {
-  const { code, stdout, stderr } = await grove(["fsck", ...places, "-list"]);
+export async function mustBeSound({ flags }: MixedCluster): Promise<void> {
+  const { code, stdout, stderr } = await grove(["fsck", ...flags, "-list"]);
   assert.equal(code, 0, stdout + stderr);
 }
 

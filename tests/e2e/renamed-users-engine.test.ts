@@ -3,29 +3,17 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { test } from "node:test";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { until } from "#testing/until.ts";
 import { breakOff, type MixedCluster, mustBeSound, quotaOf, startMixedCluster } from "./mixed-cluster.ts";
 import { Person } from "./people.ts";
 import { grove } from "./processes.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
+const places = enginePlaces();
+const { skip } = places;
 /** Exit code of the client for a refusal of rights. */
 const REFUSED = 4;
-const ends: (() => Promise<void>)[] = [];
-let database: PostgresServer;
-let store: TestStore;
-
-before(async () => {
-  if (skip !== false) return;
-  database = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
 
 /** Signs an account of the identity provider in under an address; the code of the exit. */
 async function come({ address }: MixedCluster, person: Person, sub: string): Promise<number | null> {
@@ -46,7 +34,7 @@ test("on the shared engine a new address takes over files, trash, shares, a begu
   skip,
   timeout: 300_000,
 }, async (t) => {
-  const cluster = await startMixedCluster(t, { database, store });
+  const cluster = await startMixedCluster(t, places);
   const { engine, folder } = cluster;
   await engine.e1.start();
   await engine.e2.start();

@@ -3,30 +3,18 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import pg from "pg";
 import { metricsPortOf } from "#base/metrics-port.ts";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
 import { Person } from "./people.ts";
 import { freePlace, type Place, type Program, startGrove, stopProgram } from "./processes.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
+const places = enginePlaces();
+const { skip } = places;
 const MOCK = { SVC_AUTH_MOCK: "1" };
-const ends: (() => Promise<void>)[] = [];
-let database: PostgresServer;
-let store: TestStore;
-
-before(async () => {
-  if (skip !== false) return;
-  database = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
 
 interface EngineCluster {
   readonly folder: string;
@@ -40,10 +28,10 @@ interface EngineCluster {
 
 async function startCluster(t: TestContext): Promise<EngineCluster> {
   const folder = scratchFolder("grove-e2e-");
-  const name = await database.createDatabase();
+  const name = await places.database.createDatabase();
   const urlFile = join(folder, "engine-url");
-  const password = encodeURIComponent(database.password);
-  const url = `postgres://grove:${password}@127.0.0.1:${database.port}/${name}`;
+  const password = encodeURIComponent(places.database.password);
+  const url = `postgres://grove:${password}@127.0.0.1:${places.database.port}/${name}`;
   await writeFile(
     urlFile,
     `${url}
@@ -51,10 +39,10 @@ async function startCluster(t: TestContext): Promise<EngineCluster> {
     { mode: 0o600 },
   );
   const query = new URLSearchParams({
-    endpoint: `http://127.0.0.1:${store.port}`,
-    credentials: store.credentialsFile,
+    endpoint: `http://127.0.0.1:${places.store.port}`,
+    credentials: places.store.credentialsFile,
   });
-  const storeUrl = `s3://${store.bucket}/${name}?${query.toString()}`;
+  const storeUrl = `s3://${places.store.bucket}/${name}?${query.toString()}`;
   const meta = await freePlace();
   const metaserver = startGrove(["metaserver", "-data", join(folder, "meta"), "-listen", meta.address], {
     env: MOCK,
@@ -154,7 +142,7 @@ test("a FileServer is killed: its users go on at another one within 15 seconds, 
   assert.equal(figures["engine_taken_over_total"], roots);
   assert.ok((figures["engine_lease_age_ms"] ?? -1) >= 0 && (figures["engine_rows_cached"] ?? 0) > 0);
   for (const { output } of cluster.nodes) {
-    assert.ok(!output().includes(database.password) && !output().includes(store.secret));
+    assert.ok(!output().includes(places.database.password) && !output().includes(places.store.secret));
   }
   // A loaded machine's own slowness comes on top of the lease's 10 s.
   assert.ok(downMs < 45_000, `it took ${downMs} ms`);

@@ -60,6 +60,26 @@ export async function startTestConsole(
   };
 }
 
+/** A console as an operator and a visitor ask it. */
+export interface OperatedConsole {
+  /** Asks as an operator. */
+  ask(path: string, what?: Ask): Promise<Answer>;
+  /** Asks as a visitor. */
+  visit(path: string, what?: Ask): Promise<Answer>;
+}
+
+/** Starts a console with these options, and signs an operator in; `ends` receives the cleanup. */
+export async function operatedConsole(options: ConsoleOptions, ends: Ends): Promise<OperatedConsole> {
+  const console = await startConsole(options);
+  ends.push(() => console.stop());
+  const visit = (path: string, what?: Ask): Promise<Answer> => askHttp(`${console.url}${path}`, what);
+  while ((await visit("/ready")).status !== 200) await sleep(20);
+  const token = tokenOf(await visit("/api/auth/login", { body: { password: PASSWORD } }));
+  const ask = (path: string, what: Ask = {}): Promise<Answer> =>
+    visit(path, { ...what, headers: { authorization: `Bearer ${token}` } });
+  return { ask, visit };
+}
+
 /** Cleanup of a test, run in reverse order. */
 type Ends = (() => unknown)[];
 

@@ -10,9 +10,13 @@ import { until } from "#testing/until.ts";
 import type { OperatorCluster } from "#wire/webapi/cluster.ts";
 import type { Problem } from "#wire/webapi/problem.ts";
 import type { DrainPlanView, MoveList, RebalancePlanView } from "#wire/webapi/root-move.ts";
-import { type Answer, type Ask, askHttp } from "./app.fixture.ts";
-import { type FilledStore, PASSWORD, testConsoleOptions, tokenOf, USER } from "./console.fixture.ts";
-import { startConsole } from "./console.ts";
+import {
+  type FilledStore,
+  type OperatedConsole,
+  operatedConsole,
+  testConsoleOptions,
+  USER,
+} from "./console.fixture.ts";
 
 const TIMEOUT = { timeout: 120_000 };
 const ROOT_BYTES = 5_000_000;
@@ -22,12 +26,8 @@ interface ActingNodes extends Awaited<ReturnType<typeof testConsoleOptions>> {
   readonly switchMoves: () => void;
 }
 
-interface TwoNodes {
+interface TwoNodes extends OperatedConsole {
   readonly filled: FilledStore;
-  /** Asks as an operator. */
-  ask(path: string, ask?: Ask): Promise<Answer>;
-  /** Asks as a visitor. */
-  visit(path: string, ask?: Ask): Promise<Answer>;
   list(): Promise<MoveList>;
   /** From now on moves that have begun switch. */
   switchMoves(): void;
@@ -87,13 +87,7 @@ async function actingNodes(t: TestContext): Promise<ActingNodes> {
 /** A console over these nodes. */
 async function startTwoNodes(t: TestContext): Promise<TwoNodes> {
   const { options, ends, filled, switchMoves } = await actingNodes(t);
-  const console = await startConsole(options);
-  ends.push(() => console.stop());
-  const visit = (path: string, what?: Ask): Promise<Answer> => askHttp(`${console.url}${path}`, what);
-  while ((await visit("/ready")).status !== 200) await sleep(20);
-  const token = tokenOf(await visit("/api/auth/login", { body: { password: PASSWORD } }));
-  const ask = (path: string, what: Ask = {}): Promise<Answer> =>
-    visit(path, { ...what, headers: { authorization: `Bearer ${token}` } });
+  const { ask, visit } = await operatedConsole(options, ends);
   return {
     filled,
     ask,

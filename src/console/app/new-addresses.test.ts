@@ -1,23 +1,25 @@
 // Tests that operators see who waits with a new address, and decide once, each decision with an audit line.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { AuditEntry } from "#wire/webapi/audit.ts";
 import type { NewAddressList } from "#wire/webapi/new-address.ts";
 import type { Problem } from "#wire/webapi/problem.ts";
-import { type Answer, type Ask, askHttp } from "./app.fixture.ts";
-import { type FilledStore, PASSWORD, testConsoleOptions, tokenOf, USER } from "./console.fixture.ts";
-import { startConsole } from "./console.ts";
+import type { Answer } from "./app.fixture.ts";
+import {
+  type FilledStore,
+  type OperatedConsole,
+  operatedConsole,
+  testConsoleOptions,
+  USER,
+} from "./console.fixture.ts";
 
 const TIMEOUT = { timeout: 120_000 };
 const ISSUER = "idp.example.com";
 /** An address with all that an address may have. */
 const NEW = "o'brien+a.b&c=d%2f@example.com";
 
-interface Bench {
+interface Bench extends OperatedConsole {
   readonly store: FilledStore["store"];
-  ask(path: string, ask?: Ask): Promise<Answer>;
-  visit(path: string, ask?: Ask): Promise<Answer>;
   decide(decision: "confirm" | "refuse", from?: string, to?: string): Promise<Answer>;
   list(): Promise<NewAddressList>;
   /** Acts and subjects of the audit log about addresses. */
@@ -30,13 +32,7 @@ async function startWaiting(t: TestContext): Promise<Bench> {
   const { store } = filled;
   assert.equal(await store.admitSubject(USER, { issuer: ISSUER, subject: "a1" }), true);
   await store.admitSubject(NEW, { issuer: ISSUER, subject: "a1" });
-  const console = await startConsole(options);
-  ends.push(() => console.stop());
-  const visit = (path: string, what?: Ask): Promise<Answer> => askHttp(`${console.url}${path}`, what);
-  while ((await visit("/ready")).status !== 200) await sleep(20);
-  const token = tokenOf(await visit("/api/auth/login", { body: { password: PASSWORD } }));
-  const ask = (path: string, what: Ask = {}): Promise<Answer> =>
-    visit(path, { ...what, headers: { authorization: `Bearer ${token}` } });
+  const { ask, visit } = await operatedConsole(options, ends);
   return {
     store,
     ask,

@@ -1,43 +1,31 @@
 // Compares the answers of a node on the shared engine, which knows nothing before each call, with a local node's.
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { parsePostgresUrl } from "#os/postgres-url.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import { SharedStorage } from "#storage/engine/shared-storage.ts";
 import { storeSettings } from "#storage/object-store/store-settings.ts";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { StatusError } from "#wire/framing/status.ts";
 import { OnConflict, Sort } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { bytesOf, parts, startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
-const ends: (() => Promise<void>)[] = [];
-let server: PostgresServer;
-let store: TestStore;
-
-before(async () => {
-  if (skip !== false) return;
-  server = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
+const places = enginePlaces();
+const { skip } = places;
 
 async function engineNode(): Promise<TestNode> {
-  const name = await server.createDatabase();
+  const name = await places.database.createDatabase();
   const query = new URLSearchParams({
-    endpoint: `http://127.0.0.1:${store.port}`,
-    credentials: store.credentialsFile,
+    endpoint: `http://127.0.0.1:${places.store.port}`,
+    credentials: places.store.credentialsFile,
   });
-  const password = encodeURIComponent(server.password);
-  const url = `postgres://grove:${password}@127.0.0.1:${server.port}/${name}`;
+  const password = encodeURIComponent(places.database.password);
+  const url = `postgres://grove:${password}@127.0.0.1:${places.database.port}/${name}`;
   const engine = {
     database: parsePostgresUrl(url, {}),
-    store: storeSettings(`s3://${store.bucket}/${name}?${query.toString()}`),
+    store: storeSettings(`s3://${places.store.bucket}/${name}?${query.toString()}`),
   };
   return startTestNode({ dataFolder: join(scratchFolder("grove-engine-"), "data"), options: { engine } });
 }

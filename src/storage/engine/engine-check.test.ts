@@ -1,7 +1,7 @@
 // Tests of the check of a shared engine: sound while it is used, and each kind of difference is found.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import pg from "pg";
 import { systemClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
@@ -11,24 +11,12 @@ import { chunkKey } from "#storage/object-store/chunk-blocks.ts";
 import { openRequests } from "#storage/object-store/object-store.ts";
 import { bytesBody } from "#storage/object-store/s3-client.ts";
 import { storeSettings } from "#storage/object-store/store-settings.ts";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { type EnginePlace, enginePlace, inodeAt, openEngine, upload } from "./engine.fixture.ts";
 import { checkEngine } from "./engine-check.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
-const ends: (() => Promise<void>)[] = [];
-let server: PostgresServer;
-let store: TestStore;
-
-before(async () => {
-  if (skip !== false) return;
-  server = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
+const places = enginePlaces();
+const { skip } = places;
 
 const OWNER = "ada@example.com";
 
@@ -41,7 +29,7 @@ async function differencesOf(place: EnginePlace): Promise<readonly string[]> {
 test("a used engine is sound; wrong counters, lost rows, lost and stray objects are found", {
   skip,
 }, async (t) => {
-  const place = await enginePlace(server, store);
+  const place = await enginePlace(places);
   const { storage } = await openEngine(t, place);
   const root = await storage.createRoot({ owner: OWNER, rootId: "root" });
   const by = { owner: OWNER, by: OWNER, accessVersion: undefined };

@@ -10,8 +10,7 @@ import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { FileContent, Storage } from "#storage/contract/storage.ts";
 import { storeSettings } from "#storage/object-store/store-settings.ts";
 import type { SharedAddress } from "#storage/shared/shared-connection.ts";
-import type { TestStore } from "#testing/object-stores.ts";
-import type { PostgresServer } from "#testing/postgres-server.ts";
+import type { EnginePlaces } from "#testing/engine-places.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import type { StoredQuota } from "./engine-rows.ts";
 import { type OpenedEngine, openSharedStorage } from "./open-shared-storage.ts";
@@ -23,7 +22,7 @@ export interface EnginePlace {
 }
 
 /** Makes a place for engines. */
-export async function enginePlace(server: PostgresServer, store: TestStore): Promise<EnginePlace> {
+export async function enginePlace({ database: server, store }: EnginePlaces): Promise<EnginePlace> {
   const database = await server.createDatabase();
   const query = new URLSearchParams({
     endpoint: `http://127.0.0.1:${store.port}`,

@@ -1,32 +1,20 @@
 // Tests of what goes from the bucket: chunks without a file, remains of processes that ended, and nothing else.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import type { ChangeContext } from "#storage/contract/inode.ts";
 import { patterned } from "#storage/local/store.fixture.ts";
 import { compareBucket } from "#storage/object-store/bucket-list.ts";
 import { connectShared } from "#storage/shared/shared-connection.ts";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { until } from "#testing/until.ts";
 import { enginePlace, inodeAt, openEngine, readAll, upload } from "./engine.fixture.ts";
 import type { OpenedEngine } from "./open-shared-storage.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
+const places = enginePlaces();
+const { skip } = places;
 const LONG = { skip, timeout: 120_000 };
 const ADA = "ada@example.com";
 const BY_ADA: ChangeContext = { owner: ADA, by: ADA, accessVersion: undefined };
-const ends: (() => Promise<void>)[] = [];
-let server: PostgresServer;
-let store: TestStore;
-
-before(async () => {
-  if (skip !== false) return;
-  server = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
 
 async function differences({ store: objects, rows }: OpenedEngine): Promise<string[]> {
   const found: string[] = [];
@@ -39,7 +27,7 @@ async function objectsIn({ store: objects }: OpenedEngine): Promise<number> {
 }
 
 test("chunks without a file go after the window of recovery, and those of files stay", LONG, async (t) => {
-  const place = await enginePlace(server, store);
+  const place = await enginePlace(places);
   const engine = await openEngine(t, place);
   const { storage, passes } = engine;
   const root = await storage.createRoot({ owner: ADA, rootId: "01ROOT" });
@@ -65,7 +53,7 @@ test("chunks without a file go after the window of recovery, and those of files 
 });
 
 test("what a process put and never committed goes with the blocks of its epoch", LONG, async (t) => {
-  const place = await enginePlace(server, store);
+  const place = await enginePlace(places);
   const first = await openEngine(t, place);
   const root = await first.storage.createRoot({ owner: ADA, rootId: "01ROOT" });
   await upload(first.storage, ADA, root.directoryId, "kept", patterned(5_000_000, 1));

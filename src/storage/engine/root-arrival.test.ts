@@ -1,7 +1,7 @@
 // Tests of a root's way from a node's own disk to the shared engine, while it is used and over the ends of both.
 import assert from "node:assert/strict";
 import { truncateSync } from "node:fs";
-import { after, before, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { systemClock } from "#base/clock.ts";
 import { CLUSTER_ROOT_NUMBERS_FROM, ROOT_NUMBER_MAX } from "#base/limits.ts";
 import { systemFraction } from "#base/random.ts";
@@ -22,28 +22,16 @@ import {
 import { inodeAt, OWNER, patterned, query, refusal } from "#storage/local/store.fixture.ts";
 import { storeSettings } from "#storage/object-store/store-settings.ts";
 import { connectShared } from "#storage/shared/shared-connection.ts";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { until } from "#testing/until.ts";
 import { type EnginePlace, enginePlace, openEngine, readAll, upload } from "./engine.fixture.ts";
 import { checkEngine } from "./engine-check.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
+const places = enginePlaces();
+const { skip } = places;
 const LONG = { skip, timeout: 120_000 };
 const BY = { owner: OWNER, by: OWNER, accessVersion: undefined };
 const MOVED = { moveId: MOVE, owner: OWNER };
-const ends: (() => Promise<void>)[] = [];
-let server: PostgresServer;
-let store: TestStore;
-
-before(async () => {
-  if (skip !== false) return;
-  server = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
 
 async function assertSound(place: EnginePlace): Promise<void> {
   const { differences } = await checkEngine({
@@ -71,7 +59,7 @@ test(
   "a root comes to the engine with files, shares, trash, begun uploads, usage and inode numbers",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const from = await Side.open(t);
     const to = await openEngine(t, place);
     await fillRoot(from.storage);
@@ -105,7 +93,7 @@ test(
   "what changes meanwhile arrives as it is at the freeze, while processes of both sides end and others go on",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const from = await Side.open(t);
     const to = { ...(await openEngine(t, place)) };
     const fenced = to.storage;
@@ -172,7 +160,7 @@ test(
   "an undone move leaves nothing in the engine but chunks that wait for their removal",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const from = await Side.open(t);
     const first = await openEngine(t, place);
     await fillRoot(from.storage);
@@ -226,7 +214,7 @@ test(
   "a number of before cluster-wide numbers is not taken, and one of them is, up to the last",
   LONG,
   async (t) => {
-    const to = await openEngine(t, await enginePlace(server, store));
+    const to = await openEngine(t, await enginePlace(places));
     const begin = (moveId: string, ...numbers: number[]) =>
       to.storage.moves.beginImport({ moveId, owner: `${moveId}@example.com`, numbers });
     const from = CLUSTER_ROOT_NUMBERS_FROM;
@@ -247,7 +235,7 @@ test(
   "chunks with other bytes and rows of other roots are refused, and damage comes along",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const from = await Side.open(t);
     const to = await openEngine(t, place);
     await fillRoot(from.storage);

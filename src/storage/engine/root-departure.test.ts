@@ -1,6 +1,6 @@
 // Tests of a root's way from the shared engine to a node's own disk, while it is used and over the ends of both.
 import assert from "node:assert/strict";
-import { after, before, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { systemClock } from "#base/clock.ts";
 import { systemFraction } from "#base/random.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
@@ -18,28 +18,16 @@ import { inodeAt, OWNER, patterned, refusal } from "#storage/local/store.fixture
 import { chunkKey } from "#storage/object-store/chunk-blocks.ts";
 import { storeSettings } from "#storage/object-store/store-settings.ts";
 import { connectShared } from "#storage/shared/shared-connection.ts";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { until } from "#testing/until.ts";
 import { type EnginePlace, enginePlace, openEngine } from "./engine.fixture.ts";
 import { checkEngine } from "./engine-check.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
+const places = enginePlaces();
+const { skip } = places;
 const LONG = { skip, timeout: 120_000 };
 const BY = { owner: OWNER, by: OWNER, accessVersion: undefined };
 const MOVED = { moveId: MOVE, owner: OWNER };
-const ends: (() => Promise<void>)[] = [];
-let server: PostgresServer;
-let store: TestStore;
-
-before(async () => {
-  if (skip !== false) return;
-  server = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
 
 async function assertSound(place: EnginePlace): Promise<void> {
   const { differences } = await checkEngine({
@@ -69,7 +57,7 @@ test(
   "a root leaves the engine with files, shares, trash, begun uploads, usage and inode numbers",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const from = await openEngine(t, place);
     const to = await Side.open(t);
     await fillRoot(from.storage);
@@ -126,7 +114,7 @@ test(
   "what changes meanwhile leaves as it is at the freeze, while processes of both sides end and others go on",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const from = { ...(await openEngine(t, place)) };
     const to = await Side.open(t);
     await fillRoot(from.storage);
@@ -192,7 +180,7 @@ test(
 );
 
 test("an undone departure leaves nothing behind, and the root goes on in the engine", LONG, async (t) => {
-  const place = await enginePlace(server, store);
+  const place = await enginePlace(places);
   const from = await openEngine(t, place);
   const to = await Side.open(t);
   await fillRoot(from.storage);
@@ -223,7 +211,7 @@ test(
   "a damaged chunk is marked and leaves as damaged, and another root's chunks are not given out",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const from = await openEngine(t, place);
     const to = await Side.open(t);
     await fillRoot(from.storage);
@@ -267,7 +255,7 @@ test(
 );
 
 test("a root changes hands within the engine, once its holder has frozen it", LONG, async (t) => {
-  const place = await enginePlace(server, store);
+  const place = await enginePlace(places);
   const from = await openEngine(t, place);
   const to = await openEngine(t, place, { name: "n2" });
   await fillRoot(from.storage);

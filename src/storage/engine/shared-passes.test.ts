@@ -1,7 +1,7 @@
 // Tests that scrub and recount find on the shared engine what they find on local disks, and list it in the same words.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { after, before, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import type pg from "pg";
 import { systemClock } from "#base/clock.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
@@ -19,27 +19,15 @@ import { bytesBody } from "#storage/object-store/s3-client.ts";
 import type { StoreRequests } from "#storage/object-store/store-requests.ts";
 import { storeSettings } from "#storage/object-store/store-settings.ts";
 import { connectShared } from "#storage/shared/shared-connection.ts";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { until } from "#testing/until.ts";
 import { type EnginePlace, enginePlace, inodeAt, openEngine, readAll, upload } from "./engine.fixture.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
+const places = enginePlaces();
+const { skip } = places;
 const LONG = { skip, timeout: 120_000 };
 const SCRUB: ScrubSettings = { bytesPerSecond: 2 ** 40, pauseMs: 86_400_000 };
 const RECOUNT: RecountSettings = { rowsPerSecond: 2 ** 40, pauseMs: 3_600_000 };
-const ends: (() => Promise<void>)[] = [];
-let server: PostgresServer;
-let store: TestStore;
-
-before(async () => {
-  if (skip !== false) return;
-  server = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
 
 async function scrubbed(storage: Storage): Promise<void> {
   const before = storage.scrubState().lastEndedAtMs;
@@ -90,7 +78,7 @@ test(
   "what is wrong in the store with chunks that nobody reads is found by the scrub, in the trash too",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const { storage } = await openEngine(t, place);
     const client = await database(t, place);
     const { requests, prefix } = await bucket(t, place);
@@ -154,7 +142,7 @@ test(
   "changed, short and missing bytes of small files are found by the scrub, and wrong lists of chunks",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const { storage } = await openEngine(t, place);
     const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
     for (const name of ["flipped", "short", "gone", "good", "empty"]) {
@@ -180,7 +168,7 @@ test(
   "a scrub without an answer of the store waits and marks nothing, and goes on with the next process",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const { storage, store: objects, directory } = await openEngine(t, place);
     const { directoryId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
     for (const name of ["a", "b"])
@@ -211,7 +199,7 @@ test(
   "every counter planted wrong is found by the recount as on local disks, and right ones are not (D16, A-17)",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const first = await openEngine(t, place);
     await fillForRecount(first.storage);
     await counted(first.storage);

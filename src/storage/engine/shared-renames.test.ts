@@ -1,31 +1,19 @@
 // Tests of a user's new name on the shared engine: once for all processes, each of which has let go before.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import type { ChangeContext } from "#storage/contract/inode.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import { refusal } from "#storage/local/store.fixture.ts";
 import { connectShared } from "#storage/shared/shared-connection.ts";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { until } from "#testing/until.ts";
 import { enginePlace, inodeAt, openEngine } from "./engine.fixture.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
+const places = enginePlaces();
+const { skip } = places;
 const LONG = { skip, timeout: 120_000 };
 const [ADA, BOB, CAROL, NEW] = ["ada@x.de", "bob@x.de", "carol@x.de", "ada.new@x.de"];
-const ends: (() => Promise<void>)[] = [];
-let server: PostgresServer;
-let store: TestStore;
-
-before(async () => {
-  if (skip !== false) return;
-  server = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
 
 const by = (owner: string, user = owner): ChangeContext => ({ owner, by: user, accessVersion: undefined });
 
@@ -52,7 +40,7 @@ test(
   "a new name takes over roots, shares, makers and trash in all processes, once each has heard",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const one = await openEngine(t, place, { name: "n1" });
     const two = await openEngine(t, place, { name: "n2" });
     const told: string[] = [];
@@ -112,7 +100,7 @@ test(
   "a process that has rows of the time before commits none of them, and goes on with fresh ones",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const one = await openEngine(t, place, { name: "n1" });
     const two = await openEngine(t, place, { name: "n2" });
     await fill(two.storage, BOB, ADA, CAROL);
@@ -143,7 +131,7 @@ test(
   "what a process changes by rows of the time before is not committed, and brings no old name back",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const one = await openEngine(t, place, { name: "n1" });
     const two = await openEngine(t, place, { name: "n2" });
     await fill(two.storage, ADA, BOB);
@@ -167,7 +155,7 @@ test(
   "a process that ended before it heard is not waited for, and hears of it at its next start",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const one = await openEngine(t, place, { name: "n1" });
     const two = await openEngine(t, place, { name: "n2" });
     await fill(two.storage, ADA, BOB);
@@ -184,7 +172,7 @@ test(
   "a database of the version before gets what a change of an address needs, and keeps its rows",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const one = await openEngine(t, place, { name: "n1" });
     await fill(one.storage, ADA, BOB);
     await one.storage.close();

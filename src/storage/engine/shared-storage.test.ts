@@ -1,17 +1,17 @@
 // The shared engine as a whole: what one process keeps, another one serves after its end.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import type { ChangeContext } from "#storage/contract/inode.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import { freshStorage, openTestStorage, patterned, refusal } from "#storage/local/store.fixture.ts";
 import { connectShared } from "#storage/shared/shared-connection.ts";
-import { startStore, type TestStore, withoutStore } from "#testing/object-stores.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { enginePlaces } from "#testing/engine-places.ts";
 import { until } from "#testing/until.ts";
 import { enginePlace, inodeAt, openEngine, readAll, upload } from "./engine.fixture.ts";
 
-const skip = withoutPostgres() || withoutStore("versitygw");
+const places = enginePlaces();
+const { skip } = places;
 const LONG = { skip, timeout: 120_000 };
 const ADA = "ada@example.com";
 const BOB = "bob@example.com";
@@ -25,18 +25,6 @@ const LOCK = {
   note: "<owner/>",
   expiresAtMs: 4_000_000_000_000,
 };
-const ends: (() => Promise<void>)[] = [];
-let server: PostgresServer;
-let store: TestStore;
-
-before(async () => {
-  if (skip !== false) return;
-  server = await startPostgres((end) => ends.push(end));
-  store = await startStore("versitygw", (end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
 
 /** Does one of everything; returns the large file's bytes. */
 async function fill(storage: Storage): Promise<Buffer> {
@@ -115,7 +103,7 @@ async function assertFilled(storage: Storage, bytes: Buffer): Promise<void> {
 }
 
 test("a process serves what it keeps, and the next one of its folder the same", LONG, async (t) => {
-  const place = await enginePlace(server, store);
+  const place = await enginePlace(places);
   const first = await openEngine(t, place);
   const bytes = await fill(first.storage);
   await assertFilled(first.storage, bytes);
@@ -128,7 +116,7 @@ test(
   "the roots of a process that stands still are served by another, and it commits nothing more",
   LONG,
   async (t) => {
-    const place = await enginePlace(server, store);
+    const place = await enginePlace(places);
     const leaseMs = 2_000;
     const first = await openEngine(t, place, { leaseMs });
     const bytes = await fill(first.storage);
@@ -155,7 +143,7 @@ test(
 );
 
 test("quotas of users come with their roots, and those of others stay", LONG, async (t) => {
-  const place = await enginePlace(server, store);
+  const place = await enginePlace(places);
   const first = await openEngine(t, place);
   await first.storage.createRoot({ owner: ADA, rootId: "01ROOT" });
   await first.rows.setQuota(ADA, 5_000n, undefined);
@@ -173,7 +161,7 @@ test("quotas of users come with their roots, and those of others stay", LONG, as
 });
 
 test("a folder of the other engine is refused, both ways", LONG, async (t) => {
-  const place = await enginePlace(server, store);
+  const place = await enginePlace(places);
   const engine = await openEngine(t, place);
   await engine.storage.close();
   await assert.rejects(openTestStorage(engine.directory), /start it with -engine/);
@@ -183,9 +171,9 @@ test("a folder of the other engine is refused, both ways", LONG, async (t) => {
 });
 
 test("a copy of the database is refused the bucket of the original", LONG, async (t) => {
-  const place = await enginePlace(server, store);
+  const place = await enginePlace(places);
   await openEngine(t, place);
-  const other = await enginePlace(server, store);
+  const other = await enginePlace(places);
   await assert.rejects(openEngine(t, { ...other, storeUrl: place.storeUrl }), refusal("BAD_ARGUMENT"));
 });
 
@@ -193,7 +181,7 @@ test(
   "while rows are fetched again, every read waits for them: no share seems to have ended",
   LONG,
   async (t) => {
-    const { storage } = await openEngine(t, await enginePlace(server, store));
+    const { storage } = await openEngine(t, await enginePlace(places));
     await fill(storage);
     await storage.forgetRows();
     const paths = await Promise.all(

@@ -4,49 +4,14 @@ import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { until } from "#testing/until.ts";
-import { frame, MessageBudget } from "#wire/framing/frames.ts";
+import { frame } from "#wire/framing/frames.ts";
 import { EchoService, UploadRequestSchema } from "#wire/framing/gen/echo_pb.ts";
-import { Decompressor } from "#wire/framing/gzip.ts";
-import { DEFAULT_SERVER_LIMITS } from "#wire/framing/limits.ts";
-import { SlicedField } from "#wire/framing/sliced-field.ts";
 import { Code, StatusError } from "#wire/framing/status.ts";
-import { GrpcChannel } from "./client.ts";
 import { GrpcServer } from "./server.ts";
-import { SlicedInbox, slicedServerStream } from "./sliced.ts";
+import { inbox, serve } from "./sliced.fixture.ts";
+import { slicedServerStream } from "./sliced.ts";
 
 const TIMEOUT = { timeout: 20_000 };
-const FIELD = new SlicedField(UploadRequestSchema, "chunk.data");
-
-const inbox = (): { inbox: SlicedInbox<typeof UploadRequestSchema>; pauses: () => number } => {
-  let pauses = 0;
-  const stream = {
-    pause: () => {
-      pauses++;
-    },
-    resume: () => undefined,
-  };
-  const made = new SlicedInbox(UploadRequestSchema, FIELD, {
-    stream,
-    limits: DEFAULT_SERVER_LIMITS,
-    budget: new MessageBudget(128 * 1_048_576),
-    unfolder: new Decompressor(DEFAULT_SERVER_LIMITS),
-    encoding: "identity",
-  });
-  return { inbox: made, pauses: () => pauses };
-};
-
-const serve = async (
-  t: { after(done: () => Promise<void>): void },
-  server: GrpcServer,
-): Promise<GrpcChannel> => {
-  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
-  const channel = new GrpcChannel({ addresses: [`127.0.0.1:${port}`] });
-  t.after(async () => {
-    channel.close();
-    await server.close();
-  });
-  return channel;
-};
 
 /** A message of one chunk in gRPC's frame, and where its payload begins. */
 const chunkWire = (data: Uint8Array): { readonly wire: Buffer; readonly payloadAt: number } => {

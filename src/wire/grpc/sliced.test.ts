@@ -6,16 +6,15 @@ import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import fc from "fast-check";
 import { systemClock } from "#base/clock.ts";
-import { frame, MessageBudget } from "#wire/framing/frames.ts";
+import { frame } from "#wire/framing/frames.ts";
 import { EchoService, UploadRequestSchema } from "#wire/framing/gen/echo_pb.ts";
-import { Decompressor } from "#wire/framing/gzip.ts";
-import { DEFAULT_SERVER_LIMITS } from "#wire/framing/limits.ts";
 import { SlicedField } from "#wire/framing/sliced-field.ts";
 import { Code, codeName, StatusError } from "#wire/framing/status.ts";
-import { createClient, GrpcChannel } from "./client.ts";
+import { createClient } from "./client.ts";
 import { GrpcServer } from "./server.ts";
+import { FIELD, inbox, serve } from "./sliced.fixture.ts";
 import {
-  SlicedInbox,
+  type SlicedInbox,
   type SlicedMessage,
   type SlicedSource,
   slicedClientStream,
@@ -24,25 +23,6 @@ import {
 
 type Upload = typeof UploadRequestSchema;
 const TIMEOUT = { timeout: 20_000 };
-const FIELD = new SlicedField(UploadRequestSchema, "chunk.data");
-
-const inbox = (): { inbox: SlicedInbox<Upload>; pauses: () => number } => {
-  let pauses = 0;
-  const stream = {
-    pause: () => {
-      pauses++;
-    },
-    resume: () => undefined,
-  };
-  const made = new SlicedInbox(UploadRequestSchema, FIELD, {
-    stream,
-    limits: DEFAULT_SERVER_LIMITS,
-    budget: new MessageBudget(128 * 1_048_576),
-    unfolder: new Decompressor(DEFAULT_SERVER_LIMITS),
-    encoding: "identity",
-  });
-  return { inbox: made, pauses: () => pauses };
-};
 
 const payloadOf = async (part: SlicedMessage<Upload>): Promise<Buffer> => {
   const slices: Buffer[] = [];
@@ -220,19 +200,6 @@ test("a path that names no bytes field is refused when the service is added", ()
     assert.throws(() => new SlicedField(UploadRequestSchema, path), TypeError, path);
   }
 });
-
-const serve = async (
-  t: { after(done: () => Promise<void>): void },
-  server: GrpcServer,
-): Promise<GrpcChannel> => {
-  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
-  const channel = new GrpcChannel({ addresses: [`127.0.0.1:${port}`] });
-  t.after(async () => {
-    channel.close();
-    await server.close();
-  });
-  return channel;
-};
 
 test("a writer that gives more or fewer bytes than it announced fails the call", TIMEOUT, async (t) => {
   const server = new GrpcServer({ onError: () => undefined });
