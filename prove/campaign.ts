@@ -42,7 +42,7 @@ export interface CampaignOptions {
   readonly interrupted?: Promise<never>;
   /** False ends the run as if its time were up. */
   readonly isWanted?: () => boolean;
-  /** Receives the run's progress every five seconds. */
+  /** Receives the run's progress every five seconds, and each violation at once. */
   readonly onProgress?: (line: string) => void;
   /** Receives all that is counted and seen, at once. */
   readonly listener?: CampaignListener;
@@ -162,6 +162,7 @@ export class Campaign {
   violation(text: string): void {
     this.#violationCount++;
     this.#listener?.violation(text.slice(0, MAX_VIOLATION_CHARACTERS));
+    this.#onProgress(`violation: ${text.slice(0, MAX_VIOLATION_CHARACTERS)}`);
     if (this.#violations.length < MAX_VIOLATIONS)
       this.#violations.push(text.slice(0, MAX_VIOLATION_CHARACTERS));
   }

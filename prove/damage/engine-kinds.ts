@@ -186,7 +186,7 @@ export const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
     of: "large",
     files: 1,
     isSeenByCheck: true,
-    harm: byStatements(`UPDATE chunk SET name = substr(name, 1, 33) || 'z' WHERE id = ${FIRST_CHUNK}`),
+    harm: byStatements(`UPDATE chunk SET name = 'z' || substr(name, 2) WHERE id = ${FIRST_CHUNK}`),
   },
   "another file's chunk": {
     of: "large",

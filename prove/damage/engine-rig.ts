@@ -3,7 +3,7 @@
 // In each round two in five files are damaged: objects of the bucket behind the store's back, as a bad disk
 // does, and rows of PostgreSQL by SQL. A FileServer without caches then reads everything. A damaged file must be
 // refused and marked, an intact one must come out right and stay unmarked. `fsck -list` must name what rows and
-// the bucket's listing can show: it reads no objects, and the engine has no scrub.
+// the bucket's listing can show: it reads no objects. The scrub is left out here.
 //
 // It cannot see damage that gives the same CRC-32, nor a row that only lost a time or a version.
 import type { Campaign } from "#prove/campaign.ts";
@@ -132,9 +132,7 @@ function choose(fitting: readonly EngineFile[], count: 1 | 2, random: SeededRand
 /** True when a report names the file by its path, or one of its chunks, also by the name that a damage gave it. */
 function isIn(report: string, { name, chunks }: EngineFile): boolean {
   const isNamed = new RegExp(`:/${name}\\b`).test(report);
-  return (
-    isNamed || chunks.some((chunk) => report.includes(chunk) || report.includes(`${chunk.slice(0, -1)}z`))
-  );
+  return isNamed || chunks.some((chunk) => report.includes(chunk) || report.includes(`z${chunk.slice(1)}`));
 }
 
 function textOf(files: readonly EngineFile[]): string {

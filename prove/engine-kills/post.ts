@@ -1,6 +1,6 @@
 // A FileServer of the shared engine in its place: started again when it ends, as its service would, with a
 // way to the database that can be cut.
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type GroveProcess, startGroveProcess } from "#prove/grove-process.ts";
@@ -8,6 +8,8 @@ import { type Cut, Link } from "#prove/partitions/link.ts";
 import type { EnginePlaces } from "./places.ts";
 
 const RESTART_PAUSE_MS = 100;
+/** Every so many starts a node has lost its cache, as after an exchange of its disk; so caches stay small, too. */
+const STARTS_WITH_CACHE = 8;
 const LOG_CHARACTERS = 1_200;
 /** What a process says that has ended itself for want of a lease. */
 const LEASE_ENDED = /lease on the shared engine has ended/;
@@ -36,6 +38,7 @@ export class Post {
   readonly #links: readonly Link[];
   #process: GroveProcess | undefined;
   #running: Promise<void> | undefined;
+  #starts = 0;
   #isWanted = false;
   #isKilled = false;
   #serving = Promise.withResolvers<void>();
@@ -114,6 +117,8 @@ export class Post {
 
   async #run(): Promise<void> {
     while (this.#isWanted) {
+      const cache = join(this.#settings.folder, "data", "engine", "chunks-read");
+      if (++this.#starts % STARTS_WITH_CACHE === 0) await rm(cache, { recursive: true, force: true });
       const started = await this.#start();
       if (started === undefined) {
         await sleep(RESTART_PAUSE_MS);

@@ -20,11 +20,16 @@ const UPLOAD_SLICE_MS = 30;
 /** Bytes that have come of an upload that is to be broken off. */
 const BEGUN_BYTES = 8_000_000;
 
+/** Nodes with disks of their own, and those of the engine. */
+export type NodeId = "n1" | "n2" | "e1" | "e2";
+
 /** A node with a disk of its own, and two of the engine. */
 export interface MixedCluster {
   readonly folder: string;
   readonly address: string;
   readonly own: Server;
+  /** Another node with a disk of its own, for those that start it. */
+  readonly other: Server;
   readonly engine: Readonly<Record<"e1" | "e2", Server>>;
   /** Words that name the engine's two places. */
   readonly flags: readonly string[];
@@ -34,10 +39,12 @@ export interface MixedCluster {
   count(table: string): Promise<number>;
   /** Runs a statement on the engine's database. */
   ask(sql: string): Promise<Record<string, unknown>[]>;
-  /** No root that comes to the engine is switched until the answer is called, and what waited for it is broken off. */
+  /** No root that comes is switched until the answer is called, which breaks off what has waited. */
   holdSwitch(): Promise<() => Promise<void>>;
   /** A node's /metrics. */
-  metrics(id: "e1" | "e2" | "n1"): Promise<Record<string, unknown>>;
+  metrics(id: NodeId): Promise<Record<string, unknown>>;
+  /** Where a node listens. */
+  addressOf(id: NodeId): string;
   /** The node where the store has a root, and the move of that root. */
   place(email: string): { readonly home: string; readonly state: string; readonly target: string };
 }
@@ -79,8 +86,9 @@ export async function startMixedCluster(
     return new Server(join(folder, id), [...words, ...usual], /: serves .* on /);
   };
   const own = await node("n1");
+  const other = await node("n2");
   const engine = { e1: await node("e1", ...flags), e2: await node("e2", ...flags) };
-  for (const server of [meta, own, engine.e1, engine.e2]) t.after(() => server.end("SIGKILL"));
+  for (const server of [meta, own, other, engine.e1, engine.e2]) t.after(() => server.end("SIGKILL"));
   await meta.start();
   const file = join(meta.data, "metadata.db");
   const connected = async (): Promise<pg.Client> => {
@@ -100,6 +108,7 @@ export async function startMixedCluster(
     folder,
     address,
     own,
+    other,
     engine,
     flags,
     async operate(...words) {
@@ -126,6 +135,7 @@ export async function startMixedCluster(
       const port = metricsPortOf(ports.get(id) ?? 0);
       return (await (await fetch(`http://127.0.0.1:${port}/metrics`)).json()) as Record<string, unknown>;
     },
+    addressOf: (id) => `127.0.0.1:${ports.get(id) ?? 0}`,
     place(email) {
       const rows = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
       try {
