@@ -56,6 +56,7 @@ interface PulledRound {
 interface Progress {
   bytes: number;
   rows: number;
+  left: number;
   reportedAtMs: number;
 }
 
@@ -64,7 +65,7 @@ export class MoveTarget {
   readonly #deps: MoveTargetDeps;
   readonly #move: NodeMove;
   readonly #source: Client<typeof RootSource>;
-  readonly #progress: Progress = { bytes: 0, rows: 0, reportedAtMs: Number.NEGATIVE_INFINITY };
+  readonly #progress: Progress = { bytes: 0, rows: 0, left: 0, reportedAtMs: Number.NEGATIVE_INFINITY };
   readonly #signal: AbortSignal;
   #receipts: readonly MoveReceipt[] = [];
   #lastBytes = 0;
@@ -88,7 +89,6 @@ export class MoveTarget {
     await moves.beginImport({ moveId, owner, numbers: [number, spare] });
     for (;;) {
       const left = await this.#round();
-      await this.#report(left);
       if (left > LEFT_AT_FREEZE || this.#lastBytes > BYTES_AT_FREEZE) continue;
       try {
         await this.#switch();
@@ -162,13 +162,15 @@ export class MoveTarget {
     if (local !== undefined) await this.finish(local);
   }
 
-  /** Buckets that are left. */
+  /** Buckets that are left. The store hears of the progress also within a round, which may have many chunks. */
   async #round(): Promise<number> {
-    const { left, buckets } = await this.#pull();
-    return left + buckets.length;
+    const { left, buckets } = await this.#pull(() => this.#report());
+    this.#progress.left = left + buckets.length;
+    await this.#report();
+    return this.#progress.left;
   }
 
-  async #pull(): Promise<PulledRound> {
+  async #pull(report?: () => Promise<void>): Promise<PulledRound> {
     const { moves } = this.#deps;
     const { moveId, secret } = this.#move;
     const receipts = this.#receipts.map(({ kind, a, b, changes, checksum, rows }) => ({
@@ -189,7 +191,7 @@ export class MoveTarget {
       pieces.push(piece);
     }
     const round = JSON.parse(Buffer.concat(pieces).toString("utf8")) as PulledRound;
-    const gone = await this.#pullChunks(await moves.missingChunks(moveId, round.buckets));
+    const gone = await this.#pullChunks(await moves.missingChunks(moveId, round.buckets), report);
     const whole = round.buckets.filter(
       ({ lines }) => gone.size === 0 || !lines.some((line) => [...gone].some((name) => line.includes(name))),
     );
@@ -201,7 +203,10 @@ export class MoveTarget {
   }
 
   /** Names of those that the source has no more. */
-  async #pullChunks(chunks: readonly MovedChunk[]): Promise<ReadonlySet<string>> {
+  async #pullChunks(
+    chunks: readonly MovedChunk[],
+    report?: () => Promise<void>,
+  ): Promise<ReadonlySet<string>> {
     const gone = new Set<string>();
     this.#lastBytes = 0;
     let next = 0;
@@ -210,6 +215,7 @@ export class MoveTarget {
         const bytes = await this.#pullChunk(chunk);
         if (bytes === undefined) gone.add(chunk.name);
         else await this.#deps.moves.putChunk(this.#move.moveId, chunk, bytes);
+        await report?.();
       }
     };
     const ends = await Promise.allSettled(Array.from({ length: CHUNKS_AT_ONCE }, lane));
@@ -234,11 +240,11 @@ export class MoveTarget {
     return isFound ? Buffer.concat(pieces) : undefined;
   }
 
-  async #report(left: number): Promise<void> {
+  async #report(): Promise<void> {
     const { clock, known, log } = this.#deps;
     if (clock.steadyMs() - this.#progress.reportedAtMs < PROGRESS_INTERVAL_MS) return;
     this.#progress.reportedAtMs = clock.steadyMs();
-    const { bytes, rows } = this.#progress;
+    const { bytes, rows, left } = this.#progress;
     const counts = { bytes: BigInt(bytes), rows: BigInt(rows), left: BigInt(left) };
     await known
       .take({ moveId: this.#move.moveId, step: MoveStep.PROGRESS, ...counts })

@@ -81,6 +81,22 @@ test("a chunk with a wrong byte is refused and the root stays where it is; pulle
   assert.deepEqual(await portrait(to.side.storage), before);
 });
 
+test("the store hears of the progress before a round with many chunks is over", async (context) => {
+  const cluster = await startTwoNodes(context, fill);
+  const { directory, faults, to, reaches } = cluster;
+  let sent = 0;
+  const rest = Promise.withResolvers<void>();
+  faults.beforeChunk = async () => {
+    if (++sent > 1) await rest.promise;
+  };
+  await directory.beginMove(ORDER);
+  const begun = await reaches((move) => (move?.bytes ?? 0) > 0);
+  assert.equal(begun?.state, "copying");
+  assert.equal(query(to.side.directory, "SELECT 1 FROM inode").length, 0);
+  rest.resolve();
+  await reaches((move) => move?.state === "switched");
+});
+
 test("an undone move leaves nothing at the target, and the source as it was", async (context) => {
   const cluster = await startTwoNodes(context, fill);
   const { directory, faults, from, to, reaches } = cluster;

@@ -30,6 +30,8 @@ export interface Faults {
   listed?: (fsId: string) => Promise<void>;
   /** Changes the bytes of a chunk on their way. */
   chunk?: (data: Uint8Array) => Uint8Array;
+  /** Waited for before a chunk is sent. */
+  beforeChunk?: () => Promise<void>;
   /** Free bytes at the target; unlimited by default. */
   room?: bigint;
 }
@@ -208,6 +210,7 @@ function withFaults(
   return {
     ...routes,
     async *pullChunk(request, context) {
+      await faults.beforeChunk?.();
       for await (const piece of pullChunk(request, context)) {
         const data = piece.data ?? new Uint8Array();
         yield faults.chunk === undefined ? piece : { ...piece, data: faults.chunk(data) };
