@@ -47,6 +47,7 @@ export function groupCheck({ random, oracle, users, groups }: Cast): Check {
   const name = nameOf(owner);
   const meta = groups.meta;
   const as = (): ReturnType<typeof groups.tokenOf> => groups.tokenOf(caller.email);
+  const unheard = (): ReturnType<typeof groups.tokenOf> => groups.tokenOf(caller.email, { isHeard: false });
   const other = random.pick(users.filter((each) => each !== caller)).email;
   const seen = (refusal: string) => (rank: number) => (rank > 0 ? refusal : "BAD_ARGUMENT");
   const acts: readonly (readonly [string, () => Promise<unknown>, wanted: (rank: number) => string])[] = [
@@ -57,8 +58,8 @@ export function groupCheck({ random, oracle, users, groups }: Cast): Check {
         meta.changeGroup({ name, change: { case: "addClaim", value: { value: "all", role: "read" } } }, as()),
       seen("NOT_ADMIN"),
     ],
-    ["delete", () => meta.deleteGroup({ name }, as()), () => "NOT_ADMIN"],
-    ["create", () => meta.createGroup({ name }, as()), () => "NOT_ADMIN"],
+    ["delete", () => meta.deleteGroup({ name }, unheard()), () => "NOT_ADMIN"],
+    ["create", () => meta.createGroup({ name }, unheard()), () => "NOT_ADMIN"],
     [
       // Who is no member by hand, so that it changes nothing for one who manages either.
       "remove a stranger from",

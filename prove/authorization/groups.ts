@@ -86,12 +86,14 @@ export class Groups {
     await this.#settled(() => meanwhile(before, oracle.groups));
   }
 
-  /** A new ID token of a person, with the values that the last one had. */
-  tokenOf(user: string): { metadata: { authorization: string } } {
+  /**
+   * A new ID token of a person, with the values that the last one had. The MetaServer hears it with the call that
+   * it comes with; one that only administrators may make lets no other person in, and is not heard.
+   */
+  tokenOf(user: string, { isHeard = true } = {}): { metadata: { authorization: string } } {
     const values = this.#deps.oracle.groups.valuesOf(user);
     const atSeconds = Math.floor(Date.now() / 1_000);
-    // The MetaServer hears it with the call that it comes with.
-    this.#deps.oracle.groups.say(user, atSeconds, values);
+    if (isHeard) this.#deps.oracle.groups.say(user, atSeconds, values);
     return token(user, values, atSeconds);
   }
 

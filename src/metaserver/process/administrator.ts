@@ -8,8 +8,7 @@ import { PasswordPath, type PasswordPathDeps } from "#security/identity/password
 import type { IdentitySettings } from "#security/identity/settings.ts";
 import type { TokenVerifier } from "#security/identity/token-verifier.ts";
 import type { CallContext } from "#wire/grpc/handler.ts";
-import type { SubjectGate } from "./subject-gate.ts";
-import type { UserStateGate } from "./user-state-gate.ts";
+import { admitPerson, type PersonEntryDeps } from "./subject-gate.ts";
 
 /** Metadata that carries the administrator's password hash (spec 4.3, 5.5). */
 const PASSWORD_HASH_HEADER = "x-admin-password-hash";
@@ -23,12 +22,10 @@ export interface Administrators {
 }
 
 /** Dependencies of the rule. */
-export interface AdministratorDeps {
+export interface AdministratorDeps extends PersonEntryDeps {
   /** Undefined: there are none. */
   readonly administrators?: Administrators | undefined;
   readonly tokenVerifier: TokenVerifier;
-  readonly subjects: SubjectGate;
-  readonly userStates: UserStateGate;
 }
 
 /** The name under which an administrator acts. Throws NOT_ADMIN, and why a presented ID token is invalid. */
@@ -36,17 +33,17 @@ export async function requireAdministrator(
   { metadata, peer }: Pick<CallContext, "metadata" | "peer">,
   deps: AdministratorDeps,
 ): Promise<string> {
-  const { tokenVerifier, subjects, userStates } = deps;
+  const { tokenVerifier } = deps;
   const { passwordPath, adminUsername } = deps.administrators ?? {};
   const verdict = await passwordPath?.judge(metadata.get(PASSWORD_HASH_HEADER), peer);
   if (verdict?.isRight === true) return "administrator";
   const token = BEARER.exec(metadata.get("authorization") ?? "")?.[1];
   if (token !== undefined && adminUsername !== undefined) {
-    const { identity, issuedAtWallMs } = await tokenVerifier.verify(token, peer.address);
-    if (identity.username === adminUsername) {
-      userStates.requireEntry(identity, issuedAtWallMs);
-      await subjects.admit(identity);
-      return identity.username;
+    const verified = await tokenVerifier.verify(token, peer.address);
+    const { username } = verified.identity;
+    if (username === adminUsername) {
+      await admitPerson(verified, deps);
+      return username;
     }
   }
   const isUnset = passwordPath === undefined && adminUsername === undefined;

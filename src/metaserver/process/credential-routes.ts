@@ -25,6 +25,7 @@ import {
 import { idTokenOf } from "./call-gate.ts";
 import { doorSpeakerFor } from "./door-speaker.ts";
 import { speakerFor } from "./node-speaker.ts";
+import { admitPerson, type PersonEntryDeps } from "./subject-gate.ts";
 import type { TicketSigner } from "./ticket-signer.ts";
 
 /** How long a MetaServer tells FileServers the ends of credentials that it has read. */
@@ -36,6 +37,7 @@ const PATH_MAX_LENGTH = 4_096;
 
 /** Dependencies of the routes. */
 export interface CredentialRoutesDeps extends AppPasswordDeps {
+  readonly groups: PersonEntryDeps["groups"];
   readonly tokenVerifier: TokenVerifier;
   readonly passwords: AppPasswords;
   readonly signer: TicketSigner;
@@ -132,13 +134,12 @@ type RecentUser = Pick<VerifiedIdentity, "issuer" | "subject" | "username"> & { 
 
 /** Somebody whose sign-in is of the last ten minutes, by ID token or at a door; an app password is none. */
 async function requireRecentUser(context: CallContext, deps: CredentialRoutesDeps): Promise<RecentUser> {
-  const { tokenVerifier, userStates, subjects, clock, mock } = deps;
+  const { tokenVerifier, clock, mock } = deps;
   const token = idTokenOf(context);
   if (isDoorSecret(token)) return await requireRecentBrowser(token, context, deps);
   const verified = await tokenVerifier.verify(token, context.peer.address);
   const { identity, issuedAtWallMs, signedInAtWallMs } = verified;
-  userStates.requireEntry(identity, issuedAtWallMs);
-  await subjects.admit(identity);
+  await admitPerson(verified, deps);
   const isMockToken = mock && issuedAtWallMs === undefined;
   const ageMs = clock.wallMs() - (signedInAtWallMs ?? Number.NEGATIVE_INFINITY);
   if (!isMockToken && ageMs > RECENT_SIGN_IN_MS) {

@@ -10,6 +10,7 @@ import { type AppPasswordDeps, type AppPasswords, RECENT_SIGN_IN_MS } from "./ap
 import { doorSpeakerFor } from "./door-speaker.ts";
 import { signedPartOf } from "./door-tokens.ts";
 import type { GroupGate } from "./group-gate.ts";
+import { admitPerson } from "./subject-gate.ts";
 
 /** Life of a browser's session; one that is not used for a day ends earlier. */
 export const DOOR_SESSION_LIFE_MS: number = 7 * 24 * 3_600_000;
@@ -49,10 +50,8 @@ export function doorSessionRoutes(deps: DoorSessionRoutesDeps): DoorSessionRoute
         throw new GroveError("TOKEN_REJECTED", "this sign-in is older than ten minutes; sign in again");
       if (identity.subject === "" && !mock)
         throw new GroveError("TOKEN_REJECTED", 'a door needs a sign-in with the claim "sub"');
-      deps.userStates.requireEntry(identity, issuedAtWallMs);
-      await deps.subjects.admit(identity);
       // Who comes by browsers alone enters and leaves groups by these tokens.
-      await deps.groups.heard(verified);
+      await admitPerson(verified, deps);
       const { username, issuer, subject } = identity;
       // The token's own id: the store takes it once, whichever MetaServer and door it comes to.
       const made = makeDoorSession(random, isMockToken ? undefined : signedPartOf(idToken));

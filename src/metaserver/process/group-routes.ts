@@ -27,6 +27,7 @@ import { type AdministratorDeps, requireAdministrator } from "./administrator.ts
 import { idTokenOf } from "./call-gate.ts";
 import type { GroupGate, PlacedRoles } from "./group-gate.ts";
 import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
+import { admitPerson } from "./subject-gate.ts";
 
 /** Groups in one answer to a person. */
 const GROUPS_PER_PAGE = 200;
@@ -219,10 +220,8 @@ async function askerOf(context: CallContext, deps: GroupRoutesDeps): Promise<Ask
     throw new GroveError("NOT_OWNER", "permission denied: an app password may not do this; sign in");
   }
   const verified = await deps.tokenVerifier.verify(token, context.peer.address);
-  const { identity, issuedAtWallMs } = verified;
-  deps.userStates.requireEntry(identity, issuedAtWallMs);
-  await deps.subjects.admit(identity);
-  await deps.groups.heard(verified);
+  await admitPerson(verified, deps);
+  const { identity } = verified;
   const { adminUsername } = deps.administrators ?? {};
   return {
     name: identity.username,

@@ -221,3 +221,23 @@ test("a sign-in with a browser at a door says which groups its person is in now"
   await signIn([], nowS);
   assert.deepEqual(await rolesAt(client), []);
 });
+
+test("each call by a token says which groups its person is in now, whatever it is about", async (t) => {
+  const { meta, client } = await start(t);
+  await client.changeGroup(claim("eng", "write"), ROOT);
+  const nowS = Math.floor(meta.clock.wallMs() / 1_000);
+  const calls = [
+    (token: ReturnType<typeof as>) => client.getRoots({}, token),
+    (token: ReturnType<typeof as>) => client.getNotices({}, token),
+    (token: ReturnType<typeof as>) => client.listAppPasswords({}, token),
+    (token: ReturnType<typeof as>) => client.listGroups({}, token),
+  ];
+  for (const [at, call] of calls.entries()) {
+    const email = `d${at}@example.com`;
+    await call(withGroups(email, ["eng"], nowS - 20));
+    assert.deepEqual(await rolesAt(client), [`${email} write`], `call ${at}`);
+    await call(withGroups(email, [], nowS - 10));
+    await call(withGroups(email, ["eng"], nowS - 15));
+    assert.deepEqual(await rolesAt(client), [], `call ${at}`);
+  }
+});

@@ -167,33 +167,29 @@ function routesOver(
     readonly groups: GroupGate;
   },
 ): Partial<ServiceHandlers<typeof MetaServer>> {
-  const { subjects, userStates, knownNodes, groups } = gates;
+  const { knownNodes, ...entry } = gates;
   const { certificates, ticketSigner: signer } = deps;
-  const passwords = new AppPasswords({ ...deps, ...speakerDeps, subjects, userStates });
+  const passwords = new AppPasswords({ ...deps, ...speakerDeps, ...entry });
   const identifyAtDoor: UserRoutesDeps["identifyAtDoor"] = (text, context) =>
     passwords.identify(text, doorSpeakerFor(context, speakerDeps));
   return {
-    ...userRoutes({ ...deps, subjects, userStates, groups, identifyAtDoor }),
+    ...userRoutes({ ...deps, ...entry, identifyAtDoor }),
     ...doorSessionRoutes({
       ...deps,
       ...speakerDeps,
-      subjects,
-      userStates,
+      ...entry,
       passwords,
-      groups,
       doorTokens: deps.doorTokens,
     }),
     ...linkRoutes({ ...deps, ...speakerDeps }),
-    ...credentialRoutes({ ...deps, ...speakerDeps, subjects, userStates, passwords, signer }),
-    ...userStateRoutes({ ...deps, ...speakerDeps, subjects, userStates }),
-    ...groupRoutes({ ...deps, ...speakerDeps, subjects, userStates, groups }),
-    ...noticeRoutes({ ...deps, ...speakerDeps, subjects, userStates }),
+    ...credentialRoutes({ ...deps, ...speakerDeps, ...entry, passwords, signer }),
+    ...userStateRoutes({ ...deps, ...speakerDeps, ...entry }),
+    ...groupRoutes({ ...deps, ...speakerDeps, ...entry }),
+    ...noticeRoutes({ ...deps, ...speakerDeps, ...entry }),
     ...controlRoutes({
       ...deps,
       ...speakerDeps,
-      subjects,
-      userStates,
-      groups,
+      ...entry,
       rememberNode: (fsId: string) => knownNodes.registered(fsId),
     }),
     ...enrolmentRoutes({

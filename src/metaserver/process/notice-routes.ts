@@ -5,15 +5,12 @@ import type { TokenVerifier } from "#security/identity/token-verifier.ts";
 import type { CallContext, ServiceHandlers } from "#wire/grpc/handler.ts";
 import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { idTokenOf } from "./call-gate.ts";
-import type { SubjectGate } from "./subject-gate.ts";
-import type { UserStateGate } from "./user-state-gate.ts";
+import { admitPerson, type PersonEntryDeps } from "./subject-gate.ts";
 
 /** Dependencies of the routes. */
-export interface NoticeRoutesDeps {
+export interface NoticeRoutesDeps extends PersonEntryDeps {
   readonly directory: Pick<Directory, "noticesOff" | "setNoticesOff">;
   readonly tokenVerifier: TokenVerifier;
-  readonly subjects: SubjectGate;
-  readonly userStates: Pick<UserStateGate, "requireEntry">;
   readonly log: Logger;
 }
 
@@ -39,9 +36,7 @@ export function noticeRoutes(deps: NoticeRoutesDeps): NoticeRoutes {
 
 /** The user behind the ID token; an app password is none. Throws why it does not count. */
 async function userOf(context: CallContext, deps: NoticeRoutesDeps): Promise<string> {
-  const { tokenVerifier, userStates, subjects } = deps;
-  const { identity, issuedAtWallMs } = await tokenVerifier.verify(idTokenOf(context), context.peer.address);
-  userStates.requireEntry(identity, issuedAtWallMs);
-  await subjects.admit(identity);
-  return identity.username;
+  const verified = await deps.tokenVerifier.verify(idTokenOf(context), context.peer.address);
+  await admitPerson(verified, deps);
+  return verified.identity.username;
 }

@@ -7,8 +7,10 @@ import type { Logger } from "#base/log.ts";
 import { LogSampler } from "#base/log-sampler.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import type { KnownElsewhere } from "#metaserver/directory/subject.ts";
+import type { VerifiedToken } from "#security/identity/claims.ts";
 import { subjectMismatch } from "#security/identity/subject-mismatch.ts";
 import { toSubject } from "./registration-message.ts";
+import type { UserStateGate } from "./user-state-gate.ts";
 
 /** Users whose person a MetaServer keeps in memory. */
 const ADMITTED_SUBJECTS_KEPT = 20_000;
@@ -103,4 +105,25 @@ export class SubjectGate {
     this.#version = version;
     this.#admitted.clear();
   }
+}
+
+/** The gates that a person passes. */
+export interface PersonEntryDeps {
+  readonly userStates: Pick<UserStateGate, "requireEntry">;
+  readonly subjects: Pick<SubjectGate, "admit">;
+  readonly groups: { heard(verified: VerifiedToken): Promise<void> };
+}
+
+/**
+ * Admits the person, and hears what the token says of groups: each call by a token does, so that no older token
+ * speaks afterwards. Throws why the person may not enter.
+ */
+export async function admitPerson(
+  verified: VerifiedToken,
+  { userStates, subjects, groups }: PersonEntryDeps,
+): Promise<void> {
+  const { identity, issuedAtWallMs } = verified;
+  userStates.requireEntry(identity, issuedAtWallMs);
+  await subjects.admit(identity);
+  await groups.heard(verified);
 }

@@ -16,6 +16,7 @@ import type { Identified } from "./app-passwords.ts";
 import { idTokenOf } from "./call-gate.ts";
 import type { GroupGate } from "./group-gate.ts";
 import type { SubjectGate } from "./subject-gate.ts";
+import { admitPerson } from "./subject-gate.ts";
 import type { UserStateGate } from "./user-state-gate.ts";
 
 /** Bytes of shared roots in one page of GetRoots: far below the default limit of gRPC clients. */
@@ -174,11 +175,8 @@ async function requireUser(context: CallContext, deps: UserRoutesDeps): Promise<
     return { user: record.owner, isBelowFolder: scope.folderId !== undefined };
   }
   const verified = await deps.tokenVerifier.verify(token, context.peer.address);
-  const { identity, issuedAtWallMs } = verified;
-  deps.userStates.requireEntry(identity, issuedAtWallMs);
-  await deps.subjects.admit(identity);
-  await deps.groups.heard(verified);
-  return { user: identity.username, isBelowFolder: false };
+  await admitPerson(verified, deps);
+  return { user: verified.identity.username, isBelowFolder: false };
 }
 
 function notShared(): GroveError {

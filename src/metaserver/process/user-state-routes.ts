@@ -12,9 +12,11 @@ import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { requestedUserState, userStateMessage, userStateOf } from "#wire/proto/user-state-message.ts";
 import { type AdministratorDeps, requireAdministrator } from "./administrator.ts";
 import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
+import type { UserStateGate } from "./user-state-gate.ts";
 
 /** Dependencies of the routes. */
 export interface UserStateRoutesDeps extends AdministratorDeps, NodeSpeakerDeps {
+  readonly userStates: UserStateGate;
   readonly directory: Pick<Directory, "nodes">;
   readonly clock: Clock;
   readonly log: Logger;
