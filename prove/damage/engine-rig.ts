@@ -75,10 +75,14 @@ async function round(campaign: Campaign, store: EngineDamageStore): Promise<void
       }
     };
     await Promise.all(Array.from({ length: READ_AT_ONCE }, readSome));
-    await until(async () => {
+    const unmarked = async (): Promise<number[]> => {
       const marked = await store.marked();
-      return [...refused].every((id) => marked.has(id));
-    }, "the marks of what was refused");
+      return [...refused].filter((id) => !marked.has(id));
+    };
+    await until(async () => (await unmarked()).length === 0, "the marks").catch(() => undefined);
+    for (const id of await unmarked()) {
+      campaign.violation(`refused and not marked: ${id} (${wrong.get(id)?.kind})`);
+    }
     for (const id of await store.marked()) {
       if (!refused.has(id)) campaign.violation(`marked and not refused: ${id} (${wrong.get(id)?.kind})`);
     }

@@ -152,18 +152,20 @@ async function moveUnderLoad(
 ): Promise<SeenMove> {
   const over = new AbortController();
   let commands = 0;
-  const again = async (person: Person, wordsOf: (round: number) => readonly string[]): Promise<void> => {
-    for (let round = 0; !over.signal.aborted; round++) {
-      await person.ok(...wordsOf(round));
+  const again = async (person: Person, words: readonly string[]): Promise<void> => {
+    while (!over.signal.aborted) {
+      await person.ok(...words);
       commands += 1;
       if (!over.signal.aborted) await sleep(COMMAND_PAUSE_MS);
     }
   };
   const fetched = join(cluster.folder, "by-bob");
   await mkdir(fetched);
+  // The same files again and again: a root as large as it may be has room for few more.
+  await alice.ok("mkdir", `/to-${to}`);
   const working = Promise.all([
-    again(alice, (round) => ["put", "-q", "-r", load, `/to-${to}-${round}`]),
-    again(bob, () => ["get", "-q", "-r", `${alice.email}:/load`, fetched]),
+    again(alice, ["put", "-q", "-r", load, `/to-${to}`]),
+    again(bob, ["get", "-q", "-r", `${alice.email}:/load`, fetched]),
   ]);
   const addresses = { [from]: cluster.addressOf(from), [to]: cluster.addressOf(to) };
   const user = new RootUser(alice.email, addresses);
@@ -201,7 +203,7 @@ async function moveUnderLoad(
   assert.equal(cluster.place(alice.email).home, to);
   await run("diff", ["-r", load, join(fetched, "load")]);
   await rm(fetched, { recursive: true });
-  await alice.ok("get", "-q", "-r", `/to-${to}-0`, fetched);
+  await alice.ok("get", "-q", "-r", `/to-${to}/load`, fetched);
   await run("diff", ["-r", load, fetched]);
   await rm(fetched, { recursive: true });
   return { frozenMs, longestMs, commands };
