@@ -83,7 +83,9 @@ export class Groups {
     oracle.groups = before.copy();
     await this.#change();
     campaign.count("changes of groups");
+    oracle.formerGroups = before;
     await this.#settled(() => meanwhile(before, oracle.groups));
+    oracle.formerGroups = undefined;
   }
 
   /**

@@ -30,6 +30,8 @@ export class Oracle {
   readonly #roots = new Map<string, Map<string, Entry>>();
   /** Groups as they are now; replaced as a whole, so that a rig can ask as before a change. */
   groups = new GroupOracle();
+  /** Groups as they were before a change that a FileServer may not have followed yet. */
+  formerGroups: GroupOracle | undefined;
 
   add(owner: string, path: string, content?: string): void {
     const entries = this.#roots.get(owner) ?? new Map<string, Entry>();
@@ -76,13 +78,18 @@ export class Oracle {
     return bounds.reads && right !== "read" ? "NOT_OWNER" : "ok";
   }
 
-  /** Returns the entries of a folder that a user may see. */
+  /** Returns the entries of a folder that a user may see, also by the groups of before. */
   seenIn(caller: string, owner: string, folder: string): Set<string> {
     const isEntry = (path: string): boolean =>
       path !== "/" && (path.slice(0, path.lastIndexOf("/")) || "/") === folder;
-    const seen = this.paths(owner).filter(
-      (path) => isEntry(path) && this.verdict(caller, owner, path, "read") === "ok",
-    );
+    const { groups } = this;
+    const seen = [groups, this.formerGroups ?? groups].flatMap((each) => {
+      this.groups = each;
+      return this.paths(owner).filter(
+        (path) => isEntry(path) && this.verdict(caller, owner, path, "read") === "ok",
+      );
+    });
+    this.groups = groups;
     return new Set(seen);
   }
 

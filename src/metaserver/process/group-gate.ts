@@ -64,6 +64,8 @@ export class GroupGate {
   readonly #homes = new Map<string, string>();
   #lookedMs = Number.NEGATIVE_INFINITY;
   #looking: Promise<void> | undefined;
+  /** The last read; the next one begins after it, so that no older copy comes last. */
+  #reading: Promise<void> = Promise.resolve();
 
   constructor(deps: GroupGateDeps) {
     this.#deps = deps;
@@ -165,7 +167,13 @@ export class GroupGate {
     this.#lookedMs = startedMs;
   }
 
-  async #read(): Promise<void> {
+  #read(): Promise<void> {
+    const read = this.#reading.then(() => this.#readOnce());
+    this.#reading = read.catch(() => undefined);
+    return read;
+  }
+
+  async #readOnce(): Promise<void> {
     const { directory } = this.#deps;
     const book = await directory.groupBook();
     for (const { name } of book.groups) {

@@ -1,10 +1,19 @@
 // Tests groups at a MetaServer: who may change them, what claims make of people, and what nodes hear.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ManualClock } from "#base/clock.ts";
+import { silentLogger } from "#base/log.ts";
+import type { Directory } from "#metaserver/directory/directory.ts";
+import { openDirectory } from "#metaserver/directory/open-directory.ts";
+import { UserStates } from "#security/identity/user-states.ts";
 import { CLAIM_ROLE_LIFE_MS } from "#security/policy/group.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { Code } from "#wire/framing/status.ts";
 import type { Client } from "#wire/grpc/client.ts";
 import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import { GroupGate } from "./group-gate.ts";
 import { as, type MetaServerUnderTest, nodeMessage, refused, startForTest } from "./meta-server.fixture.ts";
 
 const ROOT = as("root@example.com");
@@ -240,4 +249,39 @@ test("each call by a token says which groups its person is in now, whatever it i
     await call(withGroups(email, ["eng"], nowS - 15));
     assert.deepEqual(await rolesAt(client), [], `call ${at}`);
   }
+});
+
+test("a slow look at the groups that began before a change does not take the change back", async (t) => {
+  const clock = new ManualClock();
+  const directory = await openDirectory(`sqlite:${scratchFolder("groups-")}/metadata.db`, { clock });
+  t.after(() => directory.close());
+  const slow = Promise.withResolvers<void>();
+  let reads = 0;
+  const groupBook: Directory["groupBook"] = async () => {
+    const book = await directory.groupBook();
+    if (++reads === 1) await slow.promise;
+    return book;
+  };
+  const gate = new GroupGate({
+    directory: {
+      changeGroups: (change) => directory.changeGroups(change),
+      findRoot: (owner) => directory.findRoot(owner),
+      groupsMark: () => directory.groupsMark(),
+      groupBook,
+    },
+    userStates: { states: new UserStates() },
+    clock,
+    log: silentLogger,
+  });
+  t.after(() => gate.stop());
+  const looked = gate.look();
+  await until(() => reads === 1);
+  const group = { name: "atlas", createdBy: "root", createdMs: 1, members: [], claims: [] };
+  const changed = gate.change({ kind: "create", group });
+  await until(async () => (await directory.groupBook()).groups.length === 1);
+  // A read after the change would be over by then.
+  await sleep(50);
+  slow.resolve();
+  await Promise.all([changed, looked]);
+  assert.equal(gate.has("atlas"), true);
 });
