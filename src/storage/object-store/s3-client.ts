@@ -139,9 +139,11 @@ export class S3Client {
         sink(piece);
       },
     });
+    // A range that begins behind the end of the object is refused, one that ends there comes short.
+    const isShort = answer.status === 416;
     const isWhole = answer.status === 206 || (answer.status === 200 && start === 0);
-    if (!isWhole) throw answer.status === 200 ? ignoredRange() : this.#refusal("GET", answer);
-    if (got < length) throw new StoreError("missing", "an object is shorter than its row says");
+    if (!isWhole && !isShort) throw answer.status === 200 ? ignoredRange() : this.#refusal("GET", answer);
+    if (isShort || got < length) throw new StoreError("missing", "an object is shorter than its row says");
   }
 
   /** Content of a small object. */
