@@ -198,7 +198,7 @@ export class Groups {
     }
   }
 
-  /** Asks for each right of each user in each group's root; the first difference in words. */
+  /** Asks for each right of each user in each group's root, and for shares in it; the first difference in words. */
   async #different(): Promise<string | undefined> {
     const { users, oracle } = this.#deps;
     const asked = oracle.groups.owners().flatMap((root) =>
@@ -220,7 +220,24 @@ export class Groups {
         return wrong && `${wrong[0]} of ${root} by ${user.email}: ${wrong[1]}`;
       }),
     );
-    return (await Promise.all(asked)).find((each) => each !== undefined);
+    return (await Promise.all([...asked, ...this.#sharesAsked()])).find((each) => each !== undefined);
+  }
+
+  /** Shares end with their group, also where no user has a role whose end would tell. */
+  #sharesAsked(): Promise<string | undefined>[] {
+    const { users, oracle } = this.#deps;
+    return oracle.groups.owners().flatMap((root) =>
+      oracle.marked(root).flatMap(([path, email, mark]) => {
+        const user = users.find((each) => each.email === email);
+        if (mark !== "in" || user === undefined) return [];
+        const ask = async (): Promise<string | undefined> => {
+          const answer = await answerOf(user.calls.getAttr({ root, path }, user));
+          const verdict = oracle.verdict(email, root, path, "read");
+          return answer === verdict ? undefined : `read of ${root}:${path} by ${email}: ${answer}`;
+        };
+        return [ask()];
+      }),
+    );
   }
 }
 
