@@ -6,6 +6,8 @@ interface Compared {
   readonly name: string;
   readonly against: string;
   sides(lab: Lab): Promise<{ ours: Side; theirs: Side }>;
+  /** What to read beside the figures, found after the rounds. */
+  note?(lab: Lab): Promise<string>;
 }
 
 /** A row whose figure is the ratio of Grove's rate to another side's in the same run. */
@@ -22,8 +24,6 @@ export interface CostRow extends Compared {
   readonly atMost: number;
   /** Unit of the two costs, such as s/GiB: both sides answer in it. */
   readonly cost: string;
-  /** What to read beside the figures, found after the rounds. */
-  note?(lab: Lab): Promise<string>;
 }
 
 /** A row whose figure must stay below a fixed bar. */

@@ -117,7 +117,7 @@ async function measureRatio(row: RatioRow | CostRow, lab: Lab): Promise<TableRow
   const result = await compare(ours, theirs);
   const spread = [Math.min(...result.ratios), Math.max(...result.ratios)].map((ratio) => ratio.toFixed(2));
   const unit = "cost" in row ? row.cost : row.rate;
-  const note = "cost" in row ? await row.note?.(lab) : undefined;
+  const note = await row.note?.(lab);
   return {
     ...heading(row),
     value: rounded(result.ratio),

@@ -4,6 +4,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import { CHUNK_BYTES } from "#base/limits.ts";
 import { trustedAuthority } from "#bench/certificates.ts";
 import { callsPerSecond, mibPerSecond, perSecond } from "#bench/pump.ts";
+import { TakenTimes } from "#bench/taken-times.ts";
 import { serveTasks } from "#bench/tasks.ts";
 import type { Server } from "#client/connection/cluster.ts";
 import { downloadFile } from "#client/transfer/download.ts";
@@ -26,6 +27,9 @@ let lastListing: readonly (readonly Attr[])[] = [];
 let lastReplies: readonly ListDirResponse[] = [];
 let address = "";
 let metadata: Record<string, string> = {};
+/** Sessions of further users. */
+let others: Record<string, string>[] = [];
+let times = new TakenTimes();
 
 serveTasks(
   {
@@ -34,11 +38,8 @@ serveTasks(
       address = rest.address;
       const channel = openChannel();
       const files = createClient(FileServer, channel, REPLY_DECODERS);
-      const session = await files.registerClient(
-        { clientId: "bench", clientVersion: "0", deviceName: "bench" },
-        { metadata: { authorization: `Bearer mock-jwt.${owner}` } },
-      );
-      metadata = { authorization: `Bearer ${session.sessionToken}` };
+      metadata = await signIn(owner, files);
+      others = [];
       server = {
         address,
         username: owner,
@@ -77,8 +78,26 @@ serveTasks(
       const many = input as ManyFiles;
       const data = Buffer.alloc(many.bytes, 0xa5);
       const { files, unary } = connected();
-      return eachFile(many, (path) => files.createFile({ path, data }, unary));
+      times = new TakenTimes();
+      return eachFile(many, (path) => times.of(() => files.createFile({ path, data }, unary)));
     },
+    // Signs further users in.
+    connectOthers: async (owners) => {
+      for (const owner of owners as readonly string[]) others.push(await signIn(owner));
+      return null;
+    },
+    // The same by all of the further users in turn, in their roots.
+    createByOthers: (input) => {
+      const many = input as ManyFiles;
+      const data = Buffer.alloc(many.bytes, 0xa5);
+      const { files } = connected();
+      times = new TakenTimes();
+      return callsPerSecond(many.files, many.inFlight, (at) => {
+        const path = `/${many.prefix}-${at}`;
+        return times.of(() => files.createFile({ path, data }, { metadata: others[at % others.length]! }));
+      });
+    },
+    slowest: () => times.p99Ms,
     // The same by UploadFile: header, one chunk, end.
     uploadLoop: (input) => {
       const many = input as ManyFiles;
@@ -178,6 +197,15 @@ function channelFor(at: number): GrpcChannel {
   const index = 1 + Math.floor(at / STREAMS_PER_CHANNEL);
   while (channels.length <= index) openChannel();
   return channels[index]!;
+}
+
+/** The headers of a new session. */
+async function signIn(owner: string, files = connected().files): Promise<Record<string, string>> {
+  const session = await files.registerClient(
+    { clientId: "bench", clientVersion: "0", deviceName: "bench" },
+    { metadata: { authorization: `Bearer mock-jwt.${owner}` } },
+  );
+  return { authorization: `Bearer ${session.sessionToken}` };
 }
 
 function connected(): Server {

@@ -47,6 +47,15 @@ serveTasks(
         if (reply.data.length !== payloadBytes) throw new Error("a reply of another length came");
       });
     },
+    // Calls whose answers say only that the bytes were taken.
+    give: (input) => {
+      const { calls, inFlight, bytes } = input as { calls: number; inFlight: number; bytes: number };
+      const client = createClient(EchoService, connected());
+      const data = Buffer.alloc(bytes, 0xa5);
+      return callsPerSecond(calls, inFlight, async () => {
+        if ((await client.unary({ data })).text !== "taken") throw new Error("it was not taken");
+      });
+    },
   },
   () => channel?.close(),
 );

@@ -1,7 +1,7 @@
 // The manual clock that other tests rely on.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ManualClock } from "./clock.ts";
+import { bootClock, ManualClock } from "./clock.ts";
 import { systemRandom } from "./random.ts";
 import { ulid } from "./ulid.ts";
 
@@ -32,6 +32,30 @@ test("a jump of the wall leaves the steady clock alone", () => {
   const steadyMs = clock.steadyMs();
   clock.jumpWall(-3_600_000);
   assert.equal(clock.steadyMs(), steadyMs);
+});
+
+test("boot time is read seldom while the machine is awake, and at once after a sleep", () => {
+  const clock = new ManualClock();
+  let reads = 0;
+  const bootMs = bootClock(() => {
+    reads++;
+    return clock.bootMs();
+  }, clock);
+  for (let call = 0; call < 90; call++) {
+    clock.advance(1);
+    assert.equal(bootMs(), clock.bootMs());
+  }
+  assert.equal(reads, 1);
+  for (const asleepMs of [20, 10_000]) {
+    clock.sleep(asleepMs);
+    assert.equal(bootMs(), clock.bootMs());
+  }
+  assert.equal(reads, 3);
+  // A sleep that the wall clock hides is seen a tenth of a second later.
+  clock.sleep(5_000);
+  clock.jumpWall(-5_000);
+  clock.advance(100);
+  assert.equal(bootMs(), clock.bootMs());
 });
 
 test("a ULID has 26 characters and sorts by time", () => {

@@ -29,11 +29,29 @@ export function readClockOften(): void {
   steadyMs = () => performance.now() + aheadMs;
 }
 
+/** A reading of boot time costs a file; within this time of steady time the next ones go on from the last. */
+const BOOT_READ_MS = 100;
+/** How far wall time may have gone from steady time since: a machine that slept jumped by its sleep. */
+const BOOT_DRIFT_MS = 20;
+
+/** Reads boot time seldom, and anew after every sleep: wall time shows one at once. */
+export function bootClock(read: () => number, clock: Pick<Clock, "steadyMs" | "wallMs">): () => number {
+  let last = { bootMs: 0, steadyMs: Number.NEGATIVE_INFINITY, wallMs: 0 };
+  return () => {
+    const now = { steadyMs: clock.steadyMs(), wallMs: clock.wallMs() };
+    const passedMs = now.steadyMs - last.steadyMs;
+    const driftMs = Math.abs(now.wallMs - last.wallMs - passedMs);
+    if (passedMs < BOOT_READ_MS && driftMs < BOOT_DRIFT_MS) return last.bootMs + passedMs;
+    last = { bootMs: read(), ...now };
+    return last.bootMs;
+  };
+}
+
 /** The machine's own clocks. */
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
   steadyMs: () => steadyMs(),
-  bootMs: () => uptime() * 1000,
+  bootMs: bootClock(() => uptime() * 1000, { steadyMs: () => steadyMs(), wallMs: () => Date.now() }),
   after(delayMs, callback) {
     const timer = setTimeout(callback, delayMs);
     timer.unref();

@@ -19,9 +19,9 @@ import type { ObjectChunkWriter } from "#storage/object-store/object-chunk-write
 import type { ObjectStore } from "#storage/object-store/object-store.ts";
 import type { ArrivalCommits, HeldArrival } from "#storage/shared/arrival-commits.ts";
 import { type ArrivalThere, fetchBuckets, fetchGrants } from "#storage/shared/arrival-fetch.ts";
-import type { TableEffects } from "#storage/shared/commit-client.ts";
 import { FENCED } from "#storage/shared/fenced.ts";
 import type { MovingRows } from "#storage/shared/moving-rows.ts";
+import type { TableEffects } from "#storage/shared/table-rows.ts";
 import { requireBucket } from "#storage/writer/move-arrivals.ts";
 import type { OwnRoot } from "./held-roots.ts";
 

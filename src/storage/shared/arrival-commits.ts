@@ -3,9 +3,9 @@ import type pg from "pg";
 import type { LocalMove } from "#storage/contract/root-move.ts";
 import { MOVE_SUM } from "#storage/metadata/move-sums.ts";
 import type { ArrivalThere } from "./arrival-fetch.ts";
-import type { TableEffects } from "./commit-client.ts";
 import { requireOwnRoots } from "./own-roots.ts";
 import type { SharedLine } from "./shared-line.ts";
+import type { TableEffects } from "./table-rows.ts";
 
 /** Rows that one statement of a dropped arrival removes. */
 const DROPPED_AT_ONCE = 4_096;

@@ -13,6 +13,7 @@ import { until } from "#testing/until.ts";
 import { FencedError } from "./commit-client.ts";
 import { connectShared } from "./shared-connection.ts";
 import { addressOf, content, contents, hold, makeSharedDatabase } from "./shared-database.fixture.ts";
+import { makeSharedTables } from "./shared-schema.ts";
 
 const skip = withoutPostgres();
 const LONG = { skip, timeout: 120_000 };
@@ -124,6 +125,68 @@ test(
     await assert.rejects(client.commit([root], [taken]), { code: "23505" });
   },
 );
+
+test(
+  "a database of before gets the function of now, and nodes of before commit by theirs",
+  LONG,
+  async (t) => {
+    const database = await makeSharedDatabase(t, server);
+    const other = await database.connect();
+    const root = await hold(other, 1);
+    await other.query(
+      "DROP FUNCTION commit_group(TEXT, BIGINT[], BIGINT[], BIGINT[], TEXT[], BIGINT[], BIGINT[], TEXT[], BYTEA[])",
+    );
+    await makeSharedTables(other, database.address.schema);
+    await database.client().commit([root], [content(7, "now")]);
+    const rows = JSON.stringify([{ inode_id: 8, data: "\\x6f6c64" }]);
+    await other.query(
+      "SELECT commit_group('old', '{1}', '{1}', '{2}', '{inline_content}', $1::json[], $2::json[])",
+      [[null], [rows]],
+    );
+    assert.deepEqual(await contents(other), { 7: "now", 8: "old" });
+  },
+);
+
+test("values of every type come as they were sent, those that are missing included", LONG, async (t) => {
+  const database = await makeSharedDatabase(t, server);
+  const other = await database.connect();
+  const root = await hold(other, 1);
+  const numbers = [0, -1, 2 ** 32, -(2 ** 32) - 1, Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER];
+  const fresh = numbers.map((size, at) => ({
+    ...EMPTY_INODE,
+    id: at + 2,
+    parent_id: at === 0 ? null : 1,
+    name: ["", "{}", "NULL", 'a "quoted" \\ one', "\u{1f333} ä", ","][at],
+    size,
+    created_by: at % 2 === 0 ? null : "ada@example.com",
+  }));
+  const bytes = Buffer.from(Array.from({ length: 256 }, (_, at) => at));
+  const small = [bytes, Buffer.alloc(0), Buffer.alloc(65_536, 0xff)];
+  await database.client().commit(
+    [root],
+    [
+      { table: "inode", gone: [], fresh, rows: [] },
+      {
+        table: "inline_content",
+        gone: [{ inode_id: 9 }],
+        fresh: small.slice(1).map((data, at) => ({ inode_id: at + 3, data })),
+        rows: [{ inode_id: 2, data: bytes }],
+      },
+    ],
+  );
+  const inodes = await other.query("SELECT id, parent_id, name, size, created_by FROM inode ORDER BY id");
+  assert.deepEqual(
+    inodes.rows,
+    fresh.map(({ id, parent_id, name, size, created_by }) => ({ id, parent_id, name, size, created_by })),
+  );
+  const { rows } = await other.query("SELECT data FROM inline_content ORDER BY inode_id");
+  assert.deepEqual(
+    (rows as { data: Buffer }[]).map(({ data }) => data),
+    small,
+  );
+  const again = { table: "inode", gone: [], fresh: fresh.slice(0, 1), rows: [] };
+  await assert.rejects(database.client().commit([root], [again]), { code: "23505" });
+});
 
 test("a server that would answer too early, and a standby, are not used", LONG, async (t) => {
   const database = await makeSharedDatabase(t, server);

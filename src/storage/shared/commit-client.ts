@@ -2,20 +2,15 @@
 import type pg from "pg";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
+import { packRows } from "./packed-rows.ts";
 import { leave } from "./shared-line.ts";
+import type { TableEffects } from "./table-rows.ts";
 
 /** A root that this process holds, with the number of the batch that was committed last. */
 export interface HeldRoot {
   readonly number: number;
   readonly epoch: number;
   batch: number;
-}
-
-/** The last state of each row that a group has changed: keys of those that are gone, and whole rows. */
-export interface TableEffects {
-  readonly table: string;
-  readonly gone: readonly object[];
-  readonly rows: readonly object[];
 }
 
 /** Dependencies of a commit client. */
@@ -104,14 +99,17 @@ export class CommitClient {
     roots: readonly HeldRoot[],
     effects: readonly TableEffects[],
   ): Promise<Error | undefined> {
-    return this.#ask("SELECT commit_group($1, $2, $3, $4, $5, $6, $7)", [
+    const { tables, counts, numbers, texts, bytes } = packRows(effects);
+    return this.#ask("SELECT commit_group($1, $2, $3, $4, $5, $6, $7, $8, $9)", [
       group,
       roots.map(({ number }) => number),
       roots.map(({ epoch }) => epoch),
       roots.map(({ batch }) => batch + 1),
-      effects.map(({ table }) => table),
-      effects.map(({ gone }) => (gone.length === 0 ? null : JSON.stringify(gone))),
-      effects.map(({ rows }) => (rows.length === 0 ? null : JSON.stringify(rows))),
+      tables,
+      counts,
+      numbers,
+      texts,
+      bytes,
     ]).then(
       () => undefined,
       (error: unknown) => (error instanceof Error ? error : new Error(String(error))),

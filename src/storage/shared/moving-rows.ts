@@ -16,7 +16,6 @@ import { migrate } from "#storage/metadata/schema.ts";
 import { Ledger } from "#storage/metadata/unit-of-work.ts";
 import { MoveArrivals } from "#storage/writer/move-arrivals.ts";
 import { MOVE_BUCKET } from "./arrival-schema.ts";
-import type { TableEffects } from "./commit-client.ts";
 import { changedRows } from "./row-changes.ts";
 import { SHARED_TABLES } from "./shared-tables.ts";
 import {
@@ -24,6 +23,7 @@ import {
   insertJson,
   type JsonRow,
   keyColumns,
+  type TableEffects,
   type TableStatements,
   tableStatements,
 } from "./table-rows.ts";

@@ -1,6 +1,7 @@
 // Checks that a group writes only to roots under whose epochs it is committed.
 import { ROOT_STRIDE } from "#storage/contract/inode.ts";
-import type { HeldRoot, TableEffects } from "./commit-client.ts";
+import type { HeldRoot } from "./commit-client.ts";
+import type { TableEffects } from "./table-rows.ts";
 
 /**
  * The column with a root's number, or with an id that begins with it. The other tables' rows tell no root.
@@ -25,10 +26,10 @@ export const ROOT_COLUMNS: Readonly<Record<string, readonly [column: string, uni
 export function requireOwnRoots(effects: readonly TableEffects[], held: readonly HeldRoot[]): void {
   const numbers = new Set(held.map(({ number }) => number));
   if (numbers.size === 0) throw new Error("a group changes rows under no root");
-  for (const { table, gone, rows } of effects) {
+  for (const { table, gone, fresh = [], rows } of effects) {
     const [column, unit] = ROOT_COLUMNS[table] ?? [];
     if (column === undefined || unit === undefined) continue;
-    for (const row of [...gone, ...rows]) {
+    for (const row of [...gone, ...fresh, ...rows]) {
       const value = (row as Record<string, unknown>)[column];
       // The key of a lock or link that has ended names no root: only its holder has seen it.
       if (value === undefined) continue;

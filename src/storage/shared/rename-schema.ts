@@ -1,43 +1,8 @@
 // Tables and functions of the shared engine for people whose e-mail address has changed (D34).
-import { FENCED, RENAMED } from "./fenced.ts";
+import { COMMIT_BY_JSON } from "./commit-schema.ts";
 
 /** States of a root on its way out. */
 const LEAVING = "('copying', 'frozen')";
-
-/** A commit is refused while its rows may be of the time before a rename; `writes` are its cases by table. */
-const commitGroup = (writes: string): string => `
-  CREATE OR REPLACE FUNCTION commit_group(
-    p_group TEXT, p_roots BIGINT[], p_epochs BIGINT[], p_batches BIGINT[], p_tables TEXT[], p_gone JSON[], p_rows JSON[]
-  ) RETURNS VOID LANGUAGE plpgsql AS $body$
-  DECLARE
-    held RECORD;
-    seen INTEGER := 0;
-  BEGIN
-    FOR held IN SELECT h.root_number, h.epoch, h.last_batch FROM holding h
-      WHERE h.root_number = ANY (p_roots) ORDER BY h.root_number FOR UPDATE
-    LOOP
-      seen := seen + 1;
-      IF held.root_number <> p_roots[seen] OR held.epoch <> p_epochs[seen] THEN
-        RAISE EXCEPTION 'another process holds the root' USING ERRCODE = '${FENCED}';
-      END IF;
-      IF held.last_batch <> p_batches[seen] - 1 THEN
-        RAISE EXCEPTION 'another batch came between' USING ERRCODE = '40001';
-      END IF;
-    END LOOP;
-    IF seen <> cardinality(p_roots) THEN
-      RAISE EXCEPTION 'the root is held by no process' USING ERRCODE = '${FENCED}';
-    END IF;
-    IF EXISTS (SELECT 1 FROM renamed_root r WHERE r.root_number = ANY (p_roots)) THEN
-      RAISE EXCEPTION 'a person in these rows has another name now' USING ERRCODE = '${RENAMED}';
-    END IF;
-    UPDATE holding SET last_batch = last_batch + 1, last_group = p_group WHERE root_number = ANY (p_roots);
-    FOR at IN 1 .. cardinality(p_tables) LOOP
-      CASE p_tables[at]
-      ${writes}
-      END CASE;
-    END LOOP;
-  END $body$;
-`;
 
 /**
  * `renamed_root` marks roots whose holder has rows of the time before. A process says by `renamed_up_to` that the
@@ -115,7 +80,5 @@ const MAKE = `
   END $body$;
 `;
 
-/** What a database of the version before lacks. */
-export function makeRenames(writes: string): string {
-  return `${MAKE} ${commitGroup(writes)}`;
-}
+/** What a database of the version before lacks. A commit is refused while its rows may be of the time before a rename. */
+export const MAKE_RENAMES = `${MAKE} ${COMMIT_BY_JSON}`;

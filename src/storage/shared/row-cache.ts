@@ -2,16 +2,15 @@
 // own SQL.
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { BUSY_TIMEOUT_MS, migrate } from "#storage/metadata/schema.ts";
-import type { TableEffects } from "./commit-client.ts";
 import { changedRows } from "./row-changes.ts";
 import { FACTS_TABLE, type Fact, RowFacts } from "./row-facts.ts";
 import { guard } from "./row-guards.ts";
 import { SHARED_TABLES } from "./shared-tables.ts";
 import {
-  asJson,
   insertJson,
   type JsonRow,
   keyColumns,
+  type TableEffects,
   type TableStatements,
   tableStatements,
 } from "./table-rows.ts";
@@ -140,31 +139,34 @@ export class RowCache {
   }
 
   #effectsOf(changeset: Uint8Array): TableEffects[] {
-    const effects = new Map<string, { table: string; gone: object[]; rows: object[] }>();
-    const of = (table: string): { gone: object[]; rows: object[] } => {
-      const known = effects.get(table) ?? { table, gone: [], rows: [] };
+    const effects = new Map<string, { table: string; gone: object[]; fresh: object[]; rows: object[] }>();
+    const of = (table: string): { gone: object[]; fresh: object[]; rows: object[] } => {
+      const known = effects.get(table) ?? { table, gone: [], fresh: [], rows: [] };
       effects.set(table, known);
       return known;
     };
     for (const { table, key, isGone } of changedRows(changeset)) {
-      if (!this.#tables.has(table)) continue;
-      const { table: shape, bytes, select } = this.#statements(table);
+      const statements = this.#tables.get(table);
+      if (statements === undefined) continue;
+      const { select, idAt } = statements;
       if (isGone) {
-        of(table).gone.push(Object.fromEntries(keyColumns(shape).map((name, at) => [name, key[at]])));
+        const columns = keyColumns(statements.table);
+        of(table).gone.push(Object.fromEntries(columns.map((name, at) => [name, key[at]])));
         continue;
       }
-      of(table).rows.push(asJson(select.get(...key) as Record<string, unknown>, bytes));
+      const isFresh = idAt >= 0 && this.facts.isNew(key[idAt] as number);
+      of(table)[isFresh ? "fresh" : "rows"].push(select.get(...key) as object);
     }
     const blind = this.#blind.all() as { inode_id: number }[];
     if (blind.length > 0) {
       const { gone, rows } = of("inline_content");
-      const { bytes, select } = this.#statements("inline_content");
+      const { select } = this.#statements("inline_content");
       const sent = new Set(rows.map((row) => (row as { inode_id: number }).inode_id));
       gone.push(...blind);
       for (const { inode_id: inode } of blind) {
         // Bytes that went and came back alike are no change here, and were deleted there.
         const row = sent.has(inode) ? undefined : select.get(inode);
-        if (row !== undefined) rows.push(asJson(row, bytes));
+        if (row !== undefined) rows.push(row);
       }
       this.#forgetBlind.run();
     }

@@ -69,8 +69,7 @@ export async function hold(client: pg.Client, number: number, epoch = 1): Promis
 
 /** The content of a small file, as an effect that is easy to see. */
 export function content(inodeId: number, text: string): { table: string; gone: object[]; rows: object[] } {
-  const data = `\\x${Buffer.from(text).toString("hex")}`;
-  return { table: "inline_content", gone: [], rows: [{ inode_id: inodeId, data }] };
+  return { table: "inline_content", gone: [], rows: [{ inode_id: inodeId, data: Buffer.from(text) }] };
 }
 
 /** What the table holds, by inode. */

@@ -3,9 +3,10 @@ import type { ClientBase } from "pg";
 import { requireKnownSchema } from "#os/state-file.ts";
 import { FLAG_DAMAGED } from "#storage/metadata/schema.ts";
 import { MAKE_ARRIVALS } from "./arrival-schema.ts";
+import { COMMIT_PACKED } from "./commit-schema.ts";
 import { MAKE_DEPARTURES } from "./departure-schema.ts";
-import { makeRenames } from "./rename-schema.ts";
-import { SHARED_TABLES, type SharedTable, writesOf } from "./shared-tables.ts";
+import { MAKE_RENAMES } from "./rename-schema.ts";
+import { SHARED_TABLES, type SharedTable } from "./shared-tables.ts";
 
 /** The schema version that this program writes. */
 const SCHEMA_VERSION = 1;
@@ -20,7 +21,6 @@ const TABLES = SHARED_TABLES.filter(({ name }) => !LATER.has(name))
 const LATER_TABLES = SHARED_TABLES.filter(({ name }) => LATER.has(name))
   .map(createTable)
   .join("\n");
-const WRITES = SHARED_TABLES.map(writesOf).join("\n");
 
 /**
  * A holder commits under its epoch and the number of its next batch. `last_group` tells afterwards whether a
@@ -217,7 +217,11 @@ export async function makeSharedTables(client: ClientBase, schema: string): Prom
     };
     // Moves carry links.
     await add("link", `${MAKE_LINKS} ${MAKE_ARRIVALS} ${MAKE_DEPARTURES}`);
-    await add("renamed_user", makeRenames(WRITES));
+    await add("renamed_user", MAKE_RENAMES);
+    const packed = `SELECT 1 FROM pg_proc WHERE proname = 'commit_group' AND pronargs = 9 AND pronamespace = $1::regnamespace`;
+    if ((await client.query(packed, [name])).rows.length === 0) {
+      await client.query(`SET LOCAL search_path TO ${name}; ${COMMIT_PACKED}`);
+    }
     await client.query("COMMIT");
   } catch (error) {
     await client.query("ROLLBACK").catch(() => undefined);

@@ -8,6 +8,15 @@ export interface JsonRow {
   readonly row: Readonly<Record<string, unknown>>;
 }
 
+/** The last state of each row that a group has changed: keys of those that are gone, and whole rows. */
+export interface TableEffects {
+  readonly table: string;
+  readonly gone: readonly object[];
+  /** Rows whose keys the database cannot have yet. */
+  readonly fresh?: readonly object[];
+  readonly rows: readonly object[];
+}
+
 /** Statements of one table. */
 export interface TableStatements {
   readonly table: SharedTable;
@@ -17,7 +26,19 @@ export interface TableStatements {
   readonly select: StatementSync;
   /** Inserts a row unless it is there. */
   readonly insert: StatementSync;
+  /** Place within the key of an id that its root gives out once; -1 without one. */
+  readonly idAt: number;
 }
+
+/** Columns with ids that roots give out, of inodes and chunk lists. */
+const GIVEN_OUT: Readonly<Record<string, string>> = {
+  inode: "id",
+  inline_content: "inode_id",
+  file_chunk: "content_id",
+  staging: "content_id",
+  upload: "content_id",
+  property: "inode_id",
+};
 
 /** Prepares them. */
 export function tableStatements(
@@ -28,6 +49,7 @@ export function tableStatements(
   const same = keyColumns(table).map((name) => `${name} = ?`);
   return {
     table,
+    idAt: keyColumns(table).findIndex((name) => GIVEN_OUT[table.name] === name),
     bytes: table.columns.filter(({ type }) => type === "BYTEA").map(({ name }) => name),
     select: prepare(`SELECT ${names.join(", ")} FROM ${table.name} WHERE ${same.join(" AND ")}`),
     insert: prepare(

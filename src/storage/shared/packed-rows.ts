@@ -1,0 +1,94 @@
+// Packs the rows of a group into three arrays in PostgreSQL's own binary form, column by column.
+import { type ColumnType, SHARED_TABLES, type SharedColumn, type SharedTable } from "./shared-tables.ts";
+import { keyColumns, type TableEffects } from "./table-rows.ts";
+
+/** Parameters of a commit: for each table the numbers of its three kinds of rows, and all their values. */
+export interface PackedRows {
+  readonly tables: readonly string[];
+  /** Three for each table: rows that are gone, fresh ones, and others. */
+  readonly counts: readonly number[];
+  readonly numbers: Buffer;
+  readonly texts: Buffer;
+  readonly bytes: Buffer;
+}
+
+/** Kinds of rows in the order in which they are written. */
+const KINDS = ["gone", "fresh", "rows"] as const;
+
+/** Object ids of the element types (pg_type.dat). */
+const ELEMENT_TYPES: Readonly<Record<ColumnType, number>> = { BIGINT: 20, TEXT: 25, BYTEA: 17 };
+
+const TABLES: ReadonlyMap<string, SharedTable> = new Map(SHARED_TABLES.map((table) => [table.name, table]));
+
+/** Packs them. Throws for an unknown table. */
+export function packRows(effects: readonly TableEffects[]): PackedRows {
+  const lists: Record<ColumnType, unknown[]> = { BIGINT: [], TEXT: [], BYTEA: [] };
+  const counts: number[] = [];
+  for (const effect of effects) {
+    const table = TABLES.get(effect.table);
+    if (table === undefined) throw new Error(`there is no shared table ${effect.table}`);
+    for (const kind of KINDS) {
+      const rows = (effect[kind] ?? []) as readonly Readonly<Record<string, unknown>>[];
+      counts.push(rows.length);
+      for (const { name, type } of packedColumns(table, kind)) {
+        const list = lists[type];
+        for (const row of rows) list.push(row[name]);
+      }
+    }
+  }
+  return {
+    tables: effects.map(({ table }) => table),
+    counts,
+    numbers: arrayOf("BIGINT", lists.BIGINT),
+    texts: arrayOf("TEXT", lists.TEXT),
+    bytes: arrayOf("BYTEA", lists.BYTEA),
+  };
+}
+
+/** Columns that are sent of a kind of rows, in their order. */
+export function packedColumns(table: SharedTable, kind: (typeof KINDS)[number]): readonly SharedColumn[] {
+  if (kind !== "gone") return table.columns;
+  const keys = keyColumns(table);
+  return table.columns.filter(({ name }) => keys.includes(name));
+}
+
+/** The form of array_recv: dimensions, nulls, element type, length, first subscript; then each element. */
+function arrayOf(type: ColumnType, values: readonly unknown[]): Buffer {
+  const lengths = values.map((value) => lengthOf(type, value));
+  const header = values.length === 0 ? 12 : 20;
+  const size = lengths.reduce((sum, length) => sum + 4 + Math.max(0, length), header);
+  const packed = Buffer.allocUnsafe(size);
+  packed.writeInt32BE(values.length === 0 ? 0 : 1, 0);
+  packed.writeInt32BE(lengths.includes(-1) ? 1 : 0, 4);
+  packed.writeInt32BE(ELEMENT_TYPES[type], 8);
+  if (values.length === 0) return packed;
+  packed.writeInt32BE(values.length, 12);
+  packed.writeInt32BE(1, 16);
+  let at = header;
+  for (const [index, value] of values.entries()) {
+    const length = lengths[index] as number;
+    at = packed.writeInt32BE(length, at);
+    if (length < 0) continue;
+    put(packed, at, type, value);
+    at += length;
+  }
+  return packed;
+}
+
+/** -1 stands for NULL. */
+function lengthOf(type: ColumnType, value: unknown): number {
+  if (value === null || value === undefined) return -1;
+  if (type === "BIGINT") return 8;
+  return type === "TEXT" ? Buffer.byteLength(value as string) : (value as Uint8Array).length;
+}
+
+function put(packed: Buffer, at: number, type: ColumnType, value: unknown): void {
+  if (type === "TEXT") packed.write(value as string, at);
+  else if (type === "BYTEA") packed.set(value as Uint8Array, at);
+  else {
+    // Every number of the engine is below 2^53.
+    const high = Math.floor((value as number) / 2 ** 32);
+    packed.writeInt32BE(high, at);
+    packed.writeUInt32BE((value as number) - high * 2 ** 32, at + 4);
+  }
+}
