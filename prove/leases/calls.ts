@@ -49,7 +49,7 @@ export function ask<T>(
       if (way.isCut) return;
       (async () => run())().then(
         (result) => answer(() => resolve(result)),
-        (error: unknown) => answer(() => reject(error)),
+        (error: Error) => answer(() => reject(error)),
       );
     });
   });

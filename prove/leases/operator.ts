@@ -26,6 +26,8 @@ export class Operator {
   /** Moves as they were seen last, by owner. */
   #seen = new Map<string, RootMove>();
   mayKill = true;
+  /** False while the store has no move: only this operator begins one. */
+  #hasMoves = false;
 
   constructor(cluster: Cluster, random: SeededRandom, count: (what: string) => void) {
     this.#cluster = cluster;
@@ -56,6 +58,7 @@ export class Operator {
       const move = meta.directory?.beginMove(meta.now, { owner, target });
       if (move === undefined) return undefined;
       this.#plans.delete(owner);
+      this.#hasMoves = true;
       this.#count(`moves ${kindOf(move.source)} to ${kindOf(target)}`);
       return owner;
     } catch {
@@ -67,8 +70,9 @@ export class Operator {
   /** Looks at all moves, and does what is planned. */
   look(): void {
     const { meta } = this.#cluster;
-    if (meta.directory === undefined) return;
+    if (meta.directory === undefined || !this.#hasMoves) return;
     const moves = meta.directory.rootMoves(meta.now);
+    this.#hasMoves = moves.length > 0;
     this.#seen = new Map(moves.map((move) => [move.owner, move]));
     for (const move of moves) this.#follow(move);
   }

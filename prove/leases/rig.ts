@@ -34,7 +34,7 @@ import { Operator } from "./operator.ts";
 import { FILES } from "./stored-roots.ts";
 
 const FAULTS_OF_A_SEED = 25;
-const FAULTS_SHORT = 8;
+const FAULTS_SHORT = 5;
 const SHORT_BELOW_SEEDS = 30;
 const TICK_MS = 50;
 const FAULT_MS = [200, 14_000] as const;
