@@ -148,6 +148,7 @@ async function runRig(rig: Rig, choices: Choices): Promise<number> {
     seed: choices.seed,
     goal: choices.goal ?? (choices.isShort ? rig.shortGoal : rig.goal),
     timeMs: choices.minutes * 60_000,
+    ...(choices.endsAtFirst ? { violationsMax: 1 } : {}),
     interrupted: interrupted.promise,
     onProgress: (line) => process.stderr.write(`${line}\n`),
   });

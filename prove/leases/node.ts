@@ -1,83 +1,129 @@
-// A process of the shared engine with the product's own leases: it writes under its epochs, and reads from
-// what it knows.
+// A process of the shared engine with the product's own leases and moves: it writes under its epochs, and reads
+// from what it knows.
 import { silentLogger } from "#base/log.ts";
-import type { SeededRandom } from "#prove/seeded-random.ts";
 import { HeldRoots, type HeldRootsDeps, type OwnRoot } from "#storage/engine/held-roots.ts";
-import type { LeaseTables } from "./database.ts";
-import type { Machine } from "./world.ts";
+import { type OpenedMoves, type OpenMovesDeps, openMoves } from "#storage/engine/open-moves.ts";
+import { ask, type Served } from "./calls.ts";
+import type { EngineDatabase } from "./database.ts";
+import { objectsOf } from "./objects.ts";
+import { type ProcessDeps, ProcessMoves } from "./process.ts";
+import type { RigProcess, Said } from "./rig-process.ts";
+import type { ProcessClock } from "./world.ts";
 
 const ANSWER_MS = 5_000;
 const RENEW_ANSWER_MS = 2_500;
-
-/** How the way to the database is at a moment. */
-export interface Way {
-  isCut: boolean;
-  isSlow: boolean;
-}
+const RESOLVE_PAUSE_MS = 200;
 
 type Line = HeldRootsDeps["line"];
 
 /** One process; it ends with its lease. */
-export class LeaseNode {
+export class EngineNode implements RigProcess {
   readonly name: string;
-  readonly machine: Machine;
+  readonly clock: ProcessClock;
   readonly roots: HeldRoots;
-  isOver = false;
-  readonly #tables: LeaseTables;
-  readonly #way: Way;
-  readonly #random: SeededRandom;
-  /** By root, the value that it has read or written; none while that is not known. */
-  readonly #known = new Map<number, number>();
-  /** Roots with a change under way: one at a time. */
-  readonly #writing = new Set<number>();
+  readonly #deps: ProcessDeps;
+  readonly #database: EngineDatabase;
+  readonly #engine: OpenedMoves;
+  readonly #moves: ProcessMoves;
+  /** By root, the values that it has read or written; none while they are not known. */
+  readonly #known = new Map<number, number[]>();
+  /** Changes under way, by root: one at a time. */
+  readonly #writing = new Map<number, Promise<unknown>>();
+  readonly #frozen = new Set<number>();
 
-  constructor(name: string, deps: { machine: Machine; tables: LeaseTables; way: Way; random: SeededRandom }) {
+  constructor(deps: ProcessDeps & { readonly before: string }, database: EngineDatabase) {
+    const { name, clock, random } = deps;
     this.name = name;
-    this.machine = deps.machine;
-    this.#tables = deps.tables;
-    this.#way = deps.way;
-    this.#random = deps.random;
+    this.clock = clock;
+    this.#deps = deps;
+    this.#database = database;
     this.roots = new HeldRoots({
       instance: name,
-      before: "",
-      address: name,
+      before: deps.before,
+      address: deps.folder.address,
       line: this.#line(ANSWER_MS),
       leaseLine: this.#line(RENEW_ANSWER_MS),
-      clock: deps.machine,
-      fraction: () => deps.random.next(),
+      clock,
+      fraction: () => random.next(),
       logger: silentLogger,
-      taking: (roots) => this.#fetch(roots),
+      taking: async (roots) => {
+        await this.#fetch(roots);
+        await this.#engine.departures.taken(roots);
+      },
       changed: ({ lost }) => {
+        this.#engine.departures.lost(lost);
         for (const { number } of lost) this.#known.delete(number);
+        this.#moves.link.beatSoon("registration");
       },
-      ended: () => {
-        this.isOver = true;
-      },
+      ended: () => this.kill(),
+    });
+    this.#engine = openMoves(this.#openMovesDeps());
+    this.#moves = new ProcessMoves(deps, {
+      moves: this.#engine.storage,
+      roots: () => [...this.roots.all()].map(({ epoch, ...root }) => ({ ...root, leaseEpoch: epoch })),
+      onFenced: () => this.kill(),
     });
   }
 
-  /** What a reader is told of a root; "refused" where the process may not say, "nothing" where it must and cannot. */
-  read(number: number): number | "refused" | "nothing" {
-    if (this.isOver || this.machine.isAway || !this.roots.mayRead) return "refused";
-    if (this.roots.withNumber(number) === undefined) return "refused";
-    return this.#known.get(number) ?? "nothing";
+  start(): void {
+    this.roots.start().then(
+      () => void this.#moves.start(),
+      () => this.kill(),
+    );
   }
 
-  /** Changes a root; true once the database has said so. */
-  async write(number: number, value: number): Promise<boolean> {
-    const root = this.roots.withNumber(number);
-    if (this.isOver || root === undefined || this.machine.isAway || this.#writing.has(number)) return false;
-    this.#writing.add(number);
-    const isDone = await this.#ask(ANSWER_MS, () => {
-      const held = this.#tables.holdings.get(number);
-      if (held === undefined || held.epoch !== root.epoch) return false;
-      held.value = Math.max(held.value, value);
-      return true;
-    }).catch(() => undefined);
-    if (isDone === true) this.#known.set(number, Math.max(value, this.#known.get(number) ?? 0));
-    else if (isDone === false) this.roots.drop([number]);
-    else await this.#resolve(root);
-    this.#writing.delete(number);
+  get isOver(): boolean {
+    return this.clock.isDead;
+  }
+
+  get served(): Served {
+    return { clock: this.clock, handlers: this.#moves.handlers };
+  }
+
+  kill(): void {
+    this.clock.isDead = true;
+  }
+
+  async stop(): Promise<void> {
+    await this.roots.stop();
+    this.kill();
+  }
+
+  has(owner: string): boolean {
+    const root = this.roots.of(owner);
+    return root !== undefined && this.#mayAnswer(owner) && !this.#writing.has(root.number);
+  }
+
+  read(owner: string): Said {
+    const root = this.roots.of(owner);
+    if (root === undefined || !this.#mayAnswer(owner) || !this.roots.mayRead) return "refused";
+    return this.#known.get(root.number) ?? "nothing";
+  }
+
+  async write(owner: string, file: number, value: number): Promise<boolean> {
+    const root = this.roots.of(owner);
+    if (root === undefined || !this.has(owner) || this.#frozen.has(root.number)) return false;
+    const writing = this.#write(root, file, value);
+    this.#writing.set(root.number, writing);
+    const isDone = await writing;
+    this.#writing.delete(root.number);
+    return isDone;
+  }
+
+  tidy(): void {
+    // Passes of the engine run at the end of all.
+  }
+
+  async #write(root: OwnRoot, file: number, value: number): Promise<boolean> {
+    const { number, epoch, owner } = root;
+    const { rows } = this.#database;
+    const isDone = await this.#ask(ANSWER_MS, () =>
+      this.#database.commit(number, epoch, () => rows.stored.write(owner, file, value)),
+    ).catch(() => undefined);
+    const known = this.#known.get(number);
+    if (isDone === true && known !== undefined) known[file] = Math.max(value, known[file] ?? 0);
+    if (isDone === false) this.roots.drop([number]);
+    if (isDone === undefined) await this.#resolve(root);
     return isDone === true;
   }
 
@@ -88,7 +134,7 @@ export class LeaseNode {
     while (!this.isOver) {
       const isHeld = await this.#ask(
         ANSWER_MS,
-        () => this.#tables.holdings.get(number)?.epoch === epoch,
+        () => this.#database.holdings.get(number)?.epoch === epoch,
       ).catch(() => undefined);
       if (isHeld === false) return;
       // The request without an answer has ended by now: the real one waits for its lock.
@@ -99,46 +145,71 @@ export class LeaseNode {
           () => false,
         ));
       if (isFetched) {
-        if (!this.isOver) this.roots.add(root);
+        // What waits for the end of changes waits no more for this one.
+        this.#writing.delete(number);
+        await this.#engine.departures.taken([root]);
+        this.roots.add(root);
         return;
       }
-      await this.machine.wait(200);
+      await this.clock.wait(RESOLVE_PAUSE_MS);
     }
   }
 
   async #fetch(roots: readonly OwnRoot[]): Promise<void> {
+    const { stored } = this.#database.rows;
     const values = await this.#ask(ANSWER_MS, () =>
-      roots.map(({ number }) => [number, this.#tables.holdings.get(number)?.value ?? 0] as const),
+      roots.map(({ number, owner }) => [number, stored.values(owner)] as const),
     );
-    for (const [number, value] of values) this.#known.set(number, value);
+    for (const [number, known] of values) if (known !== undefined) this.#known.set(number, [...known]);
+  }
+
+  #mayAnswer(owner: string): boolean {
+    return !this.isOver && !this.clock.machine.isAway && !this.#moves.source.isFrozen(owner);
+  }
+
+  #openMovesDeps(): OpenMovesDeps {
+    const { clock, random, name } = this.#deps;
+    const store = objectsOf({
+      database: this.#database,
+      clock,
+      random: random.fork("names"),
+      ask: (run) => this.#ask(ANSWER_MS, run),
+    });
+    const writer = {
+      // A frozen root changes no more once this has resolved.
+      setMove: async (number: number, state: "copying" | "frozen" | undefined) => {
+        if (state === "frozen") this.#frozen.add(number);
+        else this.#frozen.delete(number);
+        await this.#writing.get(number);
+      },
+      release: async (number: number) => {
+        this.#frozen.delete(number);
+        this.#known.delete(number);
+      },
+      know: async (owner: string) => {
+        const number = this.#database.rows.stored.owners().find((root) => root.owner === owner)?.number ?? 0;
+        await this.#fetch([{ owner, number, rootId: "", epoch: 0 }]);
+      },
+    };
+    return {
+      lineOf: (answerMs: number) => this.#line(answerMs),
+      rows: { idRange: () => this.#ask(ANSWER_MS, () => this.#database.rows.idRange()) },
+      store,
+      instance: name,
+      writer,
+      roots: this.roots,
+      events: {},
+    } as unknown as OpenMovesDeps;
   }
 
   #line(answerMs: number): Line {
-    const run = <T>(ask: (client: never) => Promise<T>): Promise<T> =>
-      this.#ask(answerMs, () => ask(this.#tables as never));
+    const run = <T>(work: (client: never) => Promise<T>): Promise<T> =>
+      this.#ask(answerMs, () => this.#database.run((connection) => work(connection as never)));
     return { run } as unknown as Line;
   }
 
-  /** There and back; either way may be slow or cut, and a late request is still carried out. */
-  async #ask<T>(answerMs: number, run: () => T | Promise<T>): Promise<T> {
-    const { machine } = this;
-    const late = machine.wait(answerMs).then((): never => {
-      throw new Error("no answer");
-    });
-    late.catch(() => undefined);
-    const answer = (async () => {
-      await machine.wait(this.#delayMs());
-      if (this.#way.isCut) return late;
-      const result = await run();
-      await machine.wait(this.#delayMs());
-      if (this.#way.isCut) return late;
-      return result;
-    })();
-    answer.catch(() => undefined);
-    return Promise.race([answer, late]);
-  }
-
-  #delayMs(): number {
-    return this.#way.isSlow ? this.#random.below(3_000) : this.#random.below(20);
+  #ask<T>(answerMs: number, run: () => T | Promise<T>): Promise<T> {
+    const { clock, ways, random } = this.#deps;
+    return ask({ clock, way: ways.database, random, answerMs }, run);
   }
 }

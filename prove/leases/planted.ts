@@ -1,12 +1,18 @@
-// Planted bugs of leases.
+// Planted bugs of leases, and of moves to, from and within the shared engine.
 import type { PlantedBug } from "#prove/rig.ts";
 
 const HOLDER = "src/storage/shared/lease-holder.ts";
 const WATCH = "src/storage/shared/lease-watch.ts";
 const HELD = "src/storage/engine/held-roots.ts";
+const TARGET = "src/fileserver/moves/move-target.ts";
+const ARRIVALS = "src/storage/engine/arrivals.ts";
+const DEPARTURES = "src/storage/engine/departures.ts";
+const RECEIPTS = "src/storage/metadata/move-receipts.ts";
+const MOVER = "src/fileserver/moves/root-mover.ts";
+const MOVE_ROWS = "src/metaserver/directory/root-move-rows.ts";
+const STEPS = "src/metaserver/directory/root-move-commands.ts";
 
-/** What the rig must find. */
-export const leaseBugs: readonly PlantedBug[] = [
+const ofLeases: readonly PlantedBug[] = [
   {
     name: "lease-forgets-sleep",
     is: "a machine's sleep does not count against its lease",
@@ -38,3 +44,111 @@ export const leaseBugs: readonly PlantedBug[] = [
     ],
   },
 ];
+
+const ofMoves: readonly PlantedBug[] = [
+  {
+    name: "served-before-the-switch",
+    is: "a root that has come, to a disk or to the engine, is served before its switch is in the store",
+    rigs: ["leases"],
+    edits: [
+      {
+        file: TARGET,
+        from: "    await known.take({ moveId, step: MoveStep.SWITCH, attempt });\n    const local",
+        to: "    void known.take({ moveId, step: MoveStep.SWITCH, attempt }).catch(() => undefined);\n    const local",
+      },
+    ],
+  },
+  {
+    name: "take-over-thaws",
+    is: "a process of the engine that takes over a frozen root, on its way to a disk or within, serves it",
+    rigs: ["leases"],
+    edits: [
+      {
+        file: DEPARTURES,
+        from: "    for (const move of moves) await this.#keep(move);\n",
+        to: '    for (const move of moves) if (move.state !== "frozen") await this.#keep(move);\n',
+      },
+    ],
+  },
+  {
+    name: "receipts-skip-changes",
+    is: "a receipt counts for changes of its bucket that came after it was read, which are never sent",
+    rigs: ["leases"],
+    edits: [
+      {
+        file: RECEIPTS,
+        from: "UPDATE move_bucket SET sent = ?1,",
+        to: "UPDATE move_bucket SET sent = changes,",
+      },
+    ],
+  },
+  {
+    name: "handed-over-root-stays",
+    is: "the holder of before serves a root on that it has handed over within the engine",
+    rigs: ["leases"],
+    edits: [
+      {
+        file: DEPARTURES,
+        from: "if (root !== undefined && !(await commits.isHeld(root))) {",
+        to: "if (root !== undefined && there !== undefined) {",
+      },
+    ],
+  },
+  {
+    name: "undone-arrival-half-removed",
+    is: "of a move to the engine that is undone one slice is removed, and the rest stays for ever",
+    rigs: ["leases"],
+    edits: [
+      {
+        file: ARRIVALS,
+        from: "while (await this.#deps.commits.dropSlice(arrival.held));",
+        to: "await this.#deps.commits.dropSlice(arrival.held);",
+      },
+    ],
+  },
+  {
+    name: "adopted-without-its-source",
+    is: "who takes the place of a target that had the root asks the source of before for ever",
+    rigs: ["leases"],
+    edits: [{ file: STEPS, from: "return root?.fs_id === target ? target : source;", to: "return source;" }],
+  },
+  {
+    name: "second-take-over-not-followed",
+    is: "who takes a root over from the target of its move does not become the move's source",
+    rigs: ["leases"],
+    edits: [
+      {
+        file: MOVE_ROWS,
+        from: "const places = isUnderWay ? [source, target] : [source];",
+        to: "void isUnderWay;\n    const places = [source];",
+      },
+    ],
+  },
+  {
+    name: "move-given-up-too-soon",
+    is: "who takes a root over ends its move before the store has heard of that, and the rest never fits",
+    rigs: ["leases"],
+    edits: [
+      {
+        file: MOVER,
+        from: "return nowMs - sinceMs >= UNKNOWN_MS;",
+        to: "return nowMs - sinceMs < UNKNOWN_MS;",
+      },
+    ],
+  },
+  {
+    name: "ended-move-kept-in-mind",
+    is: "a process that had no news of a hand-over's end never serves the root again, should it come back",
+    rigs: ["leases"],
+    edits: [
+      {
+        file: MOVER,
+        from: "      await moves.takeOver(moveId);\n      const local = moves.list().find((one) => one.moveId === moveId);\n      if (local === undefined) continue;\n",
+        to: "      const local = moves.list().find((one) => one.moveId === moveId);\n      if (local === undefined) continue;\n",
+      },
+    ],
+  },
+];
+
+/** What the rig must find. */
+export const leaseBugs: readonly PlantedBug[] = [...ofLeases, ...ofMoves];

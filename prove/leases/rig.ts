@@ -1,193 +1,202 @@
-// Leases of the shared engine on simulated time: three machines, one database, four roots (F21).
+// Roots of the shared engine and of nodes with disks on simulated time: leases, take-over and moves (F21).
 //
-// The product's own code holds, renews, watches and takes over (HeldRoots, LeaseHolder, LeaseWatch). Clocks and
-// the ways to the database are simulated, and the leases' statements run on tables in memory. Ways are cut or
-// slow, requests arrive late, answers are lost, machines stand still or sleep, the database is away for all,
-// processes end and others follow on the same machine. Meanwhile each root is written by who holds it, under
-// its epoch, and read at every process.
+// Three machines of the shared engine, two nodes with disks and a MetaServer serve five roots. The product's own
+// code holds, renews, watches and takes over (HeldRoots, LeaseHolder, LeaseWatch) and moves (RootMover,
+// MoveSource, MoveTarget and their routes, Arrivals, Departures, LocalMoves, KnownMoves, MetaLink). Its routes and
+// its SQLite store are the MetaServer, and its commands on SQLite change rows at disks and in the engine. Clocks,
+// the ways, PostgreSQL's statements and the object store are simulated.
 //
-// These must hold at every moment. No process says less than what was acknowledged before, wherever that was.
-// None serves a root of which it has fetched nothing. The database has all that was acknowledged. Half a minute
-// after all faults have ended, each root is served by one process.
+// Ways are cut or slow, requests arrive late, answers are lost, machines stand still or sleep beyond a lease. The
+// database or the MetaServer is away for all, processes end or are killed, and others follow. An operator moves
+// roots from disk to disk, from disk to engine, from engine to disk and within the engine, and confirms or undoes.
+// A kill of source, target or MetaServer falls into a drawn step. Meanwhile files of each root, small ones and
+// ones with chunks, are written and read at every process. The first seed is run twice, and both must agree.
 //
-// It cannot see SQL: what the database's functions do is told anew in memory; F27 has the real ones.
+// These must hold at every moment. At most one process answers for a root. None says less than what was
+// acknowledged before, wherever that was, and none serves a root of which it has fetched nothing. After all faults
+// every move ends within four minutes, each root is served by one process, and the store sends to it. A move
+// without a fault stops its root for at most six seconds. At the end counters equal what they count. No rows of
+// moves, roots, chunks or notes are left, and no object without a row or a sweep.
+//
+// It cannot see SQL: what the database's functions do is told anew in memory, with files alone; F27 has the real
+// ones. Nor can it see the engine's cache of rows and its commits, whose guard alone is here, uploads under way,
+// chunk files (F21's `simulation` has them), gRPC, threads and power cuts.
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
 import { SeededRandom } from "#prove/seeded-random.ts";
-import { LeaseTables } from "./database.ts";
-import { LeaseNode, type Way } from "./node.ts";
-import { Machine } from "./world.ts";
+import { Cluster } from "./cluster.ts";
+import { befall, crash, FAULTS } from "./faults.ts";
+import { Judge } from "./judge.ts";
+import { Operator } from "./operator.ts";
+import { FILES } from "./stored-roots.ts";
 
-const MACHINES = 3;
-const ROOTS = 4;
-const FAULTS = 25;
-const STEP_MS = 50;
+const FAULTS_OF_A_SEED = 25;
+const FAULTS_SHORT = 5;
+const SHORT_BELOW_SEEDS = 30;
+const TICK_MS = 50;
 const FAULT_MS = [200, 14_000] as const;
 const CALM_MS = [500, 16_000] as const;
-const HEALED_WITHIN_MS = 35_000;
-const WRITE_CHANCE = 0.1;
+const BEGIN_MS = 8_000;
+/** After the last fault every move has ended, and every root is served: pauses after failures reach a minute. */
+const ENDED_WITHIN_MS = 240_000;
+const QUIET_TICKS = 40;
+/** The source takes an attempt back after four seconds. */
+const STOPPED_MAX_MS = 6_000;
+const CALM_MOVE_MS = 9_000;
+const MOVE_CHANCE = 0.01;
+const WRITE_CHANCE = 0.05;
+const TIDY_CHANCE = 0.02;
+const RESTART_CHANCE = 0.02;
 const SEEDS = 2 ** 31;
 
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 class Simulation {
-  readonly #seed: number;
-  readonly #campaign: Campaign;
   readonly #random: SeededRandom;
-  readonly #tables = new LeaseTables();
-  readonly #machines = Array.from({ length: MACHINES }, () => new Machine());
-  readonly #ways: readonly Way[] = this.#machines.map(() => ({ isCut: false, isSlow: false }));
-  readonly #nodes: (LeaseNode | undefined)[] = [];
-  /** By root, the highest value that was acknowledged. */
-  readonly #acknowledged = new Map<number, number>();
-  #processes = 0;
+  readonly #campaign: Campaign;
+  readonly #cluster: Cluster;
+  readonly #operator: Operator;
+  readonly #judge: Judge;
+  readonly #trace = createHash("sha256");
+  readonly #count: (what: string) => void;
   #value = 0;
-  isBroken = false;
+  #movesBefore = "";
 
-  constructor(seed: number, campaign: Campaign) {
-    this.#seed = seed;
+  constructor(seed: number, campaign: Campaign, folder: string) {
     this.#campaign = campaign;
     this.#random = new SeededRandom(seed);
+    this.#count = (what) => {
+      this.#note(what);
+      campaign.count(what);
+    };
+    this.#cluster = new Cluster(this.#random.fork("cluster"), folder);
+    this.#operator = new Operator(this.#cluster, this.#random.fork("operator"), this.#count);
+    this.#judge = new Judge(this.#cluster, campaign, (text) => {
+      const seconds = Math.round(this.#cluster.world.nowMs / 1_000);
+      campaign.violation(`seed ${seed}, ${seconds} s: ${text}`);
+    });
   }
 
-  async run(): Promise<void> {
-    for (let at = 0; at < MACHINES; at++) this.#begin(at);
-    for (let number = 1; number <= ROOTS; number++) {
-      const instance = this.#nodes[number % MACHINES]?.name ?? "";
-      this.#tables.holdings.set(number, { instance, epoch: 1, value: 0 });
-    }
-    // Roots are known by who holds them once they are taken: the first holders end, as after an upgrade.
-    await this.#pass(2_000);
-    for (let fault = 0; fault < FAULTS && !this.isBroken; fault++) {
-      const heal = this.#fault();
+  async run(faults: number): Promise<string> {
+    await this.#pass(BEGIN_MS);
+    for (let fault = 0; fault < faults && !this.#judge.isBroken; fault++) {
+      const kind = this.#random.pick(FAULTS);
+      this.#count(kind);
+      const heal = befall(kind, this.#cluster, this.#random);
       await this.#pass(this.#random.between(...FAULT_MS));
       heal();
       await this.#pass(this.#random.between(...CALM_MS));
     }
-    if (!this.isBroken) await this.#pass(HEALED_WITHIN_MS);
-    if (!this.isBroken) this.#judgeHealed();
-    for (const node of this.#nodes) void node?.roots.stop();
-    await this.#quietly(12_000);
+    await this.#end();
+    for (const site of this.#cluster.sites) site.process?.kill();
+    this.#cluster.meta.kill();
+    return this.#trace.digest("hex");
   }
 
-  #begin(at: number): void {
-    const machine = this.#machines[at];
-    const way = this.#ways[at];
-    if (machine === undefined || way === undefined) return;
-    const name = `p${++this.#processes}`;
-    const node = new LeaseNode(name, { machine, way, tables: this.#tables, random: this.#random.fork(name) });
-    this.#nodes[at] = node;
-    node.roots.start().catch(() => {
-      node.isOver = true;
-    });
+  async #end(): Promise<void> {
+    this.#operator.mayKill = false;
+    this.#isEnding = true;
+    await this.#settleAll();
+    for (const isKilled of [false, false, true]) await this.#moveCalmly(isKilled);
+    await this.#settleAll();
+    if (!this.#judge.isBroken) this.#judge.atEnd();
   }
 
-  #fault(): () => void {
-    const at = this.#random.below(MACHINES);
-    const [machine, way, node] = [this.#machines[at], this.#ways[at], this.#nodes[at]];
-    if (machine === undefined || way === undefined) return () => undefined;
-    const kind = this.#random.pick(["cut", "slow", "asleep", "stopped", "outage", "crash", "end"] as const);
-    this.#campaign.count(kind);
-    switch (kind) {
-      case "cut":
-        way.isCut = true;
-        return () => {
-          way.isCut = false;
-        };
-      case "slow":
-        way.isSlow = true;
-        return () => {
-          way.isSlow = false;
-        };
-      case "outage":
-        for (const each of this.#ways) each.isCut = true;
-        return () => {
-          for (const each of this.#ways) each.isCut = false;
-        };
-      case "crash":
-        if (node !== undefined) node.isOver = true;
-        void node?.roots.stop();
-        way.isCut = true;
-        return () => {
-          way.isCut = false;
-        };
-      case "end":
-        void node?.roots.stop().then(() => {
-          node.isOver = true;
-        });
-        return () => undefined;
-      default:
-        machine.goAway(this.#random.between(...FAULT_MS), kind);
-        return () => undefined;
+  /** Waits until all moves have ended and all roots are served. */
+  async #settleAll(): Promise<void> {
+    const { world, owners } = this.#cluster;
+    const endMs = world.nowMs + ENDED_WITHIN_MS;
+    for (let quiet = 0; quiet < QUIET_TICKS && !this.#judge.isBroken; ) {
+      await this.#pass(TICK_MS);
+      const unserved = owners.filter((owner) => this.#judge.unservedMs(owner) > 0);
+      const { moves } = this.#operator;
+      quiet = moves.size === 0 && unserved.length === 0 ? quiet + 1 : 0;
+      if (world.nowMs < endMs) continue;
+      for (const { owner, state, problem } of moves.values())
+        this.#judge.broken(`the move of ${owner} is ${state} long after all faults: ${problem}`);
+      for (const owner of unserved)
+        this.#judge.broken(`${owner} is served by no process long after all faults`);
     }
   }
+
+  /** A root stops for a short time only, also when the target of its move ends before the switch. */
+  async #moveCalmly(isKilled: boolean): Promise<void> {
+    const owner = this.#operator.beginCalmly();
+    if (owner === undefined) return;
+    const endMs = this.#cluster.world.nowMs + CALM_MOVE_MS;
+    let heal: (() => void) | undefined;
+    while (this.#cluster.world.nowMs < endMs && !this.#judge.isBroken) {
+      await this.#pass(TICK_MS);
+      const move = this.#operator.moves.get(owner);
+      if (move?.state === "frozen" && isKilled && heal === undefined) {
+        const site = this.#cluster.sites.find(({ folder }) => folder.id === move.target);
+        if (site !== undefined) heal = crash(site);
+      }
+      const unservedMs = this.#judge.unservedMs(owner);
+      const isAtSource = heal === undefined || move?.state === "copying";
+      if (unservedMs > STOPPED_MAX_MS && isAtSource)
+        this.#judge.broken(
+          `${owner} is served by no process for ${unservedMs} ms of a move without other faults`,
+        );
+    }
+    heal?.();
+  }
+
+  #isEnding = false;
 
   async #pass(ms: number): Promise<void> {
-    for (let passed = 0; passed < ms && !this.isBroken; passed += STEP_MS) {
-      for (const machine of this.#machines) machine.advance(STEP_MS);
-      await settle();
-      for (const [at, node] of this.#nodes.entries()) {
-        if (node?.isOver === true && this.#random.chance(0.02)) this.#begin(at);
+    for (let passed = 0; passed < ms && !this.#judge.isBroken; passed += TICK_MS) {
+      await this.#cluster.world.run(TICK_MS);
+      for (const site of this.#cluster.sites) {
+        const mayStart = site.process?.isOver === true && !site.isDown;
+        if (mayStart && this.#random.chance(RESTART_CHANCE)) this.#cluster.begin(site);
+        if (this.#random.chance(TIDY_CHANCE)) site.process?.tidy();
       }
+      if (!this.#isEnding && this.#random.chance(MOVE_CHANCE)) this.#operator.begin();
+      if (passed % (2 * TICK_MS) === 0) this.#operator.look();
+      this.#noteMoves();
       this.#work();
-      this.#judge();
+      this.#judge.look();
     }
   }
 
-  async #quietly(ms: number): Promise<void> {
-    for (let passed = 0; passed < ms; passed += 500) {
-      for (const machine of this.#machines) machine.advance(500);
-      await settle();
-    }
+  #noteMoves(): void {
+    const moves = [...this.#operator.moves.values()].map(
+      ({ owner, state, attempt, target }) => `${owner} ${state} to ${target}, attempt ${attempt}`,
+    );
+    const text = moves.join("; ");
+    if (text !== this.#movesBefore) this.#note(`moves: ${text}`);
+    this.#movesBefore = text;
   }
 
   #work(): void {
-    for (let number = 1; number <= ROOTS; number++) {
-      for (const node of this.#nodes) {
-        if (node?.roots.withNumber(number) === undefined || !this.#random.chance(WRITE_CHANCE)) continue;
-        const value = ++this.#value;
-        void node.write(number, value).then((isDone) => {
+    for (const owner of this.#cluster.owners) {
+      for (const process of this.#cluster.processes) {
+        if (!process.has(owner) || !this.#random.chance(WRITE_CHANCE)) continue;
+        const [file, value] = [this.#random.below(FILES), ++this.#value];
+        void process.write(owner, file, value).then((isDone) => {
           if (!isDone) return;
+          this.#note(`${owner} ${file} ${value}`);
           this.#campaign.count("acknowledged changes");
-          this.#acknowledged.set(number, Math.max(value, this.#acknowledged.get(number) ?? 0));
+          this.#judge.acknowledged(owner, file, value);
         });
       }
     }
   }
 
-  #judge(): void {
-    for (let number = 1; number <= ROOTS; number++) {
-      const least = this.#acknowledged.get(number) ?? 0;
-      const stored = this.#tables.holdings.get(number)?.value ?? 0;
-      if (stored < least) this.#broken(`root ${number} has ${stored} after ${least} was acknowledged`);
-      for (const node of this.#nodes) {
-        const said = node?.read(number) ?? "refused";
-        if (said === "refused") continue;
-        this.#campaign.count("reads");
-        if (said === "nothing")
-          this.#broken(`${node?.name} serves root ${number} and has fetched nothing of it`);
-        else if (said < least)
-          this.#broken(`${node?.name} says ${said} of root ${number} after ${least} was acknowledged`);
-      }
-    }
+  #note(text: string): void {
+    this.#trace.update(`${this.#cluster.world.nowMs} ${text}\n`);
   }
+}
 
-  #judgeHealed(): void {
-    for (let number = 1; number <= ROOTS; number++) {
-      const serving = this.#nodes.filter((node) => node !== undefined && node.read(number) !== "refused");
-      if (serving.length !== 1) {
-        this.#broken(
-          `root ${number} is served by ${serving.length} processes ${HEALED_WITHIN_MS} ms after all faults`,
-        );
-      }
-    }
-    const taken = this.#nodes.reduce((sum, node) => sum + (node?.roots.takenOverTotal ?? 0), 0);
-    this.#campaign.count("roots taken over by the last processes", taken);
-  }
-
-  #broken(text: string): void {
-    this.isBroken = true;
-    this.#campaign.violation(`seed ${this.#seed}: ${text}`);
+async function runSeed(seed: number, campaign: Campaign, under: string): Promise<string> {
+  const folder = mkdtempSync(join(under, "seed-"));
+  const faults = campaign.goal < SHORT_BELOW_SEEDS ? FAULTS_SHORT : FAULTS_OF_A_SEED;
+  try {
+    return await new Simulation(seed, campaign, folder).run(faults);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -195,14 +204,21 @@ class Simulation {
 export const leases: Rig = {
   name: "leases",
   figure: "F21",
-  proves: "no process of the shared engine reads past its lease, and every root is taken over",
+  proves:
+    "each root of the shared engine, and each that moves to, from or within it, is served by one process",
   unit: "seeds",
   goal: 200,
-  shortGoal: 5,
+  shortGoal: 20,
   plantedGoal: 60,
   async run(campaign) {
+    const folder = await campaign.folder("memory");
+    const first = campaign.random.below(SEEDS);
+    const trace = await runSeed(first, campaign, folder);
+    const again = await runSeed(first, campaign, folder);
+    if (trace !== again) campaign.violation(`seed ${first} has the trace ${trace} and the trace ${again}`);
+    campaign.step();
     while (campaign.shouldGoOn()) {
-      await new Simulation(campaign.random.below(SEEDS), campaign).run();
+      await runSeed(campaign.random.below(SEEDS), campaign, folder);
       campaign.step();
     }
   },

@@ -20,7 +20,7 @@
 // rig's own, and sums and reservations are exact at rest. A root that moves has one node that changes it, and
 // nothing is left of its move 90 s after the last fault. At the end every data folder is recounted and read.
 //
-// It cannot see moves to, from and within the shared engine (its tests and the rig "engine-kills" do), HTTP/2
+// It cannot see moves to, from and within the shared engine (the rig "leases" does, on simulated time too), HTTP/2
 // framing and flow control, TLS, PostgreSQL and two MetaServers (the rig "partitions" has them), the console
 // and its alerts. Nor can it see races between threads, power cuts (a kill falls between two turns and keeps
 // what was written), and SQL commands in the middle of one.
@@ -29,14 +29,19 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
-import type { SeedResult } from "./world.ts";
+import type { SeedLength, SeedResult } from "./world.ts";
 
 const WORLD = fileURLToPath(new URL("world.fixture.ts", import.meta.url));
 const PROCESSES = 2;
-const FAULTS = 20;
-/** In the form for `npm test` each kind once. */
-const FAULTS_SHORT = 12;
-const SHORT_BELOW_SEEDS = 10;
+/** Seeds of the form for `npm test`. */
+const SHORT_SEEDS = 20;
+const FEW_BELOW_SEEDS = 10;
+const SLOT_MS = 360_000;
+const WHOLE: SeedLength = { faults: 20, slotMs: SLOT_MS };
+/** Each kind once, where few seeds are run, such as against planted bugs. */
+const ONCE: SeedLength = { faults: 12, slotMs: SLOT_MS };
+/** One kind a seed, some minutes long: many seeds together have every kind. */
+const SHORT: SeedLength = { faults: 1, slotMs: 0 };
 const SEEDS = 2 ** 31;
 
 /** A process that simulates one seed after the other. */
@@ -45,8 +50,8 @@ class Simulator {
   readonly #lines: AsyncIterator<string>;
   #errors = "";
 
-  constructor(folder: string, faults: number) {
-    const flags = ["--max-semi-space-size=64", WORLD, folder, String(faults)];
+  constructor(folder: string, { faults, slotMs }: SeedLength) {
+    const flags = ["--max-semi-space-size=64", WORLD, folder, String(faults), String(slotMs)];
     this.#child = spawn(process.execPath, flags, { stdio: ["pipe", "pipe", "pipe"] });
     this.#child.stderr.setEncoding("utf8").on("data", (text: string) => {
       this.#errors = (this.#errors + text).slice(-2_000);
@@ -66,6 +71,11 @@ class Simulator {
   }
 }
 
+function lengthOf({ goal }: Campaign): SeedLength {
+  if (goal === SHORT_SEEDS) return SHORT;
+  return goal < FEW_BELOW_SEEDS ? ONCE : WHOLE;
+}
+
 function report(campaign: Campaign, { violations, counts }: SeedResult): void {
   for (const text of violations) campaign.violation(text);
   for (const [name, count] of Object.entries(counts)) {
@@ -81,8 +91,7 @@ const slowest = new WeakMap<Campaign, number>();
 
 async function run(campaign: Campaign): Promise<void> {
   const folder = await campaign.folder("memory");
-  const faults = campaign.goal < SHORT_BELOW_SEEDS ? FAULTS_SHORT : FAULTS;
-  const simulators = Array.from({ length: PROCESSES }, () => new Simulator(folder, faults));
+  const simulators = Array.from({ length: PROCESSES }, () => new Simulator(folder, lengthOf(campaign)));
   for (const simulator of simulators) campaign.atEnd(() => simulator.end());
   const first = campaign.random.below(SEEDS);
   const [one, other] = await Promise.all(simulators.map((simulator) => simulator.run(first)));
@@ -111,6 +120,7 @@ export const simulation: Rig = {
     "A whole cluster keeps its promises through simulated hours of faults, the same way for the same seed",
   unit: "seeds",
   goal: 200,
-  shortGoal: 1,
+  shortGoal: SHORT_SEEDS,
+  plantedGoal: 1,
   run,
 };

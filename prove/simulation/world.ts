@@ -1,4 +1,4 @@
-// One seed: a cluster of a MetaServer, three FileServers and four users, two simulated hours, twenty faults.
+// One seed: a cluster of a MetaServer, three FileServers and four users, up to two simulated hours and twenty faults.
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { NODE_LEASE_MS } from "#base/limits.ts";
@@ -24,8 +24,6 @@ import type { Victims } from "./victims.ts";
 const META_HOST = "10.0.0.1";
 const NODES = 3;
 const PEOPLE = 4;
-const FAULTS_OF_A_RUN = 20;
-const SLOT_MS = 360_000;
 /**
  * After a fault users work on for this time, and then less until the next one: work without a fault costs as
  * much.
@@ -49,8 +47,19 @@ export interface SeedResult {
   readonly counts: Readonly<Record<string, number>>;
 }
 
+/** How much befalls a cluster. */
+export interface SeedLength {
+  readonly faults: number;
+  /** Least time from one fault to the next; users' work after it takes half a minute more. */
+  readonly slotMs: number;
+}
+
 /** Runs one seed, on files below `under`, best kept in memory. */
-export async function runSeed(seed: number, under: string, faults = FAULTS_OF_A_RUN): Promise<SeedResult> {
+export async function runSeed(
+  seed: number,
+  under: string,
+  { faults, slotMs }: SeedLength,
+): Promise<SeedResult> {
   const folder = mkdtempSync(join(under, "grove-simulation-"));
   const scheduler = startSimulation(seed);
   const network = startNetwork(scheduler.random.fork("network"));
@@ -76,7 +85,7 @@ export async function runSeed(seed: number, under: string, faults = FAULTS_OF_A_
   const world = new World({ meta, nodes, people, network, random, violation, count });
   try {
     await world.begin();
-    for (const kind of drawFaults(scheduler.random.fork("kinds"), faults)) await world.slot(kind);
+    for (const kind of drawFaults(scheduler.random.fork("kinds"), faults)) await world.slot(kind, slotMs);
     await world.finish();
   } catch (error) {
     violation(
@@ -94,15 +103,11 @@ export async function runSeed(seed: number, under: string, faults = FAULTS_OF_A_
   };
 }
 
-/** Each kind once, the rest drawn, in any order. */
+/** Each kind once, as far as they go, and the rest drawn, in any order. */
 function drawFaults(random: Victims["random"], count: number): FaultKind[] {
-  const kinds: FaultKind[] = [...FAULTS].slice(0, count);
+  const kinds = random.shuffled(FAULTS).slice(0, count);
   while (kinds.length < count) kinds.push(random.pick(FAULTS));
-  for (let at = kinds.length - 1; at > 0; at--) {
-    const other = random.below(at + 1);
-    [kinds[at], kinds[other]] = [kinds[other] as FaultKind, kinds[at] as FaultKind];
-  }
-  return kinds;
+  return random.shuffled(kinds);
 }
 
 class World {
@@ -158,11 +163,11 @@ class World {
   }
 
   /**
-   * Six minutes with one fault, at times a second one with it, and then a quiet time until all has converged.
+   * Some minutes with one fault, at times a second one with it, and then a quiet time until all has converged.
    */
-  async slot(kind: FaultKind): Promise<void> {
+  async slot(kind: FaultKind, slotMs: number): Promise<void> {
     const { random } = this.#victims;
-    const endMs = this.#scheduler.nowMs + SLOT_MS;
+    const endMs = this.#scheduler.nowMs + slotMs;
     this.#setCalm(false);
     await this.#live(random.next() * 40_000);
     const heals = [await this.#befall(kind)];
@@ -176,7 +181,7 @@ class World {
     await this.#converge(kind);
     this.#burnZombies();
     const leftMs = (): number => Math.max(0, endMs - this.#scheduler.nowMs);
-    await this.#live(Math.min(BUSY_AFTERWARDS_MS, leftMs()));
+    await this.#live(BUSY_AFTERWARDS_MS);
     this.#setCalm(true);
     await this.#live(leftMs());
   }

@@ -1,6 +1,6 @@
 // Follows the moves of this node in the metadata store, from it and to it, until each has ended.
 import type { Clock } from "#base/clock.ts";
-import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
+import { HEARTBEAT_INTERVAL_MS, NODE_LEASE_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { LocalMove, RootMoveStorage } from "#storage/contract/root-move.ts";
 import { Code, StatusError } from "#wire/framing/status.ts";
@@ -17,6 +17,8 @@ const SOON_MS = 200;
 /** Pauses after a failure. */
 const RETRY_FIRST_MS = 2_000;
 const RETRY_MAX_MS = 60_000;
+/** Who has taken a root over hears of its move once the store has heard of that: until then it is kept. */
+const UNKNOWN_MS: number = 2 * NODE_LEASE_MS;
 
 /** Dependencies of the mover. */
 export interface RootMoverDeps extends MoveTargetDeps {
@@ -34,6 +36,8 @@ export class RootMover {
   /** Steady time of the next try of moves that have failed, and the pause before it. */
   readonly #notBefore = new Map<string, number>();
   readonly #pauses = new Map<string, number>();
+  /** Steady time of the first list without them, by move that is copied here. */
+  #unknownSince = new Map<string, number>();
   #cancelTimer: (() => void) | undefined;
   #looking: Promise<void> | undefined;
   #isStopped = false;
@@ -151,12 +155,28 @@ export class RootMover {
     return new MoveTarget(this.#deps, move, link.client, stop.signal);
   }
 
+  /** True for a move that the store has not told of for a time. */
+  #isLongUnknown(moveId: string): boolean {
+    const nowMs = this.#deps.clock.steadyMs();
+    const sinceMs = this.#unknownSince.get(moveId) ?? nowMs;
+    this.#unknownSince.set(moveId, sinceMs);
+    return nowMs - sinceMs >= UNKNOWN_MS;
+  }
+
   /** Moves that the store no longer has. What may be the only copy stays, for an operator to look at. */
   async #endUnknown(locals: readonly LocalMove[], listed: ReadonlySet<string>): Promise<void> {
     const { known, moves, log } = this.#deps;
-    for (const { moveId, owner, state, head } of locals) {
+    const unknown = locals.filter(({ moveId }) => !listed.has(moveId)).map(({ moveId }) => moveId);
+    this.#unknownSince = new Map([...this.#unknownSince].filter(([moveId]) => unknown.includes(moveId)));
+    for (const { moveId, owner } of locals) {
       // One may have begun since the list was asked for.
       if (listed.has(moveId) || this.#pulling.has(moveId) || known.find(moveId) !== undefined) continue;
+      // Another process on the same storage may have ended it.
+      await moves.takeOver(moveId);
+      const local = moves.list().find((one) => one.moveId === moveId);
+      if (local === undefined) continue;
+      const { state, head } = local;
+      if (state === "copying" && !this.#isLongUnknown(moveId)) continue;
       if (state === "copying") await moves.endExport(moveId);
       // Without the counters of a frozen root it has not arrived whole, so the source still had it.
       else if (state === "arrived" || (state === "arriving" && head === "")) await moves.endImport(moveId);

@@ -134,7 +134,7 @@ export function* advanceMove(
   if (current === undefined) throw noMove();
   if (step.step === "adopt" && current.target !== caller.fsId) {
     if (current.source === caller.fsId) throw noMove();
-    return yield* change(now, current, { target: caller.fsId });
+    return yield* change(now, current, { target: caller.fsId, source: yield* holderOf(current) });
   }
   const role = roleOf(current, caller);
   switch (step.step) {
@@ -192,6 +192,13 @@ function* end(now: Moment, move: RootMove, role: "source" | "target"): Plan<Root
   if (ended.length < 2) return yield* change(now, move, { ended });
   yield* dropMove(move);
   return { ...move, ended };
+}
+
+/** The source; or the target that had taken the root over from it, when another becomes the target. */
+function* holderOf({ owner, source, target, state }: RootMove): Plan<string> {
+  if (state !== "copying" && state !== "frozen") return source;
+  const root = yield* get<{ fs_id: string }>("SELECT fs_id FROM roots WHERE owner = ?", owner);
+  return root?.fs_id === target ? target : source;
 }
 
 /** Lists the nodes when they are first asked for. */

@@ -55,8 +55,12 @@ export function* followSources(
 ): Plan<void> {
   const before = new Map(roots.map(({ owner, before }) => [owner, before]));
   for (const move of yield* rootMoves()) {
-    // A target that has taken a root over already is not its source.
-    if (before.get(move.owner) === move.source && move.target !== fsId)
+    const { source, target, state } = move;
+    // A target that has taken a root over already is not its source; who takes it from that one is.
+    const isUnderWay = state === "copying" || state === "frozen";
+    const places = isUnderWay ? [source, target] : [source];
+    const from = before.get(move.owner);
+    if (from !== undefined && places.includes(from) && target !== fsId)
       yield* putMove({ ...move, source: fsId });
   }
 }

@@ -1,6 +1,7 @@
 // The contract of the metadata store about roots that move, and nodes that are drained.
 import assert from "node:assert/strict";
 import { NODE_LEASE_MS } from "#base/limits.ts";
+import type { HeldRoot } from "./directory.ts";
 import type { NodeCaller } from "./node-caller.ts";
 import type { RootMove } from "./root-move.ts";
 import { beat, type Contract, GIB, MOCK, refused, registration } from "./store-under-test.fixture.ts";
@@ -205,6 +206,35 @@ export function testRootMoves(contract: Contract): void {
       const next = await directory.advanceMove(caller("c"), moveId, { step: "freeze" });
       await directory.advanceMove(caller("c"), moveId, { step: "switch", attempt: next.attempt });
       assert.equal((await directory.findRoot(OWNER))?.fsId, "c");
+    },
+  );
+
+  contract(
+    "a target that took the root over from its source, and ended, is the source for the next target",
+    async ({ directory }, clock) => {
+      await directory.register(registration("a", { roots: [{ ...held, leaseEpoch: 1n }], onEngine: true }));
+      await directory.register(registration("b", { onEngine: true }));
+      const { moveId } = await directory.beginMove(TARGET);
+      const taken = { ...held, leaseEpoch: 2n };
+      await directory.register(registration("b", { knownEpoch: 1, roots: [taken], onEngine: true }));
+      clock.advance(NODE_LEASE_MS);
+      await directory.register(registration("c", { onEngine: true }));
+      const { source, target } = await directory.advanceMove(node("c"), moveId, { step: "adopt" });
+      assert.deepEqual([source, target], ["b", "c"]);
+    },
+  );
+
+  contract(
+    "who takes a root over from a target that had taken it over is the source of its move",
+    async ({ directory }) => {
+      await directory.register(registration("a", { roots: [{ ...held, leaseEpoch: 1n }], onEngine: true }));
+      await directory.register(registration("b", { onEngine: true }));
+      await directory.beginMove(TARGET);
+      const taken = (leaseEpoch: bigint): HeldRoot => ({ ...held, leaseEpoch });
+      await directory.register(registration("b", { knownEpoch: 1, roots: [taken(2n)], onEngine: true }));
+      await directory.register(registration("c", { roots: [taken(3n)], onEngine: true }));
+      const [move] = await directory.rootMoves();
+      assert.deepEqual([move?.source, move?.target, move?.state], ["c", "b", "copying"]);
     },
   );
 

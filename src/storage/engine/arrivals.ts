@@ -122,8 +122,8 @@ export class Arrivals {
     const writer = upload.chunk(0);
     const appended = writer.append([body], length);
     try {
-      await writer.finish({ crc32: crc32(body), blockCrcs: [] });
-      await appended;
+      // Both fail where the store does not answer.
+      await Promise.all([writer.finish({ crc32: crc32(body), blockCrcs: [] }), appended]);
     } catch (error) {
       await writer.discard();
       throw error;
