@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { FILE_COMMANDS } from "../src/bin/client-commands.ts";
 
 const LAUNCHER = fileURLToPath(new URL("../grove", import.meta.url));
 const scratch = scratchFolder("grove launcher ");
@@ -80,6 +81,19 @@ test("in a clone the locked Node runs the sources, with every argument as it was
   assert.deepEqual(lines.slice(6), [join(root, "src/bin/grove.ts"), ...words]);
 });
 
+test("commands that move content have room for it from the start, and others start sooner without", async () => {
+  const root = await house("grove", {
+    "src/bin/grove.ts": "",
+    [`node_modules/${LOCKED}/bin/node`]: SPEAKING_NODE,
+  });
+  const content = FILE_COMMANDS.filter((command) => command.content === true).map(({ name }) => name);
+  assert.ok(content.includes("put"));
+  for (const name of [...content, "backup", "fsck", "fileserver", "metaserver", "door", "up"])
+    assert.ok(start(join(root, "grove"), [name]).lines.includes("--initial-old-space-size=64"), name);
+  for (const name of ["ls", "login", "admin", "--help"])
+    assert.ok(!start(join(root, "grove"), [name]).lines.includes("--initial-old-space-size=64"), name);
+});
+
 test("links to links, relative ones too, lead to the real folder", async () => {
   const root = await house("real place/grove", {
     "real place/src/bin/grove.ts": "",
@@ -89,10 +103,10 @@ test("links to links, relative ones too, lead to the real folder", async () => {
   await symlink("../real place/grove", join(root, "bin/grove"));
   await symlink("../grove", join(root, "bin/deep/g"));
   const main = join(root, "real place/src/bin/grove.ts");
-  assert.equal(start(join(root, "bin/deep/g")).lines[6], main);
-  assert.equal(start("./g", [], "/usr/bin:/bin", join(root, "bin/deep")).lines[6], main);
-  assert.equal(start("g", [], `${join(root, "bin/deep")}:/usr/bin:/bin`).lines[6], main);
-  assert.equal(start("sh", ["grove"], "/usr/bin:/bin", join(root, "real place")).lines[6], main);
+  assert.equal(start(join(root, "bin/deep/g")).lines[5], main);
+  assert.equal(start("./g", [], "/usr/bin:/bin", join(root, "bin/deep")).lines[5], main);
+  assert.equal(start("g", [], `${join(root, "bin/deep")}:/usr/bin:/bin`).lines[5], main);
+  assert.equal(start("sh", ["grove"], "/usr/bin:/bin", join(root, "real place")).lines[5], main);
 });
 
 test("below node_modules what was built runs, on a Node that npm put further up", async () => {
@@ -103,7 +117,7 @@ test("below node_modules what was built runs, on a Node that npm put further up"
   });
   const { lines } = start(join(root, "project/node_modules/grove/grove"));
   assert.equal(lines[0], join(root, `project/node_modules/${LOCKED}/bin/node`));
-  assert.equal(lines[6], join(root, "project/node_modules/grove/dist/bin/grove.js"));
+  assert.equal(lines[5], join(root, "project/node_modules/grove/dist/bin/grove.js"));
 });
 
 test("a clone linked into node_modules still runs its sources", async () => {
@@ -114,7 +128,7 @@ test("a clone linked into node_modules still runs its sources", async () => {
   });
   await symlink("../../clone", join(root, "lib/node_modules/grove"));
   assert.equal(
-    start(join(root, "lib/node_modules/grove/grove")).lines[6],
+    start(join(root, "lib/node_modules/grove/grove")).lines[5],
     join(root, "clone/src/bin/grove.ts"),
   );
 });
@@ -153,7 +167,6 @@ test("without a packaged Node the machine's own runs from version 26 on", async 
       "--disable-sigusr1",
       "--max-semi-space-size=8",
       "--no-parallel-scavenge",
-      "--initial-old-space-size=64",
       main,
       "a b",
     ]);
