@@ -114,7 +114,9 @@ export class PacedExchange implements HttpRequest, HttpResponse {
   }
 
   write(chunk: string | Uint8Array): boolean {
-    return this.#wrote(lengthOf(chunk), this.#response.write(chunk));
+    // Node would measure a text more than once before it turns it into bytes.
+    const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
+    return this.#wrote(bytes.length, this.#response.write(bytes));
   }
 
   writeAll(parts: readonly Uint8Array[]): boolean {
