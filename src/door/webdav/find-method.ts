@@ -25,7 +25,7 @@ export const MULTISTATUS_START = '<?xml version="1.0" encoding="utf-8"?>\n<D:mul
 export const MULTISTATUS_END = "</D:multistatus>\n";
 
 /** Characters that are gathered before a part of the answer is sent. */
-const PART_CHARACTERS = 65_536;
+const PART_CHARACTERS = 32_768;
 
 /** Answers a PROPFIND. Depth infinity is refused with propfind-finite-depth. */
 export async function answerPropfind(exchange: DavExchange): Promise<void> {
