@@ -30,8 +30,8 @@ async function bytesOf(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
 
 async function namesIn(tree: DavTree, path: readonly string[]): Promise<string[]> {
   const names: string[] = [];
-  for await (const { path: at, isCollection } of tree.list(path)) {
-    names.push(`${at.at(-1)}${isCollection ? "/" : ""}`);
+  for await (const page of tree.list(path)) {
+    for (const { path: at, isCollection } of page) names.push(`${at.at(-1)}${isCollection ? "/" : ""}`);
   }
   return names;
 }
@@ -211,10 +211,10 @@ test("locks are seen in a listing, hold against others, and pass by their token"
   const wish = { scope: "exclusive", isDeep: false, owner: "Alice", seconds: 60 } as const;
   const { lock, hasMadeFile } = await alice.lock(["d", "f"], wish, []);
   assert.equal(hasMadeFile, true);
-  for await (const { locks } of alice.list(["d"]))
+  for await (const page of alice.list(["d"]))
     assert.deepEqual(
-      locks.map(({ token }) => token),
-      [lock.token],
+      page.map(({ locks }) => locks.map(({ token }) => token)),
+      [[lock.token]],
     );
   assert.equal(await codeOf(put(alice, ["d", "f"], Buffer.from("x"))), "LOCKED");
   const cli = await node.signIn(ALICE);

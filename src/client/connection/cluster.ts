@@ -192,8 +192,10 @@ export class Cluster {
     for (;;) {
       let session: OpenSession | undefined;
       try {
-        progress.route ??= await this.#deps.router.find(root);
-        session = await this.link(progress.route.address, progress.route.fsId).open();
+        // What is at hand is used without a wait: a call of a door passes here twice for a small file.
+        progress.route ??= this.#deps.router.known(root) ?? (await this.#deps.router.find(root));
+        const link = this.link(progress.route.address, progress.route.fsId);
+        session = link.session ?? (await link.open());
         this.#deps.onRequest?.(currentRequestId() ?? "", session.address);
         return await operation(this.#serverOf(session, progress));
       } catch (error) {
@@ -232,13 +234,15 @@ export class Cluster {
   #serverOf(session: OpenSession, progress: Progress): Server {
     const { signal, door } = this.#deps;
     const metadata = { ...callMetadata(session.token), ...door?.callMetadata() };
+    // A door closes a person's connections as well, and a listener for each of many short calls costs much.
+    const ends = door === undefined ? { signal } : {};
     return {
       address: session.address,
       username: session.username,
       channel: session.channel,
       files: session.files,
-      unary: { metadata, signal, timeoutMs: CALL_TIMEOUT_MS },
-      stream: { metadata, signal },
+      unary: { metadata, timeoutMs: CALL_TIMEOUT_MS, ...ends },
+      stream: { metadata, ...ends },
       progressed() {
         progress.attempts = 0;
         progress.failingSinceMs = undefined;

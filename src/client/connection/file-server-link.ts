@@ -61,6 +61,11 @@ export class FileServerLink {
     this.#deps = deps;
   }
 
+  /** The session in use; undefined where there is none yet. */
+  get session(): OpenSession | undefined {
+    return this.#session;
+  }
+
   /** The session: the one in use, the one kept on disk, or a new one, which needs a valid ID token. */
   open(): Promise<OpenSession> {
     if (this.#session !== undefined) return Promise.resolve(this.#session);

@@ -30,7 +30,13 @@ export class RouteCache {
 
   /** The route to a root, undefined when none is known or it has expired. */
   async get(root: string): Promise<Route | undefined> {
-    const route = (await this.#load()).get(root);
+    await this.#load();
+    return this.known(root);
+  }
+
+  /** The same of what has been read; undefined before. */
+  known(root: string): Route | undefined {
+    const route = this.#routes?.get(root);
     const leftMs = route === undefined ? 0 : route.expiresAtMs - this.#clock.wallMs();
     // A clock that was set back must not make a route last for ever.
     return leftMs > 0 && leftMs <= ROUTE_TTL_SECONDS * 1_000 ? route : undefined;

@@ -60,6 +60,11 @@ export class Router {
     this.#deps = deps;
   }
 
+  /** The fresh route to a root that needs no wait. */
+  known(root: string): Route | undefined {
+    return this.#deps.profile.fileserver === undefined ? this.#deps.cache.known(root) : undefined;
+  }
+
   /**
    * The route to a root (empty: one's own), from the cache where it is fresh. While no metaserver can answer,
    * the last known route serves: a server without the root refuses.

@@ -13,7 +13,7 @@ import {
   DOOR_FAILURES_PER_NETWORK,
   DOOR_KNOWN_CREDENTIALS,
 } from "./door-limits.ts";
-import { Places } from "./places.ts";
+import { type Asker, Places } from "./places.ts";
 
 /** Counts checks and failures by network. Credentials that were right before pass a network that is shut. */
 export class CredentialGate {
@@ -37,11 +37,11 @@ export class CredentialGate {
   async check<T>(
     credentials: BasicCredentials,
     address: string,
-    signal: AbortSignal,
+    asker: Asker,
     check: () => Promise<T>,
   ): Promise<T> {
     const isKnown = this.#known.has(credentials.fingerprint);
-    const leave = isKnown ? undefined : await this.#enter(address, signal);
+    const leave = isKnown ? undefined : await this.#enter(address, asker);
     try {
       const found = await check();
       this.#known.set(credentials.fingerprint, true);
@@ -57,9 +57,9 @@ export class CredentialGate {
     }
   }
 
-  async #enter(address: string, signal: AbortSignal): Promise<() => void> {
+  async #enter(address: string, asker: Asker): Promise<() => void> {
     this.#requireOpen(address);
-    const leave = await this.#checks.take(networkOf(address), signal);
+    const leave = await this.#checks.take(networkOf(address), asker);
     try {
       // Those that waited may have waited behind guesses.
       this.#requireOpen(address);

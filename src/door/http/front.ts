@@ -113,7 +113,7 @@ export class Front {
       clock: this.#deps.clock,
       traffic: this.traffic,
     });
-    exchange.gone.addEventListener("abort", () => {
+    exchange.whenGone(() => {
       this.#underWay--;
       const { statusCode: status } = exchange;
       this.answered.set(status, (this.answered.get(status) ?? 0) + 1);
@@ -200,16 +200,14 @@ export class Front {
     if ("sec-fetch-site" in headers || "service-worker" in headers) {
       throw new DavRefusal(403, "this address is for WebDAV programs: browsers are refused here");
     }
-    const person = await this.#signIn(request, facts, exchange.gone);
-    exchange.gone.addEventListener("abort", () => person.release());
-    if (exchange.gone.aborted) return person.release();
+    const person = await this.#signIn(request, facts, exchange);
+    exchange.whenGone(() => person.release());
+    if (exchange.isGone) return;
     if (this.#deps.connections.prove(request.socket)) widenWindows(request);
-    const leave = await this.#requests.take(person.username, exchange.gone);
-    exchange.gone.addEventListener("abort", leave);
-    if (exchange.gone.aborted) leave();
+    exchange.whenGone(await this.#requests.take(person.username, exchange));
     const leaveListing =
       request.method === "PROPFIND" && headers["depth"] !== "0"
-        ? await this.#listings.take(person.username, exchange.gone)
+        ? await this.#listings.take(person.username, exchange)
         : undefined;
     try {
       const place = { prefix: DAV_PREFIX, hosts: this.#deps.hosts.all };
@@ -224,11 +222,11 @@ export class Front {
     }
   }
 
-  async #signIn(request: DoorRequest, facts: ClientFacts, gone: AbortSignal): Promise<DoorPerson> {
+  async #signIn(request: DoorRequest, facts: ClientFacts, exchange: PacedExchange): Promise<DoorPerson> {
     const credentials = readBasic(request.headers.authorization);
     if (credentials === undefined) throw new GroveError("TOKEN_REJECTED", SIGN_IN_TEXT);
     const { address } = facts;
-    return await this.#gate.check(credentials, address, gone, () =>
+    return await this.#gate.check(credentials, address, exchange, () =>
       this.#deps.people.signIn(credentials, address),
     );
   }

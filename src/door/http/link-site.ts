@@ -82,9 +82,7 @@ export class LinkSite {
   ): Promise<void> {
     for (const [name, value] of Object.entries(LINK_HEADERS)) exchange.setHeader(name, value);
     try {
-      const leave = await this.#places.take(networkOf(facts.address), exchange.gone);
-      exchange.gone.addEventListener("abort", leave);
-      if (exchange.gone.aborted) leave();
+      exchange.whenGone(await this.#places.take(networkOf(facts.address), exchange));
       await this.#answer(exchange, facts, at);
     } catch (error) {
       this.#refuse(exchange, error);
@@ -134,8 +132,8 @@ export class LinkSite {
       }
       throw error;
     }
-    exchange.gone.addEventListener("abort", () => visitor.release());
-    if (exchange.gone.aborted) return visitor.release();
+    exchange.whenGone(() => visitor.release());
+    if (exchange.isGone) return;
     await this.#showTo(visitor, request);
   }
 
@@ -194,8 +192,8 @@ export class LinkSite {
     const size = typeof length === "string" && /^\d{1,15}$/u.test(length) ? Number(length) : undefined;
     if (size === undefined) throw new DavRefusal(411, "the size of the file has to be told");
     const visitor = await this.#deps.visitors.open(this.#keyOf(request), facts.address);
-    exchange.gone.addEventListener("abort", () => visitor.release());
-    if (exchange.gone.aborted) return visitor.release();
+    exchange.whenGone(() => visitor.release());
+    if (exchange.isGone) return;
     if (!visitor.facts.isDrop) throw new DavRefusal(403, "this link takes no files");
     if (awaitsContinue) exchange.writeContinue();
     await visitor.drop(name, size, exchange);

@@ -31,7 +31,10 @@ export class PacedExchange implements HttpRequest, HttpResponse {
   readonly #body: BodyReader;
   readonly #clock: Clock;
   readonly #traffic: Traffic;
-  readonly #gone = new AbortController();
+  /** Made for those who ask for it. */
+  #gone: AbortController | undefined;
+  #isGone = false;
+  readonly #ends: (() => void)[] = [];
   /** The address without scheme and host. */
   readonly url: string;
   /** What the door waits for at the moment. */
@@ -54,14 +57,29 @@ export class PacedExchange implements HttpRequest, HttpResponse {
     const endWatch = parts.clock.every(DOOR_PACE_MS / LOOKS, () => this.#look());
     response.on("close", () => {
       endWatch();
-      this.#gone.abort();
+      this.#isGone = true;
+      for (const end of this.#ends) end();
+      this.#gone?.abort();
     });
     response.on("error", () => undefined);
   }
 
   /** Aborted with the end of the answer, complete or not. */
   get gone(): AbortSignal {
+    this.#gone ??= new AbortController();
+    if (this.#isGone) this.#gone.abort();
     return this.#gone.signal;
+  }
+
+  /** True once the answer has ended, complete or not. */
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  /** Calls back at the end of the answer, complete or not; at once where it has ended. */
+  whenGone(end: () => void): void {
+    if (this.#isGone) end();
+    else this.#ends.push(end);
   }
 
   get method(): string | undefined {
@@ -100,7 +118,7 @@ export class PacedExchange implements HttpRequest, HttpResponse {
   }
 
   get destroyed(): boolean {
-    return this.#response.destroyed || this.#gone.signal.aborted;
+    return this.#response.destroyed || this.#isGone;
   }
 
   setHeader(name: string, value: string | number | readonly string[]): void {
@@ -114,7 +132,9 @@ export class PacedExchange implements HttpRequest, HttpResponse {
   }
 
   write(chunk: string | Uint8Array): boolean {
-    return this.#wrote(lengthOf(chunk), this.#response.write(chunk));
+    // Node would measure a text more than once before it turns it into bytes.
+    const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
+    return this.#wrote(bytes.length, this.#response.write(bytes));
   }
 
   writeAll(parts: readonly Uint8Array[]): boolean {

@@ -27,7 +27,9 @@ export function pageExchange(exchange: PacedExchange, page: PageFacts): PageExch
     query,
     method: exchange.method,
     headers: exchange.headers,
-    gone: exchange.gone,
+    get gone() {
+      return exchange.gone;
+    },
     get statusCode() {
       return exchange.statusCode;
     },

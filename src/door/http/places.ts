@@ -10,6 +10,12 @@ export interface PlaceLimits {
   readonly waitingPerParty: number;
 }
 
+/** Who takes a place. */
+export interface Asker {
+  /** Ends a wait; asked for where there is one. */
+  readonly gone: AbortSignal;
+}
+
 interface Waiting {
   readonly party: string;
   readonly enter: (leave: () => void) => void;
@@ -38,11 +44,12 @@ export class Places {
 
   /**
    * Resolves with the function that leaves the place again. Throws RATE_LIMITED where too many wait, and when the
-   * signal ends the wait.
+   * asker's signal ends the wait.
    */
-  async take(party: string, signal: AbortSignal): Promise<() => void> {
-    if (signal.aborted) throw gone();
+  async take(party: string, asker: Asker): Promise<() => void> {
     if (this.#fits(party)) return this.#enter(party);
+    const signal = asker.gone;
+    if (signal.aborted) throw gone();
     const { waiting, waitingPerParty } = this.#limits;
     if (this.#queue.sizeOf(party) >= waitingPerParty || this.#queue.size >= waiting) {
       throw new GroveError("RATE_LIMITED", "too many requests wait already: try again in a few seconds");

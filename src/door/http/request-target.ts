@@ -39,7 +39,8 @@ export function readTarget(request: DoorRequest): RequestTarget {
   const seen = new Set<string>();
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = (rawHeaders[index] ?? "").toLowerCase();
-    if (ONCE.has(name) && seen.has(name)) throw new DavRefusal(400, `the header ${name} stands there twice`);
+    if (!ONCE.has(name)) continue;
+    if (seen.has(name)) throw new DavRefusal(400, `the header ${name} stands there twice`);
     seen.add(name);
   }
   const authority = headers[":authority"];

@@ -110,12 +110,12 @@ test("a stop lets an upload end that is under way, and takes no new connection",
 test("places go round among those that wait, and one that gives up leaves the line", async () => {
   const places = new Places({ total: 2, perParty: 1, waiting: 3, waitingPerParty: 2 });
   const { signal } = new AbortController();
-  const leaveAlice = await places.take("alice", signal);
-  const second = places.take("alice", signal);
+  const leaveAlice = await places.take("alice", { gone: signal });
+  const second = places.take("alice", { gone: signal });
   const impatient = new AbortController();
-  const third = places.take("alice", impatient.signal);
-  await assert.rejects(places.take("alice", signal), /too many requests wait/u);
-  const leaveBob = await places.take("bob", signal);
+  const third = places.take("alice", { gone: impatient.signal });
+  await assert.rejects(places.take("alice", { gone: signal }), /too many requests wait/u);
+  const leaveBob = await places.take("bob", { gone: signal });
   const rejected = assert.rejects(third, /gone/u);
   impatient.abort();
   await rejected;

@@ -1,4 +1,5 @@
 // A file's bytes for a browser, and small files from one.
+import { httpDate } from "#base/date-text.ts";
 import { splitPath } from "#base/names.ts";
 import { attrOf } from "#client/connection/listing.ts";
 import { sendDownload } from "#door/tree/downloads.ts";
@@ -25,7 +26,7 @@ export async function sendContent({ exchange, person }: PageCall): Promise<void>
   const { headers, method, query } = exchange;
   for (const [name, value] of Object.entries(USER_BYTES_HEADERS)) exchange.setHeader(name, value);
   exchange.setHeader("etag", `"${resource.etag}"`);
-  exchange.setHeader("last-modified", new Date(resource.changedMs).toUTCString());
+  exchange.setHeader("last-modified", httpDate(resource.changedMs));
   exchange.setHeader("accept-ranges", "bytes");
   const verdict = judgeConditions(headers, resource, true);
   if (verdict === "failed") throw new DavRefusal(412, "the file's version is another one");

@@ -155,8 +155,9 @@ class Pages implements DoorPages {
   }
 
   /** Waits for a place, which the end of the answer leaves. */
-  async #inPlace(places: Places, { username }: BrowserPerson, { gone }: PageExchange): Promise<void> {
-    const leave = await places.take(username, gone);
+  async #inPlace(places: Places, { username }: BrowserPerson, exchange: PageExchange): Promise<void> {
+    const leave = await places.take(username, exchange);
+    const { gone } = exchange;
     gone.addEventListener("abort", leave);
     if (gone.aborted) leave();
   }

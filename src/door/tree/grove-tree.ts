@@ -56,7 +56,7 @@ export class GroveTree implements DavTree {
     });
   }
 
-  list(path: readonly string[]): AsyncIterable<DavResource> {
+  list(path: readonly string[]): AsyncIterable<readonly DavResource[]> {
     return refusingStream(this.#list(path));
   }
 
@@ -224,25 +224,25 @@ export class GroveTree implements DavTree {
     }
   }
 
-  async *#list(path: readonly string[]): AsyncGenerator<DavResource, void, undefined> {
+  async *#list(path: readonly string[]): AsyncGenerator<readonly DavResource[], void, undefined> {
     const place = await this.#placeOf(path);
     if (place.kind === "nothing") return;
     if (place.kind === "virtual") {
       for (const name of place.names) {
         const child = await this.look([...path, name], true);
-        if (child !== undefined) yield child;
+        if (child !== undefined) yield [child];
       }
       return;
     }
     const locks = await this.#locksAt(place, true);
     const mayHaveProperties = !(await this.#propertiesAt(place)).noneInRoot;
     for await (const page of listPages(this.#person.cluster, place)) {
-      for (const attr of page) yield { ...resourceOf([...path, attr.name], attr, locks), mayHaveProperties };
+      yield page.map((attr) => resourceOf([...path, attr.name], attr, locks, mayHaveProperties));
     }
     if (path.length > 0) return;
     const roots = await this.#sharedRoots();
     for (const folder of WAY_FOLDERS) {
-      if (rootsIn(folder, roots).length > 0) yield virtualResource([await this.#freeName(folder)]);
+      if (rootsIn(folder, roots).length > 0) yield [virtualResource([await this.#freeName(folder)])];
     }
   }
 

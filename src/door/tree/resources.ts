@@ -19,7 +19,12 @@ export function davLockOf(lock: LockInfo, { prefix }: RealPlace): DavLock {
 }
 
 /** A resource at a path, with the locks among these that hold there. */
-export function resourceOf(path: readonly string[], attr: Attr, locks: readonly DavLock[]): DavResource {
+export function resourceOf(
+  path: readonly string[],
+  attr: Attr,
+  locks: readonly DavLock[],
+  mayHaveProperties = true,
+): DavResource {
   const changedMs = Number(attr.mtimeMs);
   return {
     path,
@@ -29,7 +34,8 @@ export function resourceOf(path: readonly string[], attr: Attr, locks: readonly 
     createdMs: Math.min(changedMs, Number(attr.ctimeMs)),
     changedMs,
     etag: attr.etag,
-    locks: locks.filter((lock) => covers(lock, path)),
+    mayHaveProperties,
+    locks: locks.length === 0 ? locks : locks.filter((lock) => covers(lock, path)),
   };
 }
 

@@ -1,5 +1,6 @@
 // GET, HEAD and PUT.
 import { randomBytes } from "node:crypto";
+import { httpDate } from "#base/date-text.ts";
 import { GroveError } from "#base/errors.ts";
 import { type ByteRange, readRanges } from "./byte-ranges.ts";
 import { isRangeUsable, judgeConditions } from "./conditions.ts";
@@ -29,7 +30,7 @@ export async function answerGet(exchange: DavExchange): Promise<void> {
   // Some programs ask by HEAD whether a folder is there (RFC 4918, section 9.4, leaves it open what a GET gives).
   if (resource.isCollection) return exchange.replyText(200, "text/plain; charset=utf-8", FOLDER_TEXT);
   response.setHeader("etag", `"${resource.etag}"`);
-  response.setHeader("last-modified", new Date(resource.changedMs).toUTCString());
+  response.setHeader("last-modified", httpDate(resource.changedMs));
   response.setHeader("accept-ranges", "bytes");
   const verdict = judgeConditions(request.headers, resource, true);
   if (verdict === "failed") throw new DavRefusal(412, "the file's version is another one");

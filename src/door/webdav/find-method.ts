@@ -1,12 +1,21 @@
 // PROPFIND: properties of a resource, or of a collection and what lies directly in it, as a stream.
 import type { DavExchange } from "./exchange.ts";
-import { isLive, LIVE_NAMES, liveProperty, needsQuota, type PropertySource } from "./live-properties.ts";
+import { encodedName } from "./href.ts";
+import {
+  isLive,
+  LIVE_PROPERTIES,
+  LIVE_PROPERTY_NAMES,
+  type LiveProperty,
+  liveProperty,
+  needsQuota,
+  type PropertySource,
+} from "./live-properties.ts";
 import { type FindRequest, type PropertyName, readPropfind } from "./request-bodies.ts";
 import { readDepth } from "./request-headers.ts";
 import type { DavResource, DeadProperty } from "./resource.ts";
 import { DavRefusal } from "./status-table.ts";
 import { XML_MAX_BYTES } from "./xml-element.ts";
-import { emptyElement, escapedXml } from "./xml-text.ts";
+import { emptyElement } from "./xml-text.ts";
 
 /** Media type of XML answers. */
 export const XML_TYPE = 'application/xml; charset="utf-8"';
@@ -28,90 +37,109 @@ export async function answerPropfind(exchange: DavExchange): Promise<void> {
   const resource = await exchange.resource(true);
   const finder = new Finder(exchange, request, await quotaFor(exchange, request));
   const { response } = exchange;
-  const first = await finder.found(resource, true);
+  const first = await finder.found(resource);
   response.statusCode = 207;
   response.setHeader("content-type", XML_TYPE);
   let part = MULTISTATUS_START + first;
   if (depth === "1" && resource.isCollection) {
-    for await (const child of exchange.tree.list(exchange.path)) {
-      const found = finder.found(child, false);
-      // Waiting for what is there costs more than making it.
-      part += typeof found === "string" ? found : await found;
-      if (part.length < PART_CHARACTERS) continue;
-      await exchange.send(part);
-      part = "";
+    for await (const page of exchange.tree.list(exchange.path)) {
+      for (const child of page) {
+        const found = finder.foundBelow(child);
+        // Waiting for what is there costs more than making it.
+        part += typeof found === "string" ? found : await found;
+        if (part.length < PART_CHARACTERS) continue;
+        await exchange.send(part);
+        part = "";
+      }
     }
   }
   response.end(part + MULTISTATUS_END);
 }
 
 async function quotaFor(exchange: DavExchange, request: FindRequest): Promise<PropertySource["quota"]> {
-  const named = request.kind === "all" ? request.include : request.kind === "some" ? request.properties : [];
-  return named.some(needsQuota) ? await exchange.tree.quota(exchange.path) : undefined;
+  return namedIn(request).some(needsQuota) ? await exchange.tree.quota(exchange.path) : undefined;
+}
+
+/** A property that a request names; `live` is undefined for one that the door does not compute. */
+interface NamedProperty {
+  readonly name: PropertyName;
+  readonly live: LiveProperty | undefined;
 }
 
 class Finder {
   readonly #exchange: DavExchange;
-  readonly #request: FindRequest;
-  readonly #quota: PropertySource["quota"];
-  readonly #hrefOf: PropertySource["hrefOf"];
+  readonly #kind: FindRequest["kind"];
+  readonly #source: PropertySource;
+  /** Those that are told of every resource that has them. */
+  readonly #everything: readonly LiveProperty[];
+  readonly #named: readonly NamedProperty[];
   readonly #needsDead: boolean;
+  /** Address of what is asked for, as a collection. */
+  readonly #above: string;
 
   constructor(exchange: DavExchange, request: FindRequest, quota: PropertySource["quota"]) {
     this.#exchange = exchange;
-    this.#request = request;
-    this.#quota = quota;
-    this.#hrefOf = (path, isCollection) => exchange.hrefOf(path, isCollection);
-    this.#needsDead = request.kind === "some" && request.properties.some((name) => !isLive(name));
+    this.#kind = request.kind;
+    this.#source = { hrefOf: (path, isCollection) => exchange.hrefOf(path, isCollection), quota };
+    this.#everything =
+      request.kind === "all" ? LIVE_PROPERTIES : request.kind === "names" ? LIVE_PROPERTY_NAMES : [];
+    const named = namedIn(request);
+    this.#named = named.map((name) => ({ name, live: liveProperty(name) }));
+    this.#needsDead = request.kind === "some" && named.some((name) => !isLive(name));
+    this.#above = exchange.hrefOf(exchange.path, true);
   }
 
-  /** One response element. Of entries in a listing, dead properties are told by name only. */
-  found(resource: DavResource, isAsked: boolean): string | Promise<string> {
-    const wantsDead = this.#request.kind === "some" ? this.#needsDead : isAsked;
-    if (!wantsDead || resource.mayHaveProperties === false) return this.#written(resource, []);
-    return this.#exchange.tree.properties(resource.path).then((dead) => this.#written(resource, dead));
+  /** The response element of what is asked for. */
+  async found(resource: DavResource): Promise<string> {
+    const href = this.#exchange.hrefOf(resource.path, resource.isCollection);
+    const wantsDead = this.#kind !== "some" || this.#needsDead;
+    return this.#written(href, resource, wantsDead ? await this.#deadOf(resource) : []);
   }
 
-  #written(resource: DavResource, dead: readonly DeadProperty[]): string {
-    const source: PropertySource = { resource, hrefOf: this.#hrefOf, quota: this.#quota };
-    const { found, missing } = this.#sorted(source, dead);
-    const href = escapedXml(this.#hrefOf(resource.path, resource.isCollection));
-    const present = found.length > 0 || missing.length === 0 ? propstat(found, "200 OK") : "";
-    const absent = missing.length > 0 ? propstat(missing, "404 Not Found") : "";
+  /** That of an entry of its listing, of which dead properties are told by name only. */
+  foundBelow(resource: DavResource): string | Promise<string> {
+    const name = encodedName(resource.path.at(-1) ?? "");
+    const href = resource.isCollection ? `${this.#above}${name}/` : this.#above + name;
+    if (!this.#needsDead || resource.mayHaveProperties === false) return this.#written(href, resource, []);
+    return this.#deadOf(resource).then((dead) => this.#written(href, resource, dead));
+  }
+
+  async #deadOf(resource: DavResource): Promise<readonly DeadProperty[]> {
+    if (resource.mayHaveProperties === false) return [];
+    const stored = await this.#exchange.tree.properties(resource.path);
+    // Programs that speak gRPC may store any name; what the door computes stands alone.
+    return stored.filter((property) => !isLive(property));
+  }
+
+  /** One response element; an address needs no escaping. */
+  #written(href: string, resource: DavResource, dead: readonly DeadProperty[]): string {
+    const kind = this.#kind;
+    let found = "";
+    let missing = "";
+    for (const told of this.#everything) found += told(resource, this.#source) ?? "";
+    if (kind !== "some") {
+      for (const { namespace, name, xml } of dead)
+        found += kind === "all" ? xml : emptyElement(namespace, name);
+    }
+    for (const { name, live } of this.#named) {
+      const xml = live === undefined ? storedXml(name, dead) : live(resource, this.#source);
+      if (xml === undefined) missing += emptyElement(name.namespace, name.name);
+      else if (kind === "some" || needsQuota(name)) found += xml;
+    }
+    const present = found !== "" || missing === "" ? propstat(found, "200 OK") : "";
+    const absent = missing === "" ? "" : propstat(missing, "404 Not Found");
     return `<D:response><D:href>${href}</D:href>${present}${absent}</D:response>\n`;
   }
-
-  #sorted(source: PropertySource, stored: readonly DeadProperty[]): { found: string[]; missing: string[] } {
-    const request = this.#request;
-    // Programs that speak gRPC may store any name; what the door computes stands alone.
-    const dead = stored.filter((property) => !isLive(property));
-    if (request.kind === "names") {
-      const live = LIVE_NAMES.filter((name) => liveProperty(name, source) !== undefined);
-      const own = dead.map(({ namespace, name }) => emptyElement(namespace, name));
-      return { found: [...live.map((name) => `<D:${name}/>`), ...own], missing: [] };
-    }
-    const all = request.kind === "all";
-    const named = all ? request.include : request.properties;
-    const found = all ? [...everything(source), ...dead.map(({ xml }) => xml)] : [];
-    const missing: string[] = [];
-    for (const name of named) {
-      const xml = this.#one(name, source, dead);
-      if (xml === undefined) missing.push(emptyElement(name.namespace, name.name));
-      else if (!all || needsQuota(name)) found.push(xml);
-    }
-    return { found, missing };
-  }
-
-  #one(name: PropertyName, source: PropertySource, dead: readonly DeadProperty[]): string | undefined {
-    if (isLive(name)) return liveProperty(name.name, source);
-    return dead.find((property) => property.namespace === name.namespace && property.name === name.name)?.xml;
-  }
 }
 
-function everything(source: PropertySource): string[] {
-  return LIVE_NAMES.map((name) => liveProperty(name, source)).filter((xml) => xml !== undefined);
+function namedIn(request: FindRequest): readonly PropertyName[] {
+  return request.kind === "all" ? request.include : request.kind === "some" ? request.properties : [];
 }
 
-function propstat(properties: readonly string[], status: string): string {
-  return `<D:propstat><D:prop>${properties.join("")}</D:prop><D:status>HTTP/1.1 ${status}</D:status></D:propstat>`;
+function storedXml(name: PropertyName, dead: readonly DeadProperty[]): string | undefined {
+  return dead.find((property) => property.namespace === name.namespace && property.name === name.name)?.xml;
+}
+
+function propstat(properties: string, status: string): string {
+  return `<D:propstat><D:prop>${properties}</D:prop><D:status>HTTP/1.1 ${status}</D:status></D:propstat>`;
 }

@@ -6,6 +6,8 @@ import { canonicalName } from "#base/names.ts";
 const HREF_MAX_BYTES = 12_288;
 
 const ENCODED_SLASH_OR_NUL = /%(?:2f|00)/iu;
+/** Nothing that is encoded: nearly all names. */
+const PLAIN = /^[A-Za-z0-9\-._~!$'()*+,;=:@]*$/u;
 const NOT_PLAIN = /[^A-Za-z0-9\-._~!$'()*+,;=:@]/gu;
 
 /** A path of a URL below the prefix, taken apart. */
@@ -39,7 +41,9 @@ export function hrefOf(prefix: string, path: readonly string[], isCollection: bo
   return `${prefix}${names}${isCollection ? "/" : ""}`;
 }
 
-function encodedName(name: string): string {
+/** A name in the path of a URL. */
+export function encodedName(name: string): string {
+  if (PLAIN.test(name)) return name;
   // "&", "<" and their like are encoded too, so that an address needs no other care in XML or HTML.
   return name.replace(NOT_PLAIN, (letter) =>
     letter.length === 1 && letter < "\u0080" ? percent(letter) : encodeURIComponent(letter),

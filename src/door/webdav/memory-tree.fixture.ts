@@ -36,9 +36,9 @@ export class MemoryTree implements DavTree {
     return Promise.resolve(found === undefined || withLocks ? found : { ...found, locks: [] });
   }
 
-  async *list(path: readonly string[]): AsyncGenerator<DavResource, void, undefined> {
+  async *list(path: readonly string[]): AsyncGenerator<readonly DavResource[], void, undefined> {
     for (const [name, node] of this.#need(path).children ?? []) {
-      yield await Promise.resolve(this.#resource([...path, name], node));
+      yield await Promise.resolve([this.#resource([...path, name], node)]);
     }
   }
 

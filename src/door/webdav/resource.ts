@@ -85,8 +85,8 @@ export type BytesTaker = (parts: readonly Uint8Array[]) => true | Promise<void>;
 export interface DavTree {
   /** The resource, or undefined where there is none. Its locks are asked for where `withLocks` says so. */
   look(path: readonly string[], withLocks?: boolean): Promise<DavResource | undefined>;
-  /** What lies directly in a collection. */
-  list(path: readonly string[]): AsyncIterable<DavResource>;
+  /** What lies directly in a collection, many entries at a time. */
+  list(path: readonly string[]): AsyncIterable<readonly DavResource[]>;
   properties(path: readonly string[]): Promise<readonly DeadProperty[]>;
   /** All changes or none. */
   changeProperties(

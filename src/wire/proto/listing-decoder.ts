@@ -1,7 +1,11 @@
-// Decodes Attrs and pages of them several times faster than by reflection, the fallback for unexpected bytes.
+// Decodes Attrs, pages and files of them several times faster than by reflection, the fallback for unexpected bytes.
 import { type DescMessage, fromBinary } from "@bufbuild/protobuf";
 import { type Attr, AttrSchema, type Kind } from "./gen/grove/v1/common_pb.ts";
-import { ListDirResponseSchema } from "./gen/grove/v1/file_server_pb.ts";
+import {
+  ListDirResponseSchema,
+  type ReadFileResponse,
+  ReadFileResponseSchema,
+} from "./gen/grove/v1/file_server_pb.ts";
 
 /** One page of a listing. */
 export interface DecodedListing {
@@ -23,6 +27,8 @@ const FIELDS = 17;
 const WIRE_BYTES = 2;
 const ENTRIES_TAG = 1 * 8 + WIRE_BYTES;
 const TOKEN_TAG = 2 * 8 + WIRE_BYTES;
+const DATA_TAG = 1 * 8 + WIRE_BYTES;
+const ATTR_TAG = 2 * 8 + WIRE_BYTES;
 
 /** Decodes a ListDirResponse. Throws the errors of fromBinary. */
 export function decodeListing(body: Buffer): DecodedListing {
@@ -46,9 +52,31 @@ export function decodeAttr(body: Buffer): Attr {
   return new EntryDecoder(body).one(0, body.length);
 }
 
+/** Decodes a ReadFileResponse, whose data stay a part of the body. Throws the errors of fromBinary. */
+export function decodeReadFile(body: Buffer): ReadFileResponse {
+  const reader = new Reader(body);
+  const response: ReadFileResponse = { $typeName: "grove.v1.ReadFileResponse", data: new Uint8Array(0) };
+  while (reader.at < body.length) {
+    const tag = reader.varint();
+    const length = reader.varint();
+    const part = body.subarray(reader.at, reader.at + length);
+    const isPlain = length !== UNEXPECTED && part.length === length;
+    if (isPlain && tag === DATA_TAG) response.data = part;
+    // A second one would be merged with the first.
+    else if (isPlain && tag === ATTR_TAG && response.attr === undefined) response.attr = decodeAttr(part);
+    else return fromBinary(ReadFileResponseSchema, body);
+    reader.at += length;
+  }
+  return response;
+}
+
 /** Faster decoders for some reply messages, for clients. */
-export const REPLY_DECODERS: ReadonlyMap<DescMessage, (body: Buffer) => Attr> = new Map([
+export const REPLY_DECODERS: ReadonlyMap<DescMessage, (body: Buffer) => Attr | ReadFileResponse> = new Map<
+  DescMessage,
+  (body: Buffer) => Attr | ReadFileResponse
+>([
   [AttrSchema, decodeAttr],
+  [ReadFileResponseSchema, decodeReadFile],
 ]);
 
 interface Spans {
