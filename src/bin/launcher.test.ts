@@ -6,9 +6,9 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { scratchFolder } from "#testing/scratch-folder.ts";
-import { FILE_COMMANDS } from "../src/bin/client-commands.ts";
+import { FILE_COMMANDS } from "./client-commands.ts";
 
-const LAUNCHER = fileURLToPath(new URL("../grove", import.meta.url));
+const LAUNCHER = fileURLToPath(new URL("../../grove", import.meta.url));
 const scratch = scratchFolder("grove launcher ");
 
 /** A Node that prints its version and its arguments, one word a line. */
