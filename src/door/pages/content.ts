@@ -1,5 +1,5 @@
 // A file's bytes for a browser, and small files from one.
-import { httpDate } from "#base/date-text.ts";
+
 import { splitPath } from "#base/names.ts";
 import { attrOf } from "#client/connection/listing.ts";
 import { sendDownload } from "#door/tree/downloads.ts";
@@ -7,6 +7,7 @@ import { resourceOf } from "#door/tree/resources.ts";
 import { writeFile } from "#door/tree/write-file.ts";
 import { readRanges } from "#door/webdav/byte-ranges.ts";
 import { headerOf, isRangeUsable, judgeConditions } from "#door/webdav/conditions.ts";
+import { httpDate } from "#door/webdav/date-text.ts";
 import { sendParts } from "#door/webdav/outlet.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
 import { type FileFacts } from "#wire/webapi/files.ts";

@@ -1,9 +1,9 @@
 // GET, HEAD and PUT.
 import { randomBytes } from "node:crypto";
-import { httpDate } from "#base/date-text.ts";
 import { GroveError } from "#base/errors.ts";
 import { type ByteRange, readRanges } from "./byte-ranges.ts";
 import { isRangeUsable, judgeConditions } from "./conditions.ts";
+import { httpDate } from "./date-text.ts";
 import type { DavExchange } from "./exchange.ts";
 import { contentTypeOf } from "./live-properties.ts";
 import { sendParts } from "./outlet.ts";

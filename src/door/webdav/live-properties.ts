@@ -1,5 +1,5 @@
 // Live properties: those whose values the door computes (RFC 4918 section 15, RFC 4331).
-import { httpDate, secondText } from "#base/date-text.ts";
+import { httpDate, secondText } from "./date-text.ts";
 import type { PropertyName } from "./request-bodies.ts";
 import type { DavLock, DavResource } from "./resource.ts";
 import { escapedXml } from "./xml-text.ts";
