@@ -106,6 +106,11 @@ const ROWS: Readonly<Record<keyof (typeof MetaServer)["method"], Row>> = {
     call: (client, options) => client.createAppPassword({ name: "laptop" }, options),
   },
   listAppPasswords: { plane: "user", call: (client, options) => client.listAppPasswords({}, options) },
+  listBrowserSessions: { plane: "user", call: (client, options) => client.listBrowserSessions({}, options) },
+  endBrowserSessions: {
+    plane: "user",
+    call: (client, options) => client.endBrowserSessions({ which: { case: "others", value: true } }, options),
+  },
   getNotices: { plane: "user", call: (client, options) => client.getNotices({}, options) },
   setNotices: { plane: "user", call: (client, options) => client.setNotices({ off: true }, options) },
   revokeAppPassword: {

@@ -1,9 +1,9 @@
-// What lets others in, and programs: links, and app passwords. A sign-in of the last ten minutes is needed for all of it.
+// What lets others in, programs and browsers: links, app passwords, sessions. A sign-in of the last ten minutes is needed for all of it.
 import { ONCE, SHORT } from "#client/connection/cluster.ts";
 import { attrOf, isFolder } from "#client/connection/listing.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
 import type { Link } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
-import type { AppPassword } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import type { AppPassword, BrowserSession } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import {
   type AppPasswordFacts,
   appPasswordRequest,
@@ -13,6 +13,8 @@ import {
   linkRevocation,
   type MadeAppPassword,
   type MadeLink,
+  type SessionFacts,
+  sessionEnd,
 } from "#wire/webapi/file-access.ts";
 import { bodyOf, type PageCall, placeOf } from "./call.ts";
 
@@ -82,6 +84,34 @@ export async function revokeAppPassword({ exchange, person }: PageCall): Promise
   const { id } = await bodyOf(exchange, appPasswordRevocation);
   await person.appPasswords.revoke(id);
   return { id };
+}
+
+/** The person's browsers. */
+export async function sessions({ person }: PageCall): Promise<{ readonly sessions: SessionFacts[] }> {
+  return { sessions: (await person.sessions.list()).map(sessionOf) };
+}
+
+/** Ends the session of a browser, or all but the one that asks. */
+export async function endSessions({
+  exchange,
+  person,
+}: PageCall): Promise<{ readonly ended: SessionFacts[] }> {
+  const asked = await bodyOf(exchange, sessionEnd);
+  const ended = await person.sessions.end("id" in asked ? asked.id : undefined);
+  return { ended: ended.map(sessionOf) };
+}
+
+function sessionOf(session: BrowserSession): SessionFacts {
+  const { id, browser, address, current } = session;
+  return {
+    id,
+    browser,
+    address,
+    began_ms: Number(session.beganMs),
+    last_used_ms: Number(session.lastUsedMs),
+    ends_ms: Number(session.endsMs),
+    current,
+  };
 }
 
 function linkOf(link: Link): LinkFacts {

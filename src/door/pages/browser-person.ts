@@ -1,7 +1,7 @@
 // Somebody who is signed in with a browser, as the pages' interface needs them.
 import type { Cluster } from "#client/connection/cluster.ts";
 import type { DoorPerson } from "#door/http/door-people.ts";
-import type { OwnAppPasswords } from "#door/people/people.ts";
+import type { OwnAppPasswords, OwnSessions } from "#door/people/people.ts";
 import type { SharedRoot } from "#door/tree/person.ts";
 
 /** A signed-in person with a way to the cluster. */
@@ -11,6 +11,7 @@ export interface BrowserPerson extends DoorPerson {
   /** Wall time until which the sign-in is recent enough to share. */
   readonly recentUntilMs: number;
   readonly appPasswords: OwnAppPasswords;
+  readonly sessions: OwnSessions;
 }
 
 /** Recognises people by the cookies of their browsers. */

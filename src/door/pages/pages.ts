@@ -70,6 +70,8 @@ const JSON_CALLS: Readonly<Record<string, Answer>> = {
   "GET /api/app-passwords": access.appPasswords,
   "POST /api/app-passwords": access.makeAppPassword,
   "POST /api/app-passwords/revoke": access.revokeAppPassword,
+  "GET /api/sessions": access.sessions,
+  "POST /api/sessions/end": access.endSessions,
   "PUT /api/content": takeContent,
 };
 

@@ -7,6 +7,7 @@ import type { Client } from "#wire/grpc/client.ts";
 import type { CallOptions } from "#wire/grpc/client-call.ts";
 import type {
   AppPassword,
+  BrowserSession,
   CreateAppPasswordResponse,
   IssueTicketResponse,
   MetaServer,
@@ -15,6 +16,8 @@ import type {
 /** A ticket with less left is asked for anew: sessions are prolonged once a minute, and must not end before. */
 const RENEW_LEFT_MS = 120_000;
 const CALL_TIMEOUT_MS = 10_000;
+/** Characters of a browser's own name that are sent on. */
+const USER_AGENT_MAX_LENGTH = 512;
 /** FileServers for which a person's tickets are kept. */
 const TICKETS_PER_PERSON = 64;
 
@@ -39,6 +42,14 @@ export interface OwnAppPasswords {
   revoke(which: string): Promise<void>;
 }
 
+/** A person's sessions of browsers, for the one that asks. Calls reject as those about app passwords do. */
+export interface OwnSessions {
+  /** At most 20, the one that began last first. */
+  list(): Promise<readonly BrowserSession[]>;
+  /** Ends one by its id, or all but the one that asks without an id; returns those that ended. */
+  end(id?: string): Promise<readonly BrowserSession[]>;
+}
+
 /** Somebody whom a MetaServer has recognised. */
 export interface Person {
   readonly username: string;
@@ -59,6 +70,7 @@ export interface Person {
   /** Metadata that every call to a FileServer needs beside the session's token. */
   callMetadata(): Record<string, string>;
   readonly appPasswords: OwnAppPasswords;
+  readonly sessions: OwnSessions;
 }
 
 /** Recognises people by their app passwords, and by sessions of browsers. */
@@ -71,7 +83,7 @@ export interface People {
   /** Opens a browser's session for an ID token. Rejects as calls to a MetaServer do. */
   openSession(
     idToken: string,
-    address: string,
+    browser: { readonly address: string; readonly userAgent: string },
   ): Promise<{ readonly secret: string; readonly username: string; readonly endsMs: number }>;
   /** Ends a browser's session, or all of its person's. */
   endSession(secret: string, everywhere: boolean, address: string): Promise<void>;
@@ -83,9 +95,11 @@ export interface PeopleDeps {
   readonly metaServer: Pick<
     Client<typeof MetaServer>,
     | "createAppPassword"
+    | "endBrowserSessions"
     | "endDoorSession"
     | "issueTicket"
     | "listAppPasswords"
+    | "listBrowserSessions"
     | "openDoorSession"
     | "revokeAppPassword"
   >;
@@ -100,8 +114,9 @@ interface KeptTicket {
 /** Makes the port over a client of MetaServers. Nothing is kept here beyond the person that it returns. */
 export function createPeople({ metaServer, clock }: PeopleDeps): People {
   return {
-    async openSession(idToken, address) {
-      const { secret, username, endsMs } = await metaServer.openDoorSession({ idToken }, optionsOf(address));
+    async openSession(idToken, { address, userAgent }) {
+      const request = { idToken, userAgent: userAgent.slice(0, USER_AGENT_MAX_LENGTH) };
+      const { secret, username, endsMs } = await metaServer.openDoorSession(request, optionsOf(address));
       return { secret, username, endsMs: Number(endsMs) };
     },
     async endSession(secret, everywhere, address) {
@@ -145,6 +160,7 @@ export function createPeople({ metaServer, clock }: PeopleDeps): People {
         }),
         callMetadata: () => ({ [PERSON_ADDRESS_HEADER]: address }),
         appPasswords: ownAppPasswords(metaServer, secret, address),
+        sessions: ownSessions(metaServer, secret, address),
       };
     },
   };
@@ -161,6 +177,18 @@ function ownAppPasswords(
     list: async () => (await metaServer.listAppPasswords({}, options)).appPasswords,
     async revoke(which) {
       await metaServer.revokeAppPassword({ which }, options);
+    },
+  };
+}
+
+function ownSessions(metaServer: PeopleDeps["metaServer"], secret: string, address: string): OwnSessions {
+  const options = optionsOf(address, { authorization: `Bearer ${secret}` });
+  return {
+    list: async () => (await metaServer.listBrowserSessions({}, options)).sessions,
+    async end(id) {
+      const which =
+        id === undefined ? ({ case: "others", value: true } as const) : ({ case: "id", value: id } as const);
+      return (await metaServer.endBrowserSessions({ which }, options)).ended;
     },
   };
 }

@@ -57,6 +57,8 @@ export function joinPeople({ metaservers, tls, mock, clock, log }: ClusterSideDe
       createAppPassword: (request, options) => client.createAppPassword(request, options),
       listAppPasswords: (request, options) => client.listAppPasswords(request, options),
       revokeAppPassword: (request, options) => client.revokeAppPassword(request, options),
+      listBrowserSessions: (request, options) => client.listBrowserSessions(request, options),
+      endBrowserSessions: (request, options) => client.endBrowserSessions(request, options),
     },
     clock,
   });
@@ -69,7 +71,7 @@ export function joinPeople({ metaservers, tls, mock, clock, log }: ClusterSideDe
   return {
     open: (key, address) => visits.open(key, address),
     signIn: (credentials, address) => signedIn.signIn(credentials, address),
-    openSession: (idToken, address) => signedIn.openSession(idToken, address),
+    openSession: (idToken, browser) => signedIn.openSession(idToken, browser),
     endSession: (secret, everywhere, address) => signedIn.endSession(secret, everywhere, address),
     bySession: (secret, address) => signedIn.bySession(secret, address),
     useCertificate() {

@@ -11,8 +11,8 @@ import type { Profile } from "#client/signin/profile.ts";
 import type { BasicCredentials } from "#door/http/basic-credentials.ts";
 import type { DoorPeople, DoorPerson } from "#door/http/door-people.ts";
 import type { BrowserPeople, BrowserPerson } from "#door/pages/browser-person.ts";
-import type { OwnAppPasswords, People } from "#door/people/people.ts";
-import type { OpenedSession, SessionKeeper } from "#door/session/browser-people.ts";
+import type { OwnAppPasswords, OwnSessions, People } from "#door/people/people.ts";
+import type { OpenedSession, SessionKeeper, SigningIn } from "#door/session/browser-people.ts";
 import { GroveTree } from "#door/tree/grove-tree.ts";
 import { makePerson, type Person } from "#door/tree/person.ts";
 import { davRefusalOf } from "#door/tree/refusals.ts";
@@ -21,6 +21,8 @@ import { davRefusalOf } from "#door/tree/refusals.ts";
 const PEOPLE_KEPT = 512;
 /** A person is asked about again after this long, so that a revoked password ends here too. */
 const ASK_AGAIN_MS = 30_000;
+/** The same for a browser: a session that was ended elsewhere opens nothing here after as long as at FileServers. */
+const ASK_AGAIN_BROWSER_MS = 5_000;
 /** How long a person is taken for known while no MetaServer answers. */
 const TRUSTED_WITHOUT_ANSWER_MS: number = 60 * 60_000;
 /** How long somebody new waits for a MetaServer that does not answer: less than WebDAV programs wait. */
@@ -50,6 +52,9 @@ interface Kept {
   readonly gone: AbortController;
   readonly recentUntilMs: number;
   readonly appPasswords: OwnAppPasswords;
+  readonly sessions: OwnSessions;
+  /** "app:" or "browser:", and the id. */
+  readonly credential: string;
   askedMs: number;
   answeredMs: number;
   requests: number;
@@ -85,8 +90,8 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
   }
 
   /** Opens a browser's session; throws refusals of the MetaServer as GroveError. */
-  async openSession(idToken: string, address: string): Promise<OpenedSession> {
-    return await judged(this.#deps.people.openSession(idToken, address));
+  async openSession(idToken: string, browser: SigningIn): Promise<OpenedSession> {
+    return await judged(this.#deps.people.openSession(idToken, browser));
   }
 
   /** Ends a browser's session here at once, and in the cluster. */
@@ -112,6 +117,7 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
       sharedRoots: () => kept.person.sharedRoots(),
       recentUntilMs: kept.recentUntilMs,
       appPasswords: kept.appPasswords,
+      sessions: kept.sessions,
       release: () => {
         kept.requests--;
         if (kept.isDropped) closeUnused(kept);
@@ -128,7 +134,8 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
   async #current(key: string, credentials: BasicCredentials, address: string): Promise<Kept> {
     const kept = this.#kept.get(key);
     const nowMs = this.#deps.clock.steadyMs();
-    if (kept !== undefined && nowMs - kept.askedMs < ASK_AGAIN_MS) return kept;
+    const goodMs = kept?.credential.startsWith("browser:") === true ? ASK_AGAIN_BROWSER_MS : ASK_AGAIN_MS;
+    if (kept !== undefined && nowMs - kept.askedMs < goodMs) return kept;
     let asking = this.#asking.get(key);
     if (asking === undefined) {
       asking = this.#ask(key, credentials, address).finally(() => this.#asking.delete(key));
@@ -197,10 +204,26 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
       gone,
       recentUntilMs: known.recentUntilMs,
       appPasswords: judgedPasswords(known.appPasswords),
+      sessions: this.#ownSessions(known.sessions),
+      credential: known.credential,
       askedMs,
       answeredMs: askedMs,
       requests: 0,
       isDropped: false,
+    };
+  }
+
+  /** Sessions that end here at once, too; their refusals are thrown as what they say. */
+  #ownSessions(own: OwnSessions): OwnSessions {
+    return {
+      list: () => judged(own.list()),
+      end: async (id) => {
+        const ended = await judged(own.end(id));
+        const credentials = new Set(ended.map((session) => `browser:${session.id}`));
+        for (const [key, { credential }] of this.#kept)
+          if (credentials.has(credential)) this.#kept.delete(key);
+        return ended;
+      },
     };
   }
 

@@ -8,10 +8,18 @@ export interface OpenedSession {
   readonly endsMs: number;
 }
 
+/** Where somebody signs in. */
+export interface SigningIn {
+  /** Network address of the person. */
+  readonly address: string;
+  /** As the browser sends it; empty for none. */
+  readonly userAgent: string;
+}
+
 /** Opens and ends sessions of browsers at a MetaServer. */
 export interface SessionKeeper {
   /** Throws TOKEN_REJECTED, RATE_LIMITED, USER_DISABLED, CLIENT_ID_UNSET; IDP_UNAVAILABLE and others that pass. */
-  openSession(idToken: string, address: string): Promise<OpenedSession>;
+  openSession(idToken: string, browser: SigningIn): Promise<OpenedSession>;
   /** Ends a session, or all of its person's; quiet about one that has ended. */
   endSession(secret: string, everywhere: boolean, address: string): Promise<void>;
 }

@@ -117,7 +117,9 @@ export class BrowserSignIn {
     const { keeper, clock, log } = this.#deps;
     const { address } = exchange.facts;
     try {
-      const { secret, username, endsMs } = await keeper.openSession(signIn.idToken, address);
+      const { "user-agent": agent } = exchange.headers;
+      const browser = { address, userAgent: typeof agent === "string" ? agent : "" };
+      const { secret, username, endsMs } = await keeper.openSession(signIn.idToken, browser);
       const seconds = Math.max(0, Math.floor((endsMs - clock.wallMs()) / 1_000));
       const former = cookieOf(exchange, "session");
       if (former !== undefined) await this.#endQuietly(former, false, address);

@@ -38,6 +38,10 @@ export interface DoorSessionRecord {
   readonly hash: string;
   /** The moment of the sign-in. */
   readonly createdMs: number;
+  /** Network address from which it began, as the door tells it; undefined for one from before this was kept. */
+  readonly address?: string;
+  /** Such as "Firefox 145 on Linux"; undefined for one from before this was kept. */
+  readonly browser?: string;
   readonly endsMs: number;
   /** Last use at any door, exact to five minutes; 0 for none. */
   readonly lastUsedMs: number;
@@ -79,8 +83,15 @@ export interface CredentialStore {
   /** Notes a use of a browser's session at a door. */
   noteDoorSessionUse(id: string, door: string, wallMs: number): Promise<void>;
 
-  /** Ends a user's session of a browser, or all of them without an id; returns those that ended. */
-  endDoorSessions(owner: string, id: string | undefined, wallMs: number): Promise<DoorSessionRecord[]>;
+  /** A user's sessions of browsers, at most 20, the oldest first, ended ones included. */
+  doorSessionsOf(owner: string): Promise<DoorSessionRecord[]>;
+
+  /** Ends these sessions of a user, or all of them without ids; returns those that ended. */
+  endDoorSessions(
+    owner: string,
+    ids: readonly string[] | undefined,
+    wallMs: number,
+  ): Promise<DoorSessionRecord[]>;
 
   /** Ends all app passwords and browsers' sessions used at a door since a wall time, and returns the former. */
   revokeUsedAtDoor(door: string, sinceMs: number, wallMs: number): Promise<AppPasswordRecord[]>;

@@ -118,9 +118,9 @@ export function testCredentials(contract: Contract): void {
     assert.deepEqual(await again.findDoorSession("a"), doorSession("a", ALICE));
     await again.noteDoorSessionUse("a", "d2", 9);
     assert.equal((await again.findDoorSession("a"))?.lastUsedMs, 9);
-    assert.deepEqual(await again.endDoorSessions(BOB, "a", 10), []);
+    assert.deepEqual(await again.endDoorSessions(BOB, ["a"], 10), []);
     assert.deepEqual(
-      (await again.endDoorSessions(ALICE, "a", 10)).map(({ id }) => id),
+      (await again.endDoorSessions(ALICE, ["a"], 10)).map(({ id }) => id),
       ["a"],
     );
     // What has ended is not opened again by the same sign-in.
@@ -134,6 +134,36 @@ export function testCredentials(contract: Contract): void {
       { credential: "browser:c", atMs: 11 },
     ]);
     assert.deepEqual(await again.appPasswordsOf(ALICE), []);
+  });
+
+  contract("a user's sessions are listed with what is known of each, and some of them end", async (store) => {
+    const { directory } = store;
+    assert.deepEqual(await directory.doorSessionsOf(ALICE), []);
+    const known = { address: "198.51.100.7", browser: "Firefox 145 on Linux" };
+    // One from before the address was kept has neither.
+    const kept = [doorSession("c", ALICE), doorSession("a", ALICE, known), doorSession("b", ALICE, known)];
+    for (const session of [...kept, doorSession("d", BOB, known)]) await directory.addDoorSession(session);
+    const again = await store.reopen();
+    assert.deepEqual(await again.doorSessionsOf(ALICE), kept);
+    // A use keeps what is known.
+    await again.noteDoorSessionUse("a", "d2", 9);
+    assert.deepEqual((await again.doorSessionsOf(ALICE))[1], {
+      ...doorSession("a", ALICE, known),
+      lastUsedMs: 9,
+      doors: { d1: 1, d2: 9 },
+    });
+    assert.deepEqual(await again.endDoorSessions(ALICE, [], 10), []);
+    const ended = await again.endDoorSessions(ALICE, ["a", "c", "d", "unknown"], 10);
+    assert.deepEqual(
+      ended.map(({ id }) => id),
+      ["c", "a"],
+    );
+    assert.deepEqual(await again.doorSessionsOf(ALICE), [doorSession("b", ALICE, known)]);
+    assert.equal((await again.doorSessionsOf(BOB)).length, 1);
+    assert.deepEqual((await again.revocations()).credentials, [
+      { credential: "browser:c", atMs: 10 },
+      { credential: "browser:a", atMs: 10 },
+    ]);
   });
 
   contract(

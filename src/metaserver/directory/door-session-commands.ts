@@ -48,14 +48,14 @@ export function* noteDoorSessionUse(id: string, door: string, wallMs: number): P
   if (record !== undefined) yield* putSetting(SESSION + id, useNoted(record, door, wallMs));
 }
 
-/** Ends one session of a user, or all of them. */
+/** Ends these sessions of a user, or all of them. */
 export function* endDoorSessions(
   owner: string,
-  id: string | undefined,
+  ids: readonly string[] | undefined,
   wallMs: number,
 ): Plan<DoorSessionRecord[]> {
   const own = yield* doorSessionsOf(owner);
-  const ended = own.filter((record) => id === undefined || record.id === id);
+  const ended = own.filter(({ id }) => ids === undefined || ids.includes(id));
   yield* drop(ended, wallMs);
   return ended;
 }
@@ -68,7 +68,8 @@ export function* revokeUsedAtDoor(door: string, sinceMs: number, wallMs: number)
   return passwords;
 }
 
-function* doorSessionsOf(owner: string): Plan<DoorSessionRecord[]> {
+/** All of a user, the oldest first. */
+export function* doorSessionsOf(owner: string): Plan<DoorSessionRecord[]> {
   const text = yield* setting(OWNED + owner);
   const records: DoorSessionRecord[] = [];
   for (const id of text === undefined ? [] : (JSON.parse(text) as string[])) {

@@ -321,8 +321,16 @@ class PostgresDirectory implements Directory {
     return this.#run(this.#decide, () => doorSessions.noteDoorSessionUse(id, door, wallMs));
   }
 
-  endDoorSessions(owner: string, id: string | undefined, wallMs: number): Promise<DoorSessionRecord[]> {
-    return this.#run(this.#decide, () => doorSessions.endDoorSessions(owner, id, wallMs));
+  doorSessionsOf(owner: string): Promise<DoorSessionRecord[]> {
+    return this.#run(this.#read, () => doorSessions.doorSessionsOf(owner));
+  }
+
+  endDoorSessions(
+    owner: string,
+    ids: readonly string[] | undefined,
+    wallMs: number,
+  ): Promise<DoorSessionRecord[]> {
+    return this.#run(this.#decide, () => doorSessions.endDoorSessions(owner, ids, wallMs));
   }
 
   revokeUsedAtDoor(door: string, sinceMs: number, wallMs: number): Promise<AppPasswordRecord[]> {

@@ -288,8 +288,16 @@ class SqliteDirectory implements Directory {
     return this.#call("noteDoorSessionUse", id, door, wallMs);
   }
 
-  endDoorSessions(owner: string, id: string | undefined, wallMs: number): Promise<DoorSessionRecord[]> {
-    return this.#call("endDoorSessions", owner, id, wallMs);
+  doorSessionsOf(owner: string): Promise<DoorSessionRecord[]> {
+    return this.#call("doorSessionsOf", owner);
+  }
+
+  endDoorSessions(
+    owner: string,
+    ids: readonly string[] | undefined,
+    wallMs: number,
+  ): Promise<DoorSessionRecord[]> {
+    return this.#call("endDoorSessions", owner, ids, wallMs);
   }
 
   revokeUsedAtDoor(door: string, sinceMs: number, wallMs: number): Promise<AppPasswordRecord[]> {

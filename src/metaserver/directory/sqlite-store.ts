@@ -271,8 +271,17 @@ export class SqliteStore {
     return this.#write(doorSessions.noteDoorSessionUse(id, door, wallMs));
   }
 
-  endDoorSessions(_now: Now, owner: string, id: string | undefined, wallMs: number): DoorSessionRecord[] {
-    return this.#write(doorSessions.endDoorSessions(owner, id, wallMs));
+  doorSessionsOf(_now: Now, owner: string): DoorSessionRecord[] {
+    return this.#read(doorSessions.doorSessionsOf(owner));
+  }
+
+  endDoorSessions(
+    _now: Now,
+    owner: string,
+    ids: readonly string[] | undefined,
+    wallMs: number,
+  ): DoorSessionRecord[] {
+    return this.#write(doorSessions.endDoorSessions(owner, ids, wallMs));
   }
 
   revokeUsedAtDoor(_now: Now, door: string, sinceMs: number, wallMs: number): AppPasswordRecord[] {

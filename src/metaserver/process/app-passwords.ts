@@ -159,9 +159,16 @@ export class AppPasswords {
 }
 
 function isOver({ kind, record }: Kept, wallMs: number): boolean {
-  const { endsMs, lastUsedMs, createdMs } = record;
-  if (endsMs !== 0 && endsMs <= wallMs) return true;
-  return kind === "browser" && wallMs - Math.max(lastUsedMs, createdMs) > DOOR_SESSION_IDLE_MS;
+  if (kind === "browser") return isSessionOver(record, wallMs);
+  return record.endsMs !== 0 && record.endsMs <= wallMs;
+}
+
+/** True for a browser's session that has ended by its age, or by a day without a use. */
+export function isSessionOver(
+  { endsMs, lastUsedMs, createdMs }: Pick<DoorSessionRecord, "createdMs" | "endsMs" | "lastUsedMs">,
+  wallMs: number,
+): boolean {
+  return endsMs <= wallMs || wallMs - Math.max(lastUsedMs, createdMs) > DOOR_SESSION_IDLE_MS;
 }
 
 function identifiedOf({ kind, record }: Kept): Identified {

@@ -21,6 +21,8 @@ const USER_METHODS: ReadonlySet<string> = new Set([
   "CreateAppPassword",
   "ListAppPasswords",
   "RevokeAppPassword",
+  "ListBrowserSessions",
+  "EndBrowserSessions",
   "GetNotices",
   "SetNotices",
 ]);
@@ -63,6 +65,8 @@ export const REQUEST_LIMITS = {
   createAppPassword: NAMES,
   listAppPasswords: NAMES,
   revokeAppPassword: NAMES,
+  listBrowserSessions: NAMES,
+  endBrowserSessions: NAMES,
   issueTicket: NAMES,
   openDoorSession: USUAL,
   endDoorSession: NAMES,

@@ -1,31 +1,22 @@
 // App passwords at a MetaServer: users make, list and revoke them; doors bring them and get tickets.
 import { hash } from "node:crypto";
-import { isDoorSecret } from "#base/door-call.ts";
 import { GroveError } from "#base/errors.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import type { Random } from "#base/random.ts";
-import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import type { AppPasswordRecord, Revocations } from "#metaserver/directory/credential-store.ts";
-import type { TokenVerifier } from "#security/identity/token-verifier.ts";
 import { makeAppPassword } from "#security/tickets/app-password.ts";
 import { TICKET_LIFE_MS } from "#security/tickets/ticket.ts";
-import type { CallContext, ServiceHandlers } from "#wire/grpc/handler.ts";
+import type { ServiceHandlers } from "#wire/grpc/handler.ts";
 import type {
   AppPassword,
   CreateAppPasswordRequest,
   IssueTicketResponse,
   MetaServer,
 } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
-import {
-  type AppPasswordDeps,
-  type AppPasswords,
-  type Identified,
-  RECENT_SIGN_IN_MS,
-} from "./app-passwords.ts";
-import { idTokenOf } from "./call-gate.ts";
+import type { Identified } from "./app-passwords.ts";
 import { doorSpeakerFor } from "./door-speaker.ts";
 import { speakerFor } from "./node-speaker.ts";
-import { admitPerson, type PersonEntryDeps } from "./subject-gate.ts";
+import { type RecentUser, type RecentUserDeps, requireRecentUser } from "./recent-user.ts";
 import type { TicketSigner } from "./ticket-signer.ts";
 
 /** How long a MetaServer tells FileServers the ends of credentials that it has read. */
@@ -36,10 +27,7 @@ const NAME_MAX_LENGTH = 64;
 const PATH_MAX_LENGTH = 4_096;
 
 /** Dependencies of the routes. */
-export interface CredentialRoutesDeps extends AppPasswordDeps {
-  readonly groups: PersonEntryDeps["groups"];
-  readonly tokenVerifier: TokenVerifier;
-  readonly passwords: AppPasswords;
+export interface CredentialRoutesDeps extends RecentUserDeps {
   readonly signer: TicketSigner;
   readonly random: Random;
   /** Where WebDAV programs come in, for people to be told; undefined where it is not known. */
@@ -64,7 +52,7 @@ export function credentialRoutes(deps: CredentialRoutesDeps): CredentialRoutes {
       log.info("app_password_made", {
         user: record.owner,
         credential: `app:${record.id}`,
-        peer: context.peer.address,
+        peer: user.address,
         read_only: record.readOnly,
         below: record.folderId === "" ? undefined : record.folderId,
       });
@@ -77,14 +65,14 @@ export function credentialRoutes(deps: CredentialRoutesDeps): CredentialRoutes {
     },
 
     async revokeAppPassword({ which }, context) {
-      const { username } = await requireRecentUser(context, deps);
+      const { username, address: peer } = await requireRecentUser(context, deps);
       const record = await directory.revokeAppPassword(username, which, Math.trunc(clock.wallMs()));
       if (record === undefined)
         throw new GroveError("BAD_ARGUMENT", "you have no app password of that name or id");
       log.info("app_password_revoked", {
         user: username,
         credential: `app:${record.id}`,
-        peer: context.peer.address,
+        peer,
       });
       return { revoked: message(record) };
     },
@@ -127,48 +115,6 @@ export function credentialRoutes(deps: CredentialRoutesDeps): CredentialRoutes {
       return { keys, mark, ended, clusterId, allBeforeMs: BigInt(value.allBeforeMs) };
     },
   };
-}
-
-/** Whose credentials are changed, and by which door. */
-type RecentUser = Pick<VerifiedIdentity, "issuer" | "subject" | "username"> & { readonly doorId?: string };
-
-/** Somebody whose sign-in is of the last ten minutes, by ID token or at a door; an app password is none. */
-async function requireRecentUser(context: CallContext, deps: CredentialRoutesDeps): Promise<RecentUser> {
-  const { tokenVerifier, clock, mock } = deps;
-  const token = idTokenOf(context);
-  if (isDoorSecret(token)) return await requireRecentBrowser(token, context, deps);
-  const verified = await tokenVerifier.verify(token, context.peer.address);
-  const { identity, issuedAtWallMs, signedInAtWallMs } = verified;
-  await admitPerson(verified, deps);
-  const isMockToken = mock && issuedAtWallMs === undefined;
-  const ageMs = clock.wallMs() - (signedInAtWallMs ?? Number.NEGATIVE_INFINITY);
-  if (!isMockToken && ageMs > RECENT_SIGN_IN_MS) {
-    throw new GroveError("TOKEN_REJECTED", "this needs a sign-in of the last ten minutes; sign in again", {
-      metadata: { claim: signedInAtWallMs === issuedAtWallMs ? "iat" : "auth_time" },
-    });
-  }
-  if (identity.subject === "" && !mock)
-    throw new GroveError("TOKEN_REJECTED", 'an app password needs a sign-in with the claim "sub"');
-  return identity;
-}
-
-/** The person of a browser's session that a door brings. Throws NOT_OWNER where the sign-in is too old. */
-async function requireRecentBrowser(
-  secret: string,
-  context: CallContext,
-  deps: CredentialRoutesDeps,
-): Promise<RecentUser> {
-  const door = doorSpeakerFor(context, deps);
-  const { record, recentUntilMs } = await deps.passwords.identify(secret, door);
-  if (recentUntilMs === undefined)
-    throw new GroveError("NOT_OWNER", "permission denied: an app password may not do this; sign in");
-  if (deps.clock.wallMs() >= recentUntilMs)
-    throw new GroveError(
-      "NOT_OWNER",
-      "permission denied: this needs a sign-in of the last ten minutes; sign in again",
-    );
-  const { owner: username, issuer, subject } = record;
-  return { username, issuer, subject, doorId: door.id };
 }
 
 function newRecord(

@@ -47,6 +47,21 @@ export interface MadeAppPassword {
   readonly facts: AppPasswordFacts;
 }
 
+/** A browser in which the person is signed in. Times are in unix milliseconds. */
+export interface SessionFacts {
+  readonly id: string;
+  /** Such as "Firefox 145 on Linux"; empty where nothing is known. */
+  readonly browser: string;
+  /** Network address from which it began; empty where none was kept. */
+  readonly address: string;
+  readonly began_ms: number;
+  /** Exact to five minutes. */
+  readonly last_used_ms: number;
+  readonly ends_ms: number;
+  /** True for the one that asks. */
+  readonly current: boolean;
+}
+
 /** A name that was found. */
 export interface FoundEntry extends FileEntry {
   readonly path: string;
@@ -83,5 +98,10 @@ export const appPasswordRequest = z.strictObject({
   folder: z.string().max(4_096),
   ends_ms: count,
 });
+/** Ends a session by its id, or all but the one that asks. */
+export const sessionEnd = z.union([
+  z.strictObject({ id: z.string().min(1).max(64) }),
+  z.strictObject({ others: z.literal(true) }),
+]);
 /** Ends an app password. */
 export const appPasswordRevocation = z.strictObject({ id: z.string().min(1).max(64) });

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file grove/v1/meta_server.proto.
  */
 export const file_grove_v1_meta_server: GenFile = /*@__PURE__*/
-  fileDesc("Chpncm92ZS92MS9tZXRhX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiEwoRR2V0Tm90aWNlc1JlcXVlc3QiIQoSR2V0Tm90aWNlc1Jlc3BvbnNlEgsKA29mZhgBIAEoCCIgChFTZXROb3RpY2VzUmVxdWVzdBILCgNvZmYYASABKAgiFAoSU2V0Tm90aWNlc1Jlc3BvbnNlIjYKEkNyZWF0ZUdyb3VwUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCndpdGhfZmlsZXMYAiABKAgiNQoTQ3JlYXRlR3JvdXBSZXNwb25zZRIeCgVncm91cBgBIAEoCzIPLmdyb3ZlLnYxLkdyb3VwIswBCgVHcm91cBIMCgRuYW1lGAEgASgJEg0KBW93bmVyGAIgASgJEg0KBWZzX2lkGAMgASgJEg8KB2FkZHJlc3MYBCABKAkSEgoKY3JlYXRlZF9ieRgFIAEoCRISCgpjcmVhdGVkX21zGAYgASgDEiYKB21lbWJlcnMYByADKAsyFS5ncm92ZS52MS5Hcm91cE1lbWJlchIkCgZjbGFpbXMYCCADKAsyFC5ncm92ZS52MS5Hcm91cENsYWltEhAKCG93bl9yb2xlGAkgASgJImIKC0dyb3VwTWVtYmVyEhAKCHVzZXJuYW1lGAEgASgJEgwKBHJvbGUYAiABKAkSDgoGc2V0X2J5GAMgASgJEhEKCXNldF9hdF9tcxgEIAEoAxIQCgh1bnRpbF9tcxgFIAEoAyJMCgpHcm91cENsYWltEg0KBXZhbHVlGAEgASgJEgwKBHJvbGUYAiABKAkSDgoGc2V0X2J5GAMgASgJEhEKCXNldF9hdF9tcxgEIAEoAyIwChFMaXN0R3JvdXBzUmVxdWVzdBIMCgRuYW1lGAEgASgJEg0KBWFmdGVyGAIgASgJIkMKEkxpc3RHcm91cHNSZXNwb25zZRIfCgZncm91cHMYASADKAsyDy5ncm92ZS52MS5Hcm91cBIMCgRtb3JlGAIgASgIIrUBChJDaGFuZ2VHcm91cFJlcXVlc3QSDAoEbmFtZRgBIAEoCRIrCgphZGRfbWVtYmVyGAIgASgLMhUuZ3JvdmUudjEuR3JvdXBNZW1iZXJIABIXCg1yZW1vdmVfbWVtYmVyGAMgASgJSAASKQoJYWRkX2NsYWltGAQgASgLMhQuZ3JvdmUudjEuR3JvdXBDbGFpbUgAEhYKDHJlbW92ZV9jbGFpbRgFIAEoCUgAQggKBmNoYW5nZSI1ChNDaGFuZ2VHcm91cFJlc3BvbnNlEh4KBWdyb3VwGAEgASgLMg8uZ3JvdmUudjEuR3JvdXAiIgoSRGVsZXRlR3JvdXBSZXF1ZXN0EgwKBG5hbWUYASABKAkiFQoTRGVsZXRlR3JvdXBSZXNwb25zZSI6ChVMaXN0R3JvdXBSb2xlc1JlcXVlc3QSDQoFZnNfaWQYASABKAkSEgoKcGFnZV90b2tlbhgCIAEoCSJlChZMaXN0R3JvdXBSb2xlc1Jlc3BvbnNlEgwKBG1hcmsYASABKAkSJAoGZ3JvdXBzGAIgAygLMhQuZ3JvdmUudjEuR3JvdXBSb2xlcxIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkiUQoKR3JvdXBSb2xlcxIMCgRuYW1lGAEgASgJEiYKB21lbWJlcnMYAiADKAsyFS5ncm92ZS52MS5Hcm91cE1lbWJlchINCgVmc19pZBgDIAEoCSJ0ChhDcmVhdGVBcHBQYXNzd29yZFJlcXVlc3QSDAoEbmFtZRgBIAEoCRIRCglyZWFkX29ubHkYAiABKAgSEQoJZm9sZGVyX2lkGAMgASgJEhMKC2ZvbGRlcl9wYXRoGAQgASgJEg8KB2VuZHNfbXMYBSABKAMibgoZQ3JlYXRlQXBwUGFzc3dvcmRSZXNwb25zZRIQCghwYXNzd29yZBgBIAEoCRIrCgxhcHBfcGFzc3dvcmQYAiABKAsyFS5ncm92ZS52MS5BcHBQYXNzd29yZBISCgp3ZWJkYXZfdXJsGAMgASgJIp0BCgtBcHBQYXNzd29yZBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCXJlYWRfb25seRgDIAEoCBIRCglmb2xkZXJfaWQYBCABKAkSEwoLZm9sZGVyX3BhdGgYBSABKAkSEgoKY3JlYXRlZF9tcxgGIAEoAxIPCgdlbmRzX21zGAcgASgDEhQKDGxhc3RfdXNlZF9tcxgIIAEoAyIZChdMaXN0QXBwUGFzc3dvcmRzUmVxdWVzdCJIChhMaXN0QXBwUGFzc3dvcmRzUmVzcG9uc2USLAoNYXBwX3Bhc3N3b3JkcxgBIAMoCzIVLmdyb3ZlLnYxLkFwcFBhc3N3b3JkIikKGFJldm9rZUFwcFBhc3N3b3JkUmVxdWVzdBINCgV3aGljaBgBIAEoCSJDChlSZXZva2VBcHBQYXNzd29yZFJlc3BvbnNlEiYKB3Jldm9rZWQYASABKAsyFS5ncm92ZS52MS5BcHBQYXNzd29yZCIqChZPcGVuRG9vclNlc3Npb25SZXF1ZXN0EhAKCGlkX3Rva2VuGAEgASgJIkwKF09wZW5Eb29yU2Vzc2lvblJlc3BvbnNlEg4KBnNlY3JldBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRIPCgdlbmRzX21zGAMgASgDIjsKFUVuZERvb3JTZXNzaW9uUmVxdWVzdBIOCgZzZWNyZXQYASABKAkSEgoKZXZlcnl3aGVyZRgCIAEoCCInChZFbmREb29yU2Vzc2lvblJlc3BvbnNlEg0KBWVuZGVkGAEgASgNIjkKEklzc3VlVGlja2V0UmVxdWVzdBIUCgxhcHBfcGFzc3dvcmQYASABKAkSDQoFZnNfaWQYAiABKAkiogEKE0lzc3VlVGlja2V0UmVzcG9uc2USEAoIdXNlcm5hbWUYASABKAkSEgoKY3JlZGVudGlhbBgCIAEoCRIRCglyZWFkX29ubHkYAyABKAgSEQoJZm9sZGVyX2lkGAQgASgJEg4KBnRpY2tldBgFIAEoCRIWCg50aWNrZXRfbGlmZV9tcxgGIAEoDRIXCg9yZWNlbnRfdW50aWxfbXMYByABKAMiMwoUR2V0VGlja2V0TmV3c1JlcXVlc3QSDQoFZnNfaWQYASABKAkSDAoEbWFyaxgCIAEoCSKwAQoVR2V0VGlja2V0TmV3c1Jlc3BvbnNlEiEKBGtleXMYASADKAsyEy5ncm92ZS52MS5UaWNrZXRLZXkSDAoEbWFyaxgCIAEoCRIRCgl1bmNoYW5nZWQYAyABKAgSKAoFZW5kZWQYBCADKAsyGS5ncm92ZS52MS5FbmRlZENyZWRlbnRpYWwSFQoNYWxsX2JlZm9yZV9tcxgFIAEoAxISCgpjbHVzdGVyX2lkGAYgASgJIisKCVRpY2tldEtleRIKCgJpZBgBIAEoCRISCgpwdWJsaWNfa2V5GAIgASgMIjQKD0VuZGVkQ3JlZGVudGlhbBISCgpjcmVkZW50aWFsGAEgASgJEg0KBWF0X21zGAIgASgDIiUKD0dldFJvb3RzUmVxdWVzdBISCgpwYWdlX3Rva2VuGAEgASgJIkoKEEdldFJvb3RzUmVzcG9uc2USHQoFcm9vdHMYASADKAsyDi5ncm92ZS52MS5Sb290EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKQAQoEUm9vdBINCgVvd25lchgBIAEoCRIPCgdyb290X2lkGAIgASgJEgwKBHBhdGgYAyABKAkSDQoFZnNfaWQYBCABKAkSDwoHYWRkcmVzcxgFIAEoCRImCgpoYW5kX292ZXJzGAYgAygLMhIuZ3JvdmUudjEuSGFuZE92ZXISEgoKZ3JvdXBfcm9sZRgHIAEoCSItCg9OYXZpZ2F0ZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJIosBChBOYXZpZ2F0ZVJlc3BvbnNlEg0KBWZzX2lkGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSDwoHcm9vdF9pZBgDIAEoCRIMCgRwYXRoGAQgASgJEhMKC3R0bF9zZWNvbmRzGAUgASgNEhEKCXJlYWRfb25seRgGIAEoCBIQCghkb29yX3VybBgHIAEoCSIkChFMb2NhdGVSb290UmVxdWVzdBIPCgdyb290X2lkGAEgASgJIjQKEkxvY2F0ZVJvb3RSZXNwb25zZRINCgVmc19pZBgBIAEoCRIPCgdhZGRyZXNzGAIgASgJIt8DChlSZWdpc3RlckZpbGVTZXJ2ZXJSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSEQoJZ3JwY19hZGRyGAMgASgJEg8KB3ZlcnNpb24YBSABKAkSEgoKY2x1c3Rlcl9pZBgGIAEoCRIhCgVyb290cxgHIAMoCzISLmdyb3ZlLnYxLlJvb3RJbmZvEhIKCmRpc2tfdG90YWwYCCABKAQSEQoJZGlza19mcmVlGAkgASgEEhMKC2luc3RhbmNlX2lkGAogASgJEg8KB2RhdGFfaWQYCyABKAkSGQoMZGlza19yZXNlcnZlGAwgASgESACIAQESEgoKbGFzdF9lcG9jaBgOIAEoBBIYCgtrbm93bl9lcG9jaBgPIAEoBEgBiAEBEhQKDHJlZ2lzdHJhdGlvbhgQIAEoBBIMCgRwYWdlGBEgASgNEgwKBG1vcmUYEiABKAgSFgoOcHJlZGVjZXNzb3JfaWQYEyABKAkSFQoNc2hhcmVkX2VuZ2luZRgUIAEoCBIaCg1uYW1lc192ZXJzaW9uGBUgASgESAKIAQFCDwoNX2Rpc2tfcmVzZXJ2ZUIOCgxfa25vd25fZXBvY2hCEAoOX25hbWVzX3ZlcnNpb25KBAgEEAUixAEKCFJvb3RJbmZvEg0KBW93bmVyGAEgASgJEg8KB3Jvb3RfaWQYAiABKAkSDwoHdmVyc2lvbhgDIAEoBBIjCgZncmFudHMYBCADKAsyEy5ncm92ZS52MS5Sb290R3JhbnQSDgoGaXNzdWVyGAUgASgJEg8KB3N1YmplY3QYBiABKAkSFwoPc3ViamVjdF92ZXJzaW9uGAcgASgEEhMKC3Jvb3RfbnVtYmVyGAggASgNEhMKC2xlYXNlX2Vwb2NoGAkgASgEIicKCVJvb3RHcmFudBIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkimQEKGlJlZ2lzdGVyRmlsZVNlcnZlclJlc3BvbnNlEhIKCmNsdXN0ZXJfaWQYASABKAkSGQoRaGVhcnRiZWF0X3NlY29uZHMYAiABKA0SDQoFZXBvY2gYAyABKAQSFgoOc2VydmVyX3ZlcnNpb24YBCABKAkSEgoKaGVsZF9lcG9jaBgFIAEoBBIRCgluZXh0X3BhZ2UYBiABKA0i1QEKEEhlYXJ0YmVhdFJlcXVlc3QSDQoFZnNfaWQYASABKAkSDQoFZXBvY2gYAiABKAQSFQoNcm9vdHNfdmVyc2lvbhgDIAEoBBIRCglkaXNrX2ZyZWUYBCABKAQSEAoIZHJhaW5pbmcYBSABKAgSDgoGbm93X21zGAYgASgDEhoKEnVzZXJfc3RhdGVzX2RpZ2VzdBgJIAEoCRITCgtpbnN0YW5jZV9pZBgIIAEoCRIXCgpyb290X2NvdW50GAcgASgESACIAQFCDQoLX3Jvb3RfY291bnQikAEKEUhlYXJ0YmVhdFJlc3BvbnNlEg0KBWtub3duGAEgASgIEhEKCXNlbmRfZnVsbBgCIAEoCBIOCgZub3dfbXMYAyABKAMSGgoSdXNlcl9zdGF0ZXNfZGlmZmVyGAQgASgIEhgKEHN1YmplY3RzX3ZlcnNpb24YBSABKAQSEwoLZ3JvdXBzX21hcmsYBiABKAkiaQoaTGlzdFJlYm91bmRTdWJqZWN0c1JlcXVlc3QSDQoFZnNfaWQYASABKAkSDQoFZXBvY2gYAiABKAQSFQoNYWZ0ZXJfdmVyc2lvbhgDIAEoBBIWCg5hZnRlcl91c2VybmFtZRgEIAEoCSJJChtMaXN0UmVib3VuZFN1YmplY3RzUmVzcG9uc2USKgoIc3ViamVjdHMYASADKAsyGC5ncm92ZS52MS5SZWJvdW5kU3ViamVjdCJtCg5SZWJvdW5kU3ViamVjdBIQCgh1c2VybmFtZRgBIAEoCRIOCgZpc3N1ZXIYAiABKAkSDwoHc3ViamVjdBgDIAEoCRIPCgd2ZXJzaW9uGAQgASgEEhcKD2Zvcm1lcl91c2VybmFtZRgFIAEoCSJtChlFeGNoYW5nZVVzZXJTdGF0ZXNSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEiMKBnN0YXRlcxgDIAMoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZRINCgVhZnRlchgEIAEoCSJPChpFeGNoYW5nZVVzZXJTdGF0ZXNSZXNwb25zZRIjCgZzdGF0ZXMYASADKAsyEy5ncm92ZS52MS5Vc2VyU3RhdGUSDAoEbW9yZRgCIAEoCCIYChZMaXN0RmlsZVNlcnZlcnNSZXF1ZXN0IkUKF0xpc3RGaWxlU2VydmVyc1Jlc3BvbnNlEioKB3NlcnZlcnMYASADKAsyGS5ncm92ZS52MS5GaWxlU2VydmVyRW50cnkiTQoPRmlsZVNlcnZlckVudHJ5Eg0KBWZzX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDwoHYWRkcmVzcxgDIAEoCRIMCgRsaXZlGAQgASgIIjoKFEtlZXBVc2VyU3RhdGVSZXF1ZXN0EiIKBXN0YXRlGAEgASgLMhMuZ3JvdmUudjEuVXNlclN0YXRlIkwKFUtlZXBVc2VyU3RhdGVSZXNwb25zZRIiCgVzdGF0ZRgBIAEoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZRIPCgdhcHBsaWVkGAIgASgIIjcKFEdldFVzZXJTdGF0ZXNSZXF1ZXN0EhAKCHVzZXJuYW1lGAEgASgJEg0KBWFmdGVyGAIgASgJIkoKFUdldFVzZXJTdGF0ZXNSZXNwb25zZRIjCgZzdGF0ZXMYASADKAsyEy5ncm92ZS52MS5Vc2VyU3RhdGUSDAoEbW9yZRgCIAEoCCKaAQoQUm9vdFNoYXJlUmVxdWVzdBINCgVvd25lchgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkSDQoFZnNfaWQYBCABKAkSDwoHdmVyc2lvbhgFIAEoBBINCgVlcG9jaBgGIAEoBBIaCg1uYW1lc192ZXJzaW9uGAcgASgESACIAQFCEAoOX25hbWVzX3ZlcnNpb24iEwoRUm9vdFNoYXJlUmVzcG9uc2UinAEKElJvb3RVbnNoYXJlUmVxdWVzdBINCgVvd25lchgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkSDQoFZnNfaWQYBCABKAkSDwoHdmVyc2lvbhgFIAEoBBINCgVlcG9jaBgGIAEoBBIaCg1uYW1lc192ZXJzaW9uGAcgASgESACIAQFCEAoOX25hbWVzX3ZlcnNpb24iFQoTUm9vdFVuc2hhcmVSZXNwb25zZSKRAQoQQ2xhaW1Sb290UmVxdWVzdBIQCgh1c2VybmFtZRgBIAEoCRINCgVmc19pZBgCIAEoCRINCgVlcG9jaBgDIAEoBBIOCgZpc3N1ZXIYBCABKAkSDwoHc3ViamVjdBgFIAEoCRIWCg5yZXN0b3JlZF9hdF9tcxgGIAEoBBIUCgxuZWVkc19udW1iZXIYByABKAgicAoRQ2xhaW1Sb290UmVzcG9uc2USDwoHcm9vdF9pZBgBIAEoCRINCgVmc19pZBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJEhUKDXJlcGxhY2VzX2xvc3QYBCABKAgSEwoLcm9vdF9udW1iZXIYBSABKA0igQEKD0pvaW5Ob2RlUmVxdWVzdBINCgV0b2tlbhgBIAEoCRIPCgdub2RlX2lkGAIgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYAyABKAkSDQoFbmFtZXMYBCADKAkSEQoJYWRkcmVzc2VzGAUgAygJEg8KB3ZlcnNpb24YBiABKAkiUAoQSm9pbk5vZGVSZXNwb25zZRIPCgdub2RlX2lkGAEgASgJEhMKC2NlcnRpZmljYXRlGAIgASgJEhYKDnNlcnZlcl92ZXJzaW9uGAMgASgJIioKF1JlbmV3Q2VydGlmaWNhdGVSZXF1ZXN0Eg8KB25vZGVfaWQYASABKAkiLwoYUmVuZXdDZXJ0aWZpY2F0ZVJlc3BvbnNlEhMKC2NlcnRpZmljYXRlGAEgASgJMq8SCgpNZXRhU2VydmVyEkEKCEdldFJvb3RzEhkuZ3JvdmUudjEuR2V0Um9vdHNSZXF1ZXN0GhouZ3JvdmUudjEuR2V0Um9vdHNSZXNwb25zZRJBCghOYXZpZ2F0ZRIZLmdyb3ZlLnYxLk5hdmlnYXRlUmVxdWVzdBoaLmdyb3ZlLnYxLk5hdmlnYXRlUmVzcG9uc2USXwoSUmVnaXN0ZXJGaWxlU2VydmVyEiMuZ3JvdmUudjEuUmVnaXN0ZXJGaWxlU2VydmVyUmVxdWVzdBokLmdyb3ZlLnYxLlJlZ2lzdGVyRmlsZVNlcnZlclJlc3BvbnNlEkQKCUhlYXJ0YmVhdBIaLmdyb3ZlLnYxLkhlYXJ0YmVhdFJlcXVlc3QaGy5ncm92ZS52MS5IZWFydGJlYXRSZXNwb25zZRJECglSb290U2hhcmUSGi5ncm92ZS52MS5Sb290U2hhcmVSZXF1ZXN0GhsuZ3JvdmUudjEuUm9vdFNoYXJlUmVzcG9uc2USSgoLUm9vdFVuc2hhcmUSHC5ncm92ZS52MS5Sb290VW5zaGFyZVJlcXVlc3QaHS5ncm92ZS52MS5Sb290VW5zaGFyZVJlc3BvbnNlEkQKCUNsYWltUm9vdBIaLmdyb3ZlLnYxLkNsYWltUm9vdFJlcXVlc3QaGy5ncm92ZS52MS5DbGFpbVJvb3RSZXNwb25zZRJiChNMaXN0UmVib3VuZFN1YmplY3RzEiQuZ3JvdmUudjEuTGlzdFJlYm91bmRTdWJqZWN0c1JlcXVlc3QaJS5ncm92ZS52MS5MaXN0UmVib3VuZFN1YmplY3RzUmVzcG9uc2USXwoSRXhjaGFuZ2VVc2VyU3RhdGVzEiMuZ3JvdmUudjEuRXhjaGFuZ2VVc2VyU3RhdGVzUmVxdWVzdBokLmdyb3ZlLnYxLkV4Y2hhbmdlVXNlclN0YXRlc1Jlc3BvbnNlElYKD0xpc3RGaWxlU2VydmVycxIgLmdyb3ZlLnYxLkxpc3RGaWxlU2VydmVyc1JlcXVlc3QaIS5ncm92ZS52MS5MaXN0RmlsZVNlcnZlcnNSZXNwb25zZRJQCg1LZWVwVXNlclN0YXRlEh4uZ3JvdmUudjEuS2VlcFVzZXJTdGF0ZVJlcXVlc3QaHy5ncm92ZS52MS5LZWVwVXNlclN0YXRlUmVzcG9uc2USUAoNR2V0VXNlclN0YXRlcxIeLmdyb3ZlLnYxLkdldFVzZXJTdGF0ZXNSZXF1ZXN0Gh8uZ3JvdmUudjEuR2V0VXNlclN0YXRlc1Jlc3BvbnNlEkEKCEpvaW5Ob2RlEhkuZ3JvdmUudjEuSm9pbk5vZGVSZXF1ZXN0GhouZ3JvdmUudjEuSm9pbk5vZGVSZXNwb25zZRJZChBSZW5ld0NlcnRpZmljYXRlEiEuZ3JvdmUudjEuUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QaIi5ncm92ZS52MS5SZW5ld0NlcnRpZmljYXRlUmVzcG9uc2USXAoRQ3JlYXRlQXBwUGFzc3dvcmQSIi5ncm92ZS52MS5DcmVhdGVBcHBQYXNzd29yZFJlcXVlc3QaIy5ncm92ZS52MS5DcmVhdGVBcHBQYXNzd29yZFJlc3BvbnNlElkKEExpc3RBcHBQYXNzd29yZHMSIS5ncm92ZS52MS5MaXN0QXBwUGFzc3dvcmRzUmVxdWVzdBoiLmdyb3ZlLnYxLkxpc3RBcHBQYXNzd29yZHNSZXNwb25zZRJcChFSZXZva2VBcHBQYXNzd29yZBIiLmdyb3ZlLnYxLlJldm9rZUFwcFBhc3N3b3JkUmVxdWVzdBojLmdyb3ZlLnYxLlJldm9rZUFwcFBhc3N3b3JkUmVzcG9uc2USVgoPT3BlbkRvb3JTZXNzaW9uEiAuZ3JvdmUudjEuT3BlbkRvb3JTZXNzaW9uUmVxdWVzdBohLmdyb3ZlLnYxLk9wZW5Eb29yU2Vzc2lvblJlc3BvbnNlElMKDkVuZERvb3JTZXNzaW9uEh8uZ3JvdmUudjEuRW5kRG9vclNlc3Npb25SZXF1ZXN0GiAuZ3JvdmUudjEuRW5kRG9vclNlc3Npb25SZXNwb25zZRJKCgtJc3N1ZVRpY2tldBIcLmdyb3ZlLnYxLklzc3VlVGlja2V0UmVxdWVzdBodLmdyb3ZlLnYxLklzc3VlVGlja2V0UmVzcG9uc2USUAoNR2V0VGlja2V0TmV3cxIeLmdyb3ZlLnYxLkdldFRpY2tldE5ld3NSZXF1ZXN0Gh8uZ3JvdmUudjEuR2V0VGlja2V0TmV3c1Jlc3BvbnNlEkcKCkxvY2F0ZVJvb3QSGy5ncm92ZS52MS5Mb2NhdGVSb290UmVxdWVzdBocLmdyb3ZlLnYxLkxvY2F0ZVJvb3RSZXNwb25zZRJKCgtDcmVhdGVHcm91cBIcLmdyb3ZlLnYxLkNyZWF0ZUdyb3VwUmVxdWVzdBodLmdyb3ZlLnYxLkNyZWF0ZUdyb3VwUmVzcG9uc2USRwoKTGlzdEdyb3VwcxIbLmdyb3ZlLnYxLkxpc3RHcm91cHNSZXF1ZXN0GhwuZ3JvdmUudjEuTGlzdEdyb3Vwc1Jlc3BvbnNlEkoKC0NoYW5nZUdyb3VwEhwuZ3JvdmUudjEuQ2hhbmdlR3JvdXBSZXF1ZXN0Gh0uZ3JvdmUudjEuQ2hhbmdlR3JvdXBSZXNwb25zZRJKCgtEZWxldGVHcm91cBIcLmdyb3ZlLnYxLkRlbGV0ZUdyb3VwUmVxdWVzdBodLmdyb3ZlLnYxLkRlbGV0ZUdyb3VwUmVzcG9uc2USUwoOTGlzdEdyb3VwUm9sZXMSHy5ncm92ZS52MS5MaXN0R3JvdXBSb2xlc1JlcXVlc3QaIC5ncm92ZS52MS5MaXN0R3JvdXBSb2xlc1Jlc3BvbnNlEkcKCkdldE5vdGljZXMSGy5ncm92ZS52MS5HZXROb3RpY2VzUmVxdWVzdBocLmdyb3ZlLnYxLkdldE5vdGljZXNSZXNwb25zZRJHCgpTZXROb3RpY2VzEhsuZ3JvdmUudjEuU2V0Tm90aWNlc1JlcXVlc3QaHC5ncm92ZS52MS5TZXROb3RpY2VzUmVzcG9uc2ViBnByb3RvMw", [file_grove_v1_common]);
+  fileDesc("Chpncm92ZS92MS9tZXRhX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiEwoRR2V0Tm90aWNlc1JlcXVlc3QiIQoSR2V0Tm90aWNlc1Jlc3BvbnNlEgsKA29mZhgBIAEoCCIgChFTZXROb3RpY2VzUmVxdWVzdBILCgNvZmYYASABKAgiFAoSU2V0Tm90aWNlc1Jlc3BvbnNlIjYKEkNyZWF0ZUdyb3VwUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCndpdGhfZmlsZXMYAiABKAgiNQoTQ3JlYXRlR3JvdXBSZXNwb25zZRIeCgVncm91cBgBIAEoCzIPLmdyb3ZlLnYxLkdyb3VwIswBCgVHcm91cBIMCgRuYW1lGAEgASgJEg0KBW93bmVyGAIgASgJEg0KBWZzX2lkGAMgASgJEg8KB2FkZHJlc3MYBCABKAkSEgoKY3JlYXRlZF9ieRgFIAEoCRISCgpjcmVhdGVkX21zGAYgASgDEiYKB21lbWJlcnMYByADKAsyFS5ncm92ZS52MS5Hcm91cE1lbWJlchIkCgZjbGFpbXMYCCADKAsyFC5ncm92ZS52MS5Hcm91cENsYWltEhAKCG93bl9yb2xlGAkgASgJImIKC0dyb3VwTWVtYmVyEhAKCHVzZXJuYW1lGAEgASgJEgwKBHJvbGUYAiABKAkSDgoGc2V0X2J5GAMgASgJEhEKCXNldF9hdF9tcxgEIAEoAxIQCgh1bnRpbF9tcxgFIAEoAyJMCgpHcm91cENsYWltEg0KBXZhbHVlGAEgASgJEgwKBHJvbGUYAiABKAkSDgoGc2V0X2J5GAMgASgJEhEKCXNldF9hdF9tcxgEIAEoAyIwChFMaXN0R3JvdXBzUmVxdWVzdBIMCgRuYW1lGAEgASgJEg0KBWFmdGVyGAIgASgJIkMKEkxpc3RHcm91cHNSZXNwb25zZRIfCgZncm91cHMYASADKAsyDy5ncm92ZS52MS5Hcm91cBIMCgRtb3JlGAIgASgIIrUBChJDaGFuZ2VHcm91cFJlcXVlc3QSDAoEbmFtZRgBIAEoCRIrCgphZGRfbWVtYmVyGAIgASgLMhUuZ3JvdmUudjEuR3JvdXBNZW1iZXJIABIXCg1yZW1vdmVfbWVtYmVyGAMgASgJSAASKQoJYWRkX2NsYWltGAQgASgLMhQuZ3JvdmUudjEuR3JvdXBDbGFpbUgAEhYKDHJlbW92ZV9jbGFpbRgFIAEoCUgAQggKBmNoYW5nZSI1ChNDaGFuZ2VHcm91cFJlc3BvbnNlEh4KBWdyb3VwGAEgASgLMg8uZ3JvdmUudjEuR3JvdXAiIgoSRGVsZXRlR3JvdXBSZXF1ZXN0EgwKBG5hbWUYASABKAkiFQoTRGVsZXRlR3JvdXBSZXNwb25zZSI6ChVMaXN0R3JvdXBSb2xlc1JlcXVlc3QSDQoFZnNfaWQYASABKAkSEgoKcGFnZV90b2tlbhgCIAEoCSJlChZMaXN0R3JvdXBSb2xlc1Jlc3BvbnNlEgwKBG1hcmsYASABKAkSJAoGZ3JvdXBzGAIgAygLMhQuZ3JvdmUudjEuR3JvdXBSb2xlcxIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkiUQoKR3JvdXBSb2xlcxIMCgRuYW1lGAEgASgJEiYKB21lbWJlcnMYAiADKAsyFS5ncm92ZS52MS5Hcm91cE1lbWJlchINCgVmc19pZBgDIAEoCSJ0ChhDcmVhdGVBcHBQYXNzd29yZFJlcXVlc3QSDAoEbmFtZRgBIAEoCRIRCglyZWFkX29ubHkYAiABKAgSEQoJZm9sZGVyX2lkGAMgASgJEhMKC2ZvbGRlcl9wYXRoGAQgASgJEg8KB2VuZHNfbXMYBSABKAMibgoZQ3JlYXRlQXBwUGFzc3dvcmRSZXNwb25zZRIQCghwYXNzd29yZBgBIAEoCRIrCgxhcHBfcGFzc3dvcmQYAiABKAsyFS5ncm92ZS52MS5BcHBQYXNzd29yZBISCgp3ZWJkYXZfdXJsGAMgASgJIp0BCgtBcHBQYXNzd29yZBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCXJlYWRfb25seRgDIAEoCBIRCglmb2xkZXJfaWQYBCABKAkSEwoLZm9sZGVyX3BhdGgYBSABKAkSEgoKY3JlYXRlZF9tcxgGIAEoAxIPCgdlbmRzX21zGAcgASgDEhQKDGxhc3RfdXNlZF9tcxgIIAEoAyIZChdMaXN0QXBwUGFzc3dvcmRzUmVxdWVzdCJIChhMaXN0QXBwUGFzc3dvcmRzUmVzcG9uc2USLAoNYXBwX3Bhc3N3b3JkcxgBIAMoCzIVLmdyb3ZlLnYxLkFwcFBhc3N3b3JkIikKGFJldm9rZUFwcFBhc3N3b3JkUmVxdWVzdBINCgV3aGljaBgBIAEoCSJDChlSZXZva2VBcHBQYXNzd29yZFJlc3BvbnNlEiYKB3Jldm9rZWQYASABKAsyFS5ncm92ZS52MS5BcHBQYXNzd29yZCI+ChZPcGVuRG9vclNlc3Npb25SZXF1ZXN0EhAKCGlkX3Rva2VuGAEgASgJEhIKCnVzZXJfYWdlbnQYAiABKAkiTAoXT3BlbkRvb3JTZXNzaW9uUmVzcG9uc2USDgoGc2VjcmV0GAEgASgJEhAKCHVzZXJuYW1lGAIgASgJEg8KB2VuZHNfbXMYAyABKAMiOwoVRW5kRG9vclNlc3Npb25SZXF1ZXN0Eg4KBnNlY3JldBgBIAEoCRISCgpldmVyeXdoZXJlGAIgASgIIicKFkVuZERvb3JTZXNzaW9uUmVzcG9uc2USDQoFZW5kZWQYASABKA0iiAEKDkJyb3dzZXJTZXNzaW9uEgoKAmlkGAEgASgJEg8KB2Jyb3dzZXIYAiABKAkSDwoHYWRkcmVzcxgDIAEoCRIQCghiZWdhbl9tcxgEIAEoAxIUCgxsYXN0X3VzZWRfbXMYBSABKAMSDwoHZW5kc19tcxgGIAEoAxIPCgdjdXJyZW50GAcgASgIIhwKGkxpc3RCcm93c2VyU2Vzc2lvbnNSZXF1ZXN0IkkKG0xpc3RCcm93c2VyU2Vzc2lvbnNSZXNwb25zZRIqCghzZXNzaW9ucxgBIAMoCzIYLmdyb3ZlLnYxLkJyb3dzZXJTZXNzaW9uIkQKGUVuZEJyb3dzZXJTZXNzaW9uc1JlcXVlc3QSDAoCaWQYASABKAlIABIQCgZvdGhlcnMYAiABKAhIAEIHCgV3aGljaCJFChpFbmRCcm93c2VyU2Vzc2lvbnNSZXNwb25zZRInCgVlbmRlZBgBIAMoCzIYLmdyb3ZlLnYxLkJyb3dzZXJTZXNzaW9uIjkKEklzc3VlVGlja2V0UmVxdWVzdBIUCgxhcHBfcGFzc3dvcmQYASABKAkSDQoFZnNfaWQYAiABKAkiogEKE0lzc3VlVGlja2V0UmVzcG9uc2USEAoIdXNlcm5hbWUYASABKAkSEgoKY3JlZGVudGlhbBgCIAEoCRIRCglyZWFkX29ubHkYAyABKAgSEQoJZm9sZGVyX2lkGAQgASgJEg4KBnRpY2tldBgFIAEoCRIWCg50aWNrZXRfbGlmZV9tcxgGIAEoDRIXCg9yZWNlbnRfdW50aWxfbXMYByABKAMiMwoUR2V0VGlja2V0TmV3c1JlcXVlc3QSDQoFZnNfaWQYASABKAkSDAoEbWFyaxgCIAEoCSKwAQoVR2V0VGlja2V0TmV3c1Jlc3BvbnNlEiEKBGtleXMYASADKAsyEy5ncm92ZS52MS5UaWNrZXRLZXkSDAoEbWFyaxgCIAEoCRIRCgl1bmNoYW5nZWQYAyABKAgSKAoFZW5kZWQYBCADKAsyGS5ncm92ZS52MS5FbmRlZENyZWRlbnRpYWwSFQoNYWxsX2JlZm9yZV9tcxgFIAEoAxISCgpjbHVzdGVyX2lkGAYgASgJIisKCVRpY2tldEtleRIKCgJpZBgBIAEoCRISCgpwdWJsaWNfa2V5GAIgASgMIjQKD0VuZGVkQ3JlZGVudGlhbBISCgpjcmVkZW50aWFsGAEgASgJEg0KBWF0X21zGAIgASgDIiUKD0dldFJvb3RzUmVxdWVzdBISCgpwYWdlX3Rva2VuGAEgASgJIkoKEEdldFJvb3RzUmVzcG9uc2USHQoFcm9vdHMYASADKAsyDi5ncm92ZS52MS5Sb290EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKQAQoEUm9vdBINCgVvd25lchgBIAEoCRIPCgdyb290X2lkGAIgASgJEgwKBHBhdGgYAyABKAkSDQoFZnNfaWQYBCABKAkSDwoHYWRkcmVzcxgFIAEoCRImCgpoYW5kX292ZXJzGAYgAygLMhIuZ3JvdmUudjEuSGFuZE92ZXISEgoKZ3JvdXBfcm9sZRgHIAEoCSItCg9OYXZpZ2F0ZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJIosBChBOYXZpZ2F0ZVJlc3BvbnNlEg0KBWZzX2lkGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSDwoHcm9vdF9pZBgDIAEoCRIMCgRwYXRoGAQgASgJEhMKC3R0bF9zZWNvbmRzGAUgASgNEhEKCXJlYWRfb25seRgGIAEoCBIQCghkb29yX3VybBgHIAEoCSIkChFMb2NhdGVSb290UmVxdWVzdBIPCgdyb290X2lkGAEgASgJIjQKEkxvY2F0ZVJvb3RSZXNwb25zZRINCgVmc19pZBgBIAEoCRIPCgdhZGRyZXNzGAIgASgJIt8DChlSZWdpc3RlckZpbGVTZXJ2ZXJSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSEQoJZ3JwY19hZGRyGAMgASgJEg8KB3ZlcnNpb24YBSABKAkSEgoKY2x1c3Rlcl9pZBgGIAEoCRIhCgVyb290cxgHIAMoCzISLmdyb3ZlLnYxLlJvb3RJbmZvEhIKCmRpc2tfdG90YWwYCCABKAQSEQoJZGlza19mcmVlGAkgASgEEhMKC2luc3RhbmNlX2lkGAogASgJEg8KB2RhdGFfaWQYCyABKAkSGQoMZGlza19yZXNlcnZlGAwgASgESACIAQESEgoKbGFzdF9lcG9jaBgOIAEoBBIYCgtrbm93bl9lcG9jaBgPIAEoBEgBiAEBEhQKDHJlZ2lzdHJhdGlvbhgQIAEoBBIMCgRwYWdlGBEgASgNEgwKBG1vcmUYEiABKAgSFgoOcHJlZGVjZXNzb3JfaWQYEyABKAkSFQoNc2hhcmVkX2VuZ2luZRgUIAEoCBIaCg1uYW1lc192ZXJzaW9uGBUgASgESAKIAQFCDwoNX2Rpc2tfcmVzZXJ2ZUIOCgxfa25vd25fZXBvY2hCEAoOX25hbWVzX3ZlcnNpb25KBAgEEAUixAEKCFJvb3RJbmZvEg0KBW93bmVyGAEgASgJEg8KB3Jvb3RfaWQYAiABKAkSDwoHdmVyc2lvbhgDIAEoBBIjCgZncmFudHMYBCADKAsyEy5ncm92ZS52MS5Sb290R3JhbnQSDgoGaXNzdWVyGAUgASgJEg8KB3N1YmplY3QYBiABKAkSFwoPc3ViamVjdF92ZXJzaW9uGAcgASgEEhMKC3Jvb3RfbnVtYmVyGAggASgNEhMKC2xlYXNlX2Vwb2NoGAkgASgEIicKCVJvb3RHcmFudBIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkimQEKGlJlZ2lzdGVyRmlsZVNlcnZlclJlc3BvbnNlEhIKCmNsdXN0ZXJfaWQYASABKAkSGQoRaGVhcnRiZWF0X3NlY29uZHMYAiABKA0SDQoFZXBvY2gYAyABKAQSFgoOc2VydmVyX3ZlcnNpb24YBCABKAkSEgoKaGVsZF9lcG9jaBgFIAEoBBIRCgluZXh0X3BhZ2UYBiABKA0i1QEKEEhlYXJ0YmVhdFJlcXVlc3QSDQoFZnNfaWQYASABKAkSDQoFZXBvY2gYAiABKAQSFQoNcm9vdHNfdmVyc2lvbhgDIAEoBBIRCglkaXNrX2ZyZWUYBCABKAQSEAoIZHJhaW5pbmcYBSABKAgSDgoGbm93X21zGAYgASgDEhoKEnVzZXJfc3RhdGVzX2RpZ2VzdBgJIAEoCRITCgtpbnN0YW5jZV9pZBgIIAEoCRIXCgpyb290X2NvdW50GAcgASgESACIAQFCDQoLX3Jvb3RfY291bnQikAEKEUhlYXJ0YmVhdFJlc3BvbnNlEg0KBWtub3duGAEgASgIEhEKCXNlbmRfZnVsbBgCIAEoCBIOCgZub3dfbXMYAyABKAMSGgoSdXNlcl9zdGF0ZXNfZGlmZmVyGAQgASgIEhgKEHN1YmplY3RzX3ZlcnNpb24YBSABKAQSEwoLZ3JvdXBzX21hcmsYBiABKAkiaQoaTGlzdFJlYm91bmRTdWJqZWN0c1JlcXVlc3QSDQoFZnNfaWQYASABKAkSDQoFZXBvY2gYAiABKAQSFQoNYWZ0ZXJfdmVyc2lvbhgDIAEoBBIWCg5hZnRlcl91c2VybmFtZRgEIAEoCSJJChtMaXN0UmVib3VuZFN1YmplY3RzUmVzcG9uc2USKgoIc3ViamVjdHMYASADKAsyGC5ncm92ZS52MS5SZWJvdW5kU3ViamVjdCJtCg5SZWJvdW5kU3ViamVjdBIQCgh1c2VybmFtZRgBIAEoCRIOCgZpc3N1ZXIYAiABKAkSDwoHc3ViamVjdBgDIAEoCRIPCgd2ZXJzaW9uGAQgASgEEhcKD2Zvcm1lcl91c2VybmFtZRgFIAEoCSJtChlFeGNoYW5nZVVzZXJTdGF0ZXNSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEiMKBnN0YXRlcxgDIAMoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZRINCgVhZnRlchgEIAEoCSJPChpFeGNoYW5nZVVzZXJTdGF0ZXNSZXNwb25zZRIjCgZzdGF0ZXMYASADKAsyEy5ncm92ZS52MS5Vc2VyU3RhdGUSDAoEbW9yZRgCIAEoCCIYChZMaXN0RmlsZVNlcnZlcnNSZXF1ZXN0IkUKF0xpc3RGaWxlU2VydmVyc1Jlc3BvbnNlEioKB3NlcnZlcnMYASADKAsyGS5ncm92ZS52MS5GaWxlU2VydmVyRW50cnkiTQoPRmlsZVNlcnZlckVudHJ5Eg0KBWZzX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDwoHYWRkcmVzcxgDIAEoCRIMCgRsaXZlGAQgASgIIjoKFEtlZXBVc2VyU3RhdGVSZXF1ZXN0EiIKBXN0YXRlGAEgASgLMhMuZ3JvdmUudjEuVXNlclN0YXRlIkwKFUtlZXBVc2VyU3RhdGVSZXNwb25zZRIiCgVzdGF0ZRgBIAEoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZRIPCgdhcHBsaWVkGAIgASgIIjcKFEdldFVzZXJTdGF0ZXNSZXF1ZXN0EhAKCHVzZXJuYW1lGAEgASgJEg0KBWFmdGVyGAIgASgJIkoKFUdldFVzZXJTdGF0ZXNSZXNwb25zZRIjCgZzdGF0ZXMYASADKAsyEy5ncm92ZS52MS5Vc2VyU3RhdGUSDAoEbW9yZRgCIAEoCCKaAQoQUm9vdFNoYXJlUmVxdWVzdBINCgVvd25lchgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkSDQoFZnNfaWQYBCABKAkSDwoHdmVyc2lvbhgFIAEoBBINCgVlcG9jaBgGIAEoBBIaCg1uYW1lc192ZXJzaW9uGAcgASgESACIAQFCEAoOX25hbWVzX3ZlcnNpb24iEwoRUm9vdFNoYXJlUmVzcG9uc2UinAEKElJvb3RVbnNoYXJlUmVxdWVzdBINCgVvd25lchgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkSDQoFZnNfaWQYBCABKAkSDwoHdmVyc2lvbhgFIAEoBBINCgVlcG9jaBgGIAEoBBIaCg1uYW1lc192ZXJzaW9uGAcgASgESACIAQFCEAoOX25hbWVzX3ZlcnNpb24iFQoTUm9vdFVuc2hhcmVSZXNwb25zZSKRAQoQQ2xhaW1Sb290UmVxdWVzdBIQCgh1c2VybmFtZRgBIAEoCRINCgVmc19pZBgCIAEoCRINCgVlcG9jaBgDIAEoBBIOCgZpc3N1ZXIYBCABKAkSDwoHc3ViamVjdBgFIAEoCRIWCg5yZXN0b3JlZF9hdF9tcxgGIAEoBBIUCgxuZWVkc19udW1iZXIYByABKAgicAoRQ2xhaW1Sb290UmVzcG9uc2USDwoHcm9vdF9pZBgBIAEoCRINCgVmc19pZBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJEhUKDXJlcGxhY2VzX2xvc3QYBCABKAgSEwoLcm9vdF9udW1iZXIYBSABKA0igQEKD0pvaW5Ob2RlUmVxdWVzdBINCgV0b2tlbhgBIAEoCRIPCgdub2RlX2lkGAIgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYAyABKAkSDQoFbmFtZXMYBCADKAkSEQoJYWRkcmVzc2VzGAUgAygJEg8KB3ZlcnNpb24YBiABKAkiUAoQSm9pbk5vZGVSZXNwb25zZRIPCgdub2RlX2lkGAEgASgJEhMKC2NlcnRpZmljYXRlGAIgASgJEhYKDnNlcnZlcl92ZXJzaW9uGAMgASgJIioKF1JlbmV3Q2VydGlmaWNhdGVSZXF1ZXN0Eg8KB25vZGVfaWQYASABKAkiLwoYUmVuZXdDZXJ0aWZpY2F0ZVJlc3BvbnNlEhMKC2NlcnRpZmljYXRlGAEgASgJMvQTCgpNZXRhU2VydmVyEkEKCEdldFJvb3RzEhkuZ3JvdmUudjEuR2V0Um9vdHNSZXF1ZXN0GhouZ3JvdmUudjEuR2V0Um9vdHNSZXNwb25zZRJBCghOYXZpZ2F0ZRIZLmdyb3ZlLnYxLk5hdmlnYXRlUmVxdWVzdBoaLmdyb3ZlLnYxLk5hdmlnYXRlUmVzcG9uc2USXwoSUmVnaXN0ZXJGaWxlU2VydmVyEiMuZ3JvdmUudjEuUmVnaXN0ZXJGaWxlU2VydmVyUmVxdWVzdBokLmdyb3ZlLnYxLlJlZ2lzdGVyRmlsZVNlcnZlclJlc3BvbnNlEkQKCUhlYXJ0YmVhdBIaLmdyb3ZlLnYxLkhlYXJ0YmVhdFJlcXVlc3QaGy5ncm92ZS52MS5IZWFydGJlYXRSZXNwb25zZRJECglSb290U2hhcmUSGi5ncm92ZS52MS5Sb290U2hhcmVSZXF1ZXN0GhsuZ3JvdmUudjEuUm9vdFNoYXJlUmVzcG9uc2USSgoLUm9vdFVuc2hhcmUSHC5ncm92ZS52MS5Sb290VW5zaGFyZVJlcXVlc3QaHS5ncm92ZS52MS5Sb290VW5zaGFyZVJlc3BvbnNlEkQKCUNsYWltUm9vdBIaLmdyb3ZlLnYxLkNsYWltUm9vdFJlcXVlc3QaGy5ncm92ZS52MS5DbGFpbVJvb3RSZXNwb25zZRJiChNMaXN0UmVib3VuZFN1YmplY3RzEiQuZ3JvdmUudjEuTGlzdFJlYm91bmRTdWJqZWN0c1JlcXVlc3QaJS5ncm92ZS52MS5MaXN0UmVib3VuZFN1YmplY3RzUmVzcG9uc2USXwoSRXhjaGFuZ2VVc2VyU3RhdGVzEiMuZ3JvdmUudjEuRXhjaGFuZ2VVc2VyU3RhdGVzUmVxdWVzdBokLmdyb3ZlLnYxLkV4Y2hhbmdlVXNlclN0YXRlc1Jlc3BvbnNlElYKD0xpc3RGaWxlU2VydmVycxIgLmdyb3ZlLnYxLkxpc3RGaWxlU2VydmVyc1JlcXVlc3QaIS5ncm92ZS52MS5MaXN0RmlsZVNlcnZlcnNSZXNwb25zZRJQCg1LZWVwVXNlclN0YXRlEh4uZ3JvdmUudjEuS2VlcFVzZXJTdGF0ZVJlcXVlc3QaHy5ncm92ZS52MS5LZWVwVXNlclN0YXRlUmVzcG9uc2USUAoNR2V0VXNlclN0YXRlcxIeLmdyb3ZlLnYxLkdldFVzZXJTdGF0ZXNSZXF1ZXN0Gh8uZ3JvdmUudjEuR2V0VXNlclN0YXRlc1Jlc3BvbnNlEkEKCEpvaW5Ob2RlEhkuZ3JvdmUudjEuSm9pbk5vZGVSZXF1ZXN0GhouZ3JvdmUudjEuSm9pbk5vZGVSZXNwb25zZRJZChBSZW5ld0NlcnRpZmljYXRlEiEuZ3JvdmUudjEuUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QaIi5ncm92ZS52MS5SZW5ld0NlcnRpZmljYXRlUmVzcG9uc2USXAoRQ3JlYXRlQXBwUGFzc3dvcmQSIi5ncm92ZS52MS5DcmVhdGVBcHBQYXNzd29yZFJlcXVlc3QaIy5ncm92ZS52MS5DcmVhdGVBcHBQYXNzd29yZFJlc3BvbnNlElkKEExpc3RBcHBQYXNzd29yZHMSIS5ncm92ZS52MS5MaXN0QXBwUGFzc3dvcmRzUmVxdWVzdBoiLmdyb3ZlLnYxLkxpc3RBcHBQYXNzd29yZHNSZXNwb25zZRJcChFSZXZva2VBcHBQYXNzd29yZBIiLmdyb3ZlLnYxLlJldm9rZUFwcFBhc3N3b3JkUmVxdWVzdBojLmdyb3ZlLnYxLlJldm9rZUFwcFBhc3N3b3JkUmVzcG9uc2USVgoPT3BlbkRvb3JTZXNzaW9uEiAuZ3JvdmUudjEuT3BlbkRvb3JTZXNzaW9uUmVxdWVzdBohLmdyb3ZlLnYxLk9wZW5Eb29yU2Vzc2lvblJlc3BvbnNlElMKDkVuZERvb3JTZXNzaW9uEh8uZ3JvdmUudjEuRW5kRG9vclNlc3Npb25SZXF1ZXN0GiAuZ3JvdmUudjEuRW5kRG9vclNlc3Npb25SZXNwb25zZRJiChNMaXN0QnJvd3NlclNlc3Npb25zEiQuZ3JvdmUudjEuTGlzdEJyb3dzZXJTZXNzaW9uc1JlcXVlc3QaJS5ncm92ZS52MS5MaXN0QnJvd3NlclNlc3Npb25zUmVzcG9uc2USXwoSRW5kQnJvd3NlclNlc3Npb25zEiMuZ3JvdmUudjEuRW5kQnJvd3NlclNlc3Npb25zUmVxdWVzdBokLmdyb3ZlLnYxLkVuZEJyb3dzZXJTZXNzaW9uc1Jlc3BvbnNlEkoKC0lzc3VlVGlja2V0EhwuZ3JvdmUudjEuSXNzdWVUaWNrZXRSZXF1ZXN0Gh0uZ3JvdmUudjEuSXNzdWVUaWNrZXRSZXNwb25zZRJQCg1HZXRUaWNrZXROZXdzEh4uZ3JvdmUudjEuR2V0VGlja2V0TmV3c1JlcXVlc3QaHy5ncm92ZS52MS5HZXRUaWNrZXROZXdzUmVzcG9uc2USRwoKTG9jYXRlUm9vdBIbLmdyb3ZlLnYxLkxvY2F0ZVJvb3RSZXF1ZXN0GhwuZ3JvdmUudjEuTG9jYXRlUm9vdFJlc3BvbnNlEkoKC0NyZWF0ZUdyb3VwEhwuZ3JvdmUudjEuQ3JlYXRlR3JvdXBSZXF1ZXN0Gh0uZ3JvdmUudjEuQ3JlYXRlR3JvdXBSZXNwb25zZRJHCgpMaXN0R3JvdXBzEhsuZ3JvdmUudjEuTGlzdEdyb3Vwc1JlcXVlc3QaHC5ncm92ZS52MS5MaXN0R3JvdXBzUmVzcG9uc2USSgoLQ2hhbmdlR3JvdXASHC5ncm92ZS52MS5DaGFuZ2VHcm91cFJlcXVlc3QaHS5ncm92ZS52MS5DaGFuZ2VHcm91cFJlc3BvbnNlEkoKC0RlbGV0ZUdyb3VwEhwuZ3JvdmUudjEuRGVsZXRlR3JvdXBSZXF1ZXN0Gh0uZ3JvdmUudjEuRGVsZXRlR3JvdXBSZXNwb25zZRJTCg5MaXN0R3JvdXBSb2xlcxIfLmdyb3ZlLnYxLkxpc3RHcm91cFJvbGVzUmVxdWVzdBogLmdyb3ZlLnYxLkxpc3RHcm91cFJvbGVzUmVzcG9uc2USRwoKR2V0Tm90aWNlcxIbLmdyb3ZlLnYxLkdldE5vdGljZXNSZXF1ZXN0GhwuZ3JvdmUudjEuR2V0Tm90aWNlc1Jlc3BvbnNlEkcKClNldE5vdGljZXMSGy5ncm92ZS52MS5TZXROb3RpY2VzUmVxdWVzdBocLmdyb3ZlLnYxLlNldE5vdGljZXNSZXNwb25zZWIGcHJvdG8z", [file_grove_v1_common]);
 
 /**
  * @generated from message grove.v1.GetNoticesRequest
@@ -700,6 +700,13 @@ export type OpenDoorSessionRequest = Message<"grove.v1.OpenDoorSessionRequest"> 
    * @generated from field: string id_token = 1;
    */
   idToken: string;
+
+  /**
+   * As the browser sent it, at most 512 characters: the server keeps names that it knows, and nothing else of it.
+   *
+   * @generated from field: string user_agent = 2;
+   */
+  userAgent: string;
 };
 
 /**
@@ -782,6 +789,145 @@ export const EndDoorSessionResponseSchema: GenMessage<EndDoorSessionResponse> = 
   messageDesc(file_grove_v1_meta_server, 28);
 
 /**
+ * A browser's session without its secret. Times are in unix milliseconds.
+ *
+ * @generated from message grove.v1.BrowserSession
+ */
+export type BrowserSession = Message<"grove.v1.BrowserSession"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Such as "Firefox 145 on Linux"; empty where nothing is known.
+   *
+   * @generated from field: string browser = 2;
+   */
+  browser: string;
+
+  /**
+   * Network address from which it began; empty where none was kept.
+   *
+   * @generated from field: string address = 3;
+   */
+  address: string;
+
+  /**
+   * @generated from field: int64 began_ms = 4;
+   */
+  beganMs: bigint;
+
+  /**
+   * Exact to five minutes.
+   *
+   * @generated from field: int64 last_used_ms = 5;
+   */
+  lastUsedMs: bigint;
+
+  /**
+   * It ends then at the latest, and after a day without a use.
+   *
+   * @generated from field: int64 ends_ms = 6;
+   */
+  endsMs: bigint;
+
+  /**
+   * True for the session that asks.
+   *
+   * @generated from field: bool current = 7;
+   */
+  current: boolean;
+};
+
+/**
+ * Describes the message grove.v1.BrowserSession.
+ * Use `create(BrowserSessionSchema)` to create a new message.
+ */
+export const BrowserSessionSchema: GenMessage<BrowserSession> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 29);
+
+/**
+ * @generated from message grove.v1.ListBrowserSessionsRequest
+ */
+export type ListBrowserSessionsRequest = Message<"grove.v1.ListBrowserSessionsRequest"> & {
+};
+
+/**
+ * Describes the message grove.v1.ListBrowserSessionsRequest.
+ * Use `create(ListBrowserSessionsRequestSchema)` to create a new message.
+ */
+export const ListBrowserSessionsRequestSchema: GenMessage<ListBrowserSessionsRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 30);
+
+/**
+ * @generated from message grove.v1.ListBrowserSessionsResponse
+ */
+export type ListBrowserSessionsResponse = Message<"grove.v1.ListBrowserSessionsResponse"> & {
+  /**
+   * At most 20, the one that began last first.
+   *
+   * @generated from field: repeated grove.v1.BrowserSession sessions = 1;
+   */
+  sessions: BrowserSession[];
+};
+
+/**
+ * Describes the message grove.v1.ListBrowserSessionsResponse.
+ * Use `create(ListBrowserSessionsResponseSchema)` to create a new message.
+ */
+export const ListBrowserSessionsResponseSchema: GenMessage<ListBrowserSessionsResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 31);
+
+/**
+ * @generated from message grove.v1.EndBrowserSessionsRequest
+ */
+export type EndBrowserSessionsRequest = Message<"grove.v1.EndBrowserSessionsRequest"> & {
+  /**
+   * @generated from oneof grove.v1.EndBrowserSessionsRequest.which
+   */
+  which: {
+    /**
+     * @generated from field: string id = 1;
+     */
+    value: string;
+    case: "id";
+  } | {
+    /**
+     * All but the one that asks; from a terminal all of them.
+     *
+     * @generated from field: bool others = 2;
+     */
+    value: boolean;
+    case: "others";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message grove.v1.EndBrowserSessionsRequest.
+ * Use `create(EndBrowserSessionsRequestSchema)` to create a new message.
+ */
+export const EndBrowserSessionsRequestSchema: GenMessage<EndBrowserSessionsRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 32);
+
+/**
+ * @generated from message grove.v1.EndBrowserSessionsResponse
+ */
+export type EndBrowserSessionsResponse = Message<"grove.v1.EndBrowserSessionsResponse"> & {
+  /**
+   * @generated from field: repeated grove.v1.BrowserSession ended = 1;
+   */
+  ended: BrowserSession[];
+};
+
+/**
+ * Describes the message grove.v1.EndBrowserSessionsResponse.
+ * Use `create(EndBrowserSessionsResponseSchema)` to create a new message.
+ */
+export const EndBrowserSessionsResponseSchema: GenMessage<EndBrowserSessionsResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 33);
+
+/**
  * @generated from message grove.v1.IssueTicketRequest
  */
 export type IssueTicketRequest = Message<"grove.v1.IssueTicketRequest"> & {
@@ -805,7 +951,7 @@ export type IssueTicketRequest = Message<"grove.v1.IssueTicketRequest"> & {
  * Use `create(IssueTicketRequestSchema)` to create a new message.
  */
 export const IssueTicketRequestSchema: GenMessage<IssueTicketRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 29);
+  messageDesc(file_grove_v1_meta_server, 34);
 
 /**
  * @generated from message grove.v1.IssueTicketResponse
@@ -860,7 +1006,7 @@ export type IssueTicketResponse = Message<"grove.v1.IssueTicketResponse"> & {
  * Use `create(IssueTicketResponseSchema)` to create a new message.
  */
 export const IssueTicketResponseSchema: GenMessage<IssueTicketResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 30);
+  messageDesc(file_grove_v1_meta_server, 35);
 
 /**
  * @generated from message grove.v1.GetTicketNewsRequest
@@ -884,7 +1030,7 @@ export type GetTicketNewsRequest = Message<"grove.v1.GetTicketNewsRequest"> & {
  * Use `create(GetTicketNewsRequestSchema)` to create a new message.
  */
 export const GetTicketNewsRequestSchema: GenMessage<GetTicketNewsRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 31);
+  messageDesc(file_grove_v1_meta_server, 36);
 
 /**
  * @generated from message grove.v1.GetTicketNewsResponse
@@ -932,7 +1078,7 @@ export type GetTicketNewsResponse = Message<"grove.v1.GetTicketNewsResponse"> & 
  * Use `create(GetTicketNewsResponseSchema)` to create a new message.
  */
 export const GetTicketNewsResponseSchema: GenMessage<GetTicketNewsResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 32);
+  messageDesc(file_grove_v1_meta_server, 37);
 
 /**
  * @generated from message grove.v1.TicketKey
@@ -956,7 +1102,7 @@ export type TicketKey = Message<"grove.v1.TicketKey"> & {
  * Use `create(TicketKeySchema)` to create a new message.
  */
 export const TicketKeySchema: GenMessage<TicketKey> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 33);
+  messageDesc(file_grove_v1_meta_server, 38);
 
 /**
  * @generated from message grove.v1.EndedCredential
@@ -978,7 +1124,7 @@ export type EndedCredential = Message<"grove.v1.EndedCredential"> & {
  * Use `create(EndedCredentialSchema)` to create a new message.
  */
 export const EndedCredentialSchema: GenMessage<EndedCredential> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 34);
+  messageDesc(file_grove_v1_meta_server, 39);
 
 /**
  * @generated from message grove.v1.GetRootsRequest
@@ -997,7 +1143,7 @@ export type GetRootsRequest = Message<"grove.v1.GetRootsRequest"> & {
  * Use `create(GetRootsRequestSchema)` to create a new message.
  */
 export const GetRootsRequestSchema: GenMessage<GetRootsRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 35);
+  messageDesc(file_grove_v1_meta_server, 40);
 
 /**
  * @generated from message grove.v1.GetRootsResponse
@@ -1023,7 +1169,7 @@ export type GetRootsResponse = Message<"grove.v1.GetRootsResponse"> & {
  * Use `create(GetRootsResponseSchema)` to create a new message.
  */
 export const GetRootsResponseSchema: GenMessage<GetRootsResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 36);
+  messageDesc(file_grove_v1_meta_server, 41);
 
 /**
  * @generated from message grove.v1.Root
@@ -1076,7 +1222,7 @@ export type Root = Message<"grove.v1.Root"> & {
  * Use `create(RootSchema)` to create a new message.
  */
 export const RootSchema: GenMessage<Root> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 37);
+  messageDesc(file_grove_v1_meta_server, 42);
 
 /**
  * @generated from message grove.v1.NavigateRequest
@@ -1100,7 +1246,7 @@ export type NavigateRequest = Message<"grove.v1.NavigateRequest"> & {
  * Use `create(NavigateRequestSchema)` to create a new message.
  */
 export const NavigateRequestSchema: GenMessage<NavigateRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 38);
+  messageDesc(file_grove_v1_meta_server, 43);
 
 /**
  * @generated from message grove.v1.NavigateResponse
@@ -1151,7 +1297,7 @@ export type NavigateResponse = Message<"grove.v1.NavigateResponse"> & {
  * Use `create(NavigateResponseSchema)` to create a new message.
  */
 export const NavigateResponseSchema: GenMessage<NavigateResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 39);
+  messageDesc(file_grove_v1_meta_server, 44);
 
 /**
  * @generated from message grove.v1.LocateRootRequest
@@ -1168,7 +1314,7 @@ export type LocateRootRequest = Message<"grove.v1.LocateRootRequest"> & {
  * Use `create(LocateRootRequestSchema)` to create a new message.
  */
 export const LocateRootRequestSchema: GenMessage<LocateRootRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 40);
+  messageDesc(file_grove_v1_meta_server, 45);
 
 /**
  * @generated from message grove.v1.LocateRootResponse
@@ -1190,7 +1336,7 @@ export type LocateRootResponse = Message<"grove.v1.LocateRootResponse"> & {
  * Use `create(LocateRootResponseSchema)` to create a new message.
  */
 export const LocateRootResponseSchema: GenMessage<LocateRootResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 41);
+  messageDesc(file_grove_v1_meta_server, 46);
 
 /**
  * @generated from message grove.v1.RegisterFileServerRequest
@@ -1318,7 +1464,7 @@ export type RegisterFileServerRequest = Message<"grove.v1.RegisterFileServerRequ
  * Use `create(RegisterFileServerRequestSchema)` to create a new message.
  */
 export const RegisterFileServerRequestSchema: GenMessage<RegisterFileServerRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 42);
+  messageDesc(file_grove_v1_meta_server, 47);
 
 /**
  * A root that a FileServer holds, with all that the metadata store needs to be rebuilt from it.
@@ -1385,7 +1531,7 @@ export type RootInfo = Message<"grove.v1.RootInfo"> & {
  * Use `create(RootInfoSchema)` to create a new message.
  */
 export const RootInfoSchema: GenMessage<RootInfo> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 43);
+  messageDesc(file_grove_v1_meta_server, 48);
 
 /**
  * @generated from message grove.v1.RootGrant
@@ -1407,7 +1553,7 @@ export type RootGrant = Message<"grove.v1.RootGrant"> & {
  * Use `create(RootGrantSchema)` to create a new message.
  */
 export const RootGrantSchema: GenMessage<RootGrant> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 44);
+  messageDesc(file_grove_v1_meta_server, 49);
 
 /**
  * @generated from message grove.v1.RegisterFileServerResponse
@@ -1456,7 +1602,7 @@ export type RegisterFileServerResponse = Message<"grove.v1.RegisterFileServerRes
  * Use `create(RegisterFileServerResponseSchema)` to create a new message.
  */
 export const RegisterFileServerResponseSchema: GenMessage<RegisterFileServerResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 45);
+  messageDesc(file_grove_v1_meta_server, 50);
 
 /**
  * @generated from message grove.v1.HeartbeatRequest
@@ -1519,7 +1665,7 @@ export type HeartbeatRequest = Message<"grove.v1.HeartbeatRequest"> & {
  * Use `create(HeartbeatRequestSchema)` to create a new message.
  */
 export const HeartbeatRequestSchema: GenMessage<HeartbeatRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 46);
+  messageDesc(file_grove_v1_meta_server, 51);
 
 /**
  * @generated from message grove.v1.HeartbeatResponse
@@ -1569,7 +1715,7 @@ export type HeartbeatResponse = Message<"grove.v1.HeartbeatResponse"> & {
  * Use `create(HeartbeatResponseSchema)` to create a new message.
  */
 export const HeartbeatResponseSchema: GenMessage<HeartbeatResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 47);
+  messageDesc(file_grove_v1_meta_server, 52);
 
 /**
  * @generated from message grove.v1.ListReboundSubjectsRequest
@@ -1603,7 +1749,7 @@ export type ListReboundSubjectsRequest = Message<"grove.v1.ListReboundSubjectsRe
  * Use `create(ListReboundSubjectsRequestSchema)` to create a new message.
  */
 export const ListReboundSubjectsRequestSchema: GenMessage<ListReboundSubjectsRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 48);
+  messageDesc(file_grove_v1_meta_server, 53);
 
 /**
  * @generated from message grove.v1.ListReboundSubjectsResponse
@@ -1622,7 +1768,7 @@ export type ListReboundSubjectsResponse = Message<"grove.v1.ListReboundSubjectsR
  * Use `create(ListReboundSubjectsResponseSchema)` to create a new message.
  */
 export const ListReboundSubjectsResponseSchema: GenMessage<ListReboundSubjectsResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 49);
+  messageDesc(file_grove_v1_meta_server, 54);
 
 /**
  * @generated from message grove.v1.ReboundSubject
@@ -1663,7 +1809,7 @@ export type ReboundSubject = Message<"grove.v1.ReboundSubject"> & {
  * Use `create(ReboundSubjectSchema)` to create a new message.
  */
 export const ReboundSubjectSchema: GenMessage<ReboundSubject> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 50);
+  messageDesc(file_grove_v1_meta_server, 55);
 
 /**
  * @generated from message grove.v1.ExchangeUserStatesRequest
@@ -1699,7 +1845,7 @@ export type ExchangeUserStatesRequest = Message<"grove.v1.ExchangeUserStatesRequ
  * Use `create(ExchangeUserStatesRequestSchema)` to create a new message.
  */
 export const ExchangeUserStatesRequestSchema: GenMessage<ExchangeUserStatesRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 51);
+  messageDesc(file_grove_v1_meta_server, 56);
 
 /**
  * @generated from message grove.v1.ExchangeUserStatesResponse
@@ -1723,7 +1869,7 @@ export type ExchangeUserStatesResponse = Message<"grove.v1.ExchangeUserStatesRes
  * Use `create(ExchangeUserStatesResponseSchema)` to create a new message.
  */
 export const ExchangeUserStatesResponseSchema: GenMessage<ExchangeUserStatesResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 52);
+  messageDesc(file_grove_v1_meta_server, 57);
 
 /**
  * @generated from message grove.v1.ListFileServersRequest
@@ -1736,7 +1882,7 @@ export type ListFileServersRequest = Message<"grove.v1.ListFileServersRequest"> 
  * Use `create(ListFileServersRequestSchema)` to create a new message.
  */
 export const ListFileServersRequestSchema: GenMessage<ListFileServersRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 53);
+  messageDesc(file_grove_v1_meta_server, 58);
 
 /**
  * @generated from message grove.v1.ListFileServersResponse
@@ -1753,7 +1899,7 @@ export type ListFileServersResponse = Message<"grove.v1.ListFileServersResponse"
  * Use `create(ListFileServersResponseSchema)` to create a new message.
  */
 export const ListFileServersResponseSchema: GenMessage<ListFileServersResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 54);
+  messageDesc(file_grove_v1_meta_server, 59);
 
 /**
  * A node as the store knows it.
@@ -1789,7 +1935,7 @@ export type FileServerEntry = Message<"grove.v1.FileServerEntry"> & {
  * Use `create(FileServerEntrySchema)` to create a new message.
  */
 export const FileServerEntrySchema: GenMessage<FileServerEntry> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 55);
+  messageDesc(file_grove_v1_meta_server, 60);
 
 /**
  * @generated from message grove.v1.KeepUserStateRequest
@@ -1808,7 +1954,7 @@ export type KeepUserStateRequest = Message<"grove.v1.KeepUserStateRequest"> & {
  * Use `create(KeepUserStateRequestSchema)` to create a new message.
  */
 export const KeepUserStateRequestSchema: GenMessage<KeepUserStateRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 56);
+  messageDesc(file_grove_v1_meta_server, 61);
 
 /**
  * @generated from message grove.v1.KeepUserStateResponse
@@ -1834,7 +1980,7 @@ export type KeepUserStateResponse = Message<"grove.v1.KeepUserStateResponse"> & 
  * Use `create(KeepUserStateResponseSchema)` to create a new message.
  */
 export const KeepUserStateResponseSchema: GenMessage<KeepUserStateResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 57);
+  messageDesc(file_grove_v1_meta_server, 62);
 
 /**
  * @generated from message grove.v1.GetUserStatesRequest
@@ -1860,7 +2006,7 @@ export type GetUserStatesRequest = Message<"grove.v1.GetUserStatesRequest"> & {
  * Use `create(GetUserStatesRequestSchema)` to create a new message.
  */
 export const GetUserStatesRequestSchema: GenMessage<GetUserStatesRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 58);
+  messageDesc(file_grove_v1_meta_server, 63);
 
 /**
  * @generated from message grove.v1.GetUserStatesResponse
@@ -1884,7 +2030,7 @@ export type GetUserStatesResponse = Message<"grove.v1.GetUserStatesResponse"> & 
  * Use `create(GetUserStatesResponseSchema)` to create a new message.
  */
 export const GetUserStatesResponseSchema: GenMessage<GetUserStatesResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 59);
+  messageDesc(file_grove_v1_meta_server, 64);
 
 /**
  * @generated from message grove.v1.RootShareRequest
@@ -1933,7 +2079,7 @@ export type RootShareRequest = Message<"grove.v1.RootShareRequest"> & {
  * Use `create(RootShareRequestSchema)` to create a new message.
  */
 export const RootShareRequestSchema: GenMessage<RootShareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 60);
+  messageDesc(file_grove_v1_meta_server, 65);
 
 /**
  * @generated from message grove.v1.RootShareResponse
@@ -1946,7 +2092,7 @@ export type RootShareResponse = Message<"grove.v1.RootShareResponse"> & {
  * Use `create(RootShareResponseSchema)` to create a new message.
  */
 export const RootShareResponseSchema: GenMessage<RootShareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 61);
+  messageDesc(file_grove_v1_meta_server, 66);
 
 /**
  * @generated from message grove.v1.RootUnshareRequest
@@ -1995,7 +2141,7 @@ export type RootUnshareRequest = Message<"grove.v1.RootUnshareRequest"> & {
  * Use `create(RootUnshareRequestSchema)` to create a new message.
  */
 export const RootUnshareRequestSchema: GenMessage<RootUnshareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 62);
+  messageDesc(file_grove_v1_meta_server, 67);
 
 /**
  * @generated from message grove.v1.RootUnshareResponse
@@ -2008,7 +2154,7 @@ export type RootUnshareResponse = Message<"grove.v1.RootUnshareResponse"> & {
  * Use `create(RootUnshareResponseSchema)` to create a new message.
  */
 export const RootUnshareResponseSchema: GenMessage<RootUnshareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 63);
+  messageDesc(file_grove_v1_meta_server, 68);
 
 /**
  * @generated from message grove.v1.ClaimRootRequest
@@ -2062,7 +2208,7 @@ export type ClaimRootRequest = Message<"grove.v1.ClaimRootRequest"> & {
  * Use `create(ClaimRootRequestSchema)` to create a new message.
  */
 export const ClaimRootRequestSchema: GenMessage<ClaimRootRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 64);
+  messageDesc(file_grove_v1_meta_server, 69);
 
 /**
  * @generated from message grove.v1.ClaimRootResponse
@@ -2103,7 +2249,7 @@ export type ClaimRootResponse = Message<"grove.v1.ClaimRootResponse"> & {
  * Use `create(ClaimRootResponseSchema)` to create a new message.
  */
 export const ClaimRootResponseSchema: GenMessage<ClaimRootResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 65);
+  messageDesc(file_grove_v1_meta_server, 70);
 
 /**
  * @generated from message grove.v1.JoinNodeRequest
@@ -2151,7 +2297,7 @@ export type JoinNodeRequest = Message<"grove.v1.JoinNodeRequest"> & {
  * Use `create(JoinNodeRequestSchema)` to create a new message.
  */
 export const JoinNodeRequestSchema: GenMessage<JoinNodeRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 66);
+  messageDesc(file_grove_v1_meta_server, 71);
 
 /**
  * @generated from message grove.v1.JoinNodeResponse
@@ -2180,7 +2326,7 @@ export type JoinNodeResponse = Message<"grove.v1.JoinNodeResponse"> & {
  * Use `create(JoinNodeResponseSchema)` to create a new message.
  */
 export const JoinNodeResponseSchema: GenMessage<JoinNodeResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 67);
+  messageDesc(file_grove_v1_meta_server, 72);
 
 /**
  * @generated from message grove.v1.RenewCertificateRequest
@@ -2197,7 +2343,7 @@ export type RenewCertificateRequest = Message<"grove.v1.RenewCertificateRequest"
  * Use `create(RenewCertificateRequestSchema)` to create a new message.
  */
 export const RenewCertificateRequestSchema: GenMessage<RenewCertificateRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 68);
+  messageDesc(file_grove_v1_meta_server, 73);
 
 /**
  * @generated from message grove.v1.RenewCertificateResponse
@@ -2216,7 +2362,7 @@ export type RenewCertificateResponse = Message<"grove.v1.RenewCertificateRespons
  * Use `create(RenewCertificateResponseSchema)` to create a new message.
  */
 export const RenewCertificateResponseSchema: GenMessage<RenewCertificateResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 69);
+  messageDesc(file_grove_v1_meta_server, 74);
 
 /**
  * @generated from service grove.v1.MetaServer
@@ -2399,6 +2545,26 @@ export const MetaServer: GenService<{
     methodKind: "unary";
     input: typeof EndDoorSessionRequestSchema;
     output: typeof EndDoorSessionResponseSchema;
+  },
+  /**
+   * The caller's sessions of browsers at doors. Wants a sign-in of the last ten minutes, as the one after it.
+   *
+   * @generated from rpc grove.v1.MetaServer.ListBrowserSessions
+   */
+  listBrowserSessions: {
+    methodKind: "unary";
+    input: typeof ListBrowserSessionsRequestSchema;
+    output: typeof ListBrowserSessionsResponseSchema;
+  },
+  /**
+   * Ends one of them, or all but the one that asks; what they are doing stops within seconds.
+   *
+   * @generated from rpc grove.v1.MetaServer.EndBrowserSessions
+   */
+  endBrowserSessions: {
+    methodKind: "unary";
+    input: typeof EndBrowserSessionsRequestSchema;
+    output: typeof EndBrowserSessionsResponseSchema;
   },
   /**
    * Who an app password or a browser's session belongs to, with a ticket for one server. Doors only, by their certificate.

@@ -1,11 +1,7 @@
 // ID tokens of people who sign in at doors: doors have a client id of their own, which FileServers refuse.
 import { GroveError } from "#base/errors.ts";
-import type { IdentitySettings } from "#security/identity/settings.ts";
-import {
-  createTokenVerifier,
-  type TokenVerifier,
-  type TokenVerifierDeps,
-} from "#security/identity/token-verifier.ts";
+import type { IdentitySettings } from "./settings.ts";
+import { createTokenVerifier, type TokenVerifier, type TokenVerifierDeps } from "./token-verifier.ts";
 
 /** Their verifier by IDP_DOOR_CLIENT_ID; undefined without it. Throws BAD_ARGUMENT for FileServers' own client id. */
 export function doorTokens(
