@@ -805,7 +805,6 @@ export const LONG_FILES: Readonly<Record<string, string>> = {
   "src/security/sessions/session-table.test.ts": "one table seen from outside, by one way to set it up",
   "src/metaserver/directory/sqlite-directory.ts": "one short method for each command of the store",
   "src/metaserver/directory/sqlite-store.ts": "one short method for each command of the store",
-  "src/metaserver/directory/postgres-directory.ts": "one short method for each command of the store",
 };
 
 /** Files of a room, beside tests and generated code. */

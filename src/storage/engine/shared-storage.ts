@@ -38,27 +38,23 @@ import type {
   TrashPurge,
   TrashQuery,
 } from "#storage/contract/trash.ts";
-import type { ResumableSink, StoredUpload } from "#storage/contract/upload-store.ts";
 import type { UserRename } from "#storage/contract/user-rename.ts";
 import { CopyRunner } from "#storage/local/copy-runner.ts";
 import { DropRetries } from "#storage/local/drop-retries.ts";
 import { LocalLinks } from "#storage/local/link-store.ts";
-import { LocalUploads } from "#storage/local/local-uploads.ts";
+import type { LocalUploads } from "#storage/local/local-uploads.ts";
 import { LocalLocks } from "#storage/local/lock-store.ts";
 import { type ContentDeps, PinnedContent } from "#storage/local/pinned-content.ts";
 import { LocalProperties } from "#storage/local/property-store.ts";
 import { RangeWriter } from "#storage/local/range-writer.ts";
 import { LocalShares } from "#storage/local/share-store.ts";
-import { type ResumePoint, StagedUpload, type UploadSinkDeps } from "#storage/local/upload-sink.ts";
 import type { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
-import type { ChunkNamesOfRoot } from "#storage/object-store/chunk-names-of-root.ts";
 import type { ObjectStore } from "#storage/object-store/object-store.ts";
 import { DamageReports } from "#storage/scrub/damage-reports.ts";
 import type { RowFacts } from "#storage/shared/row-facts.ts";
 import type { SharedLine } from "#storage/shared/shared-line.ts";
 import type { SharedWriter } from "#storage/shared/shared-writer.ts";
 import { toChange, wholeMs } from "#storage/writer/change-values.ts";
-import type { NewContent } from "#storage/writer/write-commands.ts";
 import type { DamageList } from "./damage-list.ts";
 import type { HeldRoots, OwnRoot } from "./held-roots.ts";
 import { SharedLinks } from "./shared-links.ts";
@@ -68,7 +64,8 @@ import { SharedPasses } from "./shared-passes.ts";
 import { notHere, SharedQueue } from "./shared-queue.ts";
 import { SharedReads, SharedShares } from "./shared-reads.ts";
 import type { SharedRenames } from "./shared-renames.ts";
-import { StoreBytes, StoreChunks } from "./store-chunks.ts";
+import { SharedUploads } from "./shared-uploads.ts";
+import { StoreBytes } from "./store-chunks.ts";
 
 /** Parts of SharedStorage. */
 export interface SharedStorageDeps {
@@ -106,13 +103,12 @@ export class SharedStorage implements Storage {
   readonly #ownShares: LocalShares;
   readonly #queue: SharedQueue;
   readonly #content: ContentDeps;
+  readonly #uploads: SharedUploads;
   readonly #ranges: RangeWriter;
   readonly #copies: CopyRunner;
   readonly #drops: DropRetries;
   readonly #damage: DamageReports;
   readonly #passes: SharedPasses;
-  /** Names for the chunks of each held root, by its number. */
-  readonly #names = new Map<number, ChunkNamesOfRoot>();
   readonly #failureCallbacks: ((reason: string) => void)[] = [];
   readonly #rootCallbacks: ((gained: readonly string[], lost: readonly string[]) => void)[] = [];
   #closing: Promise<void> | undefined;
@@ -121,7 +117,7 @@ export class SharedStorage implements Storage {
     this.#deps = deps;
     this.dataId = deps.dataId;
     this.moves = deps.moves;
-    const { reader, writer, roots, clock } = deps;
+    const { reader, writer, roots } = deps;
     const nowMs = () => this.#nowMs();
     this.#reads = new SharedReads(deps);
     this.#queue = new SharedQueue({
@@ -167,18 +163,21 @@ export class SharedStorage implements Storage {
         void this.#damage.report(chunkId === undefined ? { fileId: id, version } : { chunkId }, problem);
       },
     };
+    this.#uploads = new SharedUploads({
+      ...deps,
+      queue,
+      reads: this.#reads,
+      drops: this.#drops,
+      isClosing: () => this.#closing !== undefined,
+      fields: (change) => this.#fields(change),
+    });
+    this.uploads = this.#uploads.resumable;
     this.#ranges = new RangeWriter({
       content: this.#content,
-      outletFor: (write) => this.#outletOf(write, undefined),
+      outletFor: (write) => this.#uploads.outletOf(write, undefined),
       queue,
       failed: (reason) => deps.logger.error("engine.write_failed", { reason }),
       nowMs,
-    });
-    this.uploads = new LocalUploads({
-      queue,
-      tables: { ...reader.tables, read: (run) => this.#reads.few(() => reader.tables.read(run)) },
-      clock,
-      openSink: (upload, point, onStaged) => this.#resumeUpload(upload, point, onStaged),
     });
   }
 
@@ -189,7 +188,7 @@ export class SharedStorage implements Storage {
 
   /** Called after each change of the held roots. */
   rootsChanged(gained: readonly OwnRoot[], lost: readonly OwnRoot[]): void {
-    for (const { number } of [...gained, ...lost]) this.#names.delete(number);
+    for (const { number } of [...gained, ...lost]) this.#uploads.rootChanged(number);
     const owners = (roots: readonly OwnRoot[]): string[] => roots.map(({ owner }) => owner);
     this.#ownShares.forget(owners([...gained, ...lost]));
     this.#deps.damaged.renew();
@@ -345,77 +344,8 @@ export class SharedStorage implements Storage {
     return toChange(change, await this.#queue.submit<"createFile">(command));
   }
 
-  beginUpload({ owner, by = owner, sizeBytes }: WantedUpload): UploadSink {
-    const queue = this.#queue;
-    const outlet = this.#outletOf({ owner, by }, sizeBytes);
-    return new StagedUpload(
-      {
-        ...this.#sinkDeps(outlet),
-        stage: (contentId, chunks) =>
-          queue.submit<"stageChunks">({ op: "stageChunks", owner, contentId, chunks }),
-        dropStaged: (contentId) =>
-          this.#drop(() => queue.submit<"dropStaged">({ op: "dropStaged", contentId })),
-        commit: (target, uploaded) => this.#commitUpload(target, uploaded),
-      },
-      sizeBytes,
-    );
-  }
-
-  #resumeUpload(
-    { uploadId, owner, by, sizeBytes }: StoredUpload,
-    point: ResumePoint,
-    onStaged: Parameters<LocalUploads["open"]>[1],
-  ): ResumableSink {
-    const queue = this.#queue;
-    const outlet = this.#outletOf({ owner, by }, sizeBytes);
-    return new StagedUpload(
-      {
-        ...this.#sinkDeps(outlet),
-        stage: async (_, chunks) => {
-          const nowMs = this.uploads.nowMs();
-          const command = { op: "stageUpload", uploadId, chunks, nowMs } as const;
-          onStaged(await queue.submit<"stageUpload">(command));
-          return point.contentId;
-        },
-        dropStaged: () => this.#drop(async () => onStaged(await this.uploads.drop(uploadId))),
-        commit: (target, { content, ...uploaded }) => {
-          const resumed =
-            "inline" in content ? { ...content, uploadId } : { uploadId, chunks: content.chunks };
-          return this.#commitUpload(target, { content: resumed, ...uploaded });
-        },
-      },
-      sizeBytes,
-      point,
-    );
-  }
-
-  /** Whoever takes a root over purges what was staged there. */
-  #drop(drop: () => Promise<unknown>): Promise<void> {
-    return this.#drops.run(async () => {
-      await drop().catch((error: unknown) => {
-        if (!(error instanceof GroveError && ["NO_SUCH_PATH", "WRONG_NODE"].includes(error.code)))
-          throw error;
-      });
-    });
-  }
-
-  #sinkDeps(outlet: StoreChunks): Pick<UploadSinkDeps, "outlet" | "budget" | "failure" | "failed"> {
-    return {
-      outlet,
-      budget: outlet.upload,
-      failure: () => this.failure,
-      failed: (reason) => this.#deps.logger.error("engine.write_failed", { reason }),
-    };
-  }
-
-  async #commitUpload(
-    target: Parameters<UploadSink["commit"]>[0],
-    uploaded: { content: NewContent; sizeBytes: number; crc32: number },
-  ): Promise<Change> {
-    const { parentId, name, onExists, ifMatch } = target;
-    const place = { parentId, name, onExists, ifMatch, mtimeMs: wholeMs(target.mtimeMs) };
-    const command = { op: "commitUpload", ...this.#fields(target), ...place, ...uploaded } as const;
-    return toChange(target, await this.#queue.submit<"commitUpload">(command));
+  beginUpload(wanted: WantedUpload): UploadSink {
+    return this.#uploads.begin(wanted);
   }
 
   async writeRange(change: Parameters<Storage["writeRange"]>[0]): Promise<Change> {
@@ -481,19 +411,6 @@ export class SharedStorage implements Storage {
   close(): Promise<void> {
     this.#closing ??= this.#passes.stop().then(() => this.#deps.close());
     return this.#closing;
-  }
-
-  #outletOf({ owner, by }: Pick<ChangeContext, "by" | "owner">, sizeBytes: number | undefined): StoreChunks {
-    const { store } = this.#deps;
-    const root = this.#held(owner);
-    const names = this.#names.get(root.number) ?? store.namesOf(root.rootId, root.epoch);
-    this.#names.set(root.number, names);
-    // While the root is held on, every commit's outcome gets known before its answer.
-    const isUnsure = (): boolean =>
-      this.failure !== undefined ||
-      this.#closing !== undefined ||
-      this.#deps.roots.of(owner)?.epoch !== root.epoch;
-    return new StoreChunks(store.upload({ names, user: by, sizeBytes }), isUnsure);
   }
 
   #held(owner: string): OwnRoot {
