@@ -24,6 +24,11 @@ export const SIGN_IN_COMMANDS: readonly CommandEntry[] = [
     load: () => import("#client/commands/app-password-command.ts"),
   },
   {
+    name: "browser",
+    summary: "List the browsers in which you are signed in, and sign them out",
+    load: () => import("#client/commands/browser-command.ts"),
+  },
+  {
     name: "notices",
     summary: "Turn notices about your quota, trash and sign-ins off and on",
     load: () => import("#client/commands/notices-command.ts"),

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { axeFindings } from "#e2e/axe-findings.ts";
 import { CHROMIUM_FLAGS, PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { ALICE } from "./door-site.ts";
@@ -22,8 +22,14 @@ export function startBrowser(flags: readonly string[] = []): Promise<Browser> {
 }
 
 /** A page of somebody who has just signed in at a door in mock mode. */
-export async function signedIn(t: TestContext, browser: Browser, door: string, email = ALICE): Promise<Page> {
-  const context = await browser.newContext({ viewport: USUAL, reducedMotion: "reduce" });
+export async function signedIn(
+  t: TestContext,
+  browser: Browser,
+  door: string,
+  email = ALICE,
+  more: BrowserContextOptions = {},
+): Promise<Page> {
+  const context = await browser.newContext({ viewport: USUAL, reducedMotion: "reduce", ...more });
   t.after(() => context.close());
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);

@@ -1,11 +1,12 @@
-// Programs and devices: the address for WebDAV, app passwords, and the end of all sign-ins.
+// Programs and devices: the address for WebDAV, app passwords, and sessions of browsers.
 import { type ReactNode, useState } from "react";
 import type { AppPasswordFacts, MadeAppPassword } from "#wire/webapi/file-access.ts";
 import type { SignedIn } from "#wire/webapi/files.ts";
-import { door } from "./api.ts";
+import { door, Refusal } from "./api.ts";
 import { AppPasswordDialog } from "./app-password-dialog.tsx";
 import { CopyField } from "./copy-field.tsx";
 import { Problem } from "./problem.tsx";
+import { SessionList } from "./session-list.tsx";
 import type { Message } from "./toast.tsx";
 import { useLoaded } from "./use-loaded.ts";
 import { useNow } from "./use-now.ts";
@@ -22,6 +23,7 @@ export function AccessPage(props: {
   const [made, setMade] = useState<MadeAppPassword>();
   const own = useLoaded("", () => door.appPasswords());
   const passwords = own.value?.passwords;
+  const isOldSignIn = own.problem instanceof Refusal && own.problem.code === "SIGN_IN_AGAIN";
   const revoke = ({ id, name }: AppPasswordFacts): Promise<void> =>
     own.run(async () => {
       await door.revokeAppPassword(id);
@@ -65,6 +67,7 @@ export function AccessPage(props: {
           Make an app password
         </button>
       </p>
+      <SessionList nowMs={nowMs} isOldSignInTold={isOldSignIn} say={say} />
       <SignOutEverywhere />
       {isAsking && (
         <AppPasswordDialog
@@ -119,11 +122,7 @@ function SignOutEverywhere(): ReactNode {
   };
   return (
     <>
-      <h2>Browsers</h2>
-      <p className="quiet">
-        A sign-in ends after 7 days, or after a day without a use. This ends all of yours now, here and
-        elsewhere; app passwords and links stay.
-      </p>
+      <p className="quiet">Or end all of them, this one too; app passwords and links stay.</p>
       <Problem of={problem} />
       <p>
         <button type="button" onClick={() => void end()}>

@@ -5,6 +5,7 @@ import type {
   LinkFacts,
   MadeAppPassword,
   MadeLink,
+  SessionFacts,
 } from "#wire/webapi/file-access.ts";
 import type {
   FileFacts,
@@ -128,6 +129,10 @@ export const door = {
     call("/api/app-passwords"),
   makeAppPassword: (wish: AppPasswordWish): Promise<MadeAppPassword> => change("/api/app-passwords", wish),
   revokeAppPassword: (id: string): Promise<unknown> => change("/api/app-passwords/revoke", { id }),
+  sessions: (): Promise<{ readonly sessions: readonly SessionFacts[] }> => call("/api/sessions"),
+  endSessions: (
+    which: { readonly id: string } | { readonly others: true },
+  ): Promise<{ readonly ended: readonly SessionFacts[] }> => change("/api/sessions/end", which),
   signOutEverywhere: (): Promise<undefined> => call("/sign-out?everywhere=1", { method: "POST" }),
   signOut: (): Promise<undefined> => call("/sign-out", { method: "POST" }),
 };

@@ -13,6 +13,7 @@ import { Code, type StatusError } from "#wire/framing/status.ts";
 import type { Client, GrpcChannel } from "#wire/grpc/client.ts";
 import type {
   AppPassword,
+  BrowserSession,
   CreateAppPasswordRequestSchema,
   CreateAppPasswordResponse,
   GetRootsResponse,
@@ -156,6 +157,18 @@ export class Router {
   /** Ends an app password by name or id, and returns it. */
   async revokeAppPassword(which: string): Promise<AppPassword | undefined> {
     return (await this.#call((client, options) => client.revokeAppPassword({ which }, options))).revoked;
+  }
+
+  /** The user's sessions of browsers at doors, the latest first; for a sign-in of the last ten minutes as well. */
+  async listBrowserSessions(): Promise<BrowserSession[]> {
+    return (await this.#call((client, options) => client.listBrowserSessions({}, options))).sessions;
+  }
+
+  /** Ends one of them by its id, or all without one; returns those that ended. */
+  async endBrowserSessions(id?: string): Promise<BrowserSession[]> {
+    const which =
+      id === undefined ? ({ case: "others", value: true } as const) : ({ case: "id", value: id } as const);
+    return (await this.#call((client, options) => client.endBrowserSessions({ which }, options))).ended;
   }
 
   /** True when the user wants no notices. */
