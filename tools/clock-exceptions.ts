@@ -60,7 +60,7 @@ export const CLOCK_EXCEPTIONS: Readonly<Record<string, ClockException>> = {
   "src/devcluster/probe.ts": { uses: ["timer"], why: SOCKETS },
   "src/devcluster/supervised-process.ts": { uses: ["steady", "timer"], why: CHILDREN },
   "src/metaserver/directory/postgres-connections.ts": { uses: ["steady", "timer"], why: SOCKETS },
-  "src/metaserver/directory/postgres-directory.ts": { uses: ["steady", "timer"], why: SOCKETS },
+  "src/metaserver/directory/postgres-store.ts": { uses: ["steady", "timer"], why: SOCKETS },
   "src/doctor/finding.ts": { uses: ["timer"], why: SOCKETS },
   "src/wire/grpc/client.ts": { uses: ["timer"], why: ALIVE },
   "src/wire/grpc/echo-service.ts": { uses: ["timer"], why: FOR_TESTS },

@@ -49,7 +49,7 @@ export function ask<T>(
       if (way.isCut) return;
       (async () => run())().then(
         (result) => answer(() => resolve(result)),
-        (error: unknown) => answer(() => reject(error)),
+        (error: unknown) => answer(() => reject(error instanceof Error ? error : new Error(String(error)))),
       );
     });
   });

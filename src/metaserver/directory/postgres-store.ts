@@ -27,13 +27,25 @@ import {
   PostgresConnections,
   type Use,
 } from "./postgres-connections.ts";
-import type { PostgresDirectoryDeps } from "./postgres-deps.ts";
 import { momentOf } from "./postgres-moment.ts";
 import { migrate, requireTables } from "./postgres-schema.ts";
 
 const DATABASE_NOW = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
 /** A younger outage is waited out, since most are a restart; in an older one calls fail at once. */
 const WAITED_OUT_MS = 10_000;
+
+/** The database, and how the store uses it. */
+export interface PostgresDirectoryDeps {
+  readonly url: string;
+  /** The cluster that this host served before; undefined for a new one. */
+  readonly clusterId?: string | undefined;
+  /** False to make and migrate no tables. */
+  readonly makesTables?: boolean;
+  /** Called when a connection has brought the tables to a newer schema. */
+  readonly onUpgraded?: OnUpgraded | undefined;
+  /** The database's clock in unix milliseconds as SQL; tests drive their own. */
+  readonly nowSql?: () => string;
+}
 
 /** A command as a plan of statements. */
 type Command<Result> = (now: Moment) => Plan<Result>;
