@@ -15,7 +15,7 @@ const zeroMs = Number(process.env["GROVE_PROOF_TIME_ZERO"] ?? 0);
 /** SQL of the product that names the time, and its replacement. */
 const TEXTS: readonly { readonly file: string; readonly from: string; readonly to: string }[] = [
   {
-    file: "/src/metaserver/directory/postgres-directory.ts",
+    file: "/src/metaserver/directory/postgres-store.ts",
     from: "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
     to: `CAST(${zeroMs} + (EXTRACT(EPOCH FROM clock_timestamp()) * 1000 - ${zeroMs}) * ${scale} AS BIGINT)`,
   },

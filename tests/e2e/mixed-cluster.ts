@@ -49,6 +49,8 @@ export interface MixedCluster {
   place(email: string): { readonly home: string; readonly state: string; readonly target: string };
 }
 
+/** Who may set quotas. */
+const ADMIN = { SVC_ADMIN_EMAIL: "root@example.com" };
 const SWITCH_LOCK = 7_001;
 /** A root's head is kept right before its switch. */
 const HELD_HEADS = `
@@ -76,14 +78,19 @@ export async function startMixedCluster(
   });
   const flags = ["-engine_file", urlFile, "-store", `s3://${store.bucket}/${name}?${query.toString()}`];
   const { address } = await freePlace();
-  const meta = new Server(join(folder, "meta"), ["metaserver", "-listen", address], /"event":"serving"/);
+  const meta = new Server(
+    join(folder, "meta"),
+    ["metaserver", "-listen", address],
+    /"event":"serving"/,
+    ADMIN,
+  );
   const ports = new Map<string, number>();
   const node = async (id: string, ...more: string[]): Promise<Server> => {
     const at = await freePlace();
     ports.set(id, at.port);
     const words = ["fileserver", "-id", id, "-listen", at.address, "-advertise", at.address];
     const usual = ["-metaserver", address, "-reserve", "1MiB", ...more];
-    return new Server(join(folder, id), [...words, ...usual], /: serves .* on /);
+    return new Server(join(folder, id), [...words, ...usual], /: serves .* on /, ADMIN);
   };
   const own = await node("n1");
   const other = await node("n2");

@@ -128,7 +128,8 @@ export class GroupGate {
     if (groups === undefined || this.#book === undefined) return;
     const { username } = identity;
     const nowMs = Math.trunc(this.#deps.clock.wallMs());
-    const issuedMs = issuedAtWallMs ?? nowMs;
+    // Tokens tell the second of their issue, so that one without a time is no younger than others of its second.
+    const issuedMs = issuedAtWallMs ?? Math.floor(nowMs / 1_000) * 1_000;
     const latestMs = this.#latestMs.get(username) ?? issuedMs;
     if (issuedMs < latestMs) return;
     this.#latestMs.set(username, issuedMs);

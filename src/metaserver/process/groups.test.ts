@@ -251,6 +251,15 @@ test("each call by a token says which groups its person is in now, whatever it i
   }
 });
 
+test("a token without a time is no younger than others of its second", async (t) => {
+  const { meta, client } = await start(t);
+  await client.changeGroup(claim("eng", "write"), ROOT);
+  meta.clock.advance(999 - (meta.clock.wallMs() % 1_000));
+  await client.getRoots({}, withGroups("dora@example.com", []));
+  await client.getRoots({}, withGroups("dora@example.com", ["eng"], Math.floor(meta.clock.wallMs() / 1_000)));
+  assert.deepEqual(await rolesAt(client), ["dora@example.com write"]);
+});
+
 test("a slow look at the groups that began before a change does not take the change back", async (t) => {
   const clock = new ManualClock();
   const directory = await openDirectory(`sqlite:${scratchFolder("groups-")}/metadata.db`, { clock });

@@ -87,7 +87,9 @@ export class Departures {
     const known = this.#departures.get(moveId);
     if (there === undefined) {
       const root = known && roots.withNumber(known.move.number);
-      if (root !== undefined && !(await commits.isHeld(root))) {
+      // Another process may have ended the move: what is still held here is no longer frozen.
+      if (root !== undefined && (await commits.isHeld(root))) await writer.setMove(root.number, undefined);
+      else if (root !== undefined) {
         roots.drop([root.number]);
         await writer.release(root.number);
       }

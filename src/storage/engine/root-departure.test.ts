@@ -287,3 +287,16 @@ test("a root changes hands within the engine, once its holder has frozen it", LO
   await from.storage.createFile(file("late"));
   await assertSound(place);
 });
+
+test("a frozen root whose move another process has ended takes changes again", LONG, async (t) => {
+  const place = await enginePlace(places);
+  const { storage } = await openEngine(t, place);
+  await fillRoot(storage);
+  await storage.moves.beginExport(MOVED);
+  await storage.moves.freeze(MOVE);
+  const { directoryId } = storage.root(OWNER) ?? assert.fail();
+  await assert.rejects(put(storage, directoryId, "meanwhile", patterned(9)));
+  await ask(t, place, "DELETE FROM departure");
+  await storage.moves.takeOver(MOVE);
+  await put(storage, directoryId, "after", patterned(9));
+});
