@@ -89,8 +89,8 @@ const ofMoves: readonly PlantedBug[] = [
     edits: [
       {
         file: DEPARTURES,
-        from: "if (root !== undefined && !(await commits.isHeld(root))) {",
-        to: "if (root !== undefined && there !== undefined) {",
+        from: "if (root !== undefined && (await commits.isHeld(root))) await",
+        to: "if (root !== undefined) await",
       },
     ],
   },

@@ -91,7 +91,9 @@ async function operatorEditsQuota(page: Page): Promise<void> {
   // A user whose node was not polled yet is pending, and its quota cannot be changed.
   await panel.getByRole("textbox", { name: "New quota" }).fill("40 GiB");
   await panel
-    .getByText(/^16 GiB → 40 GiB\. alice@example\.com then has .* free\. (?:But )?node-1 has .* above its reserve\.$/)
+    .getByText(
+      /^16 GiB → 40 GiB\. alice@example\.com then has .* free\. (?:But )?node-1 has .* above its reserve\.$/,
+    )
     .waitFor();
   await panel.getByRole("button", { name: "Set quota" }).click();
   await panel.getByText(/now has 40 GiB, before 16 GiB/).waitFor();
