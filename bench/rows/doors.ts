@@ -1,11 +1,13 @@
 // A door: its processor time beside the FileServer's, its rate beside gRPC's and beside another WebDAV server's.
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { bareFiles } from "#bench/bare-files.ts";
 import type { Json, Program } from "#bench/child.ts";
 import { type DavPeer, NGINX, RCLONE } from "#bench/dav-peers.ts";
-import { listens } from "#bench/installed.ts";
+import { inPath, listens } from "#bench/installed.ts";
 import { type Lab, numberOf } from "#bench/lab.ts";
 import { GROVE, OWNER } from "#bench/node.ts";
 import { certificateFolder, type Security, securityEnv } from "#bench/pair.ts";
@@ -34,6 +36,8 @@ interface Site {
   /** Data folder of the FileServer. */
   readonly folder: string;
   readonly metaserver: string;
+  /** Where WebDAV programs come in. */
+  readonly base: string;
   readonly authorization: string;
 }
 
@@ -129,6 +133,19 @@ const gRpcRow = (task: "up" | "down"): RatioRow => ({
     };
   },
 });
+
+/** As gRpcRow, with a client that costs less than one on `node:http` does. */
+const CURL_ROW: RatioRow = {
+  name: "GET of 1 GiB at a door by `curl`, plain",
+  against: "the same file by gRPC",
+  atLeast: 0.6,
+  rate: "MiB/s",
+  async sides(lab) {
+    const site = await siteOf(lab);
+    await withLarge(site);
+    return { ours: () => fetchedByCurl(site), theirs: () => transferred(site, site.files, "down") };
+  },
+};
 
 /** Work that is also given to other people's servers. */
 interface PeerWork {
@@ -240,6 +257,19 @@ const secureRow = (task: "up" | "down"): CostRow => ({
   },
 });
 
+/** From the start of the command to its end. */
+async function fetchedByCurl({ base, authorization }: Site): Promise<number> {
+  const words = ["--silent", "--show-error", "--fail", "--output", "/dev/null", "--config", "-"];
+  const begunMs = performance.now();
+  const curl = spawn(inPath("curl"), [...words, "--write-out", "%{size_download}", `${base}${LARGE}`], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  curl.stdin.end(`header = "authorization: ${authorization}"\n`);
+  const [came] = await Promise.all([text(curl.stdout), once(curl, "exit")]);
+  if (came !== String(GIB)) throw new Error(`curl got ${came} bytes`);
+  return (GIB / 2 ** 20 / (performance.now() - begunMs)) * 1_000;
+}
+
 /** A file that is put goes again, so that memory holds one at a time. */
 async function transferred(site: Site, by: Program, task: "up" | "down"): Promise<number> {
   if (task === "down") return numberOf(await by.run("down", { path: LARGE, bytes: GIB }));
@@ -282,11 +312,12 @@ function siteOf(lab: Lab): Promise<Site> {
       return raise("no process of the door");
     const dav = lab.program("dav-client");
     const authorization = await authorizationAt(metaserver);
-    await dav.run("connect", { base: `${door}/dav`, authorization });
+    const base = `${door}/dav`;
+    await dav.run("connect", { base, authorization });
     const files = lab.program("file-client");
     await files.run("connect", { address: node.grpc, owner: OWNER });
     const folder = join(data, "node-1");
-    return { door: doorPid, server: serverPid, dav, files, folder, metaserver, authorization };
+    return { door: doorPid, server: serverPid, dav, files, folder, metaserver, base, authorization };
   });
 }
 
@@ -366,6 +397,7 @@ export const doors: Group = {
     secureRow("down"),
     secureRow("up"),
     gRpcRow("down"),
+    CURL_ROW,
     gRpcRow("up"),
     peerRow(RCLONE, GET_LARGE, 0.3),
     peerRow(RCLONE, GET_SMALL, 0.2),

@@ -151,12 +151,8 @@ export class TrashOperations {
   ): Promise<Plain<PurgeTrashResponse>> {
     return this.#deps.meter.later("write", async () => {
       const total = { purgedItems: 0n, freedBytes: 0n };
-      await againWhenRowsCome(() => {
-        const { owner } = this.#reachTrash(caller, request.root);
-        this.#deps.storage.oldestTrash(owner, this.#deps.clock.wallMs() + 1, 1);
-      });
-      for (const trashIds of this.#batches(caller, request)) {
-        const reached = this.#reachTrash(caller, request.root);
+      for await (const trashIds of this.#batches(caller, request)) {
+        const reached = await againWhenRowsCome(() => this.#reachTrash(caller, request.root));
         const done = await this.#deps.changes.run(caller, reached, undefined, ({ owner }) =>
           this.#deps.storage.purgeTrash({ owner, trashIds }),
         );
@@ -175,25 +171,28 @@ export class TrashOperations {
     });
   }
 
-  /** Ids to purge, in batches of one transaction. Items trashed after the call began stay. */
-  *#batches(
+  /** Ids to purge, in batches of one transaction each. Items trashed after the call began stay. */
+  async *#batches(
     caller: Caller,
     request: {
       readonly root: string;
       readonly trashIds: readonly string[];
       readonly trashedBeforeMs: bigint;
     },
-  ): Generator<readonly string[]> {
+  ): AsyncGenerator<readonly string[]> {
     const { trashIds, trashedBeforeMs } = request;
     if (trashIds.length > 0) {
       for (let at = 0; at < trashIds.length; at += TRASH_PURGE_BATCH)
         yield trashIds.slice(at, at + TRASH_PURGE_BATCH);
       return;
     }
-    const { owner } = this.#reachTrash(caller, request.root);
+    const { owner } = await againWhenRowsCome(() => this.#reachTrash(caller, request.root));
     const beforeMs = trashedBeforeMs === 0n ? this.#deps.clock.wallMs() + 1 : Number(trashedBeforeMs);
     for (;;) {
-      const heads = this.#deps.storage.oldestTrash(owner, beforeMs, TRASH_PURGE_BATCH);
+      // Rows may be forgotten between two batches.
+      const heads = await againWhenRowsCome(() =>
+        this.#deps.storage.oldestTrash(owner, beforeMs, TRASH_PURGE_BATCH),
+      );
       if (heads.length === 0) return;
       yield heads.map(({ id }) => id);
     }

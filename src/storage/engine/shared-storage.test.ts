@@ -190,3 +190,38 @@ test(
     assert.deepEqual(paths, [["/docs"], ["/docs"], ["/docs"]]);
   },
 );
+
+test(
+  "another user's copy takes the name of a file that it replaces, which goes into the trash",
+  LONG,
+  async (t) => {
+    const { storage } = await openEngine(t, await enginePlace(places));
+    const { directoryId: parentId } = await storage.createRoot({ owner: ADA, rootId: "01ROOT" });
+    const made = await storage.createFile({
+      ...BY_ADA,
+      parentId,
+      name: "new",
+      data: Buffer.from("new"),
+      mtimeMs: 1,
+    });
+    await storage.createFile({ ...BY_ADA, parentId, name: "old", data: Buffer.from("old"), mtimeMs: 1 });
+    await storage.shares.grant({ ...BY_ADA, inodeId: parentId, username: BOB });
+    const { accessVersion } = storage.root(ADA) ?? assert.fail();
+    await storage.copy({
+      by: BOB,
+      maxBytes: 20_000_000,
+      maxInodes: 10,
+      mayGoOn: () => undefined,
+      target: () => ({
+        owner: ADA,
+        by: BOB,
+        accessVersion,
+        sourceId: made.inode.id,
+        parentId,
+        name: "old",
+        onConflict: "replace",
+      }),
+    });
+    assert.equal((await readAll(storage, (await inodeAt(storage, ADA, "old")).id)).toString(), "new");
+  },
+);

@@ -73,7 +73,7 @@ function taking(
         END IF;`;
 }
 
-/** Deletes first, so that a name may go to another row; then rows that are certainly new, and those that may not be. */
+/** What gives a name away comes first: rows that are gone, those that may be there, then those that are new. */
 function takesOf(table: SharedTable): string {
   const { name, key, columns } = table;
   const names = columns.map((column) => column.name);
@@ -88,9 +88,9 @@ function takesOf(table: SharedTable): string {
         v_count := p_counts[3 * at - 2];
         ${taking(table, "gone", (from) => `DELETE FROM ${name} t USING ${from} WHERE ${same}`)}
         v_count := p_counts[3 * at - 1];
-        ${taking(table, "fresh", insert)}
+        ${taking(table, "rows", (from) => `${insert(from)} ON CONFLICT (${key.join(", ")}) DO ${conflict}`)}
         v_count := p_counts[3 * at];
-        ${taking(table, "rows", (from) => `${insert(from)} ON CONFLICT (${key.join(", ")}) DO ${conflict}`)}`;
+        ${taking(table, "fresh", insert)}`;
 }
 
 /** As packed-rows.ts sends them. A row that is said to be new and is there already refuses the group. */

@@ -5,7 +5,7 @@ import { keyColumns, type TableEffects } from "./table-rows.ts";
 /** Parameters of a commit: for each table the numbers of its three kinds of rows, and all their values. */
 export interface PackedRows {
   readonly tables: readonly string[];
-  /** Three for each table: rows that are gone, fresh ones, and others. */
+  /** Three for each table: rows that are gone, others that may be there, and fresh ones. */
   readonly counts: readonly number[];
   readonly numbers: Buffer;
   readonly texts: Buffer;
@@ -13,7 +13,7 @@ export interface PackedRows {
 }
 
 /** Kinds of rows in the order in which they are written. */
-const KINDS = ["gone", "fresh", "rows"] as const;
+const KINDS = ["gone", "rows", "fresh"] as const;
 
 /** Object ids of the element types (pg_type.dat). */
 const ELEMENT_TYPES: Readonly<Record<ColumnType, number>> = { BIGINT: 20, TEXT: 25, BYTEA: 17 };
