@@ -1,13 +1,11 @@
 // A door: its processor time beside the FileServer's, its rate beside gRPC's and beside another WebDAV server's.
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { bareFiles } from "#bench/bare-files.ts";
 import type { Json, Program } from "#bench/child.ts";
 import { type DavPeer, NGINX, RCLONE } from "#bench/dav-peers.ts";
-import { inPath, listens } from "#bench/installed.ts";
+import { fetchedByCurl, listens } from "#bench/installed.ts";
 import { type Lab, numberOf } from "#bench/lab.ts";
 import { GROVE, OWNER } from "#bench/node.ts";
 import { certificateFolder, type Security, securityEnv } from "#bench/pair.ts";
@@ -143,7 +141,10 @@ const CURL_ROW: RatioRow = {
   async sides(lab) {
     const site = await siteOf(lab);
     await withLarge(site);
-    return { ours: () => fetchedByCurl(site), theirs: () => transferred(site, site.files, "down") };
+    return {
+      ours: () => fetchedByCurl(`${site.base}${LARGE}`, site.authorization, GIB),
+      theirs: () => transferred(site, site.files, "down"),
+    };
   },
 };
 
@@ -256,19 +257,6 @@ const secureRow = (task: "up" | "down"): CostRow => ({
     return { ours: spentBy(pid), theirs: spentBy(site.server) };
   },
 });
-
-/** From the start of the command to its end. */
-async function fetchedByCurl({ base, authorization }: Site): Promise<number> {
-  const words = ["--silent", "--show-error", "--fail", "--output", "/dev/null", "--config", "-"];
-  const begunMs = performance.now();
-  const curl = spawn(inPath("curl"), [...words, "--write-out", "%{size_download}", `${base}${LARGE}`], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  curl.stdin.end(`header = "authorization: ${authorization}"\n`);
-  const [came] = await Promise.all([text(curl.stdout), once(curl, "exit")]);
-  if (came !== String(GIB)) throw new Error(`curl got ${came} bytes`);
-  return (GIB / 2 ** 20 / (performance.now() - begunMs)) * 1_000;
-}
 
 /** A file that is put goes again, so that memory holds one at a time. */
 async function transferred(site: Site, by: Program, task: "up" | "down"): Promise<number> {
