@@ -28,7 +28,7 @@ export interface DeparturesDeps {
   readonly store: Pick<ObjectStore, "reading">;
   /** This process as a holder of roots. */
   readonly instance: string;
-  readonly roots: Pick<HeldRoots, "adopt" | "drop" | "of" | "withNumber">;
+  readonly roots: Pick<HeldRoots, "adopt" | "drop" | "lookForOwn" | "of" | "withNumber">;
   readonly writer: Pick<SharedWriter, "release" | "setMove">;
   readonly rows: () => Promise<MovingRows>;
   /** Marks a chunk of the root with this number as damaged. */
@@ -101,7 +101,11 @@ export class Departures {
   async takeNear({ moveId, owner }: { moveId: string; owner: string }): Promise<boolean> {
     const { commits, roots, instance } = this.#deps;
     if (roots.of(owner) !== undefined) return true;
-    const taken = await commits.handOver(moveId, instance);
+    const taken = await commits.handOver(moveId, instance).catch((error: unknown) => {
+      // The answer alone may be lost, and then no other process would ever take the root.
+      roots.lookForOwn();
+      throw error;
+    });
     if (taken === undefined) return false;
     await roots.adopt(taken);
     return true;

@@ -144,6 +144,11 @@ export class HeldRoots {
     this.#deps.changed({ gained: [root], lost: [] });
   }
 
+  /** Looks for roots that this process may hold without knowing it, as after an answer that was lost. */
+  lookForOwn(): void {
+    this.#looksForOwn = LOOKS_FOR_OWN;
+  }
+
   /** Serves a root that its holder has handed over. */
   async adopt(taken: { readonly number: number; readonly epoch: number }): Promise<void> {
     this.#unserved.push(taken);
@@ -231,7 +236,7 @@ export class HeldRoots {
       const taken = await line
         .run((client) => takeRoots(client, { by: instance, from, roots }))
         .catch((error: unknown) => {
-          this.#looksForOwn = LOOKS_FOR_OWN;
+          this.lookForOwn();
           throw error;
         });
       if (taken.length > 0) {
