@@ -100,7 +100,11 @@ export class Departures {
   /** See RootMoveStorage. */
   async takeNear({ moveId, owner }: { moveId: string; owner: string }): Promise<boolean> {
     const { commits, roots, instance } = this.#deps;
-    if (roots.of(owner) !== undefined) return true;
+    if (roots.of(owner) !== undefined) {
+      // It came by a take-over on its way: a departure that stays would remove it once the move has switched.
+      if ((await commits.find(moveId)) !== undefined) await this.endExport(moveId);
+      return true;
+    }
     const taken = await commits.handOver(moveId, instance).catch((error: unknown) => {
       // The answer alone may be lost, and then no other process would ever take the root.
       roots.lookForOwn();

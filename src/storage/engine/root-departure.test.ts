@@ -300,3 +300,28 @@ test("a frozen root whose move another process has ended takes changes again", L
   await storage.moves.takeOver(MOVE);
   await put(storage, directoryId, "after", patterned(9));
 });
+
+test(
+  "a root that its move's target has taken over stays, whatever the source does after the switch",
+  LONG,
+  async (t) => {
+    const place = await enginePlace(places);
+    const from = await openEngine(t, place);
+    await fillRoot(from.storage);
+    await from.storage.moves.beginExport(MOVED);
+    await from.storage.moves.freeze(MOVE);
+    const target = await openEngine(t, place, { name: "n2" });
+    await from.storage.close();
+    await until(() => target.storage.roots().length === 1);
+    const before = await portrait(target.storage);
+    assert.equal(await target.storage.moves.takeNear(MOVED), true);
+    assert.deepEqual(await counts(t, place, "departure", "move_bucket"), [0, 0]);
+    const source = await openEngine(t, place, { name: "n3" });
+    await source.storage.moves.takeOver(MOVE);
+    await assert.rejects(source.storage.moves.depart(MOVE, "n2.example.com:50051"));
+    await source.storage.moves.endExport(MOVE);
+    assert.deepEqual(await portrait(target.storage), before);
+    await put(target.storage, target.storage.root(OWNER)?.directoryId ?? 0, "after", patterned(9));
+    await assertSound(place);
+  },
+);
