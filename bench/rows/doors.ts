@@ -117,36 +117,29 @@ const costRow = ({ name, cost, atMost, pieces, prepare, run, after }: Work): Cos
   },
 });
 
-const gRpcRow = (task: "up" | "down"): RatioRow => ({
-  name: `${task === "up" ? "PUT" : "GET"} of 1 GiB at a door, plain`,
+/** A large GET or PUT at a door, as `byClient` does it, beside the same by gRPC. */
+const gRpcRow = (
+  task: "up" | "down",
+  client: string,
+  byClient: (site: Site) => Promise<number>,
+): RatioRow => ({
+  name: `${task === "up" ? "PUT" : "GET"} of 1 GiB at a door${client}, plain`,
   against: "the same file by gRPC",
   atLeast: 0.6,
   rate: "MiB/s",
   async sides(lab) {
     const site = await siteOf(lab);
     await withLarge(site);
-    return {
-      ours: () => transferred(site, site.dav, task),
-      theirs: () => transferred(site, site.files, task),
-    };
+    return { ours: () => byClient(site), theirs: () => transferred(site, site.files, task) };
   },
 });
 
-/** As gRpcRow, with a client that costs less than one on `node:http` does. */
-const CURL_ROW: RatioRow = {
-  name: "GET of 1 GiB at a door by `curl`, plain",
-  against: "the same file by gRPC",
-  atLeast: 0.6,
-  rate: "MiB/s",
-  async sides(lab) {
-    const site = await siteOf(lab);
-    await withLarge(site);
-    return {
-      ours: () => fetchedByCurl(`${site.base}${LARGE}`, site.authorization, GIB),
-      theirs: () => transferred(site, site.files, "down"),
-    };
-  },
-};
+/** `curl` costs less than a client on `node:http` does. */
+const G_RPC_ROWS: readonly RatioRow[] = [
+  gRpcRow("down", "", (site) => transferred(site, site.dav, "down")),
+  gRpcRow("down", " by `curl`", (site) => fetchedByCurl(`${site.base}${LARGE}`, site.authorization, GIB)),
+  gRpcRow("up", "", (site) => transferred(site, site.dav, "up")),
+];
 
 /** Work that is also given to other people's servers. */
 interface PeerWork {
@@ -384,9 +377,7 @@ export const doors: Group = {
     BOUND,
     secureRow("down"),
     secureRow("up"),
-    gRpcRow("down"),
-    CURL_ROW,
-    gRpcRow("up"),
+    ...G_RPC_ROWS,
     peerRow(RCLONE, GET_LARGE, 0.3),
     peerRow(RCLONE, GET_SMALL, 0.2),
     peerRow(RCLONE, PUT_LARGE, 0),

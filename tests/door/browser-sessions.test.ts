@@ -3,30 +3,23 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DOOR_SESSION_IDLE_MS, RECENT_SIGN_IN_MS } from "#metaserver/process/app-passwords.ts";
 import { until } from "#testing/until.ts";
-import { StatusError } from "#wire/framing/status.ts";
-import { AT, type DoorsUnderTest, FROM, session, startDoors, type TestDoor } from "./doors.fixture.ts";
+import {
+  AT,
+  type DoorsUnderTest,
+  FROM,
+  idTokenOf,
+  reasonOf,
+  session,
+  startDoors,
+  type TestDoor,
+} from "./doors.fixture.ts";
 
 const TIMEOUT = { timeout: 120_000 };
 const ALICE = "alice@example.com";
 const BOB = "bob@example.com";
 
-async function reasonOf(call: Promise<unknown>): Promise<string> {
-  try {
-    await call;
-    return "OK";
-  } catch (error) {
-    assert.ok(error instanceof StatusError, String(error));
-    return error.metadata.get("svc-reason") ?? error.message;
-  }
-}
-
-function idToken(doors: DoorsUnderTest, email: string): string {
-  const { authorization = "" } = (doors.signedIn(email).metadata ?? {}) as Record<string, string>;
-  return authorization.replace("Bearer ", "");
-}
-
 async function open(doors: DoorsUnderTest, door: TestDoor, email = ALICE): Promise<string> {
-  const token = idToken(doors, email);
+  const token = idTokenOf(doors, email);
   return (await door.meta.openDoorSession({ idToken: token }, { metadata: FROM })).secret;
 }
 
@@ -36,7 +29,7 @@ test(
   async (t) => {
     const doors = await startDoors(t);
     const door = await doors.door("d1");
-    const token = idToken(doors, ALICE);
+    const token = idTokenOf(doors, ALICE);
     const { secret, username } = await door.meta.openDoorSession({ idToken: token }, { metadata: FROM });
     assert.equal(username, ALICE);
     assert.match(secret, /^gds_/u);

@@ -6,23 +6,13 @@ import { StatusError } from "#wire/framing/status.ts";
 import type { CallOptions } from "#wire/grpc/client-call.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
-import { type DoorsUnderTest, FROM, session, startDoors, type TestDoor } from "./doors.fixture.ts";
+import { type DoorsUnderTest, FROM, reasonOf, session, startDoors, type TestDoor } from "./doors.fixture.ts";
 
 const TIMEOUT = { timeout: 60_000 };
 const ALICE = "alice@example.com";
 const BOB = "bob@example.com";
 const DATA = Buffer.from("text");
 const LOCKS = "svc-lock-tokens";
-
-async function reasonOf(call: Promise<unknown>): Promise<string> {
-  try {
-    await call;
-    return "OK";
-  } catch (error) {
-    assert.ok(error instanceof StatusError, String(error));
-    return error.metadata.get("svc-reason") ?? error.message;
-  }
-}
 
 /** A person at a door by an app password of their own. */
 async function visit(doors: DoorsUnderTest, door: TestDoor, email: string, wish: object) {

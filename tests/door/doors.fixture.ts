@@ -9,6 +9,7 @@ import { createPeople, type Person } from "#door/people/people.ts";
 import { startTestNode, type TestNode } from "#fileserver/process/node.fixture.ts";
 import { type Cluster, startCluster } from "#metaserver/process/enrolment.fixture.ts";
 import { until } from "#testing/until.ts";
+import { StatusError } from "#wire/framing/status.ts";
 import { createClient, GrpcChannel, type GrpcChannelOptions } from "#wire/grpc/client.ts";
 import type { CallOptions } from "#wire/grpc/client-call.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
@@ -140,4 +141,21 @@ export function session(token: string): CallOptions {
 export function present<T>(value: T | undefined): T {
   assert.ok(value !== undefined);
   return value;
+}
+
+/** The reason of a refusal, or "OK" where there was none. */
+export async function reasonOf(call: Promise<unknown>): Promise<string> {
+  try {
+    await call;
+    return "OK";
+  } catch (error) {
+    assert.ok(error instanceof StatusError, String(error));
+    return error.metadata.get("svc-reason") ?? error.message;
+  }
+}
+
+/** The ID token by which a person opens a session of a browser. */
+export function idTokenOf(doors: Pick<DoorsUnderTest, "signedIn">, email: string): string {
+  const { authorization = "" } = (doors.signedIn(email).metadata ?? {}) as Record<string, string>;
+  return authorization.replace("Bearer ", "");
 }

@@ -7,9 +7,17 @@ import { silentLogger } from "#base/log.ts";
 import { type ClusterSide, joinPeople } from "#door/process/cluster-side.ts";
 import { DOOR_SESSION_IDLE_MS, RECENT_SIGN_IN_MS } from "#metaserver/process/app-passwords.ts";
 import { until } from "#testing/until.ts";
-import { StatusError } from "#wire/framing/status.ts";
 import type { CallOptions } from "#wire/grpc/client-call.ts";
-import { AT, type DoorsUnderTest, FROM, session, startDoors, type TestDoor } from "./doors.fixture.ts";
+import {
+  AT,
+  type DoorsUnderTest,
+  FROM,
+  idTokenOf,
+  reasonOf,
+  session,
+  startDoors,
+  type TestDoor,
+} from "./doors.fixture.ts";
 
 const TIMEOUT = { timeout: 120_000 };
 const ALICE = "alice@example.com";
@@ -18,25 +26,14 @@ const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefo
 /** Where the lost device is. */
 const AWAY = "203.0.113.9";
 
-async function reasonOf(call: Promise<unknown>): Promise<string> {
-  try {
-    await call;
-    return "OK";
-  } catch (error) {
-    assert.ok(error instanceof StatusError, String(error));
-    return error.metadata.get("svc-reason") ?? error.message;
-  }
-}
-
 /** Opens a session of a browser at a door; the clock stands a little further afterwards. */
 async function open(
   doors: DoorsUnderTest,
   door: TestDoor,
   { email = ALICE, address = AT, userAgent = FIREFOX } = {},
 ): Promise<{ readonly secret: string; readonly id: string; readonly as: CallOptions }> {
-  const { authorization = "" } = (doors.signedIn(email).metadata ?? {}) as Record<string, string>;
   const from = { ...FROM, "svc-person-address": address };
-  const idToken = authorization.replace("Bearer ", "");
+  const idToken = idTokenOf(doors, email);
   const { secret } = await door.meta.openDoorSession({ idToken, userAgent }, { metadata: from });
   doors.clock.advance(1_000);
   return { secret, id: secret.slice(4, 16), as: bearer(secret, address) };

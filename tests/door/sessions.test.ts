@@ -3,21 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DOOR_SESSION_ALONE_MS } from "#fileserver/doors/door-sessions.ts";
 import { until } from "#testing/until.ts";
-import { StatusError } from "#wire/framing/status.ts";
-import { AT, type DoorsUnderTest, FROM, session, startDoors } from "./doors.fixture.ts";
+import { AT, type DoorsUnderTest, FROM, reasonOf, session, startDoors } from "./doors.fixture.ts";
 
 const TIMEOUT = { timeout: 120_000 };
 const ALICE = "alice@example.com";
-
-async function reasonOf(call: Promise<unknown>): Promise<string> {
-  try {
-    await call;
-    return "OK";
-  } catch (error) {
-    assert.ok(error instanceof StatusError, String(error));
-    return error.metadata.get("svc-reason") ?? error.message;
-  }
-}
 
 test(
   "a person works through a door as by a sign-in, with sessions of its own and the person's address",

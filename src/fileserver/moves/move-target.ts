@@ -164,8 +164,7 @@ export class MoveTarget {
 
   /** Buckets that are left. The store hears of the progress also within a round, which may have many chunks. */
   async #round(): Promise<number> {
-    const { left, buckets } = await this.#pull(() => this.#report());
-    this.#progress.left = left + buckets.length;
+    await this.#pull(() => this.#report());
     await this.#report();
     return this.#progress.left;
   }
@@ -191,6 +190,7 @@ export class MoveTarget {
       pieces.push(piece);
     }
     const round = JSON.parse(Buffer.concat(pieces).toString("utf8")) as PulledRound;
+    this.#progress.left = round.left + round.buckets.length;
     const gone = await this.#pullChunks(await moves.missingChunks(moveId, round.buckets), report);
     const whole = round.buckets.filter(
       ({ lines }) => gone.size === 0 || !lines.some((line) => [...gone].some((name) => line.includes(name))),
