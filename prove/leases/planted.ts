@@ -119,8 +119,8 @@ const ofMoves: readonly PlantedBug[] = [
     edits: [
       {
         file: MOVE_ROWS,
-        from: "const places = isUnderWay ? [source, target] : [source];",
-        to: "void isUnderWay;\n    const places = [source];",
+        from: "const places = isUnderWay(move) ? [source, target] : [source];",
+        to: "const places = [source];",
       },
     ],
   },

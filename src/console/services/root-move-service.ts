@@ -13,12 +13,12 @@ import {
   type DrainObstacles,
   drainFacts,
   drainObstacles,
-  isUnderWay,
   rootsByNode,
   sizedNodes,
   withoutMoving,
 } from "#metaserver/directory/moving-roots.ts";
 import type { RootMove } from "#metaserver/directory/root-move.ts";
+import { isUnderWay } from "#metaserver/directory/root-move.ts";
 import type {
   DrainPlanView,
   DrainView,

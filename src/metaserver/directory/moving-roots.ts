@@ -3,7 +3,7 @@ import type { Clock } from "#base/clock.ts";
 import { ROOTS_LISTED_MAX } from "#base/limits.ts";
 import type { Directory } from "./directory.ts";
 import { type DrainPlan, planDrain, planDrainToEngine, type SizedNode } from "./move-plan.ts";
-import type { RootMove, RootSize } from "./root-move.ts";
+import { isUnderWay, type RootMove, type RootSize } from "./root-move.ts";
 
 /** Roots that one drain or one rebalancing has on their way; a target pulls one of them after the other. */
 export const MOVES_AT_ONCE = 4;
@@ -21,11 +21,6 @@ export type MovingStore = Pick<
 /** Waits a moment. */
 export function pause(clock: Pick<Clock, "after">, ms: number = LOOK_MS): Promise<void> {
   return new Promise((resolve) => clock.after(ms, resolve));
-}
-
-/** True until a move has switched or was undone. */
-export function isUnderWay({ state }: Pick<RootMove, "state">): boolean {
-  return state === "copying" || state === "frozen";
 }
 
 /** All roots with files by the node on which they are. */

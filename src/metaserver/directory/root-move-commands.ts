@@ -7,7 +7,14 @@ import type { NodeRecord } from "./directory.ts";
 import { drainedNodes } from "./drained-nodes.ts";
 import type { NodeCaller } from "./node-caller.ts";
 import { type Moment, newUlid, nodes, requireCaller } from "./node-commands.ts";
-import type { MoveOrder, MoveStep, NodeMove, RootMove, RootMoveState } from "./root-move.ts";
+import {
+  isUnderWay,
+  type MoveOrder,
+  type MoveStep,
+  type NodeMove,
+  type RootMove,
+  type RootMoveState,
+} from "./root-move.ts";
 import {
   changeMove as change,
   countMoves,
@@ -195,8 +202,9 @@ function* end(now: Moment, move: RootMove, role: "source" | "target"): Plan<Root
 }
 
 /** The source; or the target that had taken the root over from it, when another becomes the target. */
-function* holderOf({ owner, source, target, state }: RootMove): Plan<string> {
-  if (state !== "copying" && state !== "frozen") return source;
+function* holderOf(move: RootMove): Plan<string> {
+  const { owner, source, target } = move;
+  if (!isUnderWay(move)) return source;
   const root = yield* get<{ fs_id: string }>("SELECT fs_id FROM roots WHERE owner = ?", owner);
   return root?.fs_id === target ? target : source;
 }
@@ -241,7 +249,7 @@ function mayTakeOver(move: RootMove, { fsId }: NodeCaller, known: readonly NodeR
  * root lies in the engine, where each node can remove it. Before the switch only who takes the root over may.
  */
 function asSource(move: RootMove, { fsId }: NodeCaller, known: readonly NodeRecord[]): RootMove {
-  if (move.ended.includes("source") || move.state === "copying" || move.state === "frozen") return move;
+  if (move.ended.includes("source") || isUnderWay(move)) return move;
   const find = (id: string): NodeRecord | undefined => known.find((node) => node.fsId === id);
   const source = find(move.source);
   const isFree = find(fsId)?.onEngine === true && source?.onEngine === true && !source.live;

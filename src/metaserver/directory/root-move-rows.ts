@@ -1,7 +1,7 @@
 // Rows of moves of roots in the metadata store, and what other commands ask about them.
 import { GroveError } from "#base/errors.ts";
 import { all, get, getLocked, type Plan, run } from "#metaserver/sql/sql-plan.ts";
-import type { RootMove } from "./root-move.ts";
+import { isUnderWay, type RootMove } from "./root-move.ts";
 
 /** A setting, since a new table would shut out every MetaServer and console of the version before. */
 const PREFIX = "root_move:";
@@ -42,7 +42,7 @@ export function* leaveMoves(now: Clocked, fsId: string): Plan<void> {
       );
     }
     const ended = [...new Set([...move.ended, source === fsId ? ("source" as const) : ("target" as const)])];
-    const goesBack = target === fsId && (state === "copying" || state === "frozen");
+    const goesBack = target === fsId && isUnderWay(move);
     if (ended.length === 2) yield* dropMove(move);
     else yield* changeMove(now, move, goesBack ? { ended, state: "undone" } : { ended });
   }
@@ -55,10 +55,9 @@ export function* followSources(
 ): Plan<void> {
   const before = new Map(roots.map(({ owner, before }) => [owner, before]));
   for (const move of yield* rootMoves()) {
-    const { source, target, state } = move;
+    const { source, target } = move;
     // A target that has taken a root over already is not its source; who takes it from that one is.
-    const isUnderWay = state === "copying" || state === "frozen";
-    const places = isUnderWay ? [source, target] : [source];
+    const places = isUnderWay(move) ? [source, target] : [source];
     const from = before.get(move.owner);
     if (from !== undefined && places.includes(from) && target !== fsId)
       yield* putMove({ ...move, source: fsId });

@@ -42,6 +42,11 @@ export interface RootMove {
   readonly ended: readonly ("source" | "target")[];
 }
 
+/** True until a move has switched or was undone. */
+export function isUnderWay({ state }: Pick<RootMove, "state">): boolean {
+  return state === "copying" || state === "frozen";
+}
+
 /** A move as one of its nodes hears of it. */
 export interface NodeMove extends RootMove {
   readonly role: "source" | "target";
