@@ -119,7 +119,7 @@ try {
   report("  sums at the target", beginMs);
   await from.moves.depart(MOVE, "n2.example.com:50051");
   report("  departed", beginMs);
-  await to.moves.finishImport(MOVE, head);
+  await to.moves.finishImport(MOVE, head, 1);
   report(`frozen (${there.rows} rows)`, beginMs);
 } finally {
   await Promise.all([from.close(), to.close()]);

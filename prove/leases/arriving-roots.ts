@@ -18,15 +18,21 @@ export interface ArrivalRow {
   batch: number;
 }
 
+/** Who may change a root. */
+export interface Holding {
+  instance: string;
+  epoch: number;
+}
+
 /** See arrival-schema.ts and the statements of arrival-commits.ts and arrival-fetch.ts. */
 export class ArrivingRoots {
   readonly arrivals = new Map<string, ArrivalRow>();
   /** By root, the chunks that have come by the source's names. */
   readonly #arrived = new Map<number, Map<string, number>>();
   readonly #rows: EngineRows;
-  readonly #hold: (number: number, holder: string) => void;
+  readonly #hold: (number: number, holding: Holding) => void;
 
-  constructor(rows: EngineRows, hold: (number: number, holder: string) => void) {
+  constructor(rows: EngineRows, hold: (number: number, holding: Holding) => void) {
     this.#rows = rows;
     this.#hold = hold;
   }
@@ -111,7 +117,7 @@ export class ArrivingRoots {
     return true;
   }
 
-  #commit([moveId, epoch, batch, tables, gone, rows, holder]: Values): object[] {
+  #commit([moveId, epoch, batch, tables, gone, rows, holder, firstEpoch]: Values): object[] {
     const held = this.arrivals.get(String(moveId));
     if (held === undefined || held.epoch !== epoch || held.state !== "arriving") {
       throw Object.assign(new Error("another process has the arriving root"), { code: FENCED });
@@ -130,7 +136,7 @@ export class ArrivingRoots {
     held.batch++;
     if (holder !== null) {
       held.state = "arrived";
-      this.#hold(held.number, String(holder));
+      this.#hold(held.number, { instance: String(holder), epoch: Number(firstEpoch) });
     }
     return [];
   }

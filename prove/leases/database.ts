@@ -1,7 +1,7 @@
 // The shared engine's database in memory, each statement at one moment of simulated time, as PostgreSQL has it.
 import { ARRIVING } from "#storage/metadata/moved-roots.ts";
 import type { ChunkBlock } from "#storage/object-store/chunk-blocks.ts";
-import { ArrivingRoots } from "./arriving-roots.ts";
+import { ArrivingRoots, type Holding } from "./arriving-roots.ts";
 import { EngineRows, type Statement, type Values } from "./engine-rows.ts";
 import { LeavingRoots } from "./leaving-roots.ts";
 
@@ -9,12 +9,6 @@ interface Instance {
   beat: number;
   isEnded: boolean;
   readonly leaseMs: number;
-}
-
-/** Who may change a root. */
-export interface Holding {
-  instance: string;
-  epoch: number;
 }
 
 type Answer = { readonly rows: readonly object[]; readonly rowCount: number };
@@ -41,8 +35,8 @@ export class EngineDatabase {
 
   constructor(newName: () => string) {
     this.rows = new EngineRows(newName);
-    this.arriving = new ArrivingRoots(this.rows, (number, instance) => {
-      this.holdings.set(number, { instance, epoch: 1 });
+    this.arriving = new ArrivingRoots(this.rows, (number, holding) => {
+      this.holdings.set(number, holding);
     });
     this.leaving = new LeavingRoots(this.rows, {
       epochOf: (number) => this.holdings.get(number)?.epoch,

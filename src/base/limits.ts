@@ -168,6 +168,16 @@ export const ROOT_NUMBER_MAX: number = 2 ** 21 - 1;
 
 /** Root numbers from here on are given out by the MetaServer, once each; a data folder counts those below. */
 export const CLUSTER_ROOT_NUMBERS_FROM: number = 2 ** 20;
+/** Epochs of the shared engine that a root has between two moves; times the highest number, they reach 2^52. */
+const EPOCHS_BETWEEN_MOVES = 2 ** 31;
+
+/**
+ * The highest epoch that a root can have had before a move. Each move has a number of the cluster's, higher than
+ * those of moves before, so that a list that was sent before a root moved never outdoes its lease after it.
+ */
+export function lastEpochBefore(moveNumber: number): number {
+  return moveNumber * EPOCHS_BETWEEN_MOVES;
+}
 /** Differences that a check of a data directory lists; further ones are counted. */
 export const CHECK_DIFFERENCES_LISTED = 1_000;
 /** Users that the per-user maps of /metrics list; sums cover all users. A multiple of 64. */

@@ -1,7 +1,9 @@
 // The target's part in a move: pulls rounds of rows and chunk files, then switches and serves (D27).
+
 import type { AuditAct } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
+import { lastEpochBefore } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type {
   LocalMove,
@@ -133,7 +135,7 @@ export class MoveTarget {
     const { moves, takeProperties, onArrived, audit, log } = this.#deps;
     const { head, properties } = JSON.parse(local.head) as FrozenRoot;
     await takeProperties(local.owner, properties);
-    await moves.finishImport(local.moveId, head);
+    await moves.finishImport(local.moveId, head, lastEpochBefore(this.#move.number) + 1);
     onArrived(local.owner);
     const bytes = head.liveBytes + head.trashBytes;
     log.info("root_arrived", { user: local.owner, bytes });

@@ -190,7 +190,7 @@ function* switchTo(now: Moment, move: RootMove, attempt: number): Plan<RootMove>
   const news = { left: 0, problem: "" };
   // Nothing of it is left at the source.
   if (isHandedOver) return yield* change(now, move, { ...news, state: "confirmed" });
-  yield* endLeases(move.rootId, isOnEngine(move.target));
+  if (isOnEngine(move.source) || isOnEngine(move.target)) yield* endLeases(move);
   return yield* change(now, move, { ...news, state: "switched" });
 }
 

@@ -1,6 +1,6 @@
 // The contract of the metadata store about roots that move, and nodes that are drained.
 import assert from "node:assert/strict";
-import { NODE_LEASE_MS } from "#base/limits.ts";
+import { lastEpochBefore, NODE_LEASE_MS } from "#base/limits.ts";
 import type { HeldRoot } from "./directory.ts";
 import type { NodeCaller } from "./node-caller.ts";
 import type { RootMove } from "./root-move.ts";
@@ -145,7 +145,12 @@ export function testRootMoves(contract: Contract): void {
       const back = await again.beginMove({ owner: OWNER, target: "a" });
       await again.advanceMove(caller("a", 3), back.moveId, { step: "freeze" });
       await again.advanceMove(caller("a", 3), back.moveId, { step: "switch", attempt: 1 });
-      await again.register(registration("c", { ...leased(2n), knownEpoch: 2 }));
+      // A list of before, which is late.
+      await again.register(registration("c", { ...leased(7n), knownEpoch: 2 }));
+      assert.equal((await again.findRoot(OWNER))?.fsId, "a");
+      await again.register(
+        registration("c", { ...leased(BigInt(lastEpochBefore(back.number) + 2)), knownEpoch: 3 }),
+      );
       assert.equal((await again.findRoot(OWNER))?.fsId, "c");
     },
   );

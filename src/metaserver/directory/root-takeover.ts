@@ -1,5 +1,6 @@
 // Takes over a registering node's list of roots, without overwriting newer state of the store (D19).
 
+import { lastEpochBefore } from "#base/limits.ts";
 import { all, type Plan, rowsOfMarks, run, type SqlValue } from "#metaserver/sql/sql-plan.ts";
 import type { HeldRoot, RootConflict } from "./directory.ts";
 import { followSources } from "./root-move-rows.ts";
@@ -180,8 +181,6 @@ interface LeasedRoot {
 
 /** A setting, since a new table would shut out every MetaServer and console of the version before. */
 const PREFIX = "root_lease:";
-/** The lease of a root that has left the engine: no process that held it before takes it back. */
-const GONE = 2n ** 63n - 1n;
 
 /** The highest epochs that were registered, by root id; a root on a node's own disk has none. */
 function* leasesOf(roots: readonly LeasedRoot[]): Plan<Map<string, bigint>> {
@@ -202,19 +201,18 @@ function isTakenOver(held: LeasedRoot, leases: ReadonlyMap<string, bigint>): boo
 /** Remembers the epochs of roots that were recorded. */
 function* recordLeases(roots: readonly LeasedRoot[], leases: ReadonlyMap<string, bigint>): Plan<void> {
   const news = roots.filter((held) => isTakenOver(held, leases));
-  if (news.length === 0) return;
-  yield* run(
-    `INSERT INTO settings (key, value) VALUES ${rowsOfMarks(news.length, 2)}
-     ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
-    ...news.flatMap(({ rootId, leaseEpoch = 0n }) => [PREFIX + rootId, String(leaseEpoch)]),
-  );
+  if (news.length > 0) yield* putLeases(news.map(({ rootId, leaseEpoch = 0n }) => [rootId, leaseEpoch]));
 }
 
-/**
- * Forgets the epochs of a root that comes to the shared engine, where they begin anew; of one that leaves it,
- * no epoch counts any more.
- */
-export function* endLeases(rootId: string, isToEngine: boolean): Plan<void> {
-  if (isToEngine) yield* run("DELETE FROM settings WHERE key = ?", PREFIX + rootId);
-  else yield* run("UPDATE settings SET value = ? WHERE key = ?", String(GONE), PREFIX + rootId);
+/** No epoch of a root counts any more that it had before it moved, to the shared engine or from there. */
+export function* endLeases({ rootId, number }: { rootId: string; number: number }): Plan<void> {
+  yield* putLeases([[rootId, BigInt(lastEpochBefore(number))]]);
+}
+
+function* putLeases(leases: readonly (readonly [rootId: string, epoch: bigint])[]): Plan<void> {
+  yield* run(
+    `INSERT INTO settings (key, value) VALUES ${rowsOfMarks(leases.length, 2)}
+     ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+    ...leases.flatMap(([rootId, epoch]) => [PREFIX + rootId, String(epoch)]),
+  );
 }

@@ -140,8 +140,8 @@ export interface RootMoveStorage {
   importTotals(moveId: string): MoveTotals;
   /** Remembers what the source has said of the frozen root, before the switch. */
   keepHead(moveId: string, head: string): Promise<void>;
-  /** Serves the root from now on. */
-  finishImport(moveId: string, head: MovedRootHead): Promise<void>;
+  /** Serves the root from now on; on the shared engine under an epoch that it never had before. */
+  finishImport(moveId: string, head: MovedRootHead, firstEpoch: number): Promise<void>;
   /** Removes what has arrived of a move that is undone, or forgets one that is over. */
   endImport(moveId: string): Promise<void>;
 }

@@ -17,7 +17,7 @@ import { ARRIVING } from "#storage/metadata/moved-roots.ts";
 import type { ChunkNamesOfRoot } from "#storage/object-store/chunk-names-of-root.ts";
 import type { ObjectChunkWriter } from "#storage/object-store/object-chunk-writer.ts";
 import type { ObjectStore } from "#storage/object-store/object-store.ts";
-import type { ArrivalCommits, HeldArrival } from "#storage/shared/arrival-commits.ts";
+import type { ArrivalCommits, ArrivalHolder, HeldArrival } from "#storage/shared/arrival-commits.ts";
 import { type ArrivalThere, fetchBuckets, fetchGrants } from "#storage/shared/arrival-fetch.ts";
 import { FENCED } from "#storage/shared/fenced.ts";
 import type { MovingRows } from "#storage/shared/moving-rows.ts";
@@ -171,7 +171,7 @@ export class Arrivals {
     arrival.held = { ...arrival.held, head };
   }
 
-  async finishImport(moveId: string, head: MovedRootHead): Promise<void> {
+  async finishImport(moveId: string, head: MovedRootHead, firstEpoch: number): Promise<void> {
     const { commits, instance, serve, sharesChanged } = this.#deps;
     const arrival = this.#require(moveId);
     // The answer of an earlier try may have been lost.
@@ -180,11 +180,11 @@ export class Arrivals {
     if (held.state !== "arrived") {
       const there = await commits.fetch((client) => fetchGrants(client, held.number));
       const { effects } = (await this.#deps.rows()).finish(held, head, there.rows);
-      await this.#commit(arrival, there, effects, instance);
+      await this.#commit(arrival, there, effects, { instance, epoch: firstEpoch });
       arrival.held = { ...held, state: "arrived" };
     }
     const { owner, rootId } = head;
-    await serve({ owner, rootId, number: held.number, epoch: 1 });
+    await serve({ owner, rootId, number: held.number, epoch: firstEpoch });
     sharesChanged([owner]);
   }
 
@@ -210,7 +210,7 @@ export class Arrivals {
     arrival: Arrival,
     there: ArrivalThere,
     effects: readonly TableEffects[],
-    holder?: string,
+    holder?: ArrivalHolder,
   ): Promise<void> {
     try {
       await this.#deps.commits.commit(arrival.held, there, effects, holder);

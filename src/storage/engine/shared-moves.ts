@@ -99,8 +99,8 @@ export class SharedMoves implements RootMoveStorage {
     return this.#arrivals.keepHead(moveId, head);
   }
 
-  finishImport(moveId: string, head: MovedRootHead): Promise<void> {
-    return this.#arrivals.finishImport(moveId, head);
+  finishImport(moveId: string, head: MovedRootHead, firstEpoch: number): Promise<void> {
+    return this.#arrivals.finishImport(moveId, head, firstEpoch);
   }
 
   endImport(moveId: string): Promise<void> {

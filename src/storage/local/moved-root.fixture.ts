@@ -78,7 +78,7 @@ export async function switchOver(
   assert.deepEqual(to.storage.moves.importTotals(MOVE), totals);
   assert.ok(totals !== undefined && totals.rows > 0);
   await from.storage.moves.depart(MOVE, "n2.example.com:50051");
-  await to.storage.moves.finishImport(MOVE, head);
+  await to.storage.moves.finishImport(MOVE, head, 1);
   return totals;
 }
 

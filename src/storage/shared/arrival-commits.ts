@@ -17,6 +17,12 @@ export interface HeldArrival extends LocalMove {
 
 const COLUMNS = `move_id AS "moveId", owner, state, number, '' AS address, head, epoch`;
 
+/** Who serves a root that is whole, and the epoch with which its leases begin. */
+export interface ArrivalHolder {
+  readonly instance: string;
+  readonly epoch: number;
+}
+
 /** Each statement stands for itself, and says under which epoch it changes anything. */
 export class ArrivalCommits {
   readonly #line: SharedLine;
@@ -82,19 +88,20 @@ export class ArrivalCommits {
     { moveId, epoch, number }: HeldArrival,
     { batch }: ArrivalThere,
     effects: readonly TableEffects[],
-    holder?: string,
+    holder?: ArrivalHolder,
   ): Promise<void> {
     requireOwnRoots(effects, [{ number, epoch, batch }]);
     const json = (rows: readonly object[]): string | null =>
       rows.length === 0 ? null : JSON.stringify(rows);
-    await this.#ask("SELECT commit_arrival($1, $2, $3, $4, $5, $6, $7)", [
+    await this.#ask("SELECT commit_arrival($1, $2, $3, $4, $5, $6, $7, $8)", [
       moveId,
       epoch,
       batch + 1,
       effects.map(({ table }) => table),
       effects.map(({ gone }) => json(gone)),
       effects.map(({ rows }) => json(rows)),
-      holder ?? null,
+      holder?.instance ?? null,
+      holder?.epoch ?? null,
     ]);
   }
 

@@ -76,7 +76,8 @@ export const MAKE_ARRIVALS = `
 
   -- With a holder the root is whole, and is served from then on.
   CREATE OR REPLACE FUNCTION commit_arrival(
-    p_move TEXT, p_epoch BIGINT, p_batch BIGINT, p_tables TEXT[], p_gone JSON[], p_rows JSON[], p_holder TEXT
+    p_move TEXT, p_epoch BIGINT, p_batch BIGINT, p_tables TEXT[], p_gone JSON[], p_rows JSON[], p_holder TEXT,
+    p_first_epoch BIGINT
   ) RETURNS VOID LANGUAGE plpgsql AS $body$
   DECLARE
     held arrival%ROWTYPE;
@@ -97,7 +98,7 @@ export const MAKE_ARRIVALS = `
     IF p_holder IS NOT NULL THEN
       UPDATE arrival SET state = 'arrived' WHERE move_id = p_move;
       INSERT INTO holding (root_number, instance, epoch, last_batch, last_group, prior_epoch, prior_group)
-        VALUES (held.number, p_holder, 1, 0, '', 0, '');
+        VALUES (held.number, p_holder, p_first_epoch, 0, '', 0, '');
     END IF;
   END $body$;
 
