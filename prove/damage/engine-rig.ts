@@ -3,7 +3,9 @@
 // In each round two in five files are damaged: objects of the bucket behind the store's back, as a bad disk
 // does, and rows of PostgreSQL by SQL. A FileServer without caches then reads everything. A damaged file must be
 // refused and marked, an intact one must come out right and stay unmarked. `fsck -list` must name what rows and
-// the bucket's listing can show: it reads no objects. The scrub is left out here.
+// the bucket's listing can show: it reads no objects. With the marks of that removed, the scrub goes through the
+// same damage. Its process ends somewhere on the way, and the next one goes on from there. In the end every
+// damaged file is marked, and no other.
 //
 // It cannot see damage that gives the same CRC-32, nor a row that only lost a time or a version.
 import type { Campaign } from "#prove/campaign.ts";
@@ -13,6 +15,7 @@ import type { SeededRandom } from "#prove/seeded-random.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import { until } from "#testing/until.ts";
 import { ENGINE_KINDS } from "./engine-kinds.ts";
+import { scrubbed } from "./engine-scrub.ts";
 import { EngineDamageStore, type EngineFile } from "./engine-store.ts";
 import { readFile } from "./read-file.ts";
 
@@ -34,7 +37,7 @@ export const damageOverEngine: Rig = {
   figure: "F24",
   unit: "damages found",
   proves:
-    "damaged objects and rows of the shared engine are refused by reads, and nobody is served wrong bytes",
+    "damaged objects and rows of the shared engine are found by the scrub and refused by reads, and nobody is served wrong ones",
   goal: 2_000,
   shortGoal: 30,
   plantedGoal: 60,
@@ -59,6 +62,16 @@ async function round(campaign: Campaign, store: EngineDamageStore): Promise<void
     campaign.count("named by fsck");
   }
   const wrong = new Map(damages.flatMap((damage) => damage.files.map(({ id }) => [id, damage] as const)));
+  await readAll(campaign, store, wrong);
+  await store.unmark();
+  await scrubAll(campaign, store, wrong);
+}
+
+async function readAll(
+  campaign: Campaign,
+  store: EngineDamageStore,
+  wrong: ReadonlyMap<number, Damage>,
+): Promise<void> {
   const refused = new Set<number>();
   const engine = await store.open();
   try {
@@ -88,6 +101,22 @@ async function round(campaign: Campaign, store: EngineDamageStore): Promise<void
     }
   } finally {
     await engine.storage.close();
+  }
+}
+
+async function scrubAll(
+  campaign: Campaign,
+  store: EngineDamageStore,
+  wrong: ReadonlyMap<number, Damage>,
+): Promise<void> {
+  if (!(await scrubbed(store, campaign.random)))
+    return campaign.violation("the scrub does not come to its end");
+  const marked = await store.marked();
+  for (const file of store.files) {
+    const kind = wrong.get(file.id)?.kind;
+    if (marked.has(file.id) && kind !== undefined) campaign.count("found by the scrub");
+    else if (kind !== undefined) campaign.violation(`not found by the scrub: ${kind} of ${textOf([file])}`);
+    else if (marked.has(file.id)) campaign.violation(`taken for damaged: ${textOf([file])}`);
   }
 }
 

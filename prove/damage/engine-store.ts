@@ -105,6 +105,12 @@ export class EngineDamageStore {
     }
   }
 
+  /** Takes all marks away, as if nothing had been found. */
+  async unmark(): Promise<void> {
+    await this.change("UPDATE inode SET flags = flags & ~1 WHERE (flags & 1) <> 0");
+    await this.change("DELETE FROM damaged_chunk");
+  }
+
   /** Puts everything right again: the bucket's objects, and a fresh copy of the rows. */
   async restore(): Promise<void> {
     for (const name of this.#changed) await writeFile(this.#pathOf(name), this.bytesOf(name));

@@ -7,6 +7,7 @@ import { silentLogger } from "#base/log.ts";
 import { type ClusterSide, joinPeople } from "#door/process/cluster-side.ts";
 import { DOOR_SESSION_IDLE_MS, RECENT_SIGN_IN_MS } from "#metaserver/process/app-passwords.ts";
 import { until } from "#testing/until.ts";
+import { StatusError } from "#wire/framing/status.ts";
 import type { CallOptions } from "#wire/grpc/client-call.ts";
 import {
   AT,
@@ -41,6 +42,18 @@ async function open(
 
 function bearer(secret: string, address = AT): CallOptions {
   return { metadata: { ...FROM, "svc-person-address": address, authorization: `Bearer ${secret}` } };
+}
+
+/** All that a refusal says. */
+async function refusalOf(call: Promise<unknown>): Promise<unknown> {
+  try {
+    await call;
+  } catch (error) {
+    assert.ok(error instanceof StatusError, String(error));
+    const { code, message, details, metadata } = error;
+    return { code, message, details, reason: metadata.get("svc-reason") };
+  }
+  return assert.fail("it was not refused");
 }
 
 const byId = (id: string) => ({ which: { case: "id", value: id } as const });
@@ -132,6 +145,30 @@ test(
       ["fromearlier2"],
     );
     assert.ok((await directory.findDoorSession("anotherperson")) !== undefined);
+    // All of before are over once an operator has ended a person's sessions.
+    const tokensFromMs = Math.trunc(doors.clock.wallMs());
+    await directory.putUserStates([
+      {
+        username: ALICE,
+        disabled: false,
+        closesShares: false,
+        version: tokensFromMs,
+        reason: "a lost laptop",
+        setBy: "administrator",
+        setAtMs: tokensFromMs,
+        tokensFromMs,
+        issuer: record.issuer,
+        subject: record.subject,
+      },
+    ]);
+    doors.clock.advance(60_000);
+    const last = await open(doors, door);
+    await until(async () => (await reasonOf(door.person(first.secret))) === "TOKEN_REJECTED", "the end");
+    const { sessions: left } = await door.meta.listBrowserSessions({}, last.as);
+    assert.deepEqual(
+      left.map(({ id }) => id),
+      [last.id],
+    );
   },
 );
 
@@ -271,6 +308,11 @@ test(
       const linesBefore = told();
       assert.equal(await reasonOf(client.listBrowserSessions({}, as)), list, who);
       assert.equal(await reasonOf(client.endBrowserSessions(byId(alices.id), as)), end, who);
+      // To the letter as one that never was: ids of others are not to be guessed.
+      const [foreign, none] = [alices.id, "aaaaaaaaaaaa"].map((id) =>
+        refusalOf(client.endBrowserSessions(byId(id), as)),
+      );
+      assert.deepEqual(await foreign, await none, who);
       if (list !== "OK") assert.equal(await reasonOf(client.endBrowserSessions(OTHERS, as)), list, who);
       if (isTold) assert.ok(told() > linesBefore, who);
       const { sessions } = list === "OK" ? await client.listBrowserSessions({}, as) : { sessions: [] };

@@ -12,6 +12,7 @@ import { Front } from "./front.ts";
 import type { LinkVisitors } from "./link-visitors.ts";
 import { type DoorCertificate, startListener } from "./listener.ts";
 import { OwnHosts } from "./own-hosts.ts";
+import type { DoorPages } from "./pages.ts";
 
 /** The one pair of credentials that is right. */
 export const RIGHT = { username: "alice@example.com", password: "right password" } as const;
@@ -43,6 +44,7 @@ export async function startTestDoor(
     readonly proxies?: readonly string[];
     readonly publicUrl?: string;
     readonly visitors?: LinkVisitors;
+    readonly pages?: DoorPages;
   } = {},
 ): Promise<TestDoor> {
   const { clock = systemClock, tree = new MemoryTree() } = options;
@@ -62,8 +64,8 @@ export async function startTestDoor(
     },
   };
   const nobody = { open: () => Promise.reject(new GroveError("TOKEN_REJECTED", "no")) };
-  const { visitors = nobody } = options;
-  const front = new Front({ people, visitors, hosts, proxies, connections, clock, log: logTo(lines) });
+  const { visitors = nobody, pages } = options;
+  const front = new Front({ people, visitors, pages, hosts, proxies, connections, clock, log: logTo(lines) });
   const listener = await startListener({ front, connections, tls: options.tls, clock }, listen);
   return {
     port: listener.port,

@@ -22,11 +22,11 @@ export interface PassRun {
   leave(): void;
 }
 
+/** Takes what a pass tells. What it returns for a find resolves once that is kept, or cannot be; never rejects. */
+export type TellPass<Pass, Found> = (message: PassMessage<Pass, Found>) => Promise<unknown> | undefined;
+
 /** Begins a pass from its place. */
-export type BeginPass<Pass, Found> = (
-  pass: Pass,
-  tell: (message: PassMessage<Pass, Found>) => void,
-) => PassRun;
+export type BeginPass<Pass, Found> = (pass: Pass, tell: TellPass<Pass, Found>) => PassRun;
 
 /** The work of a pass. */
 export interface PassJob<Pass, Found, Rec extends PassRecord<Pass>> {
@@ -39,7 +39,8 @@ export interface PassJob<Pass, Found, Rec extends PassRecord<Pass>> {
   readonly begin: BeginPass<Pass, Found>;
   /** Progress of the pass, for the log. */
   place(pass: Pass): LogFields;
-  found(found: Found): void;
+  /** As TellPass. */
+  found(found: Found): Promise<unknown> | undefined;
   /** Record of the ended pass; also logs its end. */
   ended(pass: Pass, endedAtMs: number): Rec;
 }
@@ -114,11 +115,10 @@ export class BackgroundPass<Pass, Found, Rec extends PassRecord<Pass>> {
     });
   }
 
-  #take(message: PassMessage<Pass, Found>): void {
+  #take(message: PassMessage<Pass, Found>): Promise<unknown> | undefined {
     switch (message.kind) {
       case "found":
-        this.#job.found(message.found);
-        break;
+        return this.#job.found(message.found);
       case "database":
         this.#stopDueCheck();
         this.#deps.failed(
@@ -137,6 +137,7 @@ export class BackgroundPass<Pass, Found, Rec extends PassRecord<Pass>> {
         void this.#save();
         break;
     }
+    return undefined;
   }
 
   async #save(): Promise<void> {

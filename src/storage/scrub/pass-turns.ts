@@ -2,8 +2,8 @@
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { pause } from "#base/waiting.ts";
-import type { PassMessage, PassName } from "#storage/contract/pass-types.ts";
-import type { PassRun } from "./background-pass.ts";
+import type { PassName } from "#storage/contract/pass-types.ts";
+import type { PassRun, TellPass } from "./background-pass.ts";
 import { Pacer } from "./pacer.ts";
 import type { PassStep } from "./pass-thread.ts";
 
@@ -25,7 +25,7 @@ export interface PassTurns<Pass, Found> {
 export function beginInTurns<Pass, Found>(
   work: PassTurns<Pass, Found>,
   from: Pass,
-  tell: (message: PassMessage<Pass, Found>) => void,
+  tell: TellPass<Pass, Found>,
 ): PassRun {
   const { name, clock, logger } = work;
   const stopping = new AbortController();
@@ -35,9 +35,10 @@ export function beginInTurns<Pass, Found>(
     while (!stopping.signal.aborted) {
       try {
         for await (const step of work.steps(pass)) {
+          // Before its mark is kept the place is not passed: the next process would not look there again.
+          if (step.found !== undefined) await tell({ kind: "found", found: step.found });
           ({ pass } = step);
-          if (step.found !== undefined) tell({ kind: "found", found: step.found });
-          tell({ kind: "progress", pass });
+          void tell({ kind: "progress", pass });
           const waitMs = pacer.waitMs(step.cost, clock.steadyMs());
           if (waitMs > 0) await pause(clock, waitMs, stopping.signal);
           if (stopping.signal.aborted) return "stopped";
@@ -51,6 +52,6 @@ export function beginInTurns<Pass, Found>(
     }
     return "stopped";
   };
-  const ended = goOn().then((kind) => tell({ kind, pass }));
+  const ended = goOn().then((kind) => void tell({ kind, pass }));
   return { ended, stop: () => stopping.abort(), leave: () => undefined };
 }

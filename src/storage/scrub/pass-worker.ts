@@ -2,8 +2,8 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { errorText, type Logger } from "#base/log.ts";
-import type { PassMessage, PassName } from "#storage/contract/pass-types.ts";
-import type { PassRun } from "./background-pass.ts";
+import type { PassName } from "#storage/contract/pass-types.ts";
+import type { PassRun, TellPass } from "./background-pass.ts";
 
 const HEAP_MEBIBYTES = 64;
 const YOUNG_MEBIBYTES = 4;
@@ -11,7 +11,7 @@ const YOUNG_MEBIBYTES = 4;
 /** Begins a pass in the thread that has the job's name. */
 export function beginInThread<Pass, Found>(
   { name, workerData, logger }: { name: PassName; workerData: object; logger: Logger },
-  tell: (message: PassMessage<Pass, Found>) => void,
+  tell: TellPass<Pass, Found>,
 ): PassRun {
   // The worker lies beside this file in the sources, and beside the bundle.
   const worker = new Worker(new URL(`./${name}-worker${extname(import.meta.url)}`, import.meta.url), {

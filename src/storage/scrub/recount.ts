@@ -59,6 +59,7 @@ export function startRecount(
       for (const { owner, ...finding } of findings) {
         if (logged++ < RECOUNT_FOUND_LOGGED) logger.error("quota_drift", { user: owner, ...finding });
       }
+      return undefined;
     },
     ended: (pass, endedAtMs) => ended(pass, endedAtMs, logger),
   });

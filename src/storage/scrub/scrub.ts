@@ -31,8 +31,8 @@ export function startScrub(
     place: ({ part, position }) => ({ part, position }),
     found(found) {
       const { problem } = found;
-      if (found.kind === "chunk") void damage.report({ chunkId: found.chunkId }, problem);
-      else void damage.report({ fileId: found.fileId, version: found.version }, problem);
+      if (found.kind === "chunk") return damage.report({ chunkId: found.chunkId }, problem);
+      return damage.report({ fileId: found.fileId, version: found.version }, problem);
     },
     ended: (pass, endedAtMs) => ended(pass, endedAtMs, logger),
   });
