@@ -238,7 +238,6 @@ async function openRows(
     answerMs: ANSWER_MS,
     pauseMs: COMMIT_PAUSE_MS,
   });
-  undo.defer(() => commits.close());
   const fetchLine = lineOf(ANSWER_MS);
   const events: CachedRows["events"] = {};
   const writer = new SharedWriter({
@@ -255,6 +254,9 @@ async function openRows(
     },
     lost: (numbers) => roots.drop(numbers),
   });
+  undo.defer(() => writer.close());
+  // First, so that a commit under way waits for no answer.
+  undo.defer(() => commits.close());
   const { leaseMs = SHARED_LEASE_MS } = options;
   const roots: HeldRoots = new HeldRoots({
     ...options,

@@ -1,4 +1,6 @@
 // Sends commands to the writer of the shared engine, which takes them root by root.
+import { LRUCache } from "lru-cache";
+import { atMost } from "#base/at-most.ts";
 import { GroveError } from "#base/errors.ts";
 import { type Counted, type InodeId, ROOT_STRIDE } from "#storage/contract/inode.ts";
 import { storageFailed } from "#storage/metadata/sqlite-errors.ts";
@@ -6,6 +8,9 @@ import { heldElsewhere, type SharedWriter } from "#storage/shared/shared-writer.
 import type { Command } from "#storage/writer/write-commands.ts";
 import { type ReplyOf, STORAGE_QUEUE_BYTES, STORAGE_QUEUE_COMMANDS } from "#storage/writer/write-queue.ts";
 import type { HeldRoots } from "./held-roots.ts";
+
+/** More than there are reports of damage at once. */
+const DAMAGED_CHUNKS_KNOWN = 4_096;
 
 /** Dependencies of the queue. */
 export interface SharedQueueDeps {
@@ -21,8 +26,8 @@ export class SharedQueue {
   #failure: string | undefined;
   #waiting = 0;
   #waitingBytes = 0;
-  /** Owners of chunks that were found damaged, until they are marked. */
-  readonly #damaged = new Map<number, string>();
+  /** Owners of chunks that were found damaged, for as long as their marks may take. */
+  readonly #damaged = new LRUCache<number, string>(atMost(DAMAGED_CHUNKS_KNOWN));
 
   constructor(deps: SharedQueueDeps) {
     this.#deps = deps;

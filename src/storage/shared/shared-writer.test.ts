@@ -8,6 +8,7 @@ import { GroveError } from "#base/errors.ts";
 import { StaleAccessError } from "#storage/contract/inode.ts";
 import { type Command, packRefusal } from "#storage/writer/write-commands.ts";
 import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { until } from "#testing/until.ts";
 import { LocalRows, makeRoot, NOW_MS, openWriter, type Row } from "./both-engines.fixture.ts";
 import { OWNER, RandomCommands, type Step } from "./random-commands.fixture.ts";
 import { makeSharedDatabase } from "./shared-database.fixture.ts";
@@ -270,6 +271,30 @@ test("what several roots have removed is purged, each under its own epoch", LONG
     );
     assert.deepEqual(rows, [{ count: 2 }]);
   }
+});
+
+test("a writer that is closed refuses what waits, and ends the group under way first", LONG, async (t) => {
+  const database = await makeSharedDatabase(t, server);
+  const { writer, client } = await openWriter(t, database);
+  const top = (await makeRoot(client)) * 2 ** 32 + 1;
+  await writer.submit(OWNER, directory(OWNER, top, "a"));
+  const other = await database.connect();
+  await other.query("BEGIN");
+  await other.query("SELECT 1 FROM holding FOR UPDATE");
+  const underWay = writer.submit(OWNER, directory(OWNER, top, "b"));
+  const isWaiting = "SELECT count(*) AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+  await until(async () => (await client.query(isWaiting)).rows[0]?.count === 1, "the commit waits");
+  const waiting = writer.submit(OWNER, directory(OWNER, top, "c"));
+  const order: string[] = [];
+  const closing = writer.close().then(() => order.push("closed"));
+  await other.query("ROLLBACK");
+  await underWay.then(() => order.push("made"));
+  await assert.rejects(waiting, refusal("STORE_UNAVAILABLE"));
+  await closing;
+  assert.deepEqual(order, ["made", "closed"]);
+  await assert.rejects(writer.submit(OWNER, directory(OWNER, top, "d")), refusal("STORE_UNAVAILABLE"));
+  const { rows } = await client.query("SELECT name FROM inode WHERE parent_id = $1 ORDER BY name", [top]);
+  assert.deepEqual(rows, [{ name: "a" }, { name: "b" }]);
 });
 
 const CHUNK = { position: 0, name: "a chunk", length: 1, crc32: 0, blockCrcs: new Uint8Array(4) };

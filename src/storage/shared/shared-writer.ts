@@ -74,6 +74,8 @@ export class SharedWriter {
   readonly #held = new Map<number, HeldRoot>();
   #queue: Work[] = [];
   #isWorking = false;
+  #worked: Promise<void> = Promise.resolve();
+  #isClosed = false;
   #mustForget = false;
   /** Set when people in the rows may have other names in the database. */
   #isRenamed = false;
@@ -188,12 +190,21 @@ export class SharedWriter {
     this.#deps.forgot?.();
   }
 
+  /** Refuses what waits, and resolves once the group under way has ended: the cache may be closed then. */
+  close(): Promise<void> {
+    this.#isClosed = true;
+    return this.#worked;
+  }
+
   #add(run: Work["run"], root: Work["root"]): Promise<unknown> {
     return new Promise((resolve, reject) => {
+      if (this.#isClosed) return reject(closed());
       this.#queue.push({ run, root, resolve, reject, fetches: 0, isAlone: false });
       if (this.#isWorking) return;
       this.#isWorking = true;
-      setImmediate(() => void this.#work());
+      this.#worked = new Promise((done) => {
+        setImmediate(() => done(this.#work()));
+      });
     });
   }
 
@@ -201,6 +212,7 @@ export class SharedWriter {
     while (this.#queue.length > 0) {
       const group = this.#nextGroup();
       try {
+        if (this.#isClosed) throw closed();
         // Commands for which rows have just come would wait for them again.
         const isBetween = group.every(({ fetches }) => fetches === 0);
         if (isBetween && (this.#mustForget || this.#fetched > (this.#deps.rowsMax ?? CACHED_ROWS_MAX)))
@@ -358,6 +370,10 @@ export class SharedWriter {
     this.#deps.cache.end("ROLLBACK");
     this.forget();
   }
+}
+
+function closed(): GroveError {
+  return unavailable("this node is ending");
 }
 
 function noRoot(): GroveError {
