@@ -10,8 +10,13 @@ const FILES: Readonly<Record<string, string>> = {
   "src/a/pure.test.ts": 'import { test } from "node:test"; import { a } from "./product.ts";',
   // What the product does, its own tests answer for.
   "src/a/product.ts": "process.title",
-  "src/a/signal.test.ts": "process.kill(1)",
+  "src/a/state.test.ts": "process.exitCode = 1",
   "src/a/variable.test.ts": 'process["env"]',
+  "src/a/set.test.ts": 'process.env["TZ"] = "UTC"',
+  "src/a/handed.test.ts": "Object.assign(process.env, { TZ: 'UTC' })",
+  "src/a/told.test.ts":
+    'if (process.env["TZ"] === undefined) process.kill(pid); spawn(process.execPath, { ...process.env });',
+  "src/a/named.test.ts": 'import { process } from "./grove-process.ts"; process.isRunning();',
   "src/a/global.test.ts": "globalThis.fetch = other;",
   "src/a/timers.test.ts": "t.mock.timers.enable();",
   "src/a/child.test.ts": 'import { spawn } from "node:child_process";',
@@ -37,11 +42,12 @@ before(async () => {
 
 test("a test file that reaches for its whole process has it alone, as has one whose helper does", async () => {
   const reasons = {
-    signal: "src/a/signal.test.ts: process.",
+    state: "src/a/state.test.ts: process.exitCode",
+    set: "src/a/set.test.ts: process.env",
+    handed: "src/a/handed.test.ts: process.env",
     variable: "src/a/variable.test.ts: process[",
     global: "src/a/global.test.ts: globalThis",
     timers: "src/a/timers.test.ts: mock.",
-    child: "src/a/child.test.ts: node:child_process",
     memory: "src/a/memory.test.ts: /proc/self",
     helped: "src/b/runner.fixture.ts: node:v8",
   };
@@ -49,7 +55,7 @@ test("a test file that reaches for its whole process has it alone, as has one wh
     assert.equal(await rule.reasonAlone(`src/a/${name}.test.ts`), reason);
 });
 
-test("a test file of nothing but calls shares one, also where helpers import each other", async () => {
-  for (const name of ["pure", "circle"])
+test("a test file of nothing but calls shares one, also where it starts others or helpers import each other", async () => {
+  for (const name of ["pure", "circle", "child", "told", "named"])
     assert.equal(await rule.reasonAlone(`src/a/${name}.test.ts`), undefined, name);
 });

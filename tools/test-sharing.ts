@@ -2,17 +2,19 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join, posix } from "node:path";
 
-/**
- * What reaches the whole process: its state, its environment, other processes, threads, its clocks and heap,
- * its built-in modules.
- */
+/** What only tells of the process, or concerns another one: a signal, a copy of the environment. */
+const ONLY_READ =
+  /\bprocess\.(?:(?:arch|execPath|getgid|getuid|hrtime|kill|nextTick|platform|stderr\.write|versions)\b|env\[(?:"\w+"|[A-Z_]+)\](?!\s*=[^=])|env(?=\s*\}))|\.{3}process\.env\b/g;
+/** A word of `process`, or of a variable of that name. */
+const WORD_OF_PROCESS = /\bprocess(?:\[|\.([a-z]\w*))/g;
+/** What else reaches the whole process: threads, its clocks and heap, its built-in modules. */
 const OWN_PROCESS =
-  /\bprocess\s*[.[]|\bglobalThis\b|\bmock\.|\/proc\/self|node:(?:async_hooks|child_process|cluster|diagnostics_channel|inspector|module|perf_hooks|process|v8|vm|worker_threads)\b/;
+  /\bglobalThis\b|\bmock\.|\/proc\/self|node:(?:async_hooks|cluster|diagnostics_channel|inspector|module|perf_hooks|process|v8|vm|worker_threads)\b/;
 const SPECIFIER = /(?:from|import)\s*\(?\s*"([^"]+)"/g;
 /** Code that only tests use; what the product does with its process, its own tests know. */
 const HELPER = /\.fixture\.ts$|^(?:src\/testing|bench|prove|tests)\//;
-/** Keeps its folders until the process exits, whose test files then all have ended. */
-const HARMLESS = new Set(["src/testing/scratch-folder.ts"]);
+/** Keep folders and programs until the process exits, whose test files then all have ended. */
+const HARMLESS = new Set(["prove/ends-with-us.ts", "src/testing/scratch-folder.ts"]);
 
 /** What the rule needs of a file. */
 interface Facts {
@@ -62,7 +64,7 @@ export class SharingRule {
     const text = await readFile(join(this.#root, path), "utf8").catch(() => "");
     const imported = Array.from(text.matchAll(SPECIFIER), ([, specifier]) => this.#pathOf(specifier, path));
     const helpers = imported.filter((file) => HELPER.test(file) && !HARMLESS.has(file));
-    return { word: OWN_PROCESS.exec(text)?.[0], helpers };
+    return { word: wordIn(text), helpers };
   }
 
   /** The imported file; empty for a package. */
@@ -73,4 +75,11 @@ export class SharingRule {
     }
     return "";
   }
+}
+
+/** What reaches the whole process, as written. */
+function wordIn(text: string): string | undefined {
+  const words = text.replaceAll(ONLY_READ, "").matchAll(WORD_OF_PROCESS);
+  const [own] = words.filter(([, name]) => name === undefined || name in process);
+  return own?.[0] ?? OWN_PROCESS.exec(text)?.[0];
 }

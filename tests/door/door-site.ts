@@ -1,8 +1,9 @@
 // A whole cluster with its door, and one person's app password, for tests of real programs.
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { groveHere } from "#e2e/client-here.ts";
 import { openDemoSite } from "#e2e/demo-site.ts";
-import { type Ended, startGrove } from "#e2e/processes.ts";
+import type { Ended } from "#e2e/processes.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
@@ -29,7 +30,7 @@ export interface DoorSite {
   /** Sets the person's quota, or another's. */
   setQuota(bytes: number, user?: string): Promise<void>;
   signIn(): Promise<void>;
-  /** Runs ./grove in the person's name. */
+  /** Runs a command of the client in the person's name. */
   grove(...words: readonly string[]): Promise<Ended>;
   /** The same with a line of standard input. */
   groveWith(input: string, ...words: readonly string[]): Promise<Ended>;
@@ -48,6 +49,7 @@ export async function openDoorSite(t: { after(hook: () => Promise<void>): void }
   const { door, metaserver, metrics_token: metricsToken } = cluster;
   const [node] = cluster.nodes;
   assert.ok(node !== undefined);
+  const env = { XDG_CONFIG_HOME: join(site.folder, "people", ALICE) };
   return {
     folder: site.folder,
     door,
@@ -68,9 +70,8 @@ export async function openDoorSite(t: { after(hook: () => Promise<void>): void }
       await site.ask(`/api/users/${encodeURIComponent(user)}/quota`, "PUT", { quota_bytes: bytes });
     },
     signIn: () => site.signIn(ALICE),
-    grove: (...words) => site.as(ALICE, ...words).ended,
-    groveWith: (input, ...words) =>
-      startGrove(words, { env: { XDG_CONFIG_HOME: join(site.folder, "people", ALICE) }, input }).ended,
+    grove: (...words) => groveHere(words, { env }),
+    groveWith: (input, ...words) => groveHere(words, { env, input }),
   };
 }
 

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
 import { signInWithChromium, startLogin } from "./browser-sign-in.ts";
+import { groveHere } from "./client-here.ts";
 import { grove, type Program, startGrove, stopProgram } from "./processes.ts";
 
 /** The used parts of cluster.json. */
@@ -107,7 +108,7 @@ export async function openDemoSite(t: Owner, request: DemoRequest): Promise<Demo
       const ended =
         request.isReal === true
           ? (await signInWithChromium(await startLogin(clusterPath, env), person ?? assert.fail(user))).ended
-          : await grove(["login", "--cluster", clusterPath, "--mock", user], { env });
+          : await groveHere(["login", "--cluster", clusterPath, "--mock", user], { env });
       assert.equal(ended.code, 0, ended.stderr);
     },
     as: (user, ...rest) => startGrove(rest, { env: { XDG_CONFIG_HOME: join(folder, "people", user) } }),

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
-import { type Ended, grove, type Program, startGrove, stopProgram } from "./processes.ts";
+import { groveHere } from "./client-here.ts";
+import { type Ended, type Program, startGrove, stopProgram } from "./processes.ts";
 
 /** One user's command line. */
 export class Person {
@@ -20,15 +21,17 @@ export class Person {
     this.#env = { GROVE_CONFIG_DIR: this.folder };
   }
 
+  /** Runs a command to its end. */
   grove(...words: string[]): Promise<Ended> {
-    return grove(words, { env: this.#env });
+    return groveHere(words, { env: this.#env });
   }
 
   /** Runs a command with standard input. */
   withInput(input: string, ...words: string[]): Promise<Ended> {
-    return grove(words, { env: this.#env, input });
+    return groveHere(words, { env: this.#env, input });
   }
 
+  /** Starts a program of its own. */
   start(...words: string[]): Program {
     return startGrove(words, { env: this.#env });
   }

@@ -54,16 +54,21 @@ export function grove(words: readonly string[], settings: ProgramSettings = {}):
   return startGrove(words, settings).ended;
 }
 
+/** The settings of the machine, but none of Grove's, and those of a program. */
+export function environmentOf({ env = {} }: ProgramSettings): NodeJS.ProcessEnv {
+  const own = Object.entries(process.env).filter(([name]) => !FOREIGN_SETTINGS.test(name));
+  return { ...Object.fromEntries(own), TZ: "UTC", ...env };
+}
+
 /** Starts any program with the settings of the machine, but none of Grove's. */
 export function startProgram(
   command: string,
   words: readonly string[],
   settings: ProgramSettings = {},
 ): Program {
-  const own = Object.entries(process.env).filter(([name]) => !FOREIGN_SETTINGS.test(name));
   const child = spawn(command, words, {
     cwd: settings.cwd,
-    env: { ...Object.fromEntries(own), TZ: "UTC", ...settings.env },
+    env: environmentOf(settings),
     stdio: ["pipe", "pipe", "pipe"],
   });
   running.add(child);

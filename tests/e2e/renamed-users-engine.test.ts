@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { enginePlaces } from "#testing/engine-places.ts";
 import { until } from "#testing/until.ts";
+import { groveHere } from "./client-here.ts";
 import { breakOff, type MixedCluster, mustBeSound, quotaOf, startMixedCluster } from "./mixed-cluster.ts";
 import { Person } from "./people.ts";
-import { grove } from "./processes.ts";
 
 const places = enginePlaces();
 const { skip } = places;
@@ -20,7 +20,7 @@ async function come({ address }: MixedCluster, person: Person, sub: string): Pro
   const claims = { email: person.email, sub, iss: "idp.example.com" };
   const token = `mock-jwt.${Buffer.from(JSON.stringify(claims)).toString("base64url")}\n`;
   const env = { GROVE_CONFIG_DIR: person.folder, SVC_AUTH_MOCK: "1" };
-  return (await grove(["login", "--metaserver", address, "--token-stdin"], { env, input: token })).code;
+  return (await groveHere(["login", "--metaserver", address, "--token-stdin"], { env, input: token })).code;
 }
 
 async function enter(cluster: MixedCluster, name: string, sub: string): Promise<Person> {

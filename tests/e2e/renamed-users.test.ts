@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { until } from "#testing/until.ts";
+import { groveHere } from "./client-here.ts";
 import { type MovingCluster, startMovingCluster } from "./moving-cluster.ts";
 import { Person } from "./people.ts";
 import { type Ended, grove } from "./processes.ts";
@@ -30,7 +31,7 @@ async function openBench(t: TestContext): Promise<Bench> {
     const claims = { email: person.email, sub, iss: "idp.example.com" };
     const token = `mock-jwt.${Buffer.from(JSON.stringify(claims)).toString("base64url")}\n`;
     const env = { GROVE_CONFIG_DIR: person.folder, SVC_AUTH_MOCK: "1" };
-    return grove(["login", "--metaserver", cluster.address, "--token-stdin"], { env, input: token });
+    return groveHere(["login", "--metaserver", cluster.address, "--token-stdin"], { env, input: token });
   };
   const user: Bench["user"] = (...words) =>
     grove(["user", ...words, "-meta", `sqlite:${join(cluster.meta.data, "metadata.db")}`]);

@@ -9,7 +9,8 @@ import { type TestContext, test } from "node:test";
 import { zstdDecompressSync } from "node:zlib";
 import { groveOk } from "#e2e/certificate-cluster.ts";
 import { checkData } from "#e2e/checked-data.ts";
-import { type Ended, grove, type Program, startGrove, stopProgram } from "#e2e/processes.ts";
+import { groveHere } from "#e2e/client-here.ts";
+import { type Ended, type Program, startGrove, stopProgram } from "#e2e/processes.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 
 const HERE = import.meta.dirname;
@@ -70,7 +71,9 @@ class OpenedCluster {
   /** Runs a command as a user; alice has the settings that the release has left. */
   as(user: string, words: readonly string[]): Promise<Ended> {
     const config = user === "alice" ? "client-of-alice" : user;
-    return grove(words, { env: { GROVE_CONFIG_DIR: join(this.folder, config), GROVE_RETRY_SECONDS: "15" } });
+    return groveHere(words, {
+      env: { GROVE_CONFIG_DIR: join(this.folder, config), GROVE_RETRY_SECONDS: "15" },
+    });
   }
 
   async ok(user: string, ...words: string[]): Promise<string> {

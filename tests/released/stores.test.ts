@@ -4,7 +4,8 @@ import { exec } from "node:child_process";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
-import { freePlace, grove, type Place, type Program, stopProgram } from "#e2e/processes.ts";
+import { groveHere } from "#e2e/client-here.ts";
+import { freePlace, type Place, type Program, stopProgram } from "#e2e/processes.ts";
 import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { KEPT, PRESENT, type Release, released, run } from "./releases.ts";
@@ -69,7 +70,7 @@ class Pair {
     const env = { GROVE_CONFIG_DIR: join(this.folder, name) };
     const login = ["login", "--metaserver", this.meta.address, "--mock", `${name}@example.com`];
     for (const [words, input] of [[login], [["write", "/f"], content]] as const) {
-      const { code, stderr } = await grove(words, { env, ...(input === undefined ? {} : { input }) });
+      const { code, stderr } = await groveHere(words, { env, ...(input === undefined ? {} : { input }) });
       assert.equal(code, 0, stderr);
     }
     assert.equal(await this.read(name), content);
@@ -77,7 +78,7 @@ class Pair {
 
   /** What is in the person's file. */
   async read(name: string): Promise<string> {
-    const { stdout, stderr } = await grove(["cat", "/f"], {
+    const { stdout, stderr } = await groveHere(["cat", "/f"], {
       env: { GROVE_CONFIG_DIR: join(this.folder, name) },
     });
     return stdout + stderr;

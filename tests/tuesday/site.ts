@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { metricsPortOf } from "#base/metrics-port.ts";
+import { groveHere } from "#e2e/client-here.ts";
 import {
   type Ended,
   freePlace,
@@ -300,7 +301,7 @@ export class Site {
       GROVE_RETRY_SECONDS: "60",
       ...this.#identity(),
     };
-    const run = (...words: readonly string[]): Promise<Ended> => grove(words, { env });
+    const run = (...words: readonly string[]): Promise<Ended> => groveHere(words, { env });
     const refusal = (
       code: number,
       words: readonly string[],
@@ -319,18 +320,18 @@ export class Site {
         return stdout;
       },
       async asAdministrator(...words) {
-        const ended = await grove(words, { env, input: `${PASSWORD}\n` });
+        const ended = await groveHere(words, { env, input: `${PASSWORD}\n` });
         assert.equal(ended.code, 0, `${name}: grove ${words.join(" ")}: ${ended.stderr}`);
         return ended;
       },
       refused: async (code, ...words) => refusal(code, words, await run(...words)),
       refusedAtOnce: async (code, ...words) =>
-        refusal(code, words, await grove(words, { env: { ...env, GROVE_RETRY_SECONDS: "0" } })),
+        refusal(code, words, await groveHere(words, { env: { ...env, GROVE_RETRY_SECONDS: "0" } })),
       signIn: (patienceSeconds = 60) => {
         const meta = ["--metaserver", `localhost:${this.metaserver.place.port}`];
         const words = ["login", ...meta, "--ca", join(this.caDir, "ca.crt"), "--token-stdin"];
         const patient = { ...env, GROVE_RETRY_SECONDS: String(patienceSeconds) };
-        return grove(words, { env: patient, input: `${this.idToken(email)}\n` });
+        return groveHere(words, { env: patient, input: `${this.idToken(email)}\n` });
       },
     };
     this.#people.set(name, somebody);

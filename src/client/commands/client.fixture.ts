@@ -44,17 +44,25 @@ export async function makeTestClient(): Promise<TestClient> {
     config,
     // Long enough for a server that restarts, short where a test expects no server.
     env: { GROVE_CONFIG_DIR: config, GROVE_RETRY_SECONDS: "10" },
-    run: async (verb, words, input = {}) => runVerb(await verb, words, input, client.env),
+    run: async (verb, words, input = {}) => {
+      try {
+        return await runVerb(await verb, words, client.env, input);
+      } catch (error) {
+        if (!(error instanceof CommanderError)) throw error;
+        return { code: error.exitCode, out: "", err: "" };
+      }
+    },
     stop: () => rm(folder, { recursive: true, force: true }),
   };
   return client;
 }
 
-async function runVerb(
+/** Runs a verb to its end. Rejects with the parser's `CommanderError` where the words are wrong. */
+export async function runVerb(
   module: VerbModule,
   words: readonly string[],
-  input: VerbInput,
-  env: Record<string, string>,
+  env: Terminal["env"],
+  input: VerbInput = {},
 ): Promise<VerbResult> {
   const streams = { out: caught(input.isTty === true), err: caught(input.isTty === true) };
   const stdin = Object.assign(new PassThrough(), { isTTY: input.isAsked === true });
@@ -76,12 +84,7 @@ async function runVerb(
   const parser = module.command(host);
   parser.exitOverride().configureOutput({ writeErr: () => undefined, writeOut: () => undefined });
   for (const child of parser.commands) child.copyInheritedSettings(parser);
-  try {
-    await new Command("grove").addCommand(parser).parseAsync([parser.name(), ...words], { from: "user" });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    code = error.exitCode;
-  }
+  await new Command("grove").addCommand(parser).parseAsync([parser.name(), ...words], { from: "user" });
   return { code, out: streams.out.text(), err: streams.err.text() };
 }
 
