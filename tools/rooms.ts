@@ -621,7 +621,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "storage/shared",
       "storage/writer",
     ],
-    packages: ["pg"],
+    packages: ["lru-cache", "pg"],
     builtins: [...FILES, "node:sqlite", "node:os"],
   },
   "storage/backup": {

@@ -2,9 +2,11 @@
 import { CLUSTER_ROOT_NUMBERS_FROM, ROOT_NUMBER_MAX } from "#base/limits.ts";
 import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import { MOVE_BUCKET_BITS } from "#storage/metadata/move-rows.ts";
+import { ARRIVAL_TABLES } from "#storage/shared/arrival-schema.ts";
 import { FENCED } from "#storage/shared/fenced.ts";
 import type { JsonRow } from "#storage/shared/table-rows.ts";
-import type { EngineRows, Row, Statement, Values } from "./engine-rows.ts";
+import type { EngineRows, Statement, Values } from "./engine-rows.ts";
+import { type UnpackedRows, unpackRows } from "./unpacked-rows.ts";
 
 /** A row of `arrival`. */
 export interface ArrivalRow {
@@ -117,7 +119,7 @@ export class ArrivingRoots {
     return true;
   }
 
-  #commit([moveId, epoch, batch, tables, gone, rows, holder, firstEpoch]: Values): object[] {
+  #commit([moveId, epoch, batch, ...packed]: Values): object[] {
     const held = this.arrivals.get(String(moveId));
     if (held === undefined || held.epoch !== epoch || held.state !== "arriving") {
       throw Object.assign(new Error("another process has the arriving root"), { code: FENCED });
@@ -125,15 +127,14 @@ export class ArrivingRoots {
     if (held.batch !== Number(batch) - 1) {
       throw Object.assign(new Error("another batch came between"), { code: "40001" });
     }
-    const names = (tables as string[]).indexOf("arrived_chunk");
+    const unpacked = unpackRows(ARRIVAL_TABLES, packed);
     this.#rows.stored.change(() => {
-      for (const [at, table] of (tables as string[]).entries()) {
-        if (at !== names) this.#rows.write(table, (gone as unknown[])[at], (rows as unknown[])[at]);
-      }
+      for (const rows of unpacked) if (rows.table !== "arrived_chunk") this.#rows.write(rows);
     });
     this.#rows.stored.forget();
-    if (names >= 0) this.#keepNames(held.number, (gone as unknown[])[names], (rows as unknown[])[names]);
+    for (const rows of unpacked) if (rows.table === "arrived_chunk") this.#keepNames(held.number, rows);
     held.batch++;
+    const [holder, firstEpoch] = packed.slice(-2);
     if (holder !== null) {
       held.state = "arrived";
       this.#hold(held.number, { instance: String(holder), epoch: Number(firstEpoch) });
@@ -141,12 +142,11 @@ export class ArrivingRoots {
     return [];
   }
 
-  #keepNames(number: number, gone: unknown, rows: unknown): void {
+  #keepNames(number: number, { gone, rows }: UnpackedRows): void {
     const known = this.#arrived.get(number) ?? new Map<string, number>();
     this.#arrived.set(number, known);
-    const parse = (text: unknown): Row[] => (text === null ? [] : (JSON.parse(String(text)) as Row[]));
-    for (const { name } of parse(gone)) known.delete(String(name));
-    for (const { name, chunk_id: id } of parse(rows)) known.set(String(name), Number(id));
+    for (const { name } of gone) known.delete(String(name));
+    for (const { name, chunk_id: id } of rows) known.set(String(name), Number(id));
   }
 
   #keepHead([moveId, epoch, head]: Values): object[] {

@@ -4,14 +4,13 @@ import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import { MOVE_BUCKET } from "#storage/shared/arrival-schema.ts";
 import { SHARED_TABLES } from "#storage/shared/shared-tables.ts";
 import {
-  asJson,
-  insertJson,
   type JsonRow,
   keyColumns,
   type TableStatements,
   tableStatements,
 } from "#storage/shared/table-rows.ts";
 import { StoredRoots } from "./stored-roots.ts";
+import type { UnpackedRows } from "./unpacked-rows.ts";
 
 /** Where ids begin that the engine's own commits give out: above the ranges of all processes. */
 const OWN_IDS_FROM = 2 ** 50;
@@ -66,7 +65,10 @@ export class EngineRows {
   }
 
   json(table: string, row: Row): JsonRow {
-    return { table, row: asJson({ ...row }, this.#statements(table).bytes) as Row };
+    const shown = { ...row };
+    for (const name of this.#statements(table).bytes)
+      shown[name] = `\\x${Buffer.from(row[name] as Uint8Array).toString("hex")}`;
+    return { table, row: shown };
   }
 
   /** Positions in the ranges of lists. */
@@ -78,15 +80,19 @@ export class EngineRows {
       .map((row) => this.json("file_chunk", row));
   }
 
-  /** Deletes and then puts rows of a table. */
-  write(table: string, gone: unknown, rows: unknown): void {
-    const statements = this.#statements(table);
-    const keys = keyColumns(statements.table);
-    const remove = `DELETE FROM ${table} WHERE ${keys.map((key) => `${key} = ?`).join(" AND ")}`;
-    const [removed, put] = [parsed(gone), parsed(rows)];
-    for (const row of [...removed, ...put])
-      this.all(remove, ...keys.map((key) => row[key] as number | string));
-    for (const row of put) insertJson(statements, row);
+  /** Deletes and then puts rows of a table. Throws for one that is there and was said to be new. */
+  write({ table, gone, rows, fresh }: UnpackedRows): void {
+    const { table: shape, insert } = this.#statements(table);
+    const keys = keyColumns(shape);
+    const same = `FROM ${table} WHERE ${keys.map((key) => `${key} = ?`).join(" AND ")}`;
+    const keyOf = (row: Row): (number | string)[] => keys.map((key) => row[key] as number | string);
+    for (const row of [...gone, ...rows]) this.all(`DELETE ${same}`, ...keyOf(row));
+    for (const row of fresh) {
+      if (this.all(`SELECT 1 ${same}`, ...keyOf(row)).length > 0)
+        throw Object.assign(new Error(`a row of ${table} is there already`), { code: "23505" });
+    }
+    for (const row of [...rows, ...fresh])
+      insert.run(...shape.columns.map(({ name }) => row[name] as number | string));
   }
 
   /** Counts rows of the sum of a moving root. */
@@ -118,8 +124,4 @@ export class EngineRows {
     if (statements === undefined) throw new Error(`unknown: ${table}`);
     return statements;
   }
-}
-
-function parsed(rows: unknown): Row[] {
-  return rows === null ? [] : (JSON.parse(String(rows)) as Row[]);
 }

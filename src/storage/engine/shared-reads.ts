@@ -56,7 +56,10 @@ export class SharedReads {
     return this.#deps.roots.withNumber(Math.floor(id / ROOT_STRIDE));
   }
 
-  /** Reads rows of a held root. Throws RowsToCome for those that are not here. */
+  /**
+   * Reads rows of a held root. Throws RowsToCome for those that are not here, and fetches a path as a whole
+   * unless all but its last name is known.
+   */
   of<T>({ owner }: OwnRoot, read: (reader: SnapshotReader) => T, path?: readonly string[]): T {
     const { reader, facts, writer } = this.#deps;
     facts.begin();
@@ -65,7 +68,8 @@ export class SharedReads {
     } catch (error) {
       if (!(error instanceof RowsMissing)) throw error;
       const whole: Fact | undefined = path === undefined ? undefined : { kind: "path", owner, names: path };
-      const fact = whole === undefined || facts.knows(whole) ? error.fact : whole;
+      const isLast = error.fact.kind === "name" && error.fact.name === path?.at(-1);
+      const fact = whole === undefined || isLast || facts.knows(whole) ? error.fact : whole;
       throw new RowsToCome(writer.know(owner, fact));
     }
   }

@@ -3,7 +3,9 @@ import type pg from "pg";
 import type { LocalMove } from "#storage/contract/root-move.ts";
 import { MOVE_SUM } from "#storage/metadata/move-sums.ts";
 import type { ArrivalThere } from "./arrival-fetch.ts";
+import { ARRIVAL_TABLES } from "./arrival-schema.ts";
 import { requireOwnRoots } from "./own-roots.ts";
+import { packRows } from "./packed-rows.ts";
 import type { SharedLine } from "./shared-line.ts";
 import type { TableEffects } from "./table-rows.ts";
 
@@ -91,15 +93,16 @@ export class ArrivalCommits {
     holder?: ArrivalHolder,
   ): Promise<void> {
     requireOwnRoots(effects, [{ number, epoch, batch }]);
-    const json = (rows: readonly object[]): string | null =>
-      rows.length === 0 ? null : JSON.stringify(rows);
-    await this.#ask("SELECT commit_arrival($1, $2, $3, $4, $5, $6, $7, $8)", [
+    const { tables, counts, numbers, texts, bytes } = packRows(effects, ARRIVAL_TABLES);
+    await this.#ask("SELECT commit_arrival($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)", [
       moveId,
       epoch,
       batch + 1,
-      effects.map(({ table }) => table),
-      effects.map(({ gone }) => json(gone)),
-      effects.map(({ rows }) => json(rows)),
+      tables,
+      counts,
+      numbers,
+      texts,
+      bytes,
       holder?.instance ?? null,
       holder?.epoch ?? null,
     ]);

@@ -49,6 +49,12 @@ const ARRAYS: Readonly<Record<ColumnType, readonly [values: string, taken: strin
   BYTEA: ["p_bytes", "v_bytes"],
 };
 
+/** Declares the variables of those branches. */
+export const TAKEN = `v_count BIGINT;
+    v_numbers BIGINT := 0;
+    v_texts BIGINT := 0;
+    v_bytes BIGINT := 0;`;
+
 /** Takes `v_count` rows from the arrays by a statement that gets them as a list in FROM. */
 function taking(
   table: SharedTable,
@@ -73,8 +79,11 @@ function taking(
         END IF;`;
 }
 
-/** What gives a name away comes first: rows that are gone, those that may be there, then those that are new. */
-function takesOf(table: SharedTable): string {
+/**
+ * The branch of a table in a function that takes rows as packed-rows.ts sends them, with `p_counts` and the three
+ * arrays. What gives a name away comes first: rows that are gone, those that may be there, then those that are new.
+ */
+export function takesOf(table: SharedTable): string {
   const { name, key, columns } = table;
   const names = columns.map((column) => column.name);
   const set = names
@@ -102,10 +111,7 @@ export const COMMIT_PACKED = `
   DECLARE
     held RECORD;
     seen INTEGER := 0;
-    v_count BIGINT;
-    v_numbers BIGINT := 0;
-    v_texts BIGINT := 0;
-    v_bytes BIGINT := 0;
+    ${TAKEN}
   BEGIN
     ${GUARD}
     FOR at IN 1 .. cardinality(p_tables) LOOP

@@ -19,7 +19,6 @@ import { MOVE_BUCKET } from "./arrival-schema.ts";
 import { changedRows } from "./row-changes.ts";
 import { SHARED_TABLES } from "./shared-tables.ts";
 import {
-  asJson,
   insertJson,
   type JsonRow,
   keyColumns,
@@ -144,14 +143,15 @@ export class MovingRows {
   }
 
   #effectsOf(changeset: Uint8Array): TableEffects[] {
-    const effects = new Map<string, { table: string; gone: object[]; rows: object[] }>();
-    for (const { table, key, isGone } of changedRows(changeset)) {
+    const effects = new Map<string, { table: string; gone: object[]; fresh: object[]; rows: object[] }>();
+    for (const { table, key, isGone, isMade } of changedRows(changeset)) {
       if (!this.#tables.has(table)) continue;
-      const known = effects.get(table) ?? { table, gone: [], rows: [] };
+      const known = effects.get(table) ?? { table, gone: [], fresh: [], rows: [] };
       effects.set(table, known);
-      const { table: shape, bytes, select } = this.#statements(table);
+      const { table: shape, idAt, select } = this.#statements(table);
       if (isGone) known.gone.push(Object.fromEntries(keyColumns(shape).map((name, at) => [name, key[at]])));
-      else known.rows.push(asJson(select.get(...key) as Record<string, unknown>, bytes));
+      // All rows with the ids of the buckets were here before.
+      else known[isMade && idAt >= 0 ? "fresh" : "rows"].push(select.get(...key) as object);
     }
     return [...effects.values()];
   }

@@ -18,14 +18,15 @@ const KINDS = ["gone", "rows", "fresh"] as const;
 /** Object ids of the element types (pg_type.dat). */
 const ELEMENT_TYPES: Readonly<Record<ColumnType, number>> = { BIGINT: 20, TEXT: 25, BYTEA: 17 };
 
-const TABLES: ReadonlyMap<string, SharedTable> = new Map(SHARED_TABLES.map((table) => [table.name, table]));
-
-/** Packs them. Throws for an unknown table. */
-export function packRows(effects: readonly TableEffects[]): PackedRows {
+/** Packs rows of some of the given tables. Throws for another one. */
+export function packRows(
+  effects: readonly TableEffects[],
+  tables: readonly SharedTable[] = SHARED_TABLES,
+): PackedRows {
   const lists: Record<ColumnType, unknown[]> = { BIGINT: [], TEXT: [], BYTEA: [] };
   const counts: number[] = [];
   for (const effect of effects) {
-    const table = TABLES.get(effect.table);
+    const table = tables.find(({ name }) => name === effect.table);
     if (table === undefined) throw new Error(`there is no shared table ${effect.table}`);
     for (const kind of KINDS) {
       const rows = (effect[kind] ?? []) as readonly Readonly<Record<string, unknown>>[];

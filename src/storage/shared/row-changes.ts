@@ -6,6 +6,8 @@ export interface ChangedRow {
   /** Values of the primary key, in the order of the columns of the table. */
   readonly key: readonly (number | string)[];
   readonly isGone: boolean;
+  /** True for a row that was not there before. */
+  readonly isMade: boolean;
 }
 
 const TABLE = 0x54;
@@ -34,7 +36,7 @@ export function changedRows(changeset: Uint8Array): ChangedRow[] {
     const values = keys.map(() => reader.value());
     if (operation === UPDATE) for (const _ of keys) reader.value();
     const key = values.filter((_, at) => keys[at]) as (number | string)[];
-    rows.push({ table, key, isGone: operation === DELETE });
+    rows.push({ table, key, isGone: operation === DELETE, isMade: operation === INSERT });
   }
   return rows;
 }

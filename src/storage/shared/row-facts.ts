@@ -52,17 +52,26 @@ export const FACTS_TABLE = `
 /** Words of a fact in the table: kind, number and text. */
 type Words = [kind: string, id: number, text: string];
 
+/** Entries of a directory that may come for each of its names that was asked for. */
+const ENTRIES_FOR_A_NAME = 32;
+/** Most entries that come where only names were asked for. */
+const WHOLE_DIRECTORY_MAX = 4_096;
+
 /** The facts of a cache. They lie in its database, so that a command that is undone takes its own back. */
 export class RowFacts {
   readonly #known: StatementSync;
   readonly #add: StatementSync;
   readonly #nextId: StatementSync;
+  readonly #childCount: StatementSync;
+  readonly #namesAsked: StatementSync;
   readonly #nextIds = new Map<number, number>();
 
   constructor(prepare: (sql: string) => StatementSync) {
     this.#known = prepare("SELECT 1 FROM fetched WHERE kind = ? AND id = ? AND text = ?");
     this.#add = prepare("INSERT INTO fetched (kind, id, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING");
     this.#nextId = prepare("SELECT next_id AS nextId FROM root WHERE number = ?");
+    this.#childCount = prepare("SELECT child_count AS count FROM inode WHERE id = ?");
+    this.#namesAsked = prepare("SELECT count(*) AS count FROM fetched WHERE kind = 'name' AND id = ?");
   }
 
   /** Begins a group: numbers that roots had not given out by then belong to nothing in the database. */
@@ -78,6 +87,27 @@ export class RowFacts {
   /** True when what the fact is about is whole here. */
   knows(fact: Fact): boolean {
     return this.#isKnown(fact);
+  }
+
+  /**
+   * What to fetch for these facts: a directory as a whole in place of its names, once they are many enough for
+   * its entries. What is made in it afterwards is known to be new, and waits for no fetch.
+   */
+  widened(facts: readonly Fact[]): Fact[] {
+    const asked = new Map<number, number>();
+    for (const fact of facts) {
+      if (fact.kind === "name") asked.set(fact.id, (asked.get(fact.id) ?? 0) + 1);
+    }
+    const whole = new Set([...asked].flatMap(([id, names]) => (this.#isWorthAll(id, names) ? [id] : [])));
+    const others = facts.filter((fact) => fact.kind !== "name" || !whole.has(fact.id));
+    return [...others, ...[...whole].map((id): Fact => ({ kind: "children", id }))];
+  }
+
+  #isWorthAll(directory: number, names: number): boolean {
+    const known = this.#childCount.get(directory) as { count: number } | undefined;
+    if (known === undefined || known.count > WHOLE_DIRECTORY_MAX) return false;
+    const before = this.#namesAsked.get(directory) as { count: number };
+    return known.count <= (before.count + names) * ENTRIES_FOR_A_NAME;
   }
 
   /** Records a fact. */

@@ -2,7 +2,7 @@
 import type { ClientBase } from "pg";
 import { requireKnownSchema } from "#os/state-file.ts";
 import { FLAG_DAMAGED } from "#storage/metadata/schema.ts";
-import { MAKE_ARRIVALS } from "./arrival-schema.ts";
+import { COMMIT_ARRIVAL, MAKE_ARRIVALS } from "./arrival-schema.ts";
 import { COMMIT_PACKED } from "./commit-schema.ts";
 import { MAKE_DEPARTURES } from "./departure-schema.ts";
 import { MAKE_RENAMES } from "./rename-schema.ts";
@@ -191,6 +191,12 @@ const MAKE_LINKS = `
   CREATE INDEX inode_damaged ON inode (id) WHERE (flags & ${FLAG_DAMAGED}) <> 0;
 `;
 
+/** Forms of functions that came later, each beside the one before: name, and number of parameters. */
+const LATER_FUNCTIONS = [
+  ["commit_group", 9, COMMIT_PACKED],
+  ["commit_arrival", 10, COMMIT_ARRIVAL],
+] as const;
+
 /**
  * Makes the tables unless they are there. Throws BAD_ARGUMENT for those of a newer version, and what pg
  * throws.
@@ -218,9 +224,11 @@ export async function makeSharedTables(client: ClientBase, schema: string): Prom
     // Moves carry links.
     await add("link", `${MAKE_LINKS} ${MAKE_ARRIVALS} ${MAKE_DEPARTURES}`);
     await add("renamed_user", MAKE_RENAMES);
-    const packed = `SELECT 1 FROM pg_proc WHERE proname = 'commit_group' AND pronargs = 9 AND pronamespace = $1::regnamespace`;
-    if ((await client.query(packed, [name])).rows.length === 0) {
-      await client.query(`SET LOCAL search_path TO ${name}; ${COMMIT_PACKED}`);
+    for (const [called, parameters, statement] of LATER_FUNCTIONS) {
+      const known =
+        "SELECT 1 FROM pg_proc WHERE proname = $2 AND pronargs = $3 AND pronamespace = $1::regnamespace";
+      if ((await client.query(known, [name, called, parameters])).rows.length > 0) continue;
+      await client.query(`SET LOCAL search_path TO ${name}; ${statement}`);
     }
     await client.query("COMMIT");
   } catch (error) {

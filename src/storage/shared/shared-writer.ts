@@ -302,7 +302,8 @@ export class SharedWriter {
 
   /** Fetches what is missing, and queues the commands again before all others. */
   async #fetch(missing: ReadonlyMap<Work, Fact>): Promise<void> {
-    const fetched = await this.#deps.fetch([...missing.values()]).catch((error: unknown) => {
+    const wanted = this.#deps.cache.facts.widened([...missing.values()]);
+    const fetched = await this.#deps.fetch(wanted).catch((error: unknown) => {
       for (const work of missing.keys()) work.reject(unavailable(error));
     });
     if (fetched === undefined) return;

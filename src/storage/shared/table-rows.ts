@@ -71,12 +71,6 @@ export function insertJson(
   insert.run(...values);
 }
 
-/** A row as JSON has it. */
-export function asJson(row: Record<string, unknown>, bytes: readonly string[]): object {
-  for (const name of bytes) row[name] = `\\x${Buffer.from(row[name] as Uint8Array).toString("hex")}`;
-  return row;
-}
-
 /** The key's columns in the order of the table, as a changeset has them. */
 export function keyColumns({ key, columns }: SharedTable): string[] {
   return columns.map(({ name }) => name).filter((name) => key.includes(name));
