@@ -70,7 +70,8 @@ async function create(context: ClientContext, name: string, flags: CreateFlags):
     folderPath: folder?.path ?? "",
     endsMs: BigInt(Math.trunc(endsMs)),
   });
-  const { password, webdavUrl, appPassword } = made;
+  const { password, appPassword } = made;
+  const webdavUrl = addressOf(made.webdavUrl, folder?.path ?? "/");
   if (context.isJson) {
     const facts = appPassword === undefined ? {} : jsonOf(appPassword);
     await context.printJson({ password, webdav_url: webdavUrl === "" ? null : webdavUrl, ...facts });
@@ -97,6 +98,13 @@ async function revoke(context: ClientContext, name: string): Promise<void> {
   const revoked = await router.revokeAppPassword(name);
   if (context.isJson) return context.printJson({ revoked: revoked === undefined ? null : jsonOf(revoked) });
   await context.print(`Revoked ${revoked?.name ?? name}; what runs with it ends within seconds.`);
+}
+
+/** The address that a password opens: one for a folder opens nothing above it. */
+export function addressOf(webdavUrl: string, folder: string): string {
+  if (webdavUrl === "") return "";
+  const names = folder.split("/").filter((name) => name !== "");
+  return webdavUrl.replace(/\/?$/u, "/") + names.map((name) => `${encodeURIComponent(name)}/`).join("");
 }
 
 /** The end of a password in unix milliseconds. Throws USAGE. */

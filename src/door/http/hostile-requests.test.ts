@@ -9,10 +9,14 @@ before(async () => {
 });
 after(() => door.stop());
 
+/** Stands for a request that names no host. */
+const NO_HOST = "Host";
+
 /** Sends one request; its connection ends with the answer. */
 async function ask(line: string, headers: readonly string[] = [], body = ""): Promise<string> {
   const named = headers.some((header) => /^host/iu.test(header)) ? [] : [`Host: ${door.host}`];
-  const head = [`${line} HTTP/1.1`, ...named, ...headers, "Connection: close"].join("\r\n");
+  const sent = [...named, ...headers].filter((header) => header !== NO_HOST);
+  const head = [`${line} HTTP/1.1`, ...sent, "Connection: close"].join("\r\n");
   return await sendRaw(door.port, `${head}\r\n\r\n${body}`);
 }
 
@@ -30,6 +34,7 @@ const REFUSED: readonly (readonly [string, string, readonly string[], string, st
   ["with another host", "GET /dav/", ["Host: evil.example", SIGNED_IN], "421"],
   ["with another host in the address", "GET http://evil.example/dav/", [SIGNED_IN], "421"],
   ["with the host of a rebound name", "GET /", ["Host: evil.example:8070"], "421"],
+  ["without a host", "GET /dav/", [NO_HOST, SIGNED_IN], "400"],
   ["with two hosts", "GET /dav/", ["Host: 127.0.0.1", "Host: evil.example", SIGNED_IN], "400"],
   ["with two lengths", "PUT /dav/x", [SIGNED_IN, "Content-Length: 3", "Content-Length: 4"], "400", "abcd"],
   ["with a length twice", "PUT /dav/x", [SIGNED_IN, "Content-Length: 3", "Content-Length: 3"], "400", "abc"],
@@ -41,6 +46,13 @@ const REFUSED: readonly (readonly [string, string, readonly string[], string, st
     "0\r\n\r\n",
   ],
   ["with an unknown coding", "PUT /dav/x", [SIGNED_IN, "Transfer-Encoding: xchunked"], "400", "0\r\n\r\n"],
+  [
+    "with packed chunks",
+    "PUT /dav/packed",
+    [SIGNED_IN, "Transfer-Encoding: gzip, chunked"],
+    "501",
+    "3\r\nabc\r\n0\r\n\r\n",
+  ],
   [
     "with chunks of no number",
     "PUT /dav/x",
@@ -70,9 +82,17 @@ for (const [what, line, headers, expected, body] of REFUSED) {
   test(`a request ${what} is answered ${expected}`, async () => {
     const answer = await ask(line, headers, body);
     assert.equal(status(answer), expected, answer);
-    if (expected !== "417") assert.match(answer, /\r\n\r\n[^]*\w+ \w+/u, "a sentence says why");
+    assert.match(answer, /\r\n\r\n[^]*\w+ \w+/u, "a sentence says why");
   });
 }
+
+test("a body in an unknown coding makes no file", async () => {
+  const chunks = "3\r\nabc\r\n0\r\n\r\n";
+  await ask("PUT /dav/coded", [SIGNED_IN, "Transfer-Encoding: gzip, chunked"], chunks);
+  assert.equal(status(await ask("HEAD /dav/coded", [SIGNED_IN])), "404");
+  await ask("PUT /dav/coded", [SIGNED_IN, "Transfer-Encoding: Chunked"], chunks);
+  assert.equal(status(await ask("HEAD /dav/coded", [SIGNED_IN])), "200");
+});
 
 test("10,000 ranges are answered with the whole file, and an XML bomb with 400", async () => {
   await ask("PUT /dav/ranges", [SIGNED_IN, "Content-Length: 3"], "abc");

@@ -62,3 +62,15 @@ test("a refusal before a file's first byte is a page, and no file", async (t) =>
   assert.match(answer.headers.get("content-type") ?? "", /^text\/html/u);
   assert.match(await answer.text(), /used up/u);
 });
+
+test("in place of a file whose link wants a password stands its form, and not as a success", async (t) => {
+  const asks = new GroveError("TOKEN_REJECTED", "it has a password", { metadata: { link: "password" } });
+  const door = await startTestDoor({ visitors: { open: () => Promise.reject(asks) } });
+  t.after(() => door.stop());
+  const ask = (name: string): Promise<Response> =>
+    fetch(`http://${door.host}/l/${ID}/${name}`, { headers: { cookie: COOKIE } });
+  assert.equal((await ask("")).status, 200);
+  const inPlace = await ask("a.html");
+  assert.equal(inPlace.status, 403);
+  assert.match(await inPlace.text(), /<form method="post"/u);
+});

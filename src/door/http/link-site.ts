@@ -128,7 +128,8 @@ export class LinkSite {
       visitor = await this.#deps.visitors.open(key, facts.address);
     } catch (error) {
       if (isGroveError(error) && error.metadata["link"] === "password") {
-        return sendPage(exchange, 200, passwordPage(id, undefined));
+        // Programs that fetch a file must not take the form for it.
+        return sendPage(exchange, request.path.length === 0 ? 200 : 403, passwordPage(id, undefined));
       }
       throw error;
     }

@@ -64,6 +64,8 @@ export async function startListener(deps: ListenerDeps, place: HostPort): Promis
 }
 
 const HTTP1_OPTIONS = {
+  // Node's own answer to a request without a host has no sentence.
+  requireHostHeader: false,
   maxHeaderSize: DOOR_HEADERS_MAX_BYTES,
   headersTimeout: DOOR_HEADERS_MS,
   // A body may take hours; its pace is watched instead.
@@ -76,7 +78,10 @@ function answerHttp1(server: Server, front: Front): void {
   server.on("request", (request, response) => front.answer(request, response, false));
   server.on("checkContinue", (request, response) => front.answer(request, response, true));
   server.on("checkExpectation", (_request, response) => {
-    response.writeHead(417, { connection: "close", "content-length": 0 }).end();
+    const text = "a request expects 100-continue or nothing\n";
+    const type = "text/plain; charset=utf-8";
+    response.writeHead(417, { connection: "close", "content-type": type, "content-length": text.length });
+    response.end(text);
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === "ECONNRESET" || !socket.writable) socket.destroy();

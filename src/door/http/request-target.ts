@@ -30,7 +30,7 @@ export interface RequestTarget {
   readonly path: string;
 }
 
-/** Throws DavRefusal (400, 431) for headers that could be read in two ways, or too many of them. */
+/** Throws DavRefusal (400, 431, 501) for headers that could be read in two ways, too many, or an unknown coding. */
 export function readTarget(request: DoorRequest): RequestTarget {
   const { rawHeaders, headers } = request;
   if (rawHeaders.length > 2 * DOOR_HEADERS_MAX) {
@@ -42,6 +42,17 @@ export function readTarget(request: DoorRequest): RequestTarget {
     if (!ONCE.has(name)) continue;
     if (seen.has(name)) throw new DavRefusal(400, `the header ${name} stands there twice`);
     seen.add(name);
+  }
+  const coding = headers["transfer-encoding"];
+  // Node takes "gzip, chunked" as well, and hands the body on as it was packed.
+  if (coding !== undefined && coding.trim().toLowerCase() !== "chunked") {
+    throw new DavRefusal(
+      501,
+      "a body comes with its length or in plain chunks: no other coding is known here",
+    );
+  }
+  if (headers.host === undefined && request.httpVersion === "1.1") {
+    throw new DavRefusal(400, "the request names no host: HTTP/1.1 wants a Host header");
   }
   const authority = headers[":authority"];
   const named = typeof authority === "string" ? authority : undefined;

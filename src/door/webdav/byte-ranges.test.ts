@@ -18,6 +18,7 @@ test("ranges are read, cut to the file and merged", () => {
     [50, 61],
   ]);
   assert.deepEqual(read("0-9,10-19"), [[0, 20]]);
+  assert.deepEqual(read("90-18446744073709551615"), [[90, 100]]);
   assert.deepEqual(read("100-"), "none");
   assert.deepEqual(read("-0"), "none");
   for (const bad of ["", "-", "5-4", "a-b", "1-2-3", "99999999999999999999-"]) {

@@ -19,7 +19,7 @@ export function readRanges(header: string | undefined, size: number): readonly B
   const ranges: ByteRange[] = [];
   for (const spec of specs) {
     if (spec.trim() === "") continue;
-    const found = /^\s*(\d{0,16})-(\d{0,16})\s*$/u.exec(spec);
+    const found = /^\s*(\d{0,16})-(\d*)\s*$/u.exec(spec);
     if (found === null) return "all";
     const [, first = "", last = ""] = found;
     if (first === "" && last === "") return "all";

@@ -1,4 +1,5 @@
 // Conditional requests (RFC 9110, section 13): what their headers say of a resource.
+import { readHttpDate } from "./date-text.ts";
 import type { DavResource } from "./resource.ts";
 
 /** Headers of a request, names in lower case. */
@@ -54,8 +55,8 @@ function namesTag(header: string, resource: DavResource | undefined): boolean {
 }
 
 function dateOf(header: string | undefined): number | undefined {
-  const ms = header === undefined ? Number.NaN : Date.parse(header);
-  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000);
+  const ms = header === undefined ? undefined : readHttpDate(header.trim());
+  return ms === undefined ? undefined : ms / 1000;
 }
 
 function secondsOf(resource: DavResource): number {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { httpDate, secondText } from "./date-text.ts";
+import { httpDate, readHttpDate, secondText } from "./date-text.ts";
 
 test("a time is written as Date writes it, to the second", () => {
   // One day to the next, the first and the last years, and times before 1970 and after 9999.
@@ -22,4 +22,24 @@ test("a time is written as Date writes it, to the second", () => {
   );
   assert.equal(httpDate(Number.NaN), "Invalid Date");
   assert.throws(() => secondText(Number.NaN), RangeError);
+});
+
+test("a time is read in HTTP's three forms, each in Greenwich, and nothing else is a time", () => {
+  const ms = Date.UTC(1994, 10, 6, 8, 49, 37);
+  for (const text of [
+    "Sun, 06 Nov 1994 08:49:37 GMT",
+    "Sunday, 06-Nov-94 08:49:37 GMT",
+    "Sun Nov  6 08:49:37 1994",
+  ]) {
+    assert.equal(readHttpDate(text), ms, text);
+  }
+  for (const text of [
+    "0",
+    "1",
+    "1994-11-06T08:49:37Z",
+    "Sun, 06 Nov 1994 08:49:37",
+    "Sun, 99 Nov 1994 08:49:37 GMT",
+  ]) {
+    assert.equal(readHttpDate(text), undefined, text);
+  }
 });

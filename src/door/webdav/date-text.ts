@@ -16,6 +16,20 @@ export function httpDate(ms: number): string {
   return `${dayOf(ms).http}${timeOf(ms)} GMT`;
 }
 
+/** The three forms of a time: today's, that of RFC 850, and that of C's asctime, which names no zone. */
+const HTTP_DATES = [
+  /^[a-z]{3}, \d\d [a-z]{3} \d{4} \d\d:\d\d:\d\d GMT$/iu,
+  /^[a-z]{6,9}, \d\d-[a-z]{3}-\d\d \d\d:\d\d:\d\d GMT$/iu,
+  /^[a-z]{3} [a-z]{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/iu,
+];
+
+/** Unix milliseconds of a time as HTTP writes it (RFC 9110, section 5.6.7); undefined for any other text. */
+export function readHttpDate(text: string): number | undefined {
+  if (!HTTP_DATES.some((form) => form.test(text))) return undefined;
+  const ms = Date.parse(/GMT$/iu.test(text) ? text : `${text} GMT`);
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
 /** Unix milliseconds to the second, "1994-11-06T08:49:37Z" (RFC 3339). Throws RangeError for no time at all. */
 export function secondText(ms: number): string {
   if (!isPlain(ms)) return new Date(ms).toISOString().replace(/\.\d+Z$/u, "Z");

@@ -1,6 +1,6 @@
 // One WebDAV request with its answer: address, headers, body, and the ways to reply.
 import { GroveError } from "#base/errors.ts";
-import { headerOf, type RequestHeaders } from "./conditions.ts";
+import { headerOf, judgeConditions, type RequestHeaders } from "./conditions.ts";
 import { hrefOf, readHref } from "./href.ts";
 import { type IfList, type IfState, ifHolds, readIf, submittedTokens } from "./if-header.ts";
 import { sendPart } from "./outlet.ts";
@@ -90,6 +90,12 @@ export class DavExchange {
     if (!(await ifHolds(this.#ifLists, (resource) => this.#stateOf(resource)))) {
       throw new DavRefusal(412, "the condition of the If header does not hold");
     }
+  }
+
+  /** Throws 412 where If-Match and its like do not hold of what is there, before anything is changed. */
+  checkVersion(resource: DavResource | undefined): void {
+    if (judgeConditions(this.request.headers, resource, false) === "go") return;
+    throw new DavRefusal(412, "what is there has another version: look at it again");
   }
 
   /** The resource of the request. Throws NO_SUCH_PATH where there is none. */

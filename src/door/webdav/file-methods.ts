@@ -64,9 +64,7 @@ export async function answerPut(exchange: DavExchange): Promise<void> {
   if (before?.isCollection === true || exchange.hasSlash)
     throw new DavRefusal(405, "a folder has no bytes of its own");
   await checkParent(exchange, exchange.path);
-  if (judgeConditions(exchange.request.headers, before, false) !== "go") {
-    throw new DavRefusal(412, "the file's version is another one");
-  }
+  exchange.checkVersion(before);
   const wish = {
     size: lengthOf(exchange),
     ifMatch: exchange.header("if-match") === undefined ? undefined : before?.etag,

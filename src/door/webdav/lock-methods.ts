@@ -5,7 +5,7 @@ import { XML_TYPE } from "./find-method.ts";
 import { activeLock } from "./live-properties.ts";
 import { readLockInfo } from "./request-bodies.ts";
 import { readDepth, readLockToken, readTimeout } from "./request-headers.ts";
-import type { DavLock } from "./resource.ts";
+import type { DavLock, DavTree, LockWish } from "./resource.ts";
 import { DavRefusal } from "./status-table.ts";
 import { XML_MAX_BYTES } from "./xml-element.ts";
 
@@ -20,9 +20,20 @@ export async function answerLock(exchange: DavExchange): Promise<void> {
   }
   if (depth === "1") throw new GroveError("BAD_ARGUMENT", 'a LOCK has Depth "0" or "infinity"');
   const wish = { ...readLockInfo(body), isDeep: depth === "infinity", seconds };
-  const { lock, hasMadeFile } = await exchange.tree.lock(exchange.path, wish, exchange.tokens);
+  const { lock, hasMadeFile } = await taken(exchange, wish);
   exchange.response.setHeader("lock-token", `<${lock.token}>`);
   replyLock(exchange, hasMadeFile ? 201 : 200, lock);
+}
+
+/** Takes a lock, with the statuses of RFC 4918, section 9.10.6. */
+async function taken(exchange: DavExchange, wish: LockWish): ReturnType<DavTree["lock"]> {
+  try {
+    return await exchange.tree.lock(exchange.path, wish, exchange.tokens);
+  } catch (error) {
+    if (isGroveError(error, "NO_SUCH_PATH")) throw new DavRefusal(409, "the folder above does not exist");
+    if (isGroveError(error, "LOCKED")) throw new DavRefusal(423, error.message, "no-conflicting-lock");
+    throw error;
+  }
 }
 
 /** Answers an UNLOCK. */

@@ -33,6 +33,9 @@ const METHODS: Readonly<Record<string, Method>> = {
 
 const ALLOW = Object.keys(METHODS).join(", ");
 
+/** Preconditions whose elements hold the address of a lock (RFC 4918, section 16). */
+const LOCK_CONDITIONS: ReadonlySet<string> = new Set(["lock-token-submitted", "no-conflicting-lock"]);
+
 /** Seconds after which a client that met a pause may ask again. */
 const RETRY_SECONDS = 5;
 
@@ -60,16 +63,16 @@ export async function answerDav(
     await exchange.checkIf();
     await method(exchange);
   } catch (error) {
-    replyError(error, exchange, response, options.log);
+    await replyError(error, exchange, response, options.log);
   }
 }
 
-function replyError(
+async function replyError(
   error: unknown,
   exchange: DavExchange | undefined,
   response: HttpResponse,
   log: Logger,
-): void {
+): Promise<void> {
   const { status, element, text } = answerOf(error);
   if (status === 500) log.error("dav_failed", { error: errorText(error) });
   if (response.headersSent) {
@@ -78,7 +81,7 @@ function replyError(
     return;
   }
   if (status === 503) response.setHeader("retry-after", RETRY_SECONDS);
-  const condition = element === undefined ? "" : `<D:${element}/>`;
+  const condition = await conditionXml(element, exchange);
   const words = `<G:message xmlns:G="urn:grove:dav">${escapedXml(text)}</G:message>`;
   const xml = `<?xml version="1.0" encoding="utf-8"?>\n<D:error xmlns:D="DAV:">${condition}${words}</D:error>\n`;
   if (exchange === undefined) {
@@ -89,6 +92,27 @@ function replyError(
     return;
   }
   exchange.replyText(status, XML_TYPE, xml);
+}
+
+/** The element of a precondition; those of locks name one that stands in the way, or are left out. */
+async function conditionXml(element: string | undefined, exchange: DavExchange | undefined): Promise<string> {
+  if (element === undefined) return "";
+  if (exchange === undefined || !LOCK_CONDITIONS.has(element)) return `<D:${element}/>`;
+  const root = await lockInTheWay(exchange).catch(() => undefined);
+  if (root === undefined) return "";
+  return `<D:${element}><D:href>${exchange.hrefOf(root, false)}</D:href></D:${element}>`;
+}
+
+/** Names of what is locked by a token that the request lacks; undefined where the lock lies further down. */
+async function lockInTheWay(exchange: DavExchange): Promise<readonly string[] | undefined> {
+  const hasTarget = exchange.header("destination") !== undefined;
+  const paths = hasTarget ? [exchange.path, exchange.destination()] : [exchange.path];
+  for (const path of paths.flatMap((one) => [one, one.slice(0, -1)])) {
+    const locks = (await exchange.tree.look(path, true))?.locks ?? [];
+    const other = locks.find(({ token }) => !exchange.tokens.includes(token));
+    if (other !== undefined) return other.root;
+  }
+  return undefined;
 }
 
 function answerOf(error: unknown): { status: number; element: string | undefined; text: string } {

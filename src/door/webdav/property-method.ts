@@ -10,7 +10,9 @@ import { emptyElement, escapedXml } from "./xml-text.ts";
 /** Answers a PROPPATCH. One change of a live property fails all (RFC 4918, section 9.2). */
 export async function answerProppatch(exchange: DavExchange): Promise<void> {
   const changes = readProppatch(await exchange.body(XML_MAX_BYTES));
-  const { path, isCollection } = await exchange.resource();
+  const resource = await exchange.resource();
+  const { path, isCollection } = resource;
+  exchange.checkVersion(resource);
   const live = changes.filter((change) => isLive(nameOf(change)));
   if (live.length === 0) await exchange.tree.changeProperties(path, changes, exchange.tokens);
   const href: ReturnType<PropertySource["hrefOf"]> = exchange.hrefOf(path, isCollection);

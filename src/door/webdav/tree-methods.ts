@@ -11,6 +11,7 @@ export async function answerMkcol(exchange: DavExchange): Promise<void> {
     throw new DavRefusal(405, "something of that name exists");
   }
   await checkParent(exchange, exchange.path);
+  exchange.checkVersion(undefined);
   await exchange.tree.makeCollection(exchange.path, exchange.tokens);
   exchange.replyStatus(201);
 }
@@ -22,6 +23,7 @@ export async function answerDelete(exchange: DavExchange): Promise<void> {
     throw new GroveError("BAD_ARGUMENT", 'a DELETE of a collection has Depth "infinity"');
   }
   if (resource.path.length === 0) throw new DavRefusal(403, "the top cannot be deleted");
+  exchange.checkVersion(resource);
   await exchange.tree.remove(exchange.path, exchange.tokens);
   exchange.replyStatus(204);
 }
@@ -50,13 +52,15 @@ async function transfer(
 ): Promise<void> {
   const mayReplace = readOverwrite(exchange.header("overwrite"));
   const to = exchange.destination();
-  const { path } = await exchange.resource();
+  const resource = await exchange.resource();
+  const { path } = resource;
   if (isWithin(to, path) || isWithin(path, to)) {
     throw new DavRefusal(403, "source and destination lie within one another");
   }
   const replaced = await exchange.tree.look(to);
   if (replaced !== undefined && !mayReplace) throw new GroveError("PATH_EXISTS", "the destination exists");
   await checkParent(exchange, to);
+  exchange.checkVersion(resource);
   await act({ to, mayReplace });
   exchange.replyStatus(replaced === undefined ? 201 : 204);
 }

@@ -39,7 +39,7 @@ export class LockCommands {
     const present = this.#current(root, nowMs);
     const other = present.find((lock) => this.#excludes(lock, command, above));
     if (other !== undefined) {
-      throw new GroveError("LOCKED", "somebody holds a lock here", {
+      throw new GroveError("LOCKED", `locked by ${other.username}`, {
         metadata: { locked_by: other.username },
       });
     }
