@@ -1,4 +1,5 @@
 // Runs the client's commands inside the process of a test: the code of ./grove without a start of Node for each.
+import { join } from "node:path";
 import { CommanderError } from "commander";
 import { runVerb } from "#client/commands/client.fixture.ts";
 import { VERBS, type VerbModule } from "#client/commands/verbs.ts";
@@ -29,9 +30,12 @@ export async function groveHere(words: readonly string[], settings: ProgramSetti
   const load = Object.hasOwn(MODULES, name) && settings.cwd === undefined ? MODULES[name] : undefined;
   if (load === undefined) return grove(words, settings);
   const { input = "" } = settings;
+  const env = environmentOf(settings);
+  // The system's folder is that of this process, whatever a command's settings say.
+  if (env["XDG_CONFIG_HOME"] !== undefined) env["GROVE_CONFIG_DIR"] ??= join(env["XDG_CONFIG_HOME"], "grove");
   const stdin = typeof input === "string" ? input : Buffer.from(input);
   try {
-    const { code, out, err } = await runVerb(await load(), rest, environmentOf(settings), { stdin });
+    const { code, out, err } = await runVerb(await load(), rest, env, { stdin });
     return { code, stdout: out, stderr: err };
   } catch (error) {
     // Nothing has been done, and the words about that are the program's.
