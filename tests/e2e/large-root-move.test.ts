@@ -175,32 +175,42 @@ async function moveUnderLoad(
       if (!over.signal.aborted) await sleep(COMMAND_PAUSE_MS);
     }
   };
+  // What fails beside the move ends all of it.
+  const beside = <T>(work: Promise<T>): Promise<T> => {
+    work.catch((error: unknown) => over.abort(error));
+    return work;
+  };
   const fetched = join(cluster.folder, "by-bob");
   await mkdir(fetched);
   // The same files again and again: a root as large as it may be has room for few more.
   await alice.ok("mkdir", `/to-${to}`);
-  const working = Promise.all([
-    again(alice, ["put", "-q", "-r", load, `/to-${to}`]),
-    again(bob, ["get", "-q", "-r", `${alice.email}:/load`, fetched]),
-  ]);
+  const working = beside(
+    Promise.all([
+      again(alice, ["put", "-q", "-r", load, `/to-${to}`]),
+      again(bob, ["get", "-q", "-r", `${alice.email}:/load`, fetched]),
+    ]),
+  );
   const addresses = { [from]: cluster.addressOf(from), [to]: cluster.addressOf(to) };
   const user = new RootUser(alice.email, addresses);
   const lane = new Lane(user, `/lane-${to}`, new SeededRandom(1));
   let longestMs = 0;
-  const changing = (async () => {
-    while (!over.signal.aborted) {
-      const begunMs = performance.now();
-      await lane.step();
-      longestMs = Math.max(longestMs, performance.now() - begunMs);
-      await sleep(CHANGE_PAUSE_MS);
-    }
-  })();
+  const changing = beside(
+    (async () => {
+      while (!over.signal.aborted) {
+        const begunMs = performance.now();
+        await lane.step();
+        longestMs = Math.max(longestMs, performance.now() - begunMs);
+        await sleep(CHANGE_PAUSE_MS);
+      }
+    })(),
+  );
   // Loads have begun before the move, and are in its middle when it switches.
   await until(() => commands > 0, "the first command");
   const frozenMs: number[] = [];
   let frozenAtMs: number | undefined;
   await cluster.operate("root", "move", alice.email, "-to", to);
   for (;;) {
+    over.signal.throwIfAborted();
     const { state } = cluster.place(alice.email);
     if (state === "frozen") frozenAtMs ??= performance.now();
     else if (frozenAtMs !== undefined) {
