@@ -8,8 +8,7 @@ import { JsonStateFile } from "#console/alerts/json-state-file.ts";
 import type { NodeStore } from "#metaserver/directory/directory.ts";
 import { REBALANCE_MOVES_MAX } from "#metaserver/directory/move-plan.ts";
 import { drainFacts, MOVES_AT_ONCE, rootsByNode } from "#metaserver/directory/moving-roots.ts";
-import type { MoveOrder } from "#metaserver/directory/root-move.ts";
-import { isUnderWay } from "#metaserver/directory/root-move.ts";
+import { isUnderWay, type MoveOrder } from "#metaserver/directory/root-move.ts";
 
 /** How often it looks while something is to be moved. */
 const TURN_INTERVAL_MS = 2_000;

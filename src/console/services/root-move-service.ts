@@ -17,8 +17,7 @@ import {
   sizedNodes,
   withoutMoving,
 } from "#metaserver/directory/moving-roots.ts";
-import type { RootMove } from "#metaserver/directory/root-move.ts";
-import { isUnderWay } from "#metaserver/directory/root-move.ts";
+import { isUnderWay, type RootMove } from "#metaserver/directory/root-move.ts";
 import type {
   DrainPlanView,
   DrainView,

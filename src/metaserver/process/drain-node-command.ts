@@ -15,8 +15,7 @@ import {
   rootsByNode,
 } from "#metaserver/directory/moving-roots.ts";
 import { chooseNode } from "#metaserver/directory/placement.ts";
-import type { RootMove } from "#metaserver/directory/root-move.ts";
-import { isUnderWay } from "#metaserver/directory/root-move.ts";
+import { isUnderWay, type RootMove } from "#metaserver/directory/root-move.ts";
 import { askToBegin, bad, engineLines, planLines, roots } from "./move-orders.ts";
 import { print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
 

@@ -6,8 +6,7 @@ import { GroveError } from "#base/errors.ts";
 import { canonicalUsername } from "#base/names.ts";
 import type { NodeStore } from "#metaserver/directory/directory.ts";
 import { rootsByNode } from "#metaserver/directory/moving-roots.ts";
-import type { RootMove } from "#metaserver/directory/root-move.ts";
-import { isUnderWay } from "#metaserver/directory/root-move.ts";
+import { isUnderWay, type RootMove } from "#metaserver/directory/root-move.ts";
 import { print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
 
 /** How often a command that waits looks at the store. */

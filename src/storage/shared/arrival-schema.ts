@@ -3,7 +3,7 @@ import { CLUSTER_ROOT_NUMBERS_FROM, ROOT_NUMBER_MAX } from "#base/limits.ts";
 import { DROPPED } from "#storage/writer/move-arrivals.ts";
 import { TAKEN, takesOf } from "./commit-schema.ts";
 import { FENCED } from "./fenced.ts";
-import { SHARED_TABLES, type SharedTable, table, writesOf } from "./shared-tables.ts";
+import { SHARED_TABLES, type SharedTable, table } from "./shared-tables.ts";
 
 /** What is known of a moving root's buckets. */
 export const MOVE_BUCKET: SharedTable = table(
@@ -19,7 +19,19 @@ export const ARRIVAL_TABLES: readonly SharedTable[] = [
   table("arrived_chunk", "number, name", "number, name text, chunk_id"),
 ];
 
-const GUARD = `
+/**
+ * Commits a batch, whose rows come as packed-rows.ts sends them. With a holder the root is whole, and is served
+ * from then on.
+ */
+export const COMMIT_ARRIVAL = `
+  CREATE OR REPLACE FUNCTION commit_arrival(
+    p_move TEXT, p_epoch BIGINT, p_batch BIGINT, p_tables TEXT[], p_counts BIGINT[], p_numbers BIGINT[],
+    p_texts TEXT[], p_bytes BYTEA[], p_holder TEXT, p_first_epoch BIGINT
+  ) RETURNS VOID LANGUAGE plpgsql AS $body$
+  DECLARE
+    held arrival%ROWTYPE;
+    ${TAKEN}
+  BEGIN
     SELECT * INTO held FROM arrival WHERE move_id = p_move AND epoch = p_epoch AND state = 'arriving' FOR UPDATE;
     IF NOT FOUND THEN
       RAISE EXCEPTION 'another process has the arriving root' USING ERRCODE = '${FENCED}';
@@ -27,42 +39,18 @@ const GUARD = `
     IF held.last_batch <> p_batch - 1 THEN
       RAISE EXCEPTION 'another batch came between' USING ERRCODE = '40001';
     END IF;
-    UPDATE arrival SET last_batch = p_batch WHERE move_id = p_move;`;
-
-/** The commit of a batch: with a holder the root is whole, and is served from then on. */
-const commit = (
-  parameters: string,
-  variables: string,
-  writes: readonly string[],
-  firstEpoch: "1" | "p_first_epoch",
-): string => `
-  CREATE OR REPLACE FUNCTION commit_arrival(
-    p_move TEXT, p_epoch BIGINT, p_batch BIGINT, p_tables TEXT[], ${parameters}
-  ) RETURNS VOID LANGUAGE plpgsql AS $body$
-  DECLARE
-    held arrival%ROWTYPE;
-    ${variables}
-  BEGIN
-    ${GUARD}
+    UPDATE arrival SET last_batch = p_batch WHERE move_id = p_move;
     FOR at IN 1 .. cardinality(p_tables) LOOP
       CASE p_tables[at]
-      ${writes.join("\n")}
+      ${ARRIVAL_TABLES.map(takesOf).join("\n")}
       END CASE;
     END LOOP;
     IF p_holder IS NOT NULL THEN
       UPDATE arrival SET state = 'arrived' WHERE move_id = p_move;
       INSERT INTO holding (root_number, instance, epoch, last_batch, last_group, prior_epoch, prior_group)
-        VALUES (held.number, p_holder, ${firstEpoch}, 0, '', 0, '');
+        VALUES (held.number, p_holder, p_first_epoch, 0, '', 0, '');
     END IF;
   END $body$;`;
-
-/** Rows come as packed-rows.ts sends them. */
-export const COMMIT_ARRIVAL: string = commit(
-  "p_counts BIGINT[], p_numbers BIGINT[], p_texts TEXT[], p_bytes BYTEA[], p_holder TEXT, p_first_epoch BIGINT",
-  TAKEN,
-  ARRIVAL_TABLES.map(takesOf),
-  "p_first_epoch",
-);
 
 /** Rows that go without their root, those with chunks aside. */
 const DROPS = DROPPED.map(
@@ -117,9 +105,6 @@ export const MAKE_ARRIVALS = `
     END LOOP;
     RETURN FALSE;
   END $body$;
-
-  -- Nodes of before commit by it.
-  ${commit("p_gone JSON[], p_rows JSON[], p_holder TEXT", "", ARRIVAL_TABLES.map(writesOf), "1")}
 
   -- Removes a part of what has come, or forgets a part of what is over; true while more is left.
   CREATE OR REPLACE FUNCTION drop_arrival(p_move TEXT, p_epoch BIGINT, p_limit BIGINT)
