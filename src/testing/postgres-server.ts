@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { chmod, chown, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { after, before } from "node:test";
 import { promisify } from "node:util";
 import { freePort } from "./free-ports.ts";
 import { childrenOf } from "./server-process.ts";
@@ -38,6 +39,25 @@ export function postgresPrograms(): string | undefined {
 export function withoutPostgres(): string | false {
   const isCi = (process.env["CI"] ?? "") !== "";
   return postgresPrograms() === undefined && !isCi ? "PostgreSQL is not installed" : false;
+}
+
+/**
+ * Starts a server before a test file's tests and ends it after them, where there is PostgreSQL. Returns the value
+ * for `skip` of tests that need it.
+ */
+export function postgresOfFile(
+  use: (server: PostgresServer) => void,
+  options: PostgresServerOptions = {},
+): string | false {
+  const skip = withoutPostgres();
+  const ends: (() => Promise<void>)[] = [];
+  before(async () => {
+    if (skip === false) use(await startPostgres((end) => ends.push(end), options));
+  });
+  after(async () => {
+    for (const end of ends.toReversed()) await end();
+  });
+  return skip;
 }
 
 /** Signals of which only the process hears that gets them. */

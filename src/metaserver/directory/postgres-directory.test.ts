@@ -1,19 +1,12 @@
 // Runs the store's contract on a real PostgreSQL, and tests what is particular to a shared store.
-import { after, before } from "node:test";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
 import type { Directory } from "./directory.ts";
 import { testDirectoryContract } from "./directory-contract.fixture.ts";
 import { openPostgresDirectory } from "./postgres-directory.ts";
 
-const ends: (() => Promise<void>)[] = [];
 let server: PostgresServer;
-const skip = withoutPostgres();
-
-before(async () => {
-  if (skip === false) server = await startPostgres((end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends) await end();
+const skip = postgresOfFile((started) => {
+  server = started;
 });
 
 testDirectoryContract(

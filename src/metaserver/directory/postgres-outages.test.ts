@@ -2,30 +2,28 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, beforeEach, type TestContext, test } from "node:test";
+import { beforeEach, type TestContext, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { inspect } from "node:util";
 import pg from "pg";
 import { ManualClock } from "#base/clock.ts";
 import { type ErrorCode, isGroveError } from "#base/errors.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
 import type { Directory, StoreState } from "./directory.ts";
 import { openDirectory } from "./open-directory.ts";
 import { beat, refused, registration } from "./store-under-test.fixture.ts";
 
-const skip = withoutPostgres();
-const LONG = { skip, timeout: 90_000 };
-const ends: (() => Promise<void>)[] = [];
-const clock = new ManualClock();
 let server: PostgresServer;
+const skip = postgresOfFile(
+  (started) => {
+    server = started;
+  },
+  { maxConnections: 25 },
+);
+const LONG = { skip, timeout: 90_000 };
+const clock = new ManualClock();
 let database: string;
 
-before(async () => {
-  if (skip === false) server = await startPostgres((end) => ends.push(end), { maxConnections: 25 });
-});
-after(async () => {
-  for (const end of ends) await end();
-});
 beforeEach(async () => {
   if (skip !== false) return;
   await server.start();

@@ -1,26 +1,20 @@
 // Two MetaServers on one database: they answer concurrent commands as one would.
 import assert from "node:assert/strict";
-import { after, before, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
 import type { Directory, LocatedRoot } from "./directory.ts";
 import { openDirectory } from "./open-directory.ts";
 import { openPostgresDirectory } from "./postgres-directory.ts";
 import { beat, MOCK, registration } from "./store-under-test.fixture.ts";
 
-const skip = withoutPostgres();
-const LONG = { skip, timeout: 60_000 };
-const ends: (() => Promise<void>)[] = [];
 let server: PostgresServer;
-
-before(async () => {
-  if (skip === false) server = await startPostgres((end) => ends.push(end));
+const skip = postgresOfFile((started) => {
+  server = started;
 });
-after(async () => {
-  for (const end of ends) await end();
-});
+const LONG = { skip, timeout: 60_000 };
 
 async function openTwo(t: TestContext, nowSql?: () => string): Promise<[Directory, Directory]> {
   const url = server.url(await server.createDatabase());

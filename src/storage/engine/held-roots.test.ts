@@ -1,6 +1,6 @@
 // Tests of take-overs whose answers are lost, in a real PostgreSQL.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import type pg from "pg";
 import { systemClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
@@ -8,19 +8,13 @@ import { endInstance, joinInstances } from "#storage/shared/lease-rows.ts";
 import { connectShared } from "#storage/shared/shared-connection.ts";
 import { makeSharedDatabase } from "#storage/shared/shared-database.fixture.ts";
 import { SharedLine } from "#storage/shared/shared-line.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
 import { until } from "#testing/until.ts";
 import { HeldRoots } from "./held-roots.ts";
 
-const skip = withoutPostgres();
-const ends: (() => Promise<void>)[] = [];
 let server: PostgresServer;
-
-before(async () => {
-  if (skip === false) server = await startPostgres((end) => ends.push(end));
-});
-after(async () => {
-  for (const end of ends) await end();
+const skip = postgresOfFile((started) => {
+  server = started;
 });
 
 test("roots are served whose take-over was made and not answered", { skip, timeout: 60_000 }, async (t) => {

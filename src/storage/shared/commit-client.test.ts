@@ -1,13 +1,13 @@
 // Tests commits against a real PostgreSQL: guards, lost answers, and a synchronous standby that lags and
 // takes over.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import type pg from "pg";
 import {
   type PostgresServer,
+  postgresOfFile,
   startPostgres,
   startSynchronousStandby,
-  withoutPostgres,
 } from "#testing/postgres-server.ts";
 import { until } from "#testing/until.ts";
 import { FencedError } from "./commit-client.ts";
@@ -15,17 +15,11 @@ import { connectShared } from "./shared-connection.ts";
 import { addressOf, content, contents, hold, makeSharedDatabase } from "./shared-database.fixture.ts";
 import { makeSharedTables } from "./shared-schema.ts";
 
-const skip = withoutPostgres();
-const LONG = { skip, timeout: 120_000 };
-const ends: (() => Promise<void>)[] = [];
 let server: PostgresServer;
-
-before(async () => {
-  if (skip === false) server = await startPostgres((end) => ends.push(end));
+const skip = postgresOfFile((started) => {
+  server = started;
 });
-after(async () => {
-  for (const end of ends.toReversed()) await end();
-});
+const LONG = { skip, timeout: 120_000 };
 
 /** Connections of the product that wait for something of a kind. */
 async function waiting(at: PostgresServer, kind: string): Promise<number[]> {

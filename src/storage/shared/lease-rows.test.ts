@@ -1,7 +1,7 @@
 // Tests leases and take-overs in a real PostgreSQL.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { test } from "node:test";
+import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
 import { FencedError } from "./commit-client.ts";
 import {
   endInstance,
@@ -14,17 +14,11 @@ import {
 } from "./lease-rows.ts";
 import { content, contents, makeSharedDatabase } from "./shared-database.fixture.ts";
 
-const skip = withoutPostgres();
-const LONG = { skip, timeout: 120_000 };
-const ends: (() => Promise<void>)[] = [];
 let server: PostgresServer;
-
-before(async () => {
-  if (skip === false) server = await startPostgres((end) => ends.push(end));
+const skip = postgresOfFile((started) => {
+  server = started;
 });
-after(async () => {
-  for (const end of ends) await end();
-});
+const LONG = { skip, timeout: 120_000 };
 
 test(
   "roots go from a process whose number stands still to one that runs, and its lease ends with it",

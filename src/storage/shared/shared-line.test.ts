@@ -1,25 +1,19 @@
 // Tests of a connection that is made when it is needed: none outlives its line.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import type pg from "pg";
 import { systemClock } from "#base/clock.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
 import { until } from "#testing/until.ts";
 import { connectShared } from "./shared-connection.ts";
 import { makeSharedDatabase, type SharedDatabase } from "./shared-database.fixture.ts";
 import { SharedLine } from "./shared-line.ts";
 
-const skip = withoutPostgres();
-const LONG = { skip, timeout: 120_000 };
-const ends: (() => Promise<void>)[] = [];
 let server: PostgresServer;
-
-before(async () => {
-  if (skip === false) server = await startPostgres((end) => ends.push(end));
+const skip = postgresOfFile((started) => {
+  server = started;
 });
-after(async () => {
-  for (const end of ends) await end();
-});
+const LONG = { skip, timeout: 120_000 };
 
 async function connectionsTo({ name }: SharedDatabase): Promise<number> {
   const of = `application_name = 'grove fileserver' AND datname = '${name}'`;

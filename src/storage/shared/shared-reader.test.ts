@@ -1,9 +1,9 @@
 // Tests reads of cached rows: the same answers as the local engine's, whatever of the rows is here.
 import assert from "node:assert/strict";
-import { after, before, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { GroveError } from "#base/errors.ts";
 import { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
 import { LocalRows, makeRoot, NOW_MS, openWriter } from "./both-engines.fixture.ts";
 import { OWNER, RandomCommands } from "./random-commands.fixture.ts";
 import type { RowCache } from "./row-cache.ts";
@@ -11,17 +11,11 @@ import { makeSharedDatabase } from "./shared-database.fixture.ts";
 import { SharedReader } from "./shared-reader.ts";
 import type { SharedWriter } from "./shared-writer.ts";
 
-const skip = withoutPostgres();
-const LONG = { skip, timeout: 120_000 };
-const ends: (() => Promise<void>)[] = [];
 let server: PostgresServer;
-
-before(async () => {
-  if (skip === false) server = await startPostgres((end) => ends.push(end));
+const skip = postgresOfFile((started) => {
+  server = started;
 });
-after(async () => {
-  for (const end of ends) await end();
-});
+const LONG = { skip, timeout: 120_000 };
 
 function openReader(
   t: TestContext,

@@ -1,13 +1,13 @@
 // Compares the shared engine's rows with the local engine's: the same commands, answers and tables, row for
 // row.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
 import { GroveError } from "#base/errors.ts";
 import { StaleAccessError } from "#storage/contract/inode.ts";
 import { type Command, packRefusal } from "#storage/writer/write-commands.ts";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
 import { until } from "#testing/until.ts";
 import { LocalRows, makeRoot, NOW_MS, openWriter, type Row } from "./both-engines.fixture.ts";
 import { OWNER, RandomCommands, type Step } from "./random-commands.fixture.ts";
@@ -15,17 +15,11 @@ import { makeSharedDatabase } from "./shared-database.fixture.ts";
 import { SHARED_TABLES, type SharedTable } from "./shared-tables.ts";
 import type { SharedWriter } from "./shared-writer.ts";
 
-const skip = withoutPostgres();
-const LONG = { skip, timeout: 120_000 };
-const ends: (() => Promise<void>)[] = [];
 let server: PostgresServer;
-
-before(async () => {
-  if (skip === false) server = await startPostgres((end) => ends.push(end));
+const skip = postgresOfFile((started) => {
+  server = started;
 });
-after(async () => {
-  for (const end of ends) await end();
-});
+const LONG = { skip, timeout: 120_000 };
 
 /** The answer of the shared engine in the form of the local writer's. */
 async function sharedReply(writer: SharedWriter, step: Step): Promise<unknown> {

@@ -1,23 +1,17 @@
 // Tests how often commands wait for rows: a directory is fetched as a whole once names of it were asked for.
 import assert from "node:assert/strict";
-import { after, before, type TestContext, test } from "node:test";
-import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { type TestContext, test } from "node:test";
+import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
 import { makeRoot, NOW_MS, openWriter } from "./both-engines.fixture.ts";
 import { OWNER } from "./random-commands.fixture.ts";
 import { makeSharedDatabase } from "./shared-database.fixture.ts";
 import { SharedReader } from "./shared-reader.ts";
 
-const skip = withoutPostgres();
-const LONG = { skip, timeout: 120_000 };
-const ends: (() => Promise<void>)[] = [];
 let server: PostgresServer;
-
-before(async () => {
-  if (skip === false) server = await startPostgres((end) => ends.push(end));
+const skip = postgresOfFile((started) => {
+  server = started;
 });
-after(async () => {
-  for (const end of ends) await end();
-});
+const LONG = { skip, timeout: 120_000 };
 
 const change = { owner: OWNER, by: OWNER, accessVersion: undefined, nowMs: NOW_MS };
 
