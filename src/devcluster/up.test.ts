@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { freeGrpcPorts, freePort } from "#testing/free-ports.ts";
 import { GROVE_ENTRY } from "#testing/grove-program.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
@@ -12,6 +13,7 @@ import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import type { ClusterDocument } from "./cluster-file.ts";
+import { readOrMakeState, writeState } from "./demo-state.ts";
 import { isServing } from "./probe.ts";
 
 const TIMEOUT = { timeout: 90_000 };
@@ -33,6 +35,16 @@ function startUp(t: TestContext, folder: string, ...flags: string[]): Up {
     });
   }
   return { child, shown: () => text };
+}
+
+/** Gives a folder ports that no other test takes while nothing of its cluster runs. */
+async function keepPortsFor(folder: string): Promise<void> {
+  const [metaserver = 0, node = 0] = await freeGrpcPorts(2);
+  const [idp, console, door] = [await freePort(), await freePort(), await freePort()];
+  await writeState(folder, {
+    ...(await readOrMakeState(folder)),
+    ports: { idp, metaserver, console, door, nodes: [node] },
+  });
 }
 
 async function readCluster(folder: string): Promise<ClusterDocument | undefined> {
@@ -183,6 +195,7 @@ test(
   TIMEOUT,
   async (t) => {
     const folder = scratchFolder("grove up ");
+    await keepPortsFor(folder);
     const flags = ["-mock", "-nodes", "1"];
     const first = startUp(t, folder, ...flags);
     const document = await clusterOf(first, folder);
