@@ -74,6 +74,8 @@ export class Front {
     waitingPerParty: DOOR_REQUESTS_PER_USER,
   });
   readonly #turns = new RequestTurns();
+  /** The newest request of each connection of HTTP/1.1. */
+  readonly #newest = new WeakMap<Socket, PacedExchange>();
   /** Connections of HTTP/1.1 that end: what has come behind is not looked at. */
   readonly #ending = new WeakSet<Socket>();
   readonly traffic: Traffic = { in: 0, out: 0 };
@@ -124,12 +126,27 @@ export class Front {
     const id = requestIdFrom(request.headers["x-request-id"]);
     exchange.setHeader("x-request-id", id);
     if (this.#isDraining) exchange.setHeader("connection", "close");
-    void withRequestId(id, () =>
-      this.#route(request, exchange, facts, awaitsContinue).catch((error: unknown) =>
-        this.#refuse(request, exchange, error, facts),
-      ),
-    );
+    const route = (): Promise<void> =>
+      withRequestId(id, () =>
+        this.#route(request, exchange, facts, awaitsContinue).catch((error: unknown) =>
+          this.#refuse(request, exchange, error, facts),
+        ),
+      );
+    this.#inOrder(request, exchange, route);
   };
+
+  /**
+   * Starts a request once the one before it on a connection of HTTP/1.1 has its answer: a change is complete
+   * before the next begins (RFC 9112, section 9.3.2).
+   */
+  #inOrder(request: DoorRequest, exchange: PacedExchange, start: () => Promise<void>): void {
+    if ("stream" in request) return void start();
+    const { socket } = request;
+    const before = this.#newest.get(socket);
+    this.#newest.set(socket, exchange);
+    if (before === undefined || before.isGone) return void start();
+    before.whenGone(() => void start());
+  }
 
   async #route(
     request: DoorRequest,

@@ -22,14 +22,14 @@ export function judgeConditions(
 ): ConditionVerdict {
   const ifMatch = headerOf(headers, "if-match");
   if (ifMatch !== undefined) {
-    if (!namesTag(ifMatch, resource)) return "failed";
+    if (!namesTag(ifMatch, resource, "strong")) return "failed";
   } else {
     const since = dateOf(headerOf(headers, "if-unmodified-since"));
     if (since !== undefined && (resource === undefined || secondsOf(resource) > since)) return "failed";
   }
   const ifNoneMatch = headerOf(headers, "if-none-match");
   if (ifNoneMatch !== undefined) {
-    if (namesTag(ifNoneMatch, resource)) return isRead ? "not-modified" : "failed";
+    if (namesTag(ifNoneMatch, resource, "weak")) return isRead ? "not-modified" : "failed";
   } else if (isRead && resource !== undefined) {
     const since = dateOf(headerOf(headers, "if-modified-since"));
     if (since !== undefined && secondsOf(resource) <= since) return "not-modified";
@@ -45,12 +45,14 @@ export function isRangeUsable(headers: RequestHeaders, resource: DavResource): b
   return dateOf(condition) === secondsOf(resource);
 }
 
-function namesTag(header: string, resource: DavResource | undefined): boolean {
+/** A weak tag names no version in a strong comparison (RFC 9110, section 8.8.3.2). */
+function namesTag(header: string, resource: DavResource | undefined, comparison: "strong" | "weak"): boolean {
   if (resource === undefined) return false;
-  const tags = header
+  const written = header
     .slice(0, 8192)
     .split(",")
-    .map((tag) => tag.trim().replace(/^W\//u, ""));
+    .map((tag) => tag.trim());
+  const tags = comparison === "strong" ? written : written.map((tag) => tag.replace(/^W\//u, ""));
   return tags.includes("*") || tags.includes(`"${resource.etag}"`);
 }
 
