@@ -21,6 +21,8 @@ export interface GroveSettings {
 
 /** A server that has started. */
 export interface GroveProcess {
+  /** Its command, such as "door". */
+  readonly name: string;
   readonly pid: number;
   /** The end of what it has printed. */
   log(): string;
@@ -84,6 +86,7 @@ export async function startGroveProcess(
     clearTimeout(late);
   }
   return {
+    name: words[0] ?? "",
     pid: child.pid as number,
     log: () => text,
     isRunning: () => isRunning,

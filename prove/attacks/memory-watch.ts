@@ -27,7 +27,8 @@ export function watchMemory(
   let peakMb = 0;
   let kind = "";
   const foundMb = new Map<number, number>();
-  const tooMuchMb = new Map<string, number>();
+  /** By kind. */
+  const tooMuch = new Map<string, { readonly name: string; readonly memoryMb: number }>();
   const timer = setInterval(() => {
     if (kindNow() !== kind) foundMb.clear();
     kind = kindNow();
@@ -38,14 +39,14 @@ export function watchMemory(
       const before = foundMb.get(process.pid) ?? memoryMb;
       foundMb.set(process.pid, Math.min(before, memoryMb));
       if (memoryMb <= MEMORY_MAX_MB || (before > MEMORY_MAX_MB && memoryMb < before + ADDED_MB)) continue;
-      tooMuchMb.set(kind, Math.max(memoryMb, tooMuchMb.get(kind) ?? 0));
+      if (memoryMb > (tooMuch.get(kind)?.memoryMb ?? 0)) tooMuch.set(kind, { name: process.name, memoryMb });
     }
   }, MEMORY_EVERY_MS);
   campaign.atEnd(() => clearInterval(timer));
   return {
     tooMuchIn(which) {
-      const memoryMb = tooMuchMb.get(which);
-      return memoryMb === undefined ? undefined : `a server took ${Math.round(memoryMb)} MB`;
+      const found = tooMuch.get(which);
+      return found === undefined ? undefined : `a ${found.name} took ${Math.round(found.memoryMb)} MB`;
     },
     tell: () => campaign.figure("MB at most", Math.round(peakMb)),
   };
