@@ -302,7 +302,7 @@ export class SharedWriter {
 
   /** Fetches what is missing, and queues the commands again before all others. */
   async #fetch(missing: ReadonlyMap<Work, Fact>): Promise<void> {
-    const wanted = this.#deps.cache.facts.widened([...missing.values()]);
+    const wanted = this.#deps.cache.toFetch([...missing.values()]);
     const fetched = await this.#deps.fetch(wanted).catch((error: unknown) => {
       for (const work of missing.keys()) work.reject(unavailable(error));
     });
