@@ -5,6 +5,7 @@ import { BUSY_TIMEOUT_MS, migrate } from "#storage/metadata/schema.ts";
 import { changedRows } from "./row-changes.ts";
 import { FACTS_TABLE, type Fact, RowFacts } from "./row-facts.ts";
 import { guard } from "./row-guards.ts";
+import { RowsAhead } from "./rows-ahead.ts";
 import { SHARED_TABLES } from "./shared-tables.ts";
 import {
   insertJson,
@@ -46,6 +47,7 @@ export class RowCache {
   readonly #path: string;
   readonly #db: GuardedDatabase;
   readonly #tables: ReadonlyMap<string, TableStatements>;
+  readonly #ahead: RowsAhead;
   readonly #blind: StatementSync;
   readonly #forgetBlind: StatementSync;
 
@@ -67,6 +69,7 @@ export class RowCache {
     `);
     this.facts = new RowFacts((sql) => db.preparePlain(sql));
     db.facts = this.facts;
+    this.#ahead = new RowsAhead(this.facts, (sql) => db.preparePlain(sql));
     this.#blind = db.preparePlain("SELECT inode_id FROM blind_inline");
     this.#forgetBlind = db.preparePlain("DELETE FROM blind_inline");
     this.#tables = new Map(
@@ -111,6 +114,11 @@ export class RowCache {
   /** Ends the group as PostgreSQL has ended it. */
   end(how: "COMMIT" | "ROLLBACK"): void {
     if (this.#db.isTransaction) this.#db.exec(how);
+  }
+
+  /** What to fetch for facts that are missing, with what will probably be asked for next. */
+  toFetch(missing: readonly Fact[]): Fact[] {
+    return [...this.facts.widened(missing), ...this.#ahead.of(missing)];
   }
 
   /** Takes rows in. A row that is here already is as new. */

@@ -17,6 +17,18 @@ export interface Fetched extends FetchedRows {
   readonly holdings: readonly Holding[];
 }
 
+/** Bytes of a small file's content that count as much as a row does. */
+const BYTES_OF_A_ROW = 2_048;
+
+/** What rows take of the cache, in rows of the usual size. */
+export function weightOf(rows: Fetched["rows"]): number {
+  return rows.reduce((sum, { table, row }) => {
+    // As JSON, bytes are \x and two digits for each.
+    const digits = table === "inline_content" ? String(row["data"]).length - 2 : 0;
+    return sum + 1 + Math.floor(digits / 2 / BYTES_OF_A_ROW);
+  }, 0);
+}
+
 /** Reads the rows of facts. Throws what pg throws. */
 export async function fetchRows(client: pg.ClientBase, facts: readonly Fact[]): Promise<Fetched> {
   const { rows } = await client.query(fetchStatement(facts));

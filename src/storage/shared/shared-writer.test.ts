@@ -298,3 +298,27 @@ const ALL_KINDS: readonly string[] =
   `createDirectory createFile commitUpload writeInline writeChunks truncate rename
   remove trash restore purgeTrash share unshare stageChunks dropStaged createUpload stageUpload dropUpload beginCopy
   markDamaged createLink countDownload claimDrop purge`.split(/\s+/);
+
+test(
+  "bytes of small files count as rows do, so that a cache of large ones is forgotten in time",
+  LONG,
+  async (t) => {
+    const database = await makeSharedDatabase(t, server);
+    const before = await openWriter(t, database);
+    const parentId = (await makeRoot(before.client)) * 2 ** 32 + 1;
+    const file = { name: "large", data: Buffer.alloc(60_000), mtimeMs: 0 };
+    const by = { owner: OWNER, by: OWNER, accessVersion: undefined, nowMs: NOW_MS };
+    const { inode } = await before.writer.submit(OWNER, { op: "createFile", ...by, parentId, ...file });
+    const { writer, fetches } = await openWriter(t, database, "one", 30);
+    const know = async (kind: "inline" | "inode"): Promise<number> => {
+      await writer.know(OWNER, { kind, id: inode.id });
+      return writer.cachedRows;
+    };
+    const rows = await know("inode");
+    assert.ok(rows < 10, `${rows} rows`);
+    assert.equal(await know("inline"), rows + 1 + 29);
+    const fetched = fetches();
+    assert.ok((await know("inode")) < 10);
+    assert.ok(fetches() > fetched);
+  },
+);

@@ -13,11 +13,11 @@ import { isOfRenamed } from "./fenced.ts";
 import { requireOwnRoots } from "./own-roots.ts";
 import type { RowCache } from "./row-cache.ts";
 import { type Fact, RowsMissing } from "./row-facts.ts";
-import type { Fetched } from "./row-fetch.ts";
+import { type Fetched, weightOf } from "./row-fetch.ts";
 
 /** Commands that one commit of the shared engine takes. */
 export const SHARED_GROUP_COMMANDS = 512;
-/** Rows of the shared engine's database that a process keeps at hand: some hundred megabytes. */
+/** Rows of the shared engine's database that a process keeps at hand: at most some 2 GB. */
 const CACHED_ROWS_MAX = 1_000_000;
 /** Fetches of rows for one command: each asks for more than the one before, down a path or along a list. */
 const FETCHES_MAX = 256;
@@ -99,7 +99,7 @@ export class SharedWriter {
     this.#forgetMove = cache.preparePlain("DELETE FROM root_move WHERE number = ?");
   }
 
-  /** Rows that were fetched since all were forgotten. */
+  /** Rows that were fetched since all were forgotten; a larger one counts for each 2,048 bytes once more. */
   get cachedRows(): number {
     return this.#fetched;
   }
@@ -302,7 +302,7 @@ export class SharedWriter {
 
   /** Fetches what is missing, and queues the commands again before all others. */
   async #fetch(missing: ReadonlyMap<Work, Fact>): Promise<void> {
-    const wanted = this.#deps.cache.facts.widened([...missing.values()]);
+    const wanted = this.#deps.cache.toFetch([...missing.values()]);
     const fetched = await this.#deps.fetch(wanted).catch((error: unknown) => {
       for (const work of missing.keys()) work.reject(unavailable(error));
     });
@@ -322,7 +322,7 @@ export class SharedWriter {
     const isOwn = (fact: Fact): boolean =>
       fact.kind !== "root" || roots.some((row) => row["owner"] === fact.owner);
     if (foreign.size > 0) return;
-    this.#fetched += fetched.rows.length;
+    this.#fetched += weightOf(fetched.rows);
     this.#deps.cache.accept({ ...fetched, facts: fetched.facts.filter(isOwn) });
     this.#deps.changed?.();
   }
