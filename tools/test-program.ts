@@ -27,7 +27,8 @@ const EXPECTED_WARNINGS = /^(?:EVAL|INEFFECTIVE_DYNAMIC_IMPORT)$/;
  * Flags of the launcher for loads that last. With them V8 refuses what Node has compiled of its own modules:
  * each start would take 30 to 60 ms longer.
  */
-const LASTING_LOADS = / ?--(?:initial-old-space-size=64|no-allocation-site-pretenuring)/g;
+const LASTING_LOADS =
+  / ?--(?:initial-old-space-size=64|no-allocation-site-pretenuring|max-old-space-size=512)/g;
 /** Longer than any test run. */
 const KEPT_MS = 24 * 3_600_000;
 

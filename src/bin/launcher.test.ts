@@ -94,6 +94,16 @@ test("commands that move content have room for it from the start, and others sta
     assert.ok(!start(join(root, "grove"), [name]).lines.includes("--initial-old-space-size=64"), name);
 });
 
+test("a door's heap has a limit of its own, by which V8 measures what lies outside of it", async () => {
+  const root = await house("grove", {
+    "src/bin/grove.ts": "",
+    [`node_modules/${LOCKED}/bin/node`]: SPEAKING_NODE,
+  });
+  const hasLimit = (name: string): boolean =>
+    start(join(root, "grove"), [name]).lines.includes("--max-old-space-size=512");
+  assert.deepEqual(["door", "fileserver", "metaserver"].map(hasLimit), [true, false, false]);
+});
+
 test("links to links, relative ones too, lead to the real folder", async () => {
   const root = await house("real place/grove", {
     "real place/src/bin/grove.ts": "",
