@@ -221,22 +221,14 @@ export class Front {
     exchange.whenGone(() => person.release());
     if (exchange.isGone) return;
     if (this.#deps.connections.prove(request.socket)) widenWindows(request);
-    exchange.whenGone(await this.#requests.take(person.username, exchange));
-    const leaveListing =
-      request.method === "PROPFIND" && headers["depth"] !== "0"
-        ? await this.#listings.take(person.username, exchange)
-        : undefined;
-    try {
-      const place = { prefix: DAV_PREFIX, hosts: this.#deps.hosts.all };
-      await answerDav(exchange, exchange, {
-        tree: person.tree,
-        place,
-        awaitsContinue,
-        log: this.#deps.log,
-      });
-    } finally {
-      leaveListing?.();
-    }
+    const place = { prefix: DAV_PREFIX, hosts: this.#deps.hosts.all };
+    const options = { tree: person.tree, place, awaitsContinue, log: this.#deps.log };
+    const { username } = person;
+    const isListing = request.method === "PROPFIND" && headers["depth"] !== "0";
+    await this.#requests.run(username, exchange, async () => {
+      const leaveListing = isListing ? await this.#listings.take(username, exchange) : undefined;
+      await answerDav(exchange, exchange, options).finally(leaveListing);
+    });
   }
 
   async #signIn(request: DoorRequest, facts: ClientFacts, exchange: PacedExchange): Promise<DoorPerson> {

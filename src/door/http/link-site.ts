@@ -82,8 +82,7 @@ export class LinkSite {
   ): Promise<void> {
     for (const [name, value] of Object.entries(LINK_HEADERS)) exchange.setHeader(name, value);
     try {
-      exchange.whenGone(await this.#places.take(networkOf(facts.address), exchange));
-      await this.#answer(exchange, facts, at);
+      await this.#places.run(networkOf(facts.address), exchange, () => this.#answer(exchange, facts, at));
     } catch (error) {
       this.#refuse(exchange, error);
     }

@@ -30,6 +30,7 @@ export function pageExchange(exchange: PacedExchange, page: PageFacts): PageExch
     get gone() {
       return exchange.gone;
     },
+    whenGone: (end) => exchange.whenGone(end),
     get statusCode() {
       return exchange.statusCode;
     },

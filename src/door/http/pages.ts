@@ -14,6 +14,8 @@ export interface PageExchange extends AsyncIterable<Uint8Array> {
   readonly facts: ClientFacts;
   /** Aborted with the end of the answer, complete or not. */
   readonly gone: AbortSignal;
+  /** Calls back at the end of the answer; at once where it has ended. */
+  whenGone(end: () => void): void;
   statusCode: number;
   readonly headersSent: boolean;
   readonly destroyed: boolean;

@@ -14,6 +14,8 @@ export interface PlaceLimits {
 export interface Asker {
   /** Ends a wait; asked for where there is one. */
   readonly gone: AbortSignal;
+  /** Calls back once the asker is gone; at once where it is. */
+  whenGone(end: () => void): void;
 }
 
 interface Waiting {
@@ -46,7 +48,7 @@ export class Places {
    * Resolves with the function that leaves the place again. Throws RATE_LIMITED where too many wait, and when the
    * asker's signal ends the wait.
    */
-  async take(party: string, asker: Asker): Promise<() => void> {
+  async take(party: string, asker: Pick<Asker, "gone">): Promise<() => void> {
     if (this.#fits(party)) return this.#enter(party);
     const signal = asker.gone;
     if (signal.aborted) throw gone();
@@ -65,6 +67,19 @@ export class Places {
       return await promise;
     } finally {
       signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  /**
+   * Does work in a place. The place is left when the work has ended and its asker is gone: what is still done for
+   * clients that went counts as much as for those that stay. Throws as `take` does, and as the work does.
+   */
+  async run<T>(party: string, asker: Asker, work: () => Promise<T>): Promise<T> {
+    const leave = await this.take(party, asker);
+    try {
+      return await work();
+    } finally {
+      asker.whenGone(leave);
     }
   }
 

@@ -18,6 +18,7 @@ async function ask(pages: Awaited<ReturnType<typeof openPages>>, session: string
     host: "localhost",
     facts: { address: "198.51.100.7", isLoopback: true, isSecure: false },
     gone: new AbortController().signal,
+    whenGone: () => undefined,
     statusCode: 0,
     headersSent: false,
     destroyed: false,

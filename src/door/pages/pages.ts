@@ -125,25 +125,28 @@ class Pages implements DoorPages {
   }
 
   async #answerCall(exchange: PageExchange): Promise<void> {
-    const { method, path } = exchange;
-    const isLook = method === "GET" || method === "HEAD";
+    const isLook = exchange.method === "GET" || exchange.method === "HEAD";
     if (isLook) requireOwnPage(exchange);
     else requireOwnChange(exchange);
     const person = await this.#personOf(exchange);
-    exchange.gone.addEventListener("abort", () => person.release());
-    if (exchange.gone.aborted) return person.release();
+    exchange.whenGone(() => person.release());
+    if (exchange.destroyed) return;
     exchange.prove();
-    await this.#inPlace(this.#requests, person, exchange);
+    await this.#requests.run(person.username, exchange, () => this.#answerPerson(exchange, person));
+  }
+
+  async #answerPerson(exchange: PageExchange, person: BrowserPerson): Promise<void> {
+    const { method, path } = exchange;
+    const { username } = person;
+    const isLook = method === "GET" || method === "HEAD";
     const call = { exchange, person, publicUrl: this.#deps.publicUrl };
     if (path === UPLOADS_PATH || path.startsWith(`${UPLOADS_PATH}/`)) return await answerUpload(call);
     if (isLook && path === "/api/content") return await sendContent(call);
     if (isLook && path === "/api/zip") {
-      await this.#inPlace(this.#archives, person, exchange);
-      return await sendArchive(call);
+      return await this.#archives.run(username, exchange, () => sendArchive(call));
     }
     if (isLook && path === "/api/search") {
-      await this.#inPlace(this.#searches, person, exchange);
-      return sendJson(exchange, await search(call));
+      return sendJson(exchange, await this.#searches.run(username, exchange, () => search(call)));
     }
     if (isLook && path === "/api/me") return sendJson(exchange, this.#meOf(person));
     const answer = JSON_CALLS[`${method === "HEAD" ? "GET" : method} ${path}`];
@@ -154,14 +157,6 @@ class Pages implements DoorPages {
   #meOf({ username, recentUntilMs }: BrowserPerson): SignedIn {
     const { publicUrl } = this.#deps;
     return { username, recent_until_ms: recentUntilMs, webdav_url: `${publicUrl}/dav/` };
-  }
-
-  /** Waits for a place, which the end of the answer leaves. */
-  async #inPlace(places: Places, { username }: BrowserPerson, exchange: PageExchange): Promise<void> {
-    const leave = await places.take(username, exchange);
-    const { gone } = exchange;
-    gone.addEventListener("abort", leave);
-    if (gone.aborted) leave();
   }
 
   async #personOf(exchange: PageExchange): Promise<BrowserPerson> {
