@@ -8,6 +8,9 @@ export const XML_MAX_BYTES = 65_536;
 /** Elements in one another. */
 export const XML_MAX_DEPTH = 32;
 
+/** Elements of a body: more take longer to read than others should wait. */
+export const XML_MAX_ELEMENTS = 2_000;
+
 /** One element with its resolved namespace. */
 export interface XmlElement {
   readonly namespace: string;
@@ -34,13 +37,14 @@ interface OpenElement extends XmlElement {
 const XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace";
 const XMLNS_NAMESPACE = "http://www.w3.org/2000/xmlns/";
 
-/** The root element of a document. Throws BAD_ARGUMENT where it is not well-formed, too deep or has a document type. */
+/** The root element of a document. Throws BAD_ARGUMENT where it is not well-formed, too large or has a document type. */
 export function readXml(bytes: Uint8Array): XmlElement {
   if (bytes.length > XML_MAX_BYTES) throw bad(`an XML body has at most ${XML_MAX_BYTES} bytes`);
   const text = decoded(bytes);
   const parser = new SaxesParser({ xmlns: true });
   const open: OpenElement[] = [];
   let root: XmlElement | undefined;
+  let elements = 0;
   parser.on("error", (error) => {
     throw bad(`the body is not well-formed XML: ${error.message.slice(0, 200)}`);
   });
@@ -49,6 +53,7 @@ export function readXml(bytes: Uint8Array): XmlElement {
   });
   parser.on("opentag", (tag) => {
     if (open.length >= XML_MAX_DEPTH) throw bad(`an XML body has at most ${XML_MAX_DEPTH} levels`);
+    if (++elements > XML_MAX_ELEMENTS) throw bad(`an XML body has at most ${XML_MAX_ELEMENTS} elements`);
     const attributes = Object.values(tag.attributes)
       .filter(({ uri }) => uri !== XMLNS_NAMESPACE)
       .map(({ uri, prefix, local, value }) => ({ namespace: uri, prefix, name: local, value }));

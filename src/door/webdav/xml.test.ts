@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { isGroveError } from "#base/errors.ts";
 import { readPropfind, readProppatch } from "./request-bodies.ts";
-import { readXml, textOf, XML_MAX_BYTES, XML_MAX_DEPTH } from "./xml-element.ts";
+import { readXml, textOf, XML_MAX_BYTES, XML_MAX_DEPTH, XML_MAX_ELEMENTS } from "./xml-element.ts";
 import { escapedXml, xmlOf } from "./xml-text.ts";
 
 const bytes = (text: string): Buffer => Buffer.from(text);
@@ -29,6 +29,7 @@ test("any text survives, but for characters that no document may hold", () => {
 });
 
 test("document types, foreign entities, depth and length are refused", () => {
+  assert.equal(readXml(bytes(`<a>${"<b/>".repeat(XML_MAX_ELEMENTS - 1)}</a>`)).name, "a");
   const deep = "<a>".repeat(XML_MAX_DEPTH + 1) + "</a>".repeat(XML_MAX_DEPTH + 1);
   const refused = [
     '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>',
@@ -40,6 +41,7 @@ test("document types, foreign entities, depth and length are refused", () => {
     '<x:a xmlns:x=""/>',
     "<x:a/>",
     deep,
+    `<a>${"<b/>".repeat(XML_MAX_ELEMENTS)}</a>`,
     `<a>${" ".repeat(XML_MAX_BYTES)}</a>`,
   ];
   for (const text of refused) {
