@@ -1,6 +1,6 @@
 // The path of an inode for the report of a check.
 import type { DatabaseSync } from "node:sqlite";
-import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { rootNumberOf } from "#storage/contract/inode.ts";
 
 /** Path of an inode as text: the owner's name and the names from the root down. */
 export function describeInode(db: DatabaseSync, id: number): string {
@@ -11,7 +11,7 @@ export function describeInode(db: DatabaseSync, id: number): string {
     names.unshift(row.name);
     row = select.get(row.parentId) as typeof row;
   }
-  const root = db.prepare("SELECT owner FROM root WHERE number = ?").get(Math.floor(id / ROOT_STRIDE)) as
+  const root = db.prepare("SELECT owner FROM root WHERE number = ?").get(rootNumberOf(id)) as
     | { owner: string }
     | undefined;
   return `${root?.owner ?? "(no root)"}:/${names.join("/")}`;

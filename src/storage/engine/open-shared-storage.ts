@@ -6,7 +6,7 @@ import { GroveError } from "#base/errors.ts";
 import type { Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
-import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { rootNumberOf } from "#storage/contract/inode.ts";
 import { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
 import { ObjectStore } from "#storage/object-store/object-store.ts";
 import type { StoreSettings } from "#storage/object-store/store-settings.ts";
@@ -321,7 +321,7 @@ class PurgeTurns {
     const { writer, roots, logger } = this.#deps;
     while (!this.#isStopped) {
       const id = this.#next();
-      const root = id === undefined ? undefined : roots.withNumber(Math.floor(id / ROOT_STRIDE));
+      const root = id === undefined ? undefined : roots.withNumber(rootNumberOf(id));
       if (root === undefined) return;
       try {
         if (!(await writer.purgeSlice(root.owner))) return;

@@ -2,7 +2,7 @@
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import { GroveError } from "#base/errors.ts";
-import { type Counted, type InodeId, ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { type Counted, type InodeId, rootNumberOf } from "#storage/contract/inode.ts";
 import { storageFailed } from "#storage/metadata/sqlite-errors.ts";
 import { heldElsewhere, type SharedWriter } from "#storage/shared/shared-writer.ts";
 import type { Command } from "#storage/writer/write-commands.ts";
@@ -90,7 +90,7 @@ export class SharedQueue {
   }
 
   #ownerOf(id: number): string | undefined {
-    return this.#deps.roots.withNumber(Math.floor(id / ROOT_STRIDE))?.owner;
+    return this.#deps.roots.withNumber(rootNumberOf(id))?.owner;
   }
 }
 

@@ -1,5 +1,5 @@
 // Synchronous reads of the roots held here; what is missing is fetched, and the caller reads again.
-import { type InodeId, ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { type InodeId, rootNumberOf } from "#storage/contract/inode.ts";
 import { RowsToCome } from "#storage/contract/rows-to-come.ts";
 import type {
   GrantChange,
@@ -53,7 +53,7 @@ export class SharedReads {
   /** The held root of an inode. */
   rootOf(id: InodeId): OwnRoot | undefined {
     this.#requireWhole();
-    return this.#deps.roots.withNumber(Math.floor(id / ROOT_STRIDE));
+    return this.#deps.roots.withNumber(rootNumberOf(id));
   }
 
   /**

@@ -4,7 +4,7 @@ import { BLOCK_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import { type ChunkFacts, checksumProblem } from "#storage/chunks/chunk-check.ts";
 import { ListChecksum, type ListedChunk } from "#storage/chunks/list-checksum.ts";
-import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { ROOT_STRIDE, rootNumberOf } from "#storage/contract/inode.ts";
 import type { DamagedBytes, ScrubPass } from "#storage/contract/scrub-types.ts";
 import { chunkKey } from "#storage/object-store/chunk-blocks.ts";
 import type { ObjectStore } from "#storage/object-store/object-store.ts";
@@ -152,7 +152,7 @@ export class StoreScrub {
 
   /** The inodes of a held root behind a number. */
   #nextRange(position: number): [after: number, below: number] | undefined {
-    const number = nextRoot(this.#deps.roots, Math.floor((position + 1) / ROOT_STRIDE) - 1);
+    const number = nextRoot(this.#deps.roots, rootNumberOf(position + 1) - 1);
     if (number === undefined) return undefined;
     return [Math.max(position, number * ROOT_STRIDE), (number + 1) * ROOT_STRIDE];
   }

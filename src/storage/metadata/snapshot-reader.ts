@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import type { ChunkList } from "#storage/chunks/chunk-pins.ts";
 import type { Inode, InodeId } from "#storage/contract/inode.ts";
-import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { rootNumberOf } from "#storage/contract/inode.ts";
 import type { ListPage, ListQuery, Resolution, RootRecord } from "#storage/contract/storage.ts";
 import type { TrashHead, TrashPage, TrashQuery } from "#storage/contract/trash.ts";
 import {
@@ -356,7 +356,7 @@ export class SnapshotReader {
   readonly #row: ReadInode = (id) => this.#inode.get(id) as Row | undefined;
 
   #ownerOf(id: InodeId): string | undefined {
-    const number = Math.floor(id / ROOT_STRIDE);
+    const number = rootNumberOf(id);
     if (!this.owners.has(number)) this.roots();
     return this.owners.get(number);
   }

@@ -4,7 +4,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX } from "#base/limits.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
-import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { rootNumberOf } from "#storage/contract/inode.ts";
 import type { ListedTrashItem, TrashHead, TrashPage, TrashQuery } from "#storage/contract/trash.ts";
 import { IS_HERE } from "./moved-roots.ts";
 import { KIND_DIRECTORY } from "./schema.ts";
@@ -152,7 +152,7 @@ class Parents {
 }
 
 function numberOf(root: TrashRoot): number {
-  return Math.floor(root.directoryId / ROOT_STRIDE);
+  return rootNumberOf(root.directoryId);
 }
 
 /** Sorts after every id. */

@@ -1,6 +1,6 @@
 // Reads of damage on the main thread: number of damaged files, their paths, and the saved progress of passes.
 import type { InodeId } from "#storage/contract/inode.ts";
-import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { rootNumberOf } from "#storage/contract/inode.ts";
 import type { PassName } from "#storage/contract/pass-types.ts";
 import type { DamagedFile, DamagedFiles } from "#storage/contract/storage.ts";
 import { FLAG_DAMAGED } from "#storage/metadata/schema.ts";
@@ -58,7 +58,7 @@ export class DamageReader {
 
   /** Undefined for a removed file that waits for its purge. */
   #file(id: InodeId, sizeBytes: number): DamagedFile | undefined {
-    const owner = (this.#owner.get(Math.floor(id / ROOT_STRIDE)) as unknown as [string] | undefined)?.[0];
+    const owner = (this.#owner.get(rootNumberOf(id)) as unknown as [string] | undefined)?.[0];
     if (owner === undefined) return undefined;
     let path = "";
     let at = id;

@@ -1,7 +1,7 @@
 // Counts everything anew, one bounded step at a time; runs in the recount's thread beside the writer (D16,
 //
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { ROOT_STRIDE, rootNumberOf } from "#storage/contract/inode.ts";
 import type { RecountFinding, RecountPass } from "#storage/contract/recount-types.ts";
 import { isOff, RECOUNT_SLICE_ROWS, TreeCount } from "#storage/metadata/tree-count.ts";
 import type { PassStep } from "./pass-thread.ts";
@@ -69,7 +69,7 @@ export class RecountReader {
     for (const { id, said } of this.#count.directories(position, end)) {
       const count = { id, said, is: yield* this.#within(this.#count.entriesOf(id)) };
       if (isOff(count)) {
-        const owner = this.#ownerOf(Math.floor(id / ROOT_STRIDE));
+        const owner = this.#ownerOf(rootNumberOf(id));
         this.#tally.directory(count, this.#count.whereabouts(id), owner);
       }
       if (this.#cost < 2 * this.#sliceRows) continue;

@@ -1,5 +1,5 @@
 // The statement that reads the rows behind facts: in one version, and only of the tables that they are about.
-import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { rootNumberOf } from "#storage/contract/inode.ts";
 import type { Fact } from "./row-facts.ts";
 
 /** A part of the statement, for facts of some kinds. */
@@ -198,6 +198,6 @@ function rootNumbersOf(fact: Fact): number[] {
     case "trashes":
       return [fact.id];
     default:
-      return [Math.floor(fact.id / ROOT_STRIDE)];
+      return [rootNumberOf(fact.id)];
   }
 }

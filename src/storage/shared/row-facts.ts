@@ -1,6 +1,6 @@
 // What the row cache knows: an absent row counts only where the database was asked, or cannot have one.
 import type { StatementSync } from "node:sqlite";
-import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { ROOT_STRIDE, rootNumberOf } from "#storage/contract/inode.ts";
 
 /** Something that the database is asked for: with its rows in the cache, what is not there does not exist. */
 export type Fact =
@@ -117,7 +117,7 @@ export class RowFacts {
 
   /** True for the number of an inode or list that the group itself has made. */
   isNew(id: number): boolean {
-    const root = Math.floor(id / ROOT_STRIDE);
+    const root = rootNumberOf(id);
     let next = this.#nextIds.get(root);
     if (next === undefined) {
       const row = this.#nextId.get(root) as { nextId: number } | undefined;

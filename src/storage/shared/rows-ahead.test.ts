@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { ROOT_STRIDE, rootNumberOf } from "#storage/contract/inode.ts";
 import { KIND_FILE } from "#storage/metadata/schema.ts";
 import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
@@ -109,7 +109,7 @@ test("who reads on gets more, up to 256 files and the limits of rows and bytes, 
   const two = list(cache, 2, many(2_000, 60_000));
   cache.accept({ facts: two.slice(0, 100).map(inline), rows: [] });
   const bytesOf = (facts: readonly Fact[], root: number): number =>
-    60_000 * facts.filter((fact) => "id" in fact && Math.floor(fact.id / ROOT_STRIDE) === root).length;
+    60_000 * facts.filter((fact) => "id" in fact && rootNumberOf(fact.id) === root).length;
   assert.equal(bytesOf(ahead(two.slice(100, 101)), 2), AHEAD_BYTES_MAX - (AHEAD_BYTES_MAX % 60_000));
   const both = ahead([...one.slice(100, 101), ...two.slice(100, 101)]);
   const half = AHEAD_BYTES_MAX / 2;

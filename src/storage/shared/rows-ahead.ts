@@ -1,7 +1,7 @@
 // What to fetch beside the content that reads wait for: that of the files behind them in a listed directory.
 import type { StatementSync } from "node:sqlite";
 import { CHUNK_BYTES } from "#base/limits.ts";
-import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { rootNumberOf } from "#storage/contract/inode.ts";
 import { KIND_FILE } from "#storage/metadata/schema.ts";
 import type { Fact, RowFacts } from "./row-facts.ts";
 
@@ -61,7 +61,7 @@ export class RowsAhead {
   /** Facts to fetch with those that are waited for; only of directories whose entries are all known. */
   of(wanted: readonly Fact[]): Fact[] {
     const waiting = this.#waiting(wanted);
-    const roots = new Set([...waiting.keys()].map(rootOf));
+    const roots = new Set([...waiting.keys()].map(rootNumberOf));
     const shares = new Map(
       [...roots].map((root): [number, Share] => [
         root,
@@ -69,7 +69,7 @@ export class RowsAhead {
       ]),
     );
     return [...waiting].flatMap(([directory, reads]) => {
-      const share = shares.get(rootOf(directory));
+      const share = shares.get(rootNumberOf(directory));
       return share === undefined ? [] : this.#behindOf(directory, reads, share);
     });
   }
@@ -123,8 +123,4 @@ export class RowsAhead {
 
 function contentOf({ id, contentId }: FileRow): Fact {
   return contentId === null ? { kind: "inline", id } : { kind: "list", id: contentId };
-}
-
-function rootOf(directory: number): number {
-  return Math.floor(directory / ROOT_STRIDE);
 }

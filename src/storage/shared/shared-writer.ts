@@ -2,7 +2,7 @@
 import type { StatementSync } from "node:sqlite";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
-import { type Counted, ROOT_STRIDE, StaleAccessError } from "#storage/contract/inode.ts";
+import { type Counted, rootNumberOf, StaleAccessError } from "#storage/contract/inode.ts";
 import { MAY_BE_PURGED } from "#storage/metadata/moved-roots.ts";
 import { Ledger } from "#storage/metadata/unit-of-work.ts";
 import { CommandTable } from "#storage/writer/command-table.ts";
@@ -128,7 +128,7 @@ export class SharedWriter {
     const run = (): unknown => {
       if (this.#ledger.findRoot(owner) === undefined) throw noRoot();
       const next = this.#nextPurge.get() as { id: number } | undefined;
-      root = next === undefined ? undefined : Math.floor(next.id / ROOT_STRIDE);
+      root = next === undefined ? undefined : rootNumberOf(next.id);
       return this.#commands.contents.purgeSlice();
     };
     return this.#add(run, () => root) as Promise<boolean>;

@@ -4,7 +4,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
-import { etagOf, type InodeId, ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { etagOf, type InodeId, rootNumberOf } from "#storage/contract/inode.ts";
 import type { ChangeFields, ChangeReply } from "#storage/metadata/change-messages.ts";
 import { type ContentRows, PURGE_SLICE_ROWS } from "#storage/metadata/content-rows.ts";
 import { type DamageRows, damagedText } from "#storage/metadata/damage-rows.ts";
@@ -262,7 +262,7 @@ export class ContentCommands {
   /** The file to be written, and its place. */
   #file(change: ChangeFields, fileId: InodeId): { place: Place; row: InodeRow } {
     const root = this.#ledger.root(change.owner, change.accessVersion);
-    const row = Math.floor(fileId / ROOT_STRIDE) === root.number ? this.#inodes.byId(fileId) : undefined;
+    const row = rootNumberOf(fileId) === root.number ? this.#inodes.byId(fileId) : undefined;
     if (row === undefined) throw noLongerThere();
     if (isDirectory(row)) throw new GroveError("IS_DIRECTORY", "a directory has no content to write");
     if (row.parentId === null) throw noLongerThere();

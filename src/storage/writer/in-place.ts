@@ -1,5 +1,5 @@
 // Where an inode lies now, for commands that change what hangs on it.
-import { type InodeId, ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { type InodeId, rootNumberOf } from "#storage/contract/inode.ts";
 import { holdToPath } from "#storage/metadata/followed-path.ts";
 import type { InodeRows } from "#storage/metadata/inode-rows.ts";
 import { type Ledger, noLongerThere, type RootState } from "#storage/metadata/unit-of-work.ts";
@@ -11,7 +11,7 @@ export function directoriesAbove(
   { inodeId, at }: { readonly inodeId: InodeId; readonly at?: string | undefined },
 ): ReadonlySet<InodeId> {
   if (inodeId === root.directoryId) return new Set();
-  const row = Math.floor(inodeId / ROOT_STRIDE) === root.number ? inodes.byId(inodeId) : undefined;
+  const row = rootNumberOf(inodeId) === root.number ? inodes.byId(inodeId) : undefined;
   if (row === undefined || row.parentId === null) throw noLongerThere();
   const chain = ledger.chain(root, row.parentId);
   holdToPath(at, chain, row.name);

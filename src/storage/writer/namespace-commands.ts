@@ -6,7 +6,7 @@ import { CLUSTER_ROOT_NUMBERS_FROM, INLINE_FILE_MAX_BYTES, ROOT_NUMBER_MAX } fro
 import { nameProblem } from "#base/names.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
-import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { ROOT_STRIDE, rootNumberOf } from "#storage/contract/inode.ts";
 import type { ChangeFields, ChangeReply } from "#storage/metadata/change-messages.ts";
 import type { ContentRows } from "#storage/metadata/content-rows.ts";
 import { holdToPath } from "#storage/metadata/followed-path.ts";
@@ -264,7 +264,7 @@ export class NamespaceCommands {
     const problem = nameProblem(change.name);
     if (problem !== undefined) throw new GroveError("BAD_NAME", `bad name: ${problem}`);
     const root = this.#ledger.root(change.owner, change.accessVersion);
-    if (Math.floor(parentId / ROOT_STRIDE) !== root.number) throw noLongerThere();
+    if (rootNumberOf(parentId) !== root.number) throw noLongerThere();
     const chain = this.#ledger.chain(root, parentId);
     requireDepth(chain, 0, 0);
     holdToPath(change.at, chain, change.name);
@@ -296,7 +296,7 @@ export class NamespaceCommands {
     if (id === root.directoryId) {
       throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be moved or removed");
     }
-    const row = Math.floor(id / ROOT_STRIDE) === root.number ? this.#inodes.byId(id) : undefined;
+    const row = rootNumberOf(id) === root.number ? this.#inodes.byId(id) : undefined;
     if (row === undefined || row.parentId === null) throw noLongerThere();
     return { ...row, parentId: row.parentId };
   }

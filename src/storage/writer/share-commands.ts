@@ -2,7 +2,7 @@
 // (spec 4.5, T24).
 import { GroveError } from "#base/errors.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
-import { ROOT_STRIDE } from "#storage/contract/inode.ts";
+import { rootNumberOf } from "#storage/contract/inode.ts";
 import { holdToPath } from "#storage/metadata/followed-path.ts";
 import type { InodeRows } from "#storage/metadata/inode-rows.ts";
 import type { LockRows } from "#storage/metadata/lock-rows.ts";
@@ -110,7 +110,7 @@ export class ShareCommands {
   }
 
   #target(root: RootState, { inodeId, at }: ShareCommand | UnshareCommand): Target {
-    if (Math.floor(inodeId / ROOT_STRIDE) !== root.number) throw noLongerThere();
+    if (rootNumberOf(inodeId) !== root.number) throw noLongerThere();
     const inodeCount = this.#inodesAt(inodeId);
     if (inodeId === root.directoryId) return { path: "/", above: [], inodeCount };
     const row = this.#inodes.byId(inodeId);
