@@ -19,6 +19,9 @@ export type Row = Record<string, unknown>;
 /** Time of roots that tests make. */
 export const NOW_MS = 1_790_000_000_000;
 
+/** Who changes something, and when, in commands of tests that need no more. */
+export const CHANGE = { owner: OWNER, by: OWNER, accessVersion: undefined, nowMs: NOW_MS };
+
 /** A process with the engine's writer. */
 export async function openWriter(
   t: TestContext,

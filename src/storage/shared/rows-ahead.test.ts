@@ -6,7 +6,7 @@ import { ROOT_STRIDE, rootNumberOf } from "#storage/contract/inode.ts";
 import { KIND_FILE } from "#storage/metadata/schema.ts";
 import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
-import { makeRoot, NOW_MS, openWriter } from "./both-engines.fixture.ts";
+import { CHANGE, makeRoot, openWriter } from "./both-engines.fixture.ts";
 import { OWNER } from "./random-commands.fixture.ts";
 import { RowCache } from "./row-cache.ts";
 import type { Fact } from "./row-facts.ts";
@@ -131,11 +131,10 @@ test("600 small files of a listed folder are read with few fetches, and each has
   const database = await makeSharedDatabase(t, server);
   const before = await openWriter(t, database);
   const parentId = (await makeRoot(before.client)) * ROOT_STRIDE + 1;
-  const by = { owner: OWNER, by: OWNER, accessVersion: undefined, nowMs: NOW_MS };
   await Promise.all(
     Array.from({ length: 600 }, (_, at) => {
       const file = { parentId, name: `f${at}`, data: Buffer.from(`bytes of f${at}`), mtimeMs: 0 };
-      return before.writer.submit(OWNER, { op: "createFile", ...by, ...file });
+      return before.writer.submit(OWNER, { op: "createFile", ...CHANGE, ...file });
     }),
   );
   const { writer, cache, fetches } = await openWriter(t, database);

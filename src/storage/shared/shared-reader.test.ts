@@ -4,7 +4,7 @@ import { type TestContext, test } from "node:test";
 import { GroveError } from "#base/errors.ts";
 import { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
 import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
-import { LocalRows, makeRoot, NOW_MS, openWriter } from "./both-engines.fixture.ts";
+import { CHANGE, LocalRows, makeRoot, NOW_MS, openWriter } from "./both-engines.fixture.ts";
 import { OWNER, RandomCommands } from "./random-commands.fixture.ts";
 import type { RowCache } from "./row-cache.ts";
 import { makeSharedDatabase } from "./shared-database.fixture.ts";
@@ -137,9 +137,8 @@ test(
     const first = await openWriter(t, database);
     let parentId = (await makeRoot(first.client)) * 2 ** 32 + 1;
     const names = ["1", "2", "3", "4", "5", "6", "7", "8"];
-    const change = { owner: OWNER, by: OWNER, accessVersion: undefined, nowMs: NOW_MS };
     for (const name of names) {
-      const made = await first.writer.submit(OWNER, { op: "createDirectory", ...change, parentId, name });
+      const made = await first.writer.submit(OWNER, { op: "createDirectory", ...CHANGE, parentId, name });
       parentId = made.inode.id;
     }
     const opened = await openWriter(t, database);

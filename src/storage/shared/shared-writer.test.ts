@@ -9,7 +9,7 @@ import { StaleAccessError } from "#storage/contract/inode.ts";
 import { type Command, packRefusal } from "#storage/writer/write-commands.ts";
 import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
 import { until } from "#testing/until.ts";
-import { LocalRows, makeRoot, NOW_MS, openWriter, type Row } from "./both-engines.fixture.ts";
+import { CHANGE, LocalRows, makeRoot, NOW_MS, openWriter, type Row } from "./both-engines.fixture.ts";
 import { OWNER, RandomCommands, type Step } from "./random-commands.fixture.ts";
 import { makeSharedDatabase } from "./shared-database.fixture.ts";
 import { SHARED_TABLES, type SharedTable } from "./shared-tables.ts";
@@ -307,8 +307,7 @@ test(
     const before = await openWriter(t, database);
     const parentId = (await makeRoot(before.client)) * 2 ** 32 + 1;
     const file = { name: "large", data: Buffer.alloc(60_000), mtimeMs: 0 };
-    const by = { owner: OWNER, by: OWNER, accessVersion: undefined, nowMs: NOW_MS };
-    const { inode } = await before.writer.submit(OWNER, { op: "createFile", ...by, parentId, ...file });
+    const { inode } = await before.writer.submit(OWNER, { op: "createFile", ...CHANGE, parentId, ...file });
     const { writer, fetches } = await openWriter(t, database, "one", 30);
     const know = async (kind: "inline" | "inode"): Promise<number> => {
       await writer.know(OWNER, { kind, id: inode.id });

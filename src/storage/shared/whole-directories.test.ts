@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
-import { makeRoot, NOW_MS, openWriter } from "./both-engines.fixture.ts";
+import { CHANGE, makeRoot, openWriter } from "./both-engines.fixture.ts";
 import { OWNER } from "./random-commands.fixture.ts";
 import { makeSharedDatabase } from "./shared-database.fixture.ts";
 import { SharedReader } from "./shared-reader.ts";
@@ -13,14 +13,12 @@ const skip = postgresOfFile((started) => {
 });
 const LONG = { skip, timeout: 120_000 };
 
-const change = { owner: OWNER, by: OWNER, accessVersion: undefined, nowMs: NOW_MS };
-
 /** A root with so many files in its directory, and a process that has fetched the directory's own row. */
 async function openAfter(t: TestContext, files: number) {
   const database = await makeSharedDatabase(t, server);
   const before = await openWriter(t, database);
   const parentId = (await makeRoot(before.client)) * 2 ** 32 + 1;
-  const command = { op: "createFile", ...change, parentId, data: Buffer.from("1"), mtimeMs: 0 } as const;
+  const command = { op: "createFile", ...CHANGE, parentId, data: Buffer.from("1"), mtimeMs: 0 } as const;
   for (let at = 0; at < files; at++) await before.writer.submit(OWNER, { ...command, name: `old-${at}` });
   const opened = await openWriter(t, database);
   await opened.writer.know(OWNER, { kind: "inode", id: parentId });
