@@ -37,7 +37,7 @@ export class CredentialGate {
   async check<T>(
     credentials: BasicCredentials,
     address: string,
-    asker: Pick<Asker, "gone">,
+    asker: Asker,
     check: () => Promise<T>,
   ): Promise<T> {
     const isKnown = this.#known.has(credentials.fingerprint);
@@ -57,7 +57,7 @@ export class CredentialGate {
     }
   }
 
-  async #enter(address: string, asker: Pick<Asker, "gone">): Promise<() => void> {
+  async #enter(address: string, asker: Asker): Promise<() => void> {
     this.#requireOpen(address);
     const leave = await this.#checks.take(networkOf(address), asker);
     try {

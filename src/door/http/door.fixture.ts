@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import type { LogFields, Logger } from "#base/log.ts";
 import { MemoryTree } from "#door/webdav/memory-tree.fixture.ts";
-import type { DavTree } from "#door/webdav/resource.ts";
+import type { DavResource, DavTree } from "#door/webdav/resource.ts";
 import { TrustedProxies } from "#os/client-address.ts";
 import { freePort } from "#testing/free-ports.ts";
 import { Connections } from "./connections.ts";
@@ -20,6 +20,35 @@ export const RIGHT = { username: "alice@example.com", password: "right password"
 /** The header of those credentials, or of others. */
 export function basic({ username, password }: { username: string; password: string } = RIGHT): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
+}
+
+/** A tree whose first looks wait until they are let go, as at a FileServer with much to do. */
+export class HeldTree extends MemoryTree {
+  readonly #held = Promise.withResolvers<void>();
+  #left: number;
+  underWay = 0;
+
+  constructor(looks = Number.POSITIVE_INFINITY) {
+    super();
+    this.#left = looks;
+  }
+
+  letGo(): void {
+    this.#held.resolve();
+  }
+
+  override async look(path: readonly string[], withLocks?: boolean): Promise<DavResource | undefined> {
+    this.underWay++;
+    if (this.#left-- > 0) await this.#held.promise;
+    this.underWay--;
+    return await super.look(path, withLocks);
+  }
+}
+
+/** One request of HTTP/1.1 by that person, as text. */
+export function requestText(door: TestDoor, line: string, body = "", ...headers: string[]): string {
+  const own = [`Host: ${door.host}`, `Authorization: ${basic()}`, `Content-Length: ${body.length}`];
+  return `${[`${line} HTTP/1.1`, ...own, ...headers].join("\r\n")}\r\n\r\n${body}`;
 }
 
 /** A door that listens on this machine. */

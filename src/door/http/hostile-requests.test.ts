@@ -94,6 +94,18 @@ test("a body in an unknown coding makes no file", async () => {
   assert.equal(status(await ask("HEAD /dav/coded", [SIGNED_IN])), "200");
 });
 
+test("a packed body is 415 and stored nowhere, also at a link, and one said to be as it is is taken", async () => {
+  const put = (address: string, encoding: string): Promise<string> =>
+    ask(`PUT ${address}`, [SIGNED_IN, `Content-Encoding: ${encoding}`, "Content-Length: 5"], "bytes");
+  for (const address of ["/dav/packed-body", "/l/aaaaaaaaaaaa/packed-body"]) {
+    const refused = await put(address, "gzip");
+    assert.equal(status(refused), "415", address);
+    assert.match(refused, /send this one without Content-Encoding/u);
+  }
+  assert.equal(status(await ask("GET /dav/packed-body", [SIGNED_IN])), "404");
+  assert.equal(status(await put("/dav/packed-body", "identity")), "201");
+});
+
 test("10,000 ranges are answered with the whole file, and an XML bomb with 400", async () => {
   await ask("PUT /dav/ranges", [SIGNED_IN, "Content-Length: 3"], "abc");
   const ranges = `Range: bytes=${Array<string>(10_000).fill("0-0").join(",")}`;

@@ -14,7 +14,11 @@ export interface PlaceLimits {
 export interface Asker {
   /** Ends a wait; asked for where there is one. */
   readonly gone: AbortSignal;
-  /** Calls back once the asker is gone; at once where it is. */
+}
+
+/** Who has work done in a place. */
+interface Client extends Asker {
+  /** Calls back once the client is gone; at once where it is. */
   whenGone(end: () => void): void;
 }
 
@@ -48,7 +52,7 @@ export class Places {
    * Resolves with the function that leaves the place again. Throws RATE_LIMITED where too many wait, and when the
    * asker's signal ends the wait.
    */
-  async take(party: string, asker: Pick<Asker, "gone">): Promise<() => void> {
+  async take(party: string, asker: Asker): Promise<() => void> {
     if (this.#fits(party)) return this.#enter(party);
     const signal = asker.gone;
     if (signal.aborted) throw gone();
@@ -71,15 +75,15 @@ export class Places {
   }
 
   /**
-   * Does work in a place. The place is left when the work has ended and its asker is gone: what is still done for
+   * Does work in a place. The place is left when the work has ended and its client is gone: what is still done for
    * clients that went counts as much as for those that stay. Throws as `take` does, and as the work does.
    */
-  async run<T>(party: string, asker: Asker, work: () => Promise<T>): Promise<T> {
-    const leave = await this.take(party, asker);
+  async run<T>(party: string, client: Client, work: () => Promise<T>): Promise<T> {
+    const leave = await this.take(party, client);
     try {
       return await work();
     } finally {
-      asker.whenGone(leave);
+      client.whenGone(leave);
     }
   }
 

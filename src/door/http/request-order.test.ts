@@ -3,50 +3,26 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { type TestContext, test } from "node:test";
-import { MemoryTree } from "#door/webdav/memory-tree.fixture.ts";
-import type { DavResource } from "#door/webdav/resource.ts";
 import { until } from "#testing/until.ts";
-import { basic, sendRaw, startTestDoor, type TestDoor } from "./door.fixture.ts";
-
-/** A tree whose first look waits until it is let go. */
-class HeldTree extends MemoryTree {
-  readonly held = Promise.withResolvers<void>();
-  #looks = 0;
-
-  override async look(path: readonly string[], withLocks?: boolean): Promise<DavResource | undefined> {
-    if (this.#looks++ === 0) await this.held.promise;
-    return await super.look(path, withLocks);
-  }
-}
+import { HeldTree, requestText, sendRaw, startTestDoor, type TestDoor } from "./door.fixture.ts";
 
 async function doorOf(t: TestContext): Promise<{ readonly door: TestDoor; readonly tree: HeldTree }> {
-  const tree = new HeldTree();
+  const tree = new HeldTree(1);
   const door = await startTestDoor({ tree });
   t.after(() => door.stop());
   return { door, tree };
-}
-
-function requestOf(door: TestDoor, line: string, body: string, ...headers: string[]): string {
-  const lines = [
-    `${line} HTTP/1.1`,
-    `Host: ${door.host}`,
-    `Authorization: ${basic()}`,
-    `Content-Length: ${body.length}`,
-    ...headers,
-  ];
-  return `${lines.join("\r\n")}\r\n\r\n${body}`;
 }
 
 test("of two changes sent at once the second begins when the first has its answer", async (t) => {
   const { door, tree } = await doorOf(t);
   const answers = sendRaw(
     door.port,
-    requestOf(door, "PUT /dav/a", "first") + requestOf(door, "PUT /dav/a", "second", "Connection: close"),
+    requestText(door, "PUT /dav/a", "first") + requestText(door, "PUT /dav/a", "second", "Connection: close"),
   );
   await until(() => door.front.load.underWay === 2);
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
   assert.equal(await tree.look(["a"]), undefined, "the second waits");
-  tree.held.resolve();
+  tree.letGo();
   const statuses = [...(await answers).matchAll(/^HTTP\/1\.1 (\d+)/gmu)].map(([, status]) => status);
   assert.deepEqual(statuses, ["201", "204"]);
   const { etag = "", size = 0 } = (await tree.look(["a"])) ?? {};
@@ -64,11 +40,11 @@ test("a change that waits behind another is not begun once its client has gone",
   const socket = connect(door.port, "127.0.0.1");
   t.after(() => socket.destroy());
   await once(socket, "connect");
-  socket.write(requestOf(door, "PUT /dav/a", "first") + requestOf(door, "DELETE /dav/b", ""));
+  socket.write(requestText(door, "PUT /dav/a", "first") + requestText(door, "DELETE /dav/b", ""));
   await until(() => door.front.load.underWay === 2);
   socket.resetAndDestroy();
   await until(() => door.front.load.underWay === 0);
-  tree.held.resolve();
+  tree.letGo();
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
   assert.notEqual(await tree.look(["b"]), undefined);
 });

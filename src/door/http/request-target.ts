@@ -30,7 +30,7 @@ export interface RequestTarget {
   readonly path: string;
 }
 
-/** Throws DavRefusal (400, 431, 501) for headers that could be read in two ways, too many, or an unknown coding. */
+/** Throws DavRefusal (400, 415, 431, 501) for headers that could be read in two ways, too many, or an unknown coding. */
 export function readTarget(request: DoorRequest): RequestTarget {
   const { rawHeaders, headers } = request;
   if (rawHeaders.length > 2 * DOOR_HEADERS_MAX) {
@@ -50,6 +50,11 @@ export function readTarget(request: DoorRequest): RequestTarget {
       501,
       "a body comes with its length or in plain chunks: no other coding is known here",
     );
+  }
+  const encoding = headers["content-encoding"]?.trim().toLowerCase() ?? "";
+  // Packed bytes are not kept as a file's own: a later GET could not say that they are packed.
+  if (encoding !== "" && encoding !== "identity") {
+    throw new DavRefusal(415, "bodies are taken as they are: send this one without Content-Encoding");
   }
   if (headers.host === undefined && request.httpVersion === "1.1") {
     throw new DavRefusal(400, "the request names no host: HTTP/1.1 wants a Host header");

@@ -125,8 +125,7 @@ class Pages implements DoorPages {
   }
 
   async #answerCall(exchange: PageExchange): Promise<void> {
-    const isLook = exchange.method === "GET" || exchange.method === "HEAD";
-    if (isLook) requireOwnPage(exchange);
+    if (isLookAt(exchange)) requireOwnPage(exchange);
     else requireOwnChange(exchange);
     const person = await this.#personOf(exchange);
     exchange.whenGone(() => person.release());
@@ -138,7 +137,7 @@ class Pages implements DoorPages {
   async #answerPerson(exchange: PageExchange, person: BrowserPerson): Promise<void> {
     const { method, path } = exchange;
     const { username } = person;
-    const isLook = method === "GET" || method === "HEAD";
+    const isLook = isLookAt(exchange);
     const call = { exchange, person, publicUrl: this.#deps.publicUrl };
     if (path === UPLOADS_PATH || path.startsWith(`${UPLOADS_PATH}/`)) return await answerUpload(call);
     if (isLook && path === "/api/content") return await sendContent(call);
@@ -209,6 +208,10 @@ class Pages implements DoorPages {
     this.#deps.log.error("page_failed", { error: errorText(error) });
     return { status: 500, error: "INTERNAL", message: "an error of the door; its log tells more" };
   }
+}
+
+function isLookAt({ method }: PageExchange): boolean {
+  return method === "GET" || method === "HEAD";
 }
 
 function codeOf(status: number): string {

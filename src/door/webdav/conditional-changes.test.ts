@@ -48,14 +48,3 @@ test("a change whose If-Match, If-None-Match or If-Unmodified-Since does not hol
   assert.equal((await ask("MKCOL", "c", { "if-none-match": "*" })).status, 201);
   assert.equal((await ask("DELETE", "a", { ...holding, "if-unmodified-since": "0" })).status, 204);
 });
-
-test("a packed body is 415 and stored nowhere, and one said to be as it is is taken", async (t) => {
-  const top = await serveTree(t, new MemoryTree());
-  const put = (encoding: string) =>
-    fetch(`${top}a`, { method: "PUT", headers: { "content-encoding": encoding }, body: "bytes" });
-  const refused = await put("gzip");
-  assert.equal(refused.status, 415);
-  assert.match(await refused.text(), /send this one without Content-Encoding/u);
-  assert.equal((await fetch(`${top}a`)).status, 404);
-  assert.equal((await put("identity")).status, 201);
-});

@@ -60,19 +60,11 @@ export async function answerDav(
     // HTTP/2 takes any word as a method, "constructor" too.
     const method = Object.hasOwn(METHODS, name) ? METHODS[name] : undefined;
     if (method === undefined) throw new DavRefusal(405, "there is no such method here");
-    checkEncoding(exchange);
     await exchange.checkIf();
     await method(exchange);
   } catch (error) {
     await replyError(error, exchange, response, options.log);
   }
-}
-
-/** Packed bytes are not kept as the file's own: a later GET could not say that they are packed. */
-function checkEncoding(exchange: DavExchange): void {
-  const encoding = exchange.header("content-encoding")?.trim().toLowerCase() ?? "";
-  if (encoding === "" || encoding === "identity" || !exchange.hasBody) return;
-  throw new DavRefusal(415, "bodies are taken as they are: send this one without Content-Encoding");
 }
 
 async function replyError(
