@@ -66,9 +66,10 @@ export interface ActionRunDeps {
  */
 export async function runJob(job: Job, deps: ActionRunDeps, save: () => Promise<void>): Promise<void> {
   const { clock } = deps;
-  const change = (): void => {
+  /** Resolves once the change is on stable storage, or could not be written. */
+  const change = (): Promise<void> => {
     deps.events.onState(job.record, job.output?.newest ?? 0);
-    save().catch((error: unknown) => {
+    return save().catch((error: unknown) => {
       deps.log.error("action_not_recorded", { id: job.record.id, error: errorText(error) });
     });
   };
@@ -80,7 +81,7 @@ export async function runJob(job: Job, deps: ActionRunDeps, save: () => Promise<
       deps.log.error("action_output_failed", { id: job.record.id, error: errorText(error) }),
   });
   job.record = { ...job.record, state: "running", started_at: unixSeconds(clock) };
-  change();
+  void change();
   const turn = new Turn(job, deps, change, save);
   // The console's own restart comes last; the next console reports its outcome (T14).
   const others = job.nodes.filter(({ plan }) => plan.consoleStep === undefined);
@@ -147,10 +148,10 @@ function hasFailed({ record }: Job): boolean {
 class Turn {
   readonly #job: Job;
   readonly #deps: ActionRunDeps;
-  readonly #change: () => void;
+  readonly #change: () => Promise<void>;
   readonly #save: () => Promise<void>;
 
-  constructor(job: Job, deps: ActionRunDeps, change: () => void, save: () => Promise<void>) {
+  constructor(job: Job, deps: ActionRunDeps, change: () => Promise<void>, save: () => Promise<void>) {
     this.#job = job;
     this.#deps = deps;
     this.#change = change;
@@ -160,7 +161,8 @@ class Turn {
   /** Runs the plan; true on success. */
   async run({ node, plan }: JobNode): Promise<boolean> {
     const { clock } = this.#deps;
-    this.#set(node.id, { state: "running", started_at: unixSeconds(clock) });
+    // What the record does not name, the console after a killed one does not end (D7).
+    await this.#set(node.id, { state: "running", started_at: unixSeconds(clock) });
     const endsMs = clock.steadyMs() + plan.limitSeconds * 1_000;
     let result: TargetResult;
     try {
@@ -173,7 +175,7 @@ class Turn {
     }
     const cut = result.isOutputCut ? { truncated: true } : {};
     const output = outputFields(this.#job, node.id);
-    this.#set(node.id, { ...output, ...cut, ...resultFields(result), finished_at: unixSeconds(clock) });
+    void this.#set(node.id, { ...output, ...cut, ...resultFields(result), finished_at: unixSeconds(clock) });
     return result.state === "succeeded";
   }
 
@@ -249,8 +251,8 @@ class Turn {
     return { ...result, state: "failed", reason: "NOT_HEALTHY", message };
   }
 
-  #set(nodeId: string, change: Partial<RecordTarget>): void {
+  #set(nodeId: string, change: Partial<RecordTarget>): Promise<void> {
     changeTarget(this.#job, nodeId, change);
-    this.#change();
+    return this.#change();
   }
 }
