@@ -72,7 +72,7 @@ export class ArrivingRoots {
     ["SELECT drop_arrival", ([moveId, epoch]) => [{ more: this.#drop(String(moveId), Number(epoch)) }]],
     [
       "WITH ids AS (SELECT * FROM unnest($2::bigint[], $3::bigint[]) AS q (low, high)), small AS (SELECT * FROM unnest($4::bigint[], $5::bigint[]) AS q (low, high)), lists AS (SELECT * FROM unnest($6::bigint[], $7::bigint[], $8::bigint[]) AS q (content, low, high)), named",
-      (values) => this.#fetch(values),
+      (values) => byTable(this.#fetch(values)),
     ],
     [`SELECT 'batch' AS "table"`, ([number]) => this.#batch(number)],
   ];
@@ -254,4 +254,11 @@ export class ArrivingRoots {
       ...buckets,
     ];
   }
+}
+
+function byTable(found: readonly JsonRow[]): object[] {
+  return [...Map.groupBy(found, ({ table }) => table)].map(([table, all]) => ({
+    table,
+    rows: all.map(({ row }) => row),
+  }));
 }

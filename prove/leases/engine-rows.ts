@@ -66,8 +66,9 @@ export class EngineRows {
 
   json(table: string, row: Row): JsonRow {
     const shown = { ...row };
-    for (const name of this.#statements(table).bytes)
-      shown[name] = `\\x${Buffer.from(row[name] as Uint8Array).toString("hex")}`;
+    for (const { name, type } of this.#statements(table).table.columns) {
+      if (type === "BYTEA") shown[name] = `\\x${Buffer.from(row[name] as Uint8Array).toString("hex")}`;
+    }
     return { table, row: shown };
   }
 

@@ -18,7 +18,7 @@ import type { ChunkNamesOfRoot } from "#storage/object-store/chunk-names-of-root
 import type { ObjectChunkWriter } from "#storage/object-store/object-chunk-writer.ts";
 import type { ObjectStore } from "#storage/object-store/object-store.ts";
 import type { ArrivalCommits, ArrivalHolder, HeldArrival } from "#storage/shared/arrival-commits.ts";
-import { type ArrivalThere, fetchBuckets, fetchGrants } from "#storage/shared/arrival-fetch.ts";
+import { type ArrivalThere, fetchBuckets, fetchGrants, fetchKeys } from "#storage/shared/arrival-fetch.ts";
 import { FENCED } from "#storage/shared/fenced.ts";
 import type { MovingRows } from "#storage/shared/moving-rows.ts";
 import type { TableEffects } from "#storage/shared/table-rows.ts";
@@ -136,7 +136,7 @@ export class Arrivals {
     const { held, landed } = arrival;
     for (const bucket of buckets) requireBucket(bucket);
     const rows = await this.#deps.rows();
-    const there = await this.#fetch(held, buckets);
+    const there = await this.#deps.commits.fetch((client) => fetchBuckets(client, held.number, buckets));
     const run = rows.put(held, buckets, there.rows);
     await this.#commit(arrival, there, withStoreNames(held.number, run.effects, there, landed));
     arrival.totals = run.totals;
@@ -148,7 +148,8 @@ export class Arrivals {
       landed.delete(name);
     }
     // What counts is what PostgreSQL has by now, not what was sent to it.
-    const stored = rows.checksums(held, buckets, (await this.#fetch(held, buckets)).rows);
+    const now = await this.#deps.commits.fetch((client) => fetchKeys(client, held.number, buckets));
+    const stored = rows.checksums(held, buckets, now.rows);
     const checked = new Map(buckets.map((bucket, at) => [keyOf(bucket), stored[at]]));
     for (const receipt of run.reply) {
       if (receipt.checksum !== "" && receipt.checksum !== checked.get(keyOf(receipt))) {
@@ -200,10 +201,6 @@ export class Arrivals {
     const totals = totalsOf(await this.#deps.commits.sum(held.number));
     const names = this.#deps.store.namesOf(ARRIVING + held.moveId, held.epoch);
     this.#arrivals.set(held.moveId, { held, totals, names, landed: new Map() });
-  }
-
-  #fetch({ number }: HeldArrival, buckets: readonly MoveBucket[]): Promise<ArrivalThere> {
-    return this.#deps.commits.fetch((client) => fetchBuckets(client, number, buckets));
   }
 
   async #commit(

@@ -1,8 +1,8 @@
 // Asks PostgreSQL for the rows of an arriving root that a command can touch, in one statement.
 import type pg from "pg";
 import { ROOT_STRIDE } from "#storage/contract/inode.ts";
-import type { MoveBucket } from "#storage/contract/root-move.ts";
-import { idsOf, MOVE_BUCKET_BITS, rowOf } from "#storage/metadata/move-rows.ts";
+import type { MoveBucket, MoveBucketKey } from "#storage/contract/root-move.ts";
+import { idsOf, MOVE_BUCKET_BITS, type MoveRow, rowOf } from "#storage/metadata/move-rows.ts";
 import type { JsonRow } from "./table-rows.ts";
 
 /** Rows, chunks under the names that the source has. */
@@ -18,7 +18,7 @@ export interface ArrivalThere {
 
 /**
  * `$1` is the root's number; then ranges of ids, of small contents and of positions, names of entries in pairs
- * of lists, and chunks by the source's names.
+ * of lists, and chunks by the source's names. A table's rows come in one value, which is read several times as fast.
  */
 const FETCH = `
   WITH ids AS (SELECT * FROM unnest($2::bigint[], $3::bigint[]) AS q (low, high)),
@@ -27,6 +27,7 @@ const FETCH = `
   named AS (
     SELECT i.* FROM unnest($9::bigint[], $10::text[]) AS q (parent, name)
       JOIN inode i ON i.parent_id = q.parent AND i.name = q.name
+    WHERE NOT EXISTS (SELECT 1 FROM ids WHERE i.id BETWEEN low AND high)
   ),
   positions AS (
     SELECT f.* FROM lists JOIN file_chunk f ON f.content_id = content AND f.position BETWEEN low AND high
@@ -43,6 +44,7 @@ const FETCH = `
     UNION SELECT 1, content - ($1::bigint << 32), low >> ${MOVE_BUCKET_BITS[1]} FROM lists
     UNION SELECT 3, 0, 0
   )
+  SELECT "table", json_agg(row) AS rows FROM (
   SELECT 'batch' AS "table", json_build_object('batch', last_batch) AS row FROM arrival WHERE number = $1
   UNION ALL SELECT 'inode', row_to_json(i) FROM ids JOIN inode i ON i.id BETWEEN low AND high
   UNION ALL SELECT 'inode', row_to_json(named) FROM named
@@ -65,21 +67,36 @@ const FETCH = `
   UNION ALL SELECT 'chunk', row_to_json(chunks) FROM chunks
   UNION ALL SELECT 'damaged_chunk', row_to_json(d) FROM chunks JOIN damaged_chunk d ON d.chunk_id = chunks.id
   UNION ALL SELECT 'move_bucket', row_to_json(m) FROM buckets JOIN move_bucket m
-    ON m.number = $1 AND m.kind = buckets.kind AND m.a = buckets.a AND m.b = buckets.b`;
+    ON m.number = $1 AND m.kind = buckets.kind AND m.a = buckets.a AND m.b = buckets.b
+  ) there GROUP BY "table"`;
 
-/** Reads what buckets can touch. Throws what pg throws. */
-export async function fetchBuckets(
+/** Reads what buckets can touch: their rows, and what has the names that theirs will have. Throws what pg throws. */
+export function fetchBuckets(
   client: pg.ClientBase,
   number: number,
   buckets: readonly MoveBucket[],
+): Promise<ArrivalThere> {
+  return fetchKeys(
+    client,
+    number,
+    buckets,
+    buckets.flatMap(({ lines }) => lines.map(rowOf)),
+  );
+}
+
+/** Reads the rows of buckets alone. Throws what pg throws. */
+export async function fetchKeys(
+  client: pg.ClientBase,
+  number: number,
+  buckets: readonly MoveBucketKey[],
+  coming: readonly MoveRow[] = [],
 ): Promise<ArrivalThere> {
   const ranges = (kind: 0 | 2): (readonly [number, number])[] =>
     buckets.filter((bucket) => bucket.kind === kind).map((bucket) => idsOf(number, bucket));
   const [ids, small] = [ranges(0), ranges(2)];
   const lists = buckets.filter(({ kind }) => kind === 1);
   const span = 2 ** MOVE_BUCKET_BITS[1];
-  const rows = buckets.flatMap(({ lines }) => lines.map(rowOf));
-  const entries = rows.filter(([letter, , parent]) => letter === "i" && parent !== null);
+  const entries = coming.filter(([letter, , parent]) => letter === "i" && parent !== null);
   return fetchThere(client, [
     number,
     ids.map(([low]) => low),
@@ -91,7 +108,7 @@ export async function fetchBuckets(
     lists.map(({ b }) => (b + 1) * span - 1),
     entries.map(([, , parent]) => Number(parent) + number * ROOT_STRIDE),
     entries.map(([, , , name]) => String(name)),
-    rows.filter(([letter]) => letter === "c").map(([, , , name]) => String(name)),
+    coming.filter(([letter]) => letter === "c").map(([, , , name]) => String(name)),
   ]);
 }
 
@@ -108,7 +125,11 @@ export async function fetchGrants(client: pg.ClientBase, number: number): Promis
 
 async function fetchThere(client: pg.ClientBase, values: readonly unknown[]): Promise<ArrivalThere> {
   const { rows } = await client.query(FETCH, [...values]);
-  return thereOf(rows as JsonRow[]);
+  return thereOf(
+    (rows as { table: string; rows: JsonRow["row"][] }[]).flatMap(({ table, rows: all }) =>
+      all.map((row) => ({ table, row })),
+    ),
+  );
 }
 
 function thereOf(rows: readonly JsonRow[]): ArrivalThere {

@@ -20,8 +20,6 @@ export interface TableEffects {
 /** Statements of one table. */
 export interface TableStatements {
   readonly table: SharedTable;
-  /** Columns with bytes. */
-  readonly bytes: readonly string[];
   /** Finds a row by its key, in the order of the table's columns. */
   readonly select: StatementSync;
   /** Inserts a row unless it is there. */
@@ -50,7 +48,6 @@ export function tableStatements(
   return {
     table,
     idAt: keyColumns(table).findIndex((name) => GIVEN_OUT[table.name] === name),
-    bytes: table.columns.filter(({ type }) => type === "BYTEA").map(({ name }) => name),
     select: prepare(`SELECT ${names.join(", ")} FROM ${table.name} WHERE ${same.join(" AND ")}`),
     insert: prepare(
       `INSERT INTO ${table.name} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})
@@ -60,14 +57,12 @@ export function tableStatements(
 }
 
 /** Puts a row that came as JSON into its table. */
-export function insertJson(
-  { table, bytes, insert }: TableStatements,
-  row: Readonly<Record<string, unknown>>,
-): void {
-  const values = table.columns.map(({ name }) => {
+export function insertJson({ table, insert }: TableStatements, row: Readonly<Record<string, unknown>>): void {
+  const values: (string | number | Buffer | null)[] = [];
+  for (const { name, type } of table.columns) {
     const value = row[name] as string | number | null;
-    return bytes.includes(name) ? Buffer.from(String(value).slice(2), "hex") : value;
-  });
+    values.push(type === "BYTEA" ? Buffer.from(String(value).slice(2), "hex") : value);
+  }
   insert.run(...values);
 }
 
