@@ -188,6 +188,8 @@ function doorPlan(plan: DemoPlan): ProcessPlan {
   return {
     ...common(plan, "door"),
     args: [
+      // The launcher's limit for doors, which gives only its own process the flags of a command.
+      "--max-old-space-size=512",
       ...firstArgs(),
       plan.entry,
       "door",

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Cluster } from "#client/connection/cluster.ts";
 import { crc32 } from "#os/crc32.ts";
-import { readSmall } from "./downloads.ts";
+import { handedOnAtOnce, readSmall } from "./downloads.ts";
 
 const DATA = Buffer.from("hello");
 const PLACE = { root: "", path: "/f" };
@@ -40,4 +40,9 @@ test("a part of a file, an empty one and one of more than 64 KiB come in another
   const larger = clusterOf({ size: 70_000n });
   assert.equal(await readSmall(larger.cluster, PLACE, { ...WHOLE, end: 65_536 }), undefined);
   assert.equal(larger.asked(), 1);
+});
+
+test("the first bytes of a download go as they come, those of a long one by the half mebibyte", () => {
+  const sizes = [0, 524_288, 2_097_152, 4_194_304, 2 ** 40].map(handedOnAtOnce);
+  assert.deepEqual(sizes, [65_536, 65_536, 262_144, 524_288, 524_288]);
 });

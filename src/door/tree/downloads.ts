@@ -11,12 +11,22 @@ import type { ByteRange } from "#door/webdav/byte-ranges.ts";
 import type { BytesTaker } from "#door/webdav/resource.ts";
 import { crc32 } from "#os/crc32.ts";
 
-/** Bytes that are handed on at a time, but at the end: what one read of a socket brings, and one write takes. */
-export const HANDED_ON_BYTES = 65536;
+/** What one read of a socket brings. */
+const HANDED_ON_MIN_BYTES = 65_536;
+/** Each write wakes the client: eight reads' bytes in one cost a sixth less of a door's time. */
+const HANDED_ON_MAX_BYTES = 524_288;
 
 /** Bytes of a version of a file. */
 export interface VersionRange extends ByteRange {
   readonly etag: string;
+}
+
+/**
+ * Bytes that are handed on at a time, but at the end: at most an eighth of what has gone, so that a client of a slow
+ * FileServer does not wait for them noticeably.
+ */
+export function handedOnAtOnce(goneBytes: number): number {
+  return Math.min(HANDED_ON_MAX_BYTES, Math.max(HANDED_ON_MIN_BYTES, goneBytes / 8));
 }
 
 /**
@@ -53,7 +63,7 @@ export async function sendDownload(
           provenAt = offset;
           server.progressed();
         }
-        return bytes < HANDED_ON_BYTES || offset === end ? true : handOn();
+        return bytes < handedOnAtOnce(offset - start) || offset === end ? true : handOn();
       };
       const range = { offset, length: end - offset };
       await downloadFile(server, source, takeSlice, { range, ifMatch: etag });
