@@ -8,7 +8,7 @@ import * as door from "#door/http/door-limits.ts";
 import { ARCHIVE_ENTRIES_MAX, ARCHIVE_NAMES_MAX_LENGTH } from "#door/pages/archive.ts";
 import * as pages from "#door/pages/limits.ts";
 import { SIGN_INS_PER_NETWORK } from "#door/session/sign-in.ts";
-import { HANDED_ON_BYTES } from "#door/tree/downloads.ts";
+import { HANDED_ON_MAX_BYTES } from "#door/tree/downloads.ts";
 import { VISITS_KEPT, VISITS_KEPT_PER_NETWORK } from "#door/tree/visit-room.ts";
 import { ARRIVALS_AT_ONCE } from "#fileserver/moves/root-mover.ts";
 import { ROUND_BYTES } from "#fileserver/moves/source-routes.ts";
@@ -191,7 +191,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     `${door.DOOR_HEADERS_MS / 1_000} s`,
   ],
   "a body": [text(door.DOOR_PACE_BYTES), `${door.DOOR_PACE_MS / 1_000} s`],
-  "an answer": [text(HANDED_ON_BYTES), `${door.DOOR_PACE_MS / 1_000} s`],
+  "an answer": [text(HANDED_ON_MAX_BYTES), `${door.DOOR_PACE_MS / 1_000} s`],
   "a refused body": [mib(door.DOOR_LINGER_BYTES), `${door.DOOR_LINGER_MS / 1_000} s`],
   "streams of an HTTP/2 connection": [text(door.DOOR_STREAMS_PER_CONNECTION), mib(door.DOOR_WINDOW_BYTES)],
   "an idle connection": [`${door.DOOR_IDLE_MS / 1_000} s`],
