@@ -194,6 +194,22 @@ test("a server that would answer too early, and a standby, are not used", LONG, 
   }
 });
 
+test(
+  "no statement is compiled, whatever the server is set to: with large tables that took seconds each",
+  LONG,
+  async (t) => {
+    const database = await makeSharedDatabase(t, server);
+    const config = { ...database.address.config, options: "-c jit=on -c jit_above_cost=0" };
+    const client = await connectShared({ ...database.address, config });
+    t.after(() => client.end());
+    const { rows } = await client.query(
+      "EXPLAIN (ANALYZE, FORMAT JSON) SELECT id FROM inode WHERE id = ANY ('{1,2}')",
+    );
+    const [plan] = (rows[0] as { "QUERY PLAN": object[] })["QUERY PLAN"];
+    assert.ok(plan !== undefined && !("JIT" in plan), JSON.stringify(plan));
+  },
+);
+
 const EMPTY_INODE = {
   kind: 0,
   size: 0,

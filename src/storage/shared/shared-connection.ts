@@ -73,7 +73,9 @@ export async function connectShared({ config, schema }: SharedAddress): Promise<
   client.on("error", () => undefined);
   await client.connect();
   try {
-    await client.query(`SET search_path TO ${quoted(schema)}`);
+    // Of lists of ids PostgreSQL expects so many rows that it compiles the statement: seconds for what takes
+    // milliseconds, once the tables are large.
+    await client.query(`SET search_path TO ${quoted(schema)}; SET jit TO off`);
     const { rows } = await client.query(
       `SELECT current_setting('transaction_read_only') AS "readOnly", current_setting('synchronous_commit') AS durable,
          current_setting('transaction_isolation') AS isolation`,
