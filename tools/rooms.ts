@@ -279,6 +279,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: "`grove metaserver`, `node`, `ca`: routing, placement, registration, enrolment",
     imports: [
       "base",
+      "client/terminal",
       "metaserver/directory",
       "os",
       "security/authority",
@@ -752,6 +753,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: "`grove init`: questions, checks of answers, settings, certificates, units",
     imports: [
       "base",
+      "client/terminal",
       "console/operators",
       "doctor",
       "metaserver/directory",

@@ -21,6 +21,8 @@ import { commitOfClone } from "#os/git-commit.ts";
 const LOADED_BY_NAME = /-worker\.ts$|^devcluster\/(?:exit-with-parent|identity-provider)\.ts$/;
 /** Modules of so many commands lie in one chunk: opening a file costs more than functions without a call. */
 const COMMON_FROM = 12;
+/** What only calls need has a chunk of its own: threads of a store and commands on folders do without it. */
+const OF_CALLS = /\/src\/(?:wire|client\/(?:connection|signin))\/|\/node_modules\/@bufbuild\//;
 /** What packages do, and what one chunk for many commands brings about. */
 const EXPECTED_WARNINGS = /^(?:EVAL|INEFFECTIVE_DYNAMIC_IMPORT)$/;
 /**
@@ -68,7 +70,13 @@ export async function bundleProgram(root: string): Promise<string> {
     dir: join(made, "dist/bin"),
     format: "esm",
     chunkFileNames: "[name]-[hash].js",
-    codeSplitting: { groups: [{ name: "common", minShareCount: COMMON_FROM }] },
+    codeSplitting: {
+      groups: [
+        // Taken first, since a group takes what its modules import as well.
+        { name: "common", test: (path) => !OF_CALLS.test(path), minShareCount: COMMON_FROM, priority: 1 },
+        { name: "calls", minShareCount: COMMON_FROM },
+      ],
+    },
   });
   await bundle.close();
   if (commit !== null) await writeFile(join(made, "dist/git-commit"), `${commit}\n`);

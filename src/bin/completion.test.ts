@@ -4,24 +4,28 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { runVerb } from "#client/commands/client.fixture.ts";
+import { completionOf } from "#client/commands/completion-command.ts";
+import type { CommandHost } from "#client/connection/command-host.ts";
+import { GROVE_ENTRY } from "#testing/grove-program.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { COMMANDS } from "./commands.ts";
 
-const ENTRY = fileURLToPath(new URL("./grove.ts", import.meta.url));
 const HAS_BASH = spawnSync("bash", ["--version"]).status === 0;
 const scripts = new Map<string, string>();
 let folder = "";
 
-before(() => {
+before(async () => {
   folder = scratchFolder("grove-completion-");
-  for (const shell of ["bash", "zsh", "fish"]) {
-    const env = { ...process.env, GROVE_CONFIG_DIR: folder };
-    scripts.set(
-      shell,
-      execFileSync(process.execPath, [ENTRY, "completion", shell], { encoding: "utf8", env }),
-    );
-  }
+  const env = { ...process.env, GROVE_CONFIG_DIR: folder };
+  // One start shows that the program leads there; each loads the modules of all commands.
+  const started = execFileSync(process.execPath, [GROVE_ENTRY, "completion", "bash"], {
+    encoding: "utf8",
+    env,
+  });
+  scripts.set("bash", started);
+  const module = { command: (host?: CommandHost) => completionOf(() => COMMANDS, host) };
+  for (const shell of ["zsh", "fish"]) scripts.set(shell, (await runVerb(module, [shell], env)).out);
   writeFileSync(join(folder, "grove.bash"), scripts.get("bash") ?? "");
   // A stand-in for the program that lists the cluster.
   const program = `#!/bin/sh\ncase "$4" in "alice@example.com:/d") echo "alice@example.com:/docs/";; "/w") echo "/with blank/"; echo "/word.txt";; "/with b") echo "/with blank/";; esac\n`;

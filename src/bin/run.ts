@@ -1,5 +1,4 @@
 // Finds the named command, imports it, parses its flags and runs it; prints failures as one line.
-import type { Command } from "commander";
 import type { CommandEntry, CommandGroup } from "./command-table.ts";
 
 /** Exit code for a wrong command line and every failure without a code of its own (decision D24). */
@@ -63,6 +62,7 @@ async function runNamed(
   try {
     return await runEntry(entry, words);
   } catch (error) {
+    const { wantsJson } = await import("#client/terminal/command-line.ts");
     if (entry.server !== true && wantsJson(words)) {
       const { errorJson } = await import("#client/connection/error-text.ts");
       process.stderr.write(`${JSON.stringify(errorJson(error))}\n`);
@@ -73,9 +73,8 @@ async function runNamed(
 }
 
 async function runEntry(entry: CommandEntry, words: readonly string[]): Promise<number> {
-  const [{ Command, CommanderError }, { withDoubleDashes }, { command: makeCommand }] = await Promise.all([
-    import("commander"),
-    import("./flags.ts"),
+  const [{ runCommandLine }, { command }] = await Promise.all([
+    import("#client/terminal/command-line.ts"),
     entry.load(),
   ]);
   if (entry.server === true || entry.content === true) {
@@ -86,51 +85,7 @@ async function runEntry(entry: CommandEntry, words: readonly string[]): Promise<
     const { readClockOften } = await import("#base/clock.ts");
     readClockOften();
   }
-  const program = new Command("grove")
-    .exitOverride()
-    .showSuggestionAfterError(true)
-    .configureOutput({
-      outputError: (text, write) => write(refusedLine(entry.name, text, wantsJson(words))),
-    });
-  const command = makeCommand();
-  program.addCommand(command);
-  inheritSettings(command, program);
-  try {
-    await program.parseAsync([entry.name, ...withDoubleDashes(words, command)], { from: "user" });
-    return 0;
-  } catch (error) {
-    // The parser has printed the error or the requested help.
-    if (error instanceof CommanderError) return error.exitCode;
-    throw error;
-  }
-}
-
-/** True where a program reads the errors. */
-function wantsJson(words: readonly string[]): boolean {
-  const end = words.indexOf("--");
-  return (end < 0 ? words : words.slice(0, end)).some((word) => word === "--json" || word === "-json");
-}
-
-/** The parser's error about a command line, as one line of ours with a pointer to the help. */
-function refusedLine(name: string, text: string, isJson: boolean): string {
-  const [first = "", suggestion] = text.trim().split("\n");
-  // The message of our own check follows the parser's sentence.
-  const what = first
-    .replace(/^error: /, "")
-    .replace(/^command-argument value ('.*?') is invalid for argument '(.*?)'/, "$1 cannot be the <$2>")
-    .replace(/ is invalid\. /, " is invalid: ")
-    .replace(/\.$/, "");
-  const meant = suggestion === undefined ? "" : ` ${suggestion}`;
-  const hint = `'grove ${name} --help' explains it.`;
-  if (!isJson) return `grove ${name}: ${what}${meant}. ${hint}\n`;
-  const error = { code: "USAGE", reason: null, message: `${what}${meant}.`, hint, metadata: {} };
-  return `${JSON.stringify({ error })}\n`;
-}
-
-/** Makes a command and its subcommands end by an exception, not by process.exit. */
-function inheritSettings(command: Command, parent: Command): void {
-  command.copyInheritedSettings(parent);
-  for (const child of command.commands) inheritSettings(child, command);
+  return runCommandLine(command(), words, { output: process.stdout, error: process.stderr });
 }
 
 /**

@@ -1,6 +1,7 @@
 // `grove init`: sets a machine up by questions and answers: settings, authority, certificates, units.
 import { readFile } from "node:fs/promises";
 import { Command } from "commander";
+import { processTerminal, say as sayTo, type Terminal } from "#client/terminal/terminal.ts";
 import { type Answers, KEYS, parseAnswers } from "./answers.ts";
 import type { Consent } from "./apply.ts";
 import { askPerson, differences, type Gathering, Person, takeAnswers } from "./dialogue.ts";
@@ -32,7 +33,7 @@ Examples:
   grove init -below ./trial              writes below that folder alone, not as root: to look, or to try`;
 
 /** The parser of `grove init`. */
-export function command(): Command {
+export function command(terminal: Terminal = processTerminal()): Command {
   return new Command("init")
     .summary("Set this machine up: questions, checks, what to type next")
     .description("Set this machine up as a part of a cluster: the first one, or one more.")
@@ -44,18 +45,18 @@ export function command(): Command {
     )
     .option("--below <folder>", "write all of it below that folder, and leave the machine alone")
     .addHelpText("after", HELP)
-    .addCommand(inviteCommand())
-    .action(init);
+    .addCommand(inviteCommand(terminal))
+    .action((flags: InitFlags) => init(flags, terminal));
 }
 
-async function init(flags: InitFlags): Promise<void> {
+async function init(flags: InitFlags, terminal: Terminal): Promise<void> {
   const machine = openMachine(flags.below);
   const record = await readRecord(machine.settings);
   const before = record?.answers ?? {};
-  const say = (line: string): void => void process.stdout.write(`${line}\n`);
+  const say = (line: string): void => sayTo(terminal, line);
   if (record !== undefined) tellWhatIsThere(before, say);
   const gathering: Gathering = { machine, before, say };
-  const person = flags.answers === undefined ? new Person() : undefined;
+  const person = flags.answers === undefined ? new Person(terminal) : undefined;
   try {
     const answers = await gather(gathering, flags.answers, person);
     const changes = record === undefined ? [] : differences(before, answers);

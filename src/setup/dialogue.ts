@@ -2,6 +2,7 @@
 import { createInterface } from "node:readline";
 import { GroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
+import type { Terminal } from "#client/terminal/terminal.ts";
 import { type Answers, type GivenAnswers, type Key, rolesOf } from "./answers.ts";
 import type { Machine } from "./machine.ts";
 import { type CheckContext, QUESTIONS, type Question } from "./questions.ts";
@@ -19,18 +20,20 @@ export type Gathered = Answers;
 
 /** Reads answers of a person line by line. */
 export class Person {
+  readonly #screen: Terminal["error"];
   readonly #lines: AsyncIterator<string>;
   readonly #close: () => void;
 
-  constructor() {
-    const reader = createInterface({ input: process.stdin, output: process.stderr });
+  constructor({ input, error }: Pick<Terminal, "input" | "error">) {
+    const reader = createInterface({ input, output: error });
+    this.#screen = error;
     this.#lines = reader[Symbol.asyncIterator]();
     this.#close = () => reader.close();
   }
 
   /** Asks one question. Throws BAD_ARGUMENT at the end of the input. */
   async ask(question: string): Promise<string> {
-    process.stderr.write(question);
+    this.#screen.write(question);
     const { value, done } = await this.#lines.next();
     if (done !== true) return value.trim();
     throw new GroveError(

@@ -5,12 +5,12 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
+import { commandHere } from "#client/terminal/command-here.fixture.ts";
 import { startPrivateIssuer } from "#testing/private-issuer.ts";
 import { type Outcome, runGrove } from "#testing/run-grove.ts";
 import { diskFolder, scratchFolder } from "#testing/scratch-folder.ts";
+import { command } from "./command.ts";
 
-/** Up to a dozen processes each, which take seconds on a busy machine. */
-const TIMEOUT = { timeout: 240_000 };
 /** An address of its own, so that no other process of this machine has its ports. */
 const LISTEN = `127.${100 + (process.pid % 100)}.${(process.pid >> 7) % 250}.77`;
 
@@ -23,73 +23,65 @@ const TRIAL = [
   "reserve = 1MiB",
 ];
 
-/** Runs `grove init` below a folder with answers in a file there. */
+/** Runs `grove init` below a folder with answers in a file there, inside this process. */
 function init(folder: string, answers: readonly string[], ...flags: string[]): Promise<Outcome> {
-  const path = join(folder, "answers");
-  writeFileSync(path, answers.join("\n"));
-  return runGrove(["init", "-answers", path, "-below", folder, ...flags]);
+  return commandHere(command, [...answered(folder, answers), ...flags]);
 }
 
-test(
-  "a second run changes nothing; other answers change their file alone, and the one before is kept",
-  TIMEOUT,
-  async () => {
-    const folder = scratchFolder("grove-init-", diskFolder());
-    const first = await init(folder, TRIAL);
-    assert.equal(first.code, 0, first.err);
-    const authority = readFileSync(join(folder, "data/ca/ca.key"), "utf8");
-    const node = readFileSync(join(folder, "data/fileserver/tls/node.crt"), "utf8");
-    for (const path of [
-      "etc/fileserver.env",
-      "etc/init.json",
-      "data/admin/first-password",
-      "data/ca/ca.key",
-    ]) {
-      assert.equal(statSync(join(folder, path)).mode & 0o777, 0o600, path);
-    }
+/** The flags for answers in a file of the folder. */
+function answered(folder: string, answers: readonly string[]): string[] {
+  const path = join(folder, "answers");
+  writeFileSync(path, answers.join("\n"));
+  return ["-answers", path, "-below", folder];
+}
 
-    const again = await init(folder, []);
-    assert.equal(again.code, 0, again.err);
-    assert.match(again.out, /This machine is set up: roles metaserver fileserver console; id n1;/);
-    assert.match(again.out, /All is there as the answers say; nothing was changed\./);
+test("a second run changes nothing; other answers change their file alone, and the one before is kept", async () => {
+  const folder = scratchFolder("grove-init-", diskFolder());
+  const first = await init(folder, TRIAL);
+  assert.equal(first.code, 0, first.err);
+  const authority = readFileSync(join(folder, "data/ca/ca.key"), "utf8");
+  const node = readFileSync(join(folder, "data/fileserver/tls/node.crt"), "utf8");
+  for (const path of ["etc/fileserver.env", "etc/init.json", "data/admin/first-password", "data/ca/ca.key"]) {
+    assert.equal(statSync(join(folder, path)).mode & 0o777, 0o600, path);
+  }
 
-    const settings = join(folder, "etc/fileserver.env");
-    const before = readFileSync(settings, "utf8");
-    const changed = await init(folder, ["reserve = 2MiB"]);
-    assert.equal(changed.code, 0, changed.err);
-    assert.match(changed.out, /change: reserve: 1MiB -> 2MiB/);
-    assert.deepEqual(
-      [...changed.out.matchAll(/^(?:wrote|changed): +(.*)$/gm)].map((match) => match[1]),
-      [settings],
-    );
-    assert.match(readFileSync(settings, "utf8"), /SVC_FLAGS=.*-reserve 2MiB/);
-    assert.equal(readFileSync(`${settings}.before-init`, "utf8"), before);
-    assert.match(changed.out, new RegExp(`mv ${settings}.before-init ${settings}`));
-    assert.equal(readFileSync(join(folder, "data/ca/ca.key"), "utf8"), authority);
-    assert.equal(readFileSync(join(folder, "data/fileserver/tls/node.crt"), "utf8"), node);
-  },
-);
+  const again = await init(folder, []);
+  assert.equal(again.code, 0, again.err);
+  assert.match(again.out, /This machine is set up: roles metaserver fileserver console; id n1;/);
+  assert.match(again.out, /All is there as the answers say; nothing was changed\./);
 
-test(
-  "a file that was changed by hand is replaced after -replace or a yes alone, and nothing is written before",
-  TIMEOUT,
-  async () => {
-    const folder = scratchFolder("grove-init-", diskFolder());
-    assert.equal((await init(folder, TRIAL)).code, 0);
-    const settings = join(folder, "etc/metaserver.env");
-    writeFileSync(settings, "SVC_FLAGS=-log_level debug\n");
-    const refused = await init(folder, ["operator = ops@example.net"]);
-    assert.equal(refused.code, 1);
-    assert.match(refused.err, /metaserver\.env is there \(changed by hand/);
-    assert.doesNotMatch(readFileSync(join(folder, "etc/fileserver.env"), "utf8"), /ops@example\.net/);
-    const replaced = await init(folder, ["operator = ops@example.net"], "-replace");
-    assert.equal(replaced.code, 0, replaced.err);
-    assert.match(readFileSync(settings, "utf8"), /SVC_ADMIN_EMAIL=ops@example\.net/);
-    assert.equal(readFileSync(`${settings}.before-init`, "utf8"), "SVC_FLAGS=-log_level debug\n");
-  },
-);
+  const settings = join(folder, "etc/fileserver.env");
+  const before = readFileSync(settings, "utf8");
+  const changed = await init(folder, ["reserve = 2MiB"]);
+  assert.equal(changed.code, 0, changed.err);
+  assert.match(changed.out, /change: reserve: 1MiB -> 2MiB/);
+  assert.deepEqual(
+    [...changed.out.matchAll(/^(?:wrote|changed): +(.*)$/gm)].map((match) => match[1]),
+    [settings],
+  );
+  assert.match(readFileSync(settings, "utf8"), /SVC_FLAGS=.*-reserve 2MiB/);
+  assert.equal(readFileSync(`${settings}.before-init`, "utf8"), before);
+  assert.match(changed.out, new RegExp(`mv ${settings}.before-init ${settings}`));
+  assert.equal(readFileSync(join(folder, "data/ca/ca.key"), "utf8"), authority);
+  assert.equal(readFileSync(join(folder, "data/fileserver/tls/node.crt"), "utf8"), node);
+});
 
-test("errors in a file of answers name its line, and never what stands there", TIMEOUT, async () => {
+test("a file that was changed by hand is replaced after -replace or a yes alone, and nothing is written before", async () => {
+  const folder = scratchFolder("grove-init-", diskFolder());
+  assert.equal((await init(folder, TRIAL)).code, 0);
+  const settings = join(folder, "etc/metaserver.env");
+  writeFileSync(settings, "SVC_FLAGS=-log_level debug\n");
+  const refused = await init(folder, ["operator = ops@example.net"]);
+  assert.equal(refused.code, 1);
+  assert.match(refused.err, /metaserver\.env is there \(changed by hand/);
+  assert.doesNotMatch(readFileSync(join(folder, "etc/fileserver.env"), "utf8"), /ops@example\.net/);
+  const replaced = await init(folder, ["operator = ops@example.net"], "-replace");
+  assert.equal(replaced.code, 0, replaced.err);
+  assert.match(readFileSync(settings, "utf8"), /SVC_ADMIN_EMAIL=ops@example\.net/);
+  assert.equal(readFileSync(`${settings}.before-init`, "utf8"), "SVC_FLAGS=-log_level debug\n");
+});
+
+test("errors in a file of answers name its line, and never what stands there", async () => {
   const cases: [string, readonly string[], RegExp][] = [
     ["no line", ["roles = fileserver", "gjt_secret"], /answers:2: a line is name = value$/m],
     ["no name", ["role = fileserver"], /answers:1: there is no answer of that name; they are roles, /],
@@ -154,11 +146,12 @@ test("errors in a file of answers name its line, and never what stands there", T
   }
 });
 
-test("a port that another process has is named, with the service that needs it", TIMEOUT, async () => {
+test("a port that another process has is named, with the service that needs it", async () => {
   const server = createServer().listen(50_051, LISTEN);
   await once(server, "listening");
   try {
-    const { code, err } = await init(scratchFolder("grove-init-", diskFolder()), TRIAL);
+    const flags = answered(scratchFolder("grove-init-", diskFolder()), TRIAL);
+    const { code, err } = await runGrove(["init", ...flags]);
     assert.equal(code, 1);
     assert.match(
       err,
@@ -169,69 +162,55 @@ test("a port that another process has is named, with the service that needs it",
   }
 });
 
-test(
-  "a provider has to be trusted, to be the issuer that was named, and to publish keys",
-  TIMEOUT,
-  async (t) => {
-    const issuer = await startPrivateIssuer();
-    t.after(() => issuer.stop());
-    const start = TRIAL.slice(0, 4);
-    const tell = async (...answers: string[]): Promise<string> =>
-      (await init(scratchFolder("grove-init-", diskFolder()), [...start, ...answers])).err;
-    const trusted = `provider_ca = ${issuer.caFile}`;
-    assert.match(
-      await tell(`provider = ${issuer.issuer}`),
-      /answers:5: provider: .*authority that is not known here/,
-    );
-    assert.match(
-      await tell(trusted, `provider = ${issuer.issuer}/other`),
-      /answers:6: provider: .*discovery/,
-    );
-    assert.match(
-      await tell(trusted, `provider = ${issuer.issuer}`),
-      /answers:6: provider: the identity provider publishes no keys/,
-    );
-    assert.match(
-      await tell("provider_ca = /dev/null"),
-      /answers:5: provider_ca: provider_ca holds no certificate/,
-    );
-  },
-);
+test("a provider has to be trusted, to be the issuer that was named, and to publish keys", async (t) => {
+  const issuer = await startPrivateIssuer();
+  t.after(() => issuer.stop());
+  const start = TRIAL.slice(0, 4);
+  const tell = async (...answers: string[]): Promise<string> =>
+    (await init(scratchFolder("grove-init-", diskFolder()), [...start, ...answers])).err;
+  const trusted = `provider_ca = ${issuer.caFile}`;
+  assert.match(
+    await tell(`provider = ${issuer.issuer}`),
+    /answers:5: provider: .*authority that is not known here/,
+  );
+  assert.match(await tell(trusted, `provider = ${issuer.issuer}/other`), /answers:6: provider: .*discovery/);
+  assert.match(
+    await tell(trusted, `provider = ${issuer.issuer}`),
+    /answers:6: provider: the identity provider publishes no keys/,
+  );
+  assert.match(
+    await tell("provider_ca = /dev/null"),
+    /answers:5: provider_ca: provider_ca holds no certificate/,
+  );
+});
 
-test("a person is asked again after a wrong answer, and Enter takes what is proposed", TIMEOUT, async () => {
+test("a person is asked again after a wrong answer, and Enter takes what is proposed", async () => {
   const folder = scratchFolder("grove-init-", diskFolder());
   // A listening address is no question, so an earlier run has given it.
   assert.equal((await init(folder, TRIAL)).code, 0);
   // The services; a wrong name and a good one; Enter for the rest, and for the last question.
   const lines = ["", "no name!", "localhost", "", "", "", "", "", "", "", ""];
-  const asked = await runGrove(["init", "-below", folder], { input: `${lines.join("\n")}\n` });
+  const asked = await commandHere(command, ["-below", folder], { stdin: `${lines.join("\n")}\n` });
   assert.equal(asked.code, 0, asked.err);
   assert.match(asked.out, /no: that is no name of a machine/);
   assert.match(asked.err, /Which services does this machine have\?.* \[metaserver fileserver console\]/);
   assert.match(asked.out, /nothing was changed/);
-  const ended = await runGrove(["init", "-below", folder], { input: "\n" });
+  const ended = await commandHere(command, ["-below", folder], { stdin: "\n" });
   assert.equal(ended.code, 1);
   assert.match(ended.err, /the input ended before the last answer, and nothing was written/);
 });
 
-test(
-  "an invitation has a token in a file of mode 0600, from the MetaServer's machine alone",
-  TIMEOUT,
-  async () => {
-    const folder = scratchFolder("grove-init-", diskFolder());
-    const invite = (out: string): Promise<Outcome> =>
-      runGrove(["init", "invite", "n2", "n2.example.net", "-below", folder, "-out", join(folder, out)]);
-    assert.match(
-      (await invite("early")).err,
-      /not the MetaServer's machine, or 'grove init' has not run here/,
-    );
-    assert.equal((await init(folder, TRIAL)).code, 0);
-    const made = await invite("n2.answers");
-    assert.equal(made.code, 0, made.err);
-    const text = readFileSync(join(folder, "n2.answers"), "utf8");
-    assert.match(text, /^token = gjt_/m);
-    assert.doesNotMatch(made.out + made.err, /gjt_/);
-    assert.equal(statSync(join(folder, "n2.answers")).mode & 0o777, 0o600);
-    assert.match((await invite("n2.answers")).err, /is there already and is not replaced/);
-  },
-);
+test("an invitation has a token in a file of mode 0600, from the MetaServer's machine alone", async () => {
+  const folder = scratchFolder("grove-init-", diskFolder());
+  const invite = (out: string): Promise<Outcome> =>
+    commandHere(command, ["invite", "n2", "n2.example.net", "-below", folder, "-out", join(folder, out)]);
+  assert.match((await invite("early")).err, /not the MetaServer's machine, or 'grove init' has not run here/);
+  assert.equal((await init(folder, TRIAL)).code, 0);
+  const made = await invite("n2.answers");
+  assert.equal(made.code, 0, made.err);
+  const text = readFileSync(join(folder, "n2.answers"), "utf8");
+  assert.match(text, /^token = gjt_/m);
+  assert.doesNotMatch(made.out + made.err, /gjt_/);
+  assert.equal(statSync(join(folder, "n2.answers")).mode & 0o777, 0o600);
+  assert.match((await invite("n2.answers")).err, /is there already and is not replaced/);
+});

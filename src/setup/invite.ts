@@ -6,6 +6,7 @@ import { parseDuration } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
 import { JOIN_TOKEN_LIFETIME_MAX_MS } from "#base/limits.ts";
 import { checkedNodeId } from "#base/node-id.ts";
+import { say, type Terminal } from "#client/terminal/terminal.ts";
 import { createPrivateFile } from "#os/private-file.ts";
 import { openAuthority } from "#security/authority/authority.ts";
 import { JoinTokens } from "#security/authority/join-tokens.ts";
@@ -24,7 +25,7 @@ interface InviteFlags {
 }
 
 /** The parser of `grove init invite`. */
-export function inviteCommand(): Command {
+export function inviteCommand(terminal: Terminal): Command {
   return new Command("invite")
     .argument("<id>", "the new node's id, such as n2")
     .argument("<name>", "the name by which other machines reach it, such as n2.example.net")
@@ -37,11 +38,11 @@ export function inviteCommand(): Command {
         "  grove init -answers n2.answers             on n2\n\nThe file holds a token, which is good once: keep it to yourself, and remove it afterwards.",
     )
     .action((id: string, name: string, _flags: unknown, command: Command) =>
-      invite(id, name, command.optsWithGlobals()),
+      invite(id, name, command.optsWithGlobals(), terminal),
     );
 }
 
-async function invite(id: string, name: string, flags: InviteFlags): Promise<void> {
+async function invite(id: string, name: string, flags: InviteFlags, terminal: Terminal): Promise<void> {
   const machine = openMachine(flags.below);
   const record = await readRecord(machine.settings);
   if (record === undefined || !rolesOf(record.answers).includes("metaserver")) {
@@ -83,9 +84,10 @@ async function invite(id: string, name: string, flags: InviteFlags): Promise<voi
       `${path} is there already and is not replaced: remove it, or give -out`,
     );
   });
-  process.stdout.write(
-    `${path} makes ${name} the node ${id}, until ${ends}. Copy it there, then on ${id}:\n` +
-      `  grove init -answers ${id}.answers && systemctl start svc-fileserver && rm ${id}.answers\n`,
+  say(
+    terminal,
+    `${path} makes ${name} the node ${id}, until ${ends}. Copy it there, then on ${id}:`,
+    `  grove init -answers ${id}.answers && systemctl start svc-fileserver && rm ${id}.answers`,
   );
 }
 

@@ -1,10 +1,10 @@
 // Runs verbs of the client inside a test, with its own configuration folder and captured output.
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
 import { Command, CommanderError } from "commander";
 import { makeSharedParts } from "#client/connection/client-context.ts";
 import { type CommandHost, closeShared, runAction } from "#client/connection/command-host.ts";
+import { caughtTerminal, type GivenStreams } from "#client/terminal/command-here.fixture.ts";
 import type { Terminal } from "#client/terminal/terminal.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { VerbModule } from "./verbs.ts";
@@ -17,13 +17,7 @@ export interface VerbResult {
 }
 
 /** Optional input of a verb in a test. */
-export interface VerbInput {
-  readonly stdin?: string | Buffer;
-  /** True makes standard output and error look like a terminal. */
-  readonly isTty?: boolean;
-  /** True makes standard input look like one, so that the verb asks questions. */
-  readonly isAsked?: boolean;
-}
+export type VerbInput = Omit<GivenStreams, "env">;
 
 /** A client with settings of its own. */
 export interface TestClient {
@@ -64,15 +58,7 @@ export async function runVerb(
   env: Terminal["env"],
   input: VerbInput = {},
 ): Promise<VerbResult> {
-  const streams = { out: caught(input.isTty === true), err: caught(input.isTty === true) };
-  const stdin = Object.assign(new PassThrough(), { isTTY: input.isAsked === true });
-  stdin.end(input.stdin ?? "");
-  const terminal = {
-    input: stdin,
-    output: streams.out.stream,
-    error: streams.err.stream,
-    env,
-  } as unknown as Terminal;
+  const { terminal, out, err } = caughtTerminal({ ...input, env });
   let code = -1;
   const host: CommandHost = {
     run: async (verb, flags, action) => {
@@ -85,12 +71,5 @@ export async function runVerb(
   parser.exitOverride().configureOutput({ writeErr: () => undefined, writeOut: () => undefined });
   for (const child of parser.commands) child.copyInheritedSettings(parser);
   await new Command("grove").addCommand(parser).parseAsync([parser.name(), ...words], { from: "user" });
-  return { code, out: streams.out.text(), err: streams.err.text() };
-}
-
-function caught(isTty: boolean): { stream: PassThrough; text: () => string } {
-  const stream = Object.assign(new PassThrough(), { isTTY: isTty, columns: 100 });
-  const pieces: Buffer[] = [];
-  stream.on("data", (piece: Buffer) => pieces.push(piece));
-  return { stream, text: () => Buffer.concat(pieces).toString("utf8") };
+  return { code, out: out(), err: err() };
 }

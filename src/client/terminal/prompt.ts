@@ -19,6 +19,22 @@ export async function ask(terminal: Terminal, question: string, signal: AbortSig
   }
 }
 
+/** Asks on standard error and reads one line, from a pipe too; an empty one where the input has ended. */
+export async function askTyped(terminal: Terminal, question: string): Promise<string> {
+  const lines = createInterface({ input: terminal.input, output: terminal.error });
+  try {
+    return await new Promise<string>((resolve) => {
+      // A question's promise would lose to the end of the input where both come at once.
+      lines.once("line", (line) => resolve(line.trim()));
+      lines.once("close", () => resolve(""));
+      lines.setPrompt(terminalText(question));
+      lines.prompt();
+    });
+  } finally {
+    lines.close();
+  }
+}
+
 /** The parts of a context that a prompt needs. */
 interface Asker {
   readonly terminal: Terminal;

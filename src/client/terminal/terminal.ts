@@ -1,6 +1,6 @@
 // The streams of a command, with backpressure from slow readers.
 import { once } from "node:events";
-import { terminalText } from "./terminal-text.ts";
+import { terminalJson, terminalText } from "./terminal-text.ts";
 
 /** Standard input, output and error of a command, with the environment and terminal state. */
 export interface Terminal {
@@ -23,6 +23,16 @@ export function isTty(stream: NodeJS.ReadStream | NodeJS.WriteStream): boolean {
 /** Writes, and waits for a slow reader, so that a large listing in a pipe is never buffered. */
 export async function writeAll(stream: NodeJS.WriteStream, data: string | Uint8Array): Promise<void> {
   if (!stream.write(data) && stream.writable) await once(stream, "drain");
+}
+
+/** Lines for people on standard output. */
+export function say(terminal: Terminal, ...lines: readonly string[]): void {
+  terminal.output.write(lines.map((line) => `${terminalText(line)}\n`).join(""));
+}
+
+/** A document for a program on standard output. */
+export function sayJson(terminal: Terminal, document: unknown): void {
+  terminal.output.write(`${terminalJson(JSON.stringify(document, null, 2))}\n`);
 }
 
 /** One line for people on standard error. */

@@ -8,6 +8,7 @@ import { systemClock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
 import { checkedNodeId } from "#base/node-id.ts";
+import { processTerminal, say, sayJson, type Terminal } from "#client/terminal/terminal.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { createPrivateFile } from "#os/private-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
@@ -36,6 +37,10 @@ interface IssueFlags extends CaFlags {
   readonly days: number;
 }
 
+interface ListFlags extends CaFlags {
+  readonly all: boolean;
+}
+
 /** A certificate as `list` shows it. */
 interface Listed extends IssuedRecord {
   readonly names: readonly string[];
@@ -55,7 +60,7 @@ Examples:
 Nodes that can reach the MetaServer need none of this but init: see 'grove node token --help'.`;
 
 /** The parser of `grove ca`. */
-export function command(): Command {
+export function command(terminal: Terminal = processTerminal()): Command {
   const root = new Command("ca")
     .summary("Make and keep the cluster's own certificate authority")
     .description(
@@ -69,18 +74,22 @@ export function command(): Command {
       .description(summary)
       .option("--ca-dir <folder>", "the authority's folder", "grove-ca")
       .option("--json", "print JSON", false);
-  add("init", "Make the authority; one that is there is never overwritten").action(init);
+  add("init", "Make the authority; one that is there is never overwritten").action((flags: CaFlags) =>
+    init(flags, terminal),
+  );
   withIssueFlags(add("issue <id>", "Make a key and a certificate for a server"))
     .option("--host <name>", "DNS name or address under which it is reached; may be repeated", collect)
     .option("--door", "for a door, which calls servers and is none itself", false)
-    .action(issue);
+    .action((id: string, flags: IssueFlags) => issue(id, flags, terminal));
   add("list", "Show what was issued, to whom, and for how long it is good")
     .option("--all", "show those that have ended, were revoked or replaced, too", false)
-    .action(list);
+    .action((flags: ListFlags) => list(flags, terminal));
   withIssueFlags(
     add("renew <id>", "Sign a server's certificate again: the same key and names, a new end"),
-  ).action(renew);
-  add("revoke <id-or-serial>", "Let a certificate make no control calls any more").action(revokeCertificate);
+  ).action((id: string, flags: IssueFlags) => renew(id, flags, terminal));
+  add("revoke <id-or-serial>", "Let a certificate make no control calls any more").action(
+    (which: string, flags: CaFlags) => revokeCertificate(which, flags, terminal),
+  );
   return root;
 }
 
@@ -90,7 +99,7 @@ function withIssueFlags(command: Command): Command {
     .option("--days <days>", "life of the certificate", parseDays, 90);
 }
 
-async function init(flags: CaFlags): Promise<void> {
+async function init(flags: CaFlags, terminal: Terminal): Promise<void> {
   const authority = await createAuthority(resolve(flags.caDir), { clock: systemClock });
   const facts = {
     folder: authority.folder,
@@ -98,7 +107,7 @@ async function init(flags: CaFlags): Promise<void> {
     fingerprint_sha256: authority.fingerprint,
     ends: new Date(authority.notAfterWallMs).toISOString(),
   };
-  print(flags, facts, [
+  tell({ flags, terminal }, facts, [
     `made the cluster's authority in ${facts.folder}`,
     `  certificate  ${facts.certificate} (give it to everybody)`,
     `  key          ${join(facts.folder, AUTHORITY_KEY_FILE)} (keep it here, and a copy in a safe place)`,
@@ -108,7 +117,7 @@ async function init(flags: CaFlags): Promise<void> {
   ]);
 }
 
-async function issue(id: string, flags: IssueFlags): Promise<void> {
+async function issue(id: string, flags: IssueFlags, terminal: Terminal): Promise<void> {
   const authority = await openFor(flags);
   const out = resolve(flags.out);
   makePrivateFolder(out);
@@ -130,10 +139,10 @@ async function issue(id: string, flags: IssueFlags): Promise<void> {
   await createPrivateFile(paths.key, issued.keyPem);
   await writeFileAtomic(paths.certificate, issued.certificatePem, { mode: 0o644 });
   await writeFileAtomic(paths.authority, authority.certificatePem, { mode: 0o644 });
-  tellIssued(flags, issued.certificatePem, paths);
+  tellIssued({ flags, terminal }, issued.certificatePem, paths);
 }
 
-async function renew(id: string, flags: IssueFlags): Promise<void> {
+async function renew(id: string, flags: IssueFlags, terminal: Terminal): Promise<void> {
   const authority = await openFor(flags);
   const newest = (await listed(authority)).find((record) => record.id === id && record.state !== "revoked");
   if (newest === undefined) throw unknownId(id, authority);
@@ -143,10 +152,10 @@ async function renew(id: string, flags: IssueFlags): Promise<void> {
   const paths = pathsIn(out, id);
   await writeFileAtomic(paths.certificate, certificatePem, { mode: 0o644 });
   await writeFileAtomic(paths.authority, authority.certificatePem, { mode: 0o644 });
-  tellIssued(flags, certificatePem, { ...paths, key: undefined });
+  tellIssued({ flags, terminal }, certificatePem, { ...paths, key: undefined });
 }
 
-async function list(flags: CaFlags & { readonly all: boolean }): Promise<void> {
+async function list(flags: ListFlags, terminal: Terminal): Promise<void> {
   const authority = await openFor({ ...flags, days: 90 });
   const records = (await listed(authority)).filter(({ state }) => flags.all || state === "good");
   const document = {
@@ -167,7 +176,7 @@ async function list(flags: CaFlags & { readonly all: boolean }): Promise<void> {
     })),
   };
   const idWidth = Math.max(4, ...records.map(({ id }) => id.length));
-  print(flags, document, [
+  tell({ flags, terminal }, document, [
     `authority ${authority.folder}: ${document.authority.days_left} days left, SHA-256 ${authority.fingerprint}`,
     ...(records.length === 0 ? ["no certificates that count"] : []),
     ...records.map(
@@ -178,7 +187,7 @@ async function list(flags: CaFlags & { readonly all: boolean }): Promise<void> {
   ]);
 }
 
-async function revokeCertificate(which: string, flags: CaFlags): Promise<void> {
+async function revokeCertificate(which: string, flags: CaFlags, terminal: Terminal): Promise<void> {
   const authority = await openFor({ ...flags, days: 90 });
   const known = await listed(authority);
   const chosen = known.filter(
@@ -193,7 +202,7 @@ async function revokeCertificate(which: string, flags: CaFlags): Promise<void> {
       `${id} ${new Date(systemClock.wallMs()).toISOString()}`,
     );
   }
-  print(flags, { revoked: chosen.map(({ id, serial }) => ({ id, serial })) }, [
+  tell({ flags, terminal }, { revoked: chosen.map(({ id, serial }) => ({ id, serial })) }, [
     ...chosen.map(({ id, serial }) => `revoked ${serial} of ${id}`),
     "The MetaServer with this -ca_dir heeds it within seconds. Clients do not ask: stop the node, too.",
   ]);
@@ -235,13 +244,13 @@ function stateOf(facts: Readonly<Record<"isRevoked" | "isEnded" | "isReplaced", 
 }
 
 function tellIssued(
-  flags: CaFlags,
+  to: Listener,
   certificatePem: string,
   paths: { readonly certificate: string; readonly authority: string; readonly key: string | undefined },
 ): void {
   const { validTo, subjectAltName } = new X509Certificate(certificatePem);
   const ends = new Date(validTo).toISOString();
-  print(flags, { ...paths, key: paths.key ?? null, ends, names: subjectAltName }, [
+  tell(to, { ...paths, key: paths.key ?? null, ends, names: subjectAltName }, [
     `certificate  ${paths.certificate}  (until ${ends.slice(0, 10)}; ${subjectAltName ?? ""})`,
     ...(paths.key === undefined
       ? []
@@ -265,8 +274,15 @@ function unknownId(which: string, authority: Authority): GroveError {
   );
 }
 
-function print(flags: CaFlags, document: unknown, lines: readonly string[]): void {
-  process.stdout.write(flags.json ? `${JSON.stringify(document, null, 2)}\n` : `${lines.join("\n")}\n`);
+/** Where an outcome is told, and in which form. */
+interface Listener {
+  readonly flags: CaFlags;
+  readonly terminal: Terminal;
+}
+
+function tell({ flags, terminal }: Listener, document: unknown, lines: readonly string[]): void {
+  if (flags.json) sayJson(terminal, document);
+  else say(terminal, ...lines);
 }
 
 function daysUntil(wallMs: number): number {

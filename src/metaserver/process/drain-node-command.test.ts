@@ -15,7 +15,7 @@ test(
   "a drain shows its plan, asks, moves all roots, and the node can be removed once that is confirmed",
   TIMEOUT,
   async (t) => {
-    const { directory, clock, register, actAsNodes, grove } = await openStoreUnderCommands(t);
+    const { directory, clock, register, actAsNodes, grove, started } = await openStoreUnderCommands(t);
     await register("n1", [ADA, BOB]);
     await register("n2", [CAROL]);
     await register("n3");
@@ -33,7 +33,7 @@ test(
       assert.match(declined.err, /Type yes to move 2 roots away from n1: .*nothing was begun/s);
     }
     assert.deepEqual([await directory.drainedNodes(), await directory.rootMoves()], [[], []]);
-    const drained = await grove(["node", "drain", "n1"], "yes\n");
+    const drained = await started(["node", "drain", "n1"], "yes\n");
     assert.equal(drained.code, 0, drained.err);
     assert.match(drained.out, /ada@example\.com lives on n3 now\./);
     assert.match(drained.out, /bob@example\.com lives on n2 now\./);

@@ -4,6 +4,7 @@ import { formatBytes } from "#base/bytes.ts";
 import { systemClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
+import { note, say, sayJson, type Terminal } from "#client/terminal/terminal.ts";
 import type { NodeStore } from "#metaserver/directory/directory.ts";
 import { chooseEngineNode, type DrainPlan } from "#metaserver/directory/move-plan.ts";
 import {
@@ -17,7 +18,7 @@ import {
 import { chooseNode } from "#metaserver/directory/placement.ts";
 import { isUnderWay, type RootMove } from "#metaserver/directory/root-move.ts";
 import { askToBegin, bad, engineLines, planLines, roots } from "./move-orders.ts";
-import { print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
+import { type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
 
 /** How often a line says how far the drain is. */
 const PROGRESS_EVERY_MS = 5_000;
@@ -31,7 +32,7 @@ interface DrainFlags extends StoreFlags {
 }
 
 /** Adds the verb to `grove node`. */
-export function addDrainVerb(root: Command): void {
+export function addDrainVerb(root: Command, terminal: Terminal): void {
   withStore(
     root
       .command("drain")
@@ -45,10 +46,10 @@ export function addDrainVerb(root: Command): void {
     .option("--yes", "do not ask before it begins", false)
     .option("--confirm", "let the node remove its copies of all roots that have moved away", false)
     .option("--back", "give the node new roots again; roots that have not begun to move stay", false)
-    .action(drain);
+    .action((id: string, flags: DrainFlags) => drain(id, flags, terminal));
 }
 
-async function drain(id: string, given: DrainFlags): Promise<void> {
+async function drain(id: string, given: DrainFlags, terminal: Terminal): Promise<void> {
   const asked = [given.plan, given.confirm, given.back].filter(Boolean).length;
   if (asked > 1) throw bad("give one of -plan, -confirm and -back");
   await withNodes(given, async (store) => {
@@ -56,8 +57,8 @@ async function drain(id: string, given: DrainFlags): Promise<void> {
     if (node === undefined) throw bad(`no FileServer has registered as ${id}`);
     // Roots of the shared engine change hands there.
     const flags = { ...given, toEngine: given.toEngine || node.onEngine === true };
-    if (flags.confirm) return confirm(id, flags, store);
-    if (flags.back) return back(id, flags, store);
+    if (flags.confirm) return confirm(id, flags, store, terminal);
+    if (flags.back) return back(id, flags, store, terminal);
     if (!node.live) {
       throw bad(
         `${id} does not run, and roots move from a node that runs: start it, or restore its newest backup`,
@@ -72,21 +73,23 @@ async function drain(id: string, given: DrainFlags): Promise<void> {
           : "no FileServer of the shared engine runs: start one with -engine_file and -store",
       );
     }
-    show(id, facts, flags);
+    show(id, facts, flags, terminal);
     requireRoom(id, facts.plan);
     if (flags.plan) return;
     const isMarked = (await store.drainedNodes()).includes(id);
     if (!flags.yes && !isMarked && facts.left.length > 0) {
-      await askToBegin(`Type yes to move ${roots(facts.left.length)} away from ${id}: `);
+      await askToBegin(terminal, `Type yes to move ${roots(facts.left.length)} away from ${id}: `);
     }
     await store.setDrained(id, true);
     if (facts.left.length > 0 || facts.underWay.length > 0) {
-      process.stderr.write(
-        "Ctrl-C ends this command alone: roots on their way arrive, and the same again goes on.\n",
+      note(
+        terminal,
+        "Ctrl-C ends this command alone: roots on their way arrive, and the same again goes on.",
       );
     }
-    await new Drain(id, store, facts.plan, flags).run();
-    await tellEnd(id, flags, store);
+    const tell = (line: string): void => void (flags.json || say(terminal, line));
+    await new Drain({ id, store, toEngine: flags.toEngine, say: tell }, facts.plan).run();
+    await tellEnd(id, flags, store, terminal);
   });
 }
 
@@ -118,7 +121,7 @@ function requireRoom(id: string, { withoutRoom }: DrainPlan): void {
   );
 }
 
-function show(id: string, facts: DrainFacts, flags: DrainFlags): void {
+function show(id: string, facts: DrainFacts, flags: DrainFlags, terminal: Terminal): void {
   const { plan, left, underWay, areSizesKnown } = facts;
   if (flags.json) {
     if (!flags.plan) return;
@@ -127,20 +130,25 @@ function show(id: string, facts: DrainFacts, flags: DrainFlags): void {
       bytes,
       missing_bytes: Number(missingBytes),
     }));
-    print({ node: id, sizes_known: areSizesKnown, moves: plan.moves, without_room: withoutRoom });
+    sayJson(terminal, { node: id, sizes_known: areSizesKnown, moves: plan.moves, without_room: withoutRoom });
     return;
   }
   if (!areSizesKnown && left.length > 0) {
-    process.stderr.write(
-      `Note: ${id} does not tell how large its roots are; each target checks that it has room.\n`,
-    );
+    note(terminal, `Note: ${id} does not tell how large its roots are; each target checks that it has room.`);
   }
   if (!flags.toEngine)
-    for (const line of engineLines(facts.nodes, "-to_engine moves them there"))
-      process.stderr.write(`${line}\n`);
-  if (left.length === 0 && underWay.length === 0) say(`${id} has no roots that could move.`);
-  if (underWay.length > 0) say(`${roots(underWay.length)} on their way already.`);
-  for (const line of planLines(plan.moves, areSizesKnown)) say(line);
+    for (const line of engineLines(facts.nodes, "-to_engine moves them there")) note(terminal, line);
+  if (left.length === 0 && underWay.length === 0) say(terminal, `${id} has no roots that could move.`);
+  if (underWay.length > 0) say(terminal, `${roots(underWay.length)} on their way already.`);
+  say(terminal, ...planLines(plan.moves, areSizesKnown));
+}
+
+interface DrainDeps {
+  readonly id: string;
+  readonly store: NodeStore;
+  readonly toEngine: boolean;
+  /** Says how far the drain is. */
+  readonly say: (line: string) => void;
 }
 
 /** Begins moves and follows them until the node has no roots, or is no longer to be drained. */
@@ -153,16 +161,11 @@ class Drain {
   readonly #told = new Map<string, string>();
   #saidAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(
-    id: string,
-    store: NodeStore,
-    plan: DrainPlan,
-    { json, toEngine }: Pick<DrainFlags, "json" | "toEngine">,
-  ) {
+  constructor({ id, store, toEngine, say: tell }: DrainDeps, plan: DrainPlan) {
     this.#id = id;
     this.#store = store;
     this.#toEngine = toEngine;
-    this.#say = json ? () => undefined : say;
+    this.#say = tell;
     this.#targets = new Map(plan.moves.map(({ owner, target }) => [owner, target]));
   }
 
@@ -235,43 +238,51 @@ class Drain {
   }
 }
 
-async function tellEnd(id: string, flags: DrainFlags, store: NodeStore): Promise<void> {
+async function tellEnd(id: string, flags: DrainFlags, store: NodeStore, terminal: Terminal): Promise<void> {
   const kept = (await store.rootMoves()).filter(({ source, state }) => source === id && state === "switched");
-  if (flags.json) return print({ node: id, roots_left: 0, unconfirmed: kept.map(({ owner }) => owner) });
+  if (flags.json)
+    return sayJson(terminal, { node: id, roots_left: 0, unconfirmed: kept.map(({ owner }) => owner) });
   if (kept.length === 0) {
-    say(`${id} is empty and gets no roots. Stop it, wait 30 s, and: grove node remove ${id}`);
+    say(terminal, `${id} is empty and gets no roots. Stop it, wait 30 s, and: grove node remove ${id}`);
     return;
   }
   say(
+    terminal,
     `${id} has no roots left, and keeps copies of ${roots(kept.length)}. Look at them on the other nodes, then: grove node drain ${id} -confirm`,
   );
 }
 
-async function confirm(id: string, flags: DrainFlags, store: NodeStore): Promise<void> {
+async function confirm(id: string, flags: DrainFlags, store: NodeStore, terminal: Terminal): Promise<void> {
   const moves = (await store.rootMoves()).filter(({ source }) => source === id);
   const switched = moves.filter(({ state }) => state === "switched");
   for (const { owner } of switched) await store.decideMove(owner, "confirm");
   const left = (await rootsByNode(store)).get(id) ?? [];
   if (flags.json)
-    return print({ node: id, confirmed: switched.map(({ owner }) => owner), roots_left: left.length });
-  say(`${id} removes its copies of ${roots(switched.length)}.`);
-  if (left.length > 0) say(`${roots(left.length)} still on ${id}: grove node drain ${id} goes on.`);
+    return sayJson(terminal, {
+      node: id,
+      confirmed: switched.map(({ owner }) => owner),
+      roots_left: left.length,
+    });
+  say(terminal, `${id} removes its copies of ${roots(switched.length)}.`);
+  if (left.length > 0) say(terminal, `${roots(left.length)} still on ${id}: grove node drain ${id} goes on.`);
   else if ((await store.drainedNodes()).includes(id)) {
-    say(`Once it has (grove root move shows none of them), stop it, wait 30 s, and: grove node remove ${id}`);
+    say(
+      terminal,
+      `Once it has (grove root move shows none of them), stop it, wait 30 s, and: grove node remove ${id}`,
+    );
   }
 }
 
-async function back(id: string, flags: DrainFlags, store: NodeStore): Promise<void> {
+async function back(id: string, flags: DrainFlags, store: NodeStore, terminal: Terminal): Promise<void> {
   await store.setDrained(id, false);
   const underWay = (await store.rootMoves()).filter((move) => move.source === id && isUnderWay(move));
   const owners = underWay.map(({ owner }) => owner);
-  if (flags.json) return print({ node: id, under_way: owners });
-  say(`${id} gets new roots again, and no further root leaves it.`);
+  if (flags.json) return sayJson(terminal, { node: id, under_way: owners });
+  say(terminal, `${id} gets new roots again, and no further root leaves it.`);
   if (owners.length > 0) {
-    say(`On their way, and going on: ${owners.join(", ")}. To keep one here: grove root move USER -undo`);
+    say(
+      terminal,
+      `On their way, and going on: ${owners.join(", ")}. To keep one here: grove root move USER -undo`,
+    );
   }
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

@@ -3,11 +3,13 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { systemClock } from "#base/clock.ts";
+import { commandHere } from "#client/terminal/command-here.fixture.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import { type Outcome, runGrove } from "#testing/run-grove.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { command } from "./node-command.ts";
 
-const lost = (...words: string[]): Promise<Outcome> => runGrove(["node", "lost", ...words]);
+const lost = (...words: string[]): Promise<Outcome> => commandHere(command, ["lost", ...words]);
 
 test("nodes that new users wait for are shown, and one is given up beside the MetaServer that uses the store", {
   timeout: 60_000,
@@ -17,7 +19,7 @@ test("nodes that new users wait for are shown, and one is given up beside the Me
   t.after(() => directory.close());
   await directory.awaitNodes(["n2", "n7"]);
   assert.deepEqual(await lost("-meta", store), { code: 0, out: "New users wait for n2, n7.\n", err: "" });
-  const given = await lost("n7", "-meta", store);
+  const given = await runGrove(["node", "lost", "n7", "-meta", store]);
   assert.equal(given.code, 0, given.err);
   assert.match(
     given.out,

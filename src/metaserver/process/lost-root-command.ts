@@ -2,10 +2,11 @@
 import type { Command } from "commander";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { canonicalUsername } from "#base/names.ts";
-import { print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
+import { say, sayJson, type Terminal } from "#client/terminal/terminal.ts";
+import { type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
 
 /** Adds the verb to `grove node`. */
-export function addLostRootVerb(root: Command): void {
+export function addLostRootVerb(root: Command, terminal: Terminal): void {
   withStore(
     root
       .command("lost-root")
@@ -14,10 +15,10 @@ export function addLostRootVerb(root: Command): void {
           "refused until then. A root that its node has stays as it is.",
       )
       .argument("<user...>", "whose roots; the console's alert node_restored names them"),
-  ).action(lostRoots);
+  ).action((users: readonly string[], flags: StoreFlags) => lostRoots(users, flags, terminal));
 }
 
-async function lostRoots(users: readonly string[], flags: StoreFlags): Promise<void> {
+async function lostRoots(users: readonly string[], flags: StoreFlags, terminal: Terminal): Promise<void> {
   const owners = users.map(ownerOf);
   await withNodes(flags, async (store) => {
     const places = new Map<string, string>();
@@ -26,10 +27,12 @@ async function lostRoots(users: readonly string[], flags: StoreFlags): Promise<v
       if (root === undefined) throw bad(`${owner} has no root that a node held${told(places)}`);
       places.set(owner, root.fsId);
     }
-    if (flags.json) return print({ given_up: [...places].map(([owner, node]) => ({ owner, node })) });
+    if (flags.json)
+      return sayJson(terminal, { given_up: [...places].map(([owner, node]) => ({ owner, node })) });
     for (const [owner, node] of places) {
-      process.stdout.write(
-        `${owner} gets a new, empty root on ${node} at the next sign-in, unless ${node} has the old one: that stays as it is.\n`,
+      say(
+        terminal,
+        `${owner} gets a new, empty root on ${node} at the next sign-in, unless ${node} has the old one: that stays as it is.`,
       );
     }
   });

@@ -1,7 +1,8 @@
 // What commands that move many roots share: plans in lines, and the question before they begin.
-import { createInterface } from "node:readline/promises";
 import { formatBytes } from "#base/bytes.ts";
 import { GroveError } from "#base/errors.ts";
+import { askTyped } from "#client/terminal/prompt.ts";
+import type { Terminal } from "#client/terminal/terminal.ts";
 import type { PlannedMove, SizedNode } from "#metaserver/directory/move-plan.ts";
 
 /** Roots that a plan lists for each pair of nodes; beyond them it says how many more. */
@@ -28,18 +29,8 @@ export function* planLines(moves: readonly PlannedMove[], areSizesKnown = true):
 }
 
 /** Asks the operator to type yes. Throws BAD_ARGUMENT for anything else. */
-export async function askToBegin(question: string): Promise<void> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const typed = await new Promise<string>((resolve) => {
-      lines.once("close", () => resolve(""));
-      lines.question(question).then(resolve, () => resolve(""));
-    });
-    if (typed.trim() === "yes") return;
-  } finally {
-    lines.close();
-  }
-  throw bad("nothing was begun");
+export async function askToBegin(terminal: Terminal, question: string): Promise<void> {
+  if ((await askTyped(terminal, question)) !== "yes") throw bad("nothing was begun");
 }
 
 /** A number of roots. */

@@ -8,11 +8,11 @@ import { GroveError } from "#base/errors.ts";
 import { JOIN_TOKEN_LIFETIME_MAX_MS, METASERVER_PORT } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
+import { note, processTerminal, say, sayJson, type Terminal } from "#client/terminal/terminal.ts";
 import { openAuthority } from "#security/authority/authority.ts";
 import { JoinTokens } from "#security/authority/join-tokens.ts";
 import { addDrainVerb } from "./drain-node-command.ts";
 import { collect } from "./flag-values.ts";
-import { joinCluster } from "./join-cluster.ts";
 import { addLostVerb } from "./lost-node-command.ts";
 import { addLostRootVerb } from "./lost-root-command.ts";
 import { addRemoveVerb } from "./remove-node-command.ts";
@@ -66,7 +66,7 @@ The token is good for one node and one hour, and carries the authority's fingerp
 right MetaServer before it sends anything. The node's private key is made in its data folder and never leaves it.`;
 
 /** The parser of `grove node`. */
-export function command(): Command {
+export function command(terminal: Terminal = processTerminal()): Command {
   const root = new Command("node")
     .summary("Bring a machine into the cluster, or take it out")
     .description("Bring a new machine into the cluster, or take one out.")
@@ -89,7 +89,7 @@ export function command(): Command {
     )
     .option("--ttl <time>", "how long it is good: 30m, 1h, 7d at most", parseTtl, JOIN_TOKEN_LIFETIME_MS)
     .option("--json", "print JSON", false)
-    .action(makeToken);
+    .action((flags: TokenFlags) => makeToken(flags, terminal));
   root
     .command("join")
     .description(
@@ -115,17 +115,17 @@ export function command(): Command {
     .option("--host <name>", "further DNS name or address for the certificate; may be repeated", collect)
     .option("--again", "join again although this folder has a certificate that is still good", false)
     .option("--json", "print JSON", false)
-    .action(join);
-  addSshVerbs(root);
-  addDrainVerb(root);
-  addRemoveVerb(root);
-  addLostVerb(root);
-  addLostRootVerb(root);
-  addRevokeDoorVerb(root);
+    .action((flags: JoinFlags) => join(flags, terminal));
+  addSshVerbs(root, terminal);
+  addDrainVerb(root, terminal);
+  addRemoveVerb(root, terminal);
+  addLostVerb(root, terminal);
+  addLostRootVerb(root, terminal);
+  addRevokeDoorVerb(root, terminal);
   return root;
 }
 
-async function makeToken(flags: TokenFlags): Promise<void> {
+async function makeToken(flags: TokenFlags, terminal: Terminal): Promise<void> {
   const authority = await openAuthority(resolve(flags.caDir), { clock: systemClock });
   const tokens = new JoinTokens(authority.folder, systemClock);
   const ends = new Date(systemClock.wallMs() + flags.ttl).toISOString();
@@ -136,18 +136,21 @@ async function makeToken(flags: TokenFlags): Promise<void> {
     lifetimeMs: flags.ttl,
   });
   if (flags.json) {
-    process.stdout.write(`${JSON.stringify({ token, id: flags.id ?? null, ends }, null, 2)}\n`);
+    sayJson(terminal, { token, id: flags.id ?? null, ends });
     return;
   }
   // The token alone on standard output, for a file or a pipe.
-  process.stdout.write(`${token}\n`);
-  process.stderr.write(
-    `good once, until ${ends}${flags.id === undefined ? "" : `, for ${flags.id}`}. On the new machine: grove node join -metaserver HOST:PORT -data FOLDER\n`,
+  say(terminal, token);
+  note(
+    terminal,
+    `good once, until ${ends}${flags.id === undefined ? "" : `, for ${flags.id}`}. On the new machine: grove node join -metaserver HOST:PORT -data FOLDER`,
   );
 }
 
-async function join(flags: JoinFlags): Promise<void> {
-  const token = await readTokenText(flags);
+async function join(flags: JoinFlags, terminal: Terminal): Promise<void> {
+  const token = await readTokenText(flags, terminal);
+  // The other verbs call nobody: without what calls need, they start in two thirds of the time.
+  const { joinCluster } = await import("./join-cluster.ts");
   const joined = await joinCluster({
     dataFolder: resolve(flags.data),
     metaservers: flags.metaserver,
@@ -161,12 +164,13 @@ async function join(flags: JoinFlags): Promise<void> {
   });
   const ends = new Date(joined.endsWallMs).toISOString();
   if (flags.json) {
-    process.stdout.write(`${JSON.stringify({ id: joined.id, ...joined.paths, ends }, null, 2)}\n`);
+    sayJson(terminal, { id: joined.id, ...joined.paths, ends });
     return;
   }
-  process.stdout.write(
-    `${joined.id} has joined: its certificate is good until ${ends.slice(0, 10)} and is renewed by itself.\n` +
-      `Start it: grove fileserver -data ${flags.data}${flags.advertise === undefined ? " -advertise HOST:PORT" : ""}\n`,
+  say(
+    terminal,
+    `${joined.id} has joined: its certificate is good until ${ends.slice(0, 10)} and is renewed by itself.`,
+    `Start it: grove fileserver -data ${flags.data}${flags.advertise === undefined ? " -advertise HOST:PORT" : ""}`,
   );
 }
 

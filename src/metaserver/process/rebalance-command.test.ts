@@ -11,7 +11,7 @@ test(
   "a rebalancing shows what would go where, asks, and moves it from the full node to the empty one",
   TIMEOUT,
   async (t) => {
-    const { directory, register, actAsNodes, grove } = await openStoreUnderCommands(t);
+    const { directory, register, actAsNodes, grove, started } = await openStoreUnderCommands(t);
     await register("n1", OWNERS, { diskFreeBytes: 220n * GIB });
     await register("n2", [], { diskFreeBytes: 820n * GIB });
     await register("n3", [], { diskFreeBytes: 990n * GIB });
@@ -23,7 +23,7 @@ test(
     const declined = await grove(["rebalance"], "no\n");
     assert.notEqual(declined.code, 0);
     assert.deepEqual(await directory.rootMoves(), []);
-    const moved = await grove(["rebalance"], "yes\n");
+    const moved = await started(["rebalance"], "yes\n");
     assert.equal(moved.code, 0, moved.err);
     assert.match(moved.out, /ada@example\.com lives on n2 now\.\n1 root moved\./);
     assert.equal((await directory.findRoot("ada@example.com"))?.fsId, "n2");

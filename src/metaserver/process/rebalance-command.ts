@@ -2,12 +2,13 @@
 import { Command } from "commander";
 import { systemClock } from "#base/clock.ts";
 import { errorText } from "#base/log.ts";
+import { note, processTerminal, say, sayJson, type Terminal } from "#client/terminal/terminal.ts";
 import type { NodeStore } from "#metaserver/directory/directory.ts";
 import { type PlannedMove, planRebalance, type SizedNode } from "#metaserver/directory/move-plan.ts";
 import { MOVES_AT_ONCE, pause, sizedNodes, withoutMoving } from "#metaserver/directory/moving-roots.ts";
 import { askToBegin, bad, engineLines, planLines, roots } from "./move-orders.ts";
 import { settled } from "./root-move-command.ts";
-import { print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
+import { type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
 
 interface RebalanceFlags extends StoreFlags {
   readonly dryRun: boolean;
@@ -16,7 +17,7 @@ interface RebalanceFlags extends StoreFlags {
 }
 
 /** The parser of `grove rebalance`. */
-export function command(): Command {
+export function command(terminal: Terminal = processTerminal()): Command {
   return withStore(
     new Command("rebalance")
       .summary("Move users' files from full machines to empty ones")
@@ -29,7 +30,7 @@ export function command(): Command {
     .option("--dry-run", "only show what would go where", false)
     .option("--yes", "do not ask before it begins", false)
     .option("--confirm", "let the nodes remove their copies of all roots that have moved away", false)
-    .action(rebalance);
+    .action((flags: RebalanceFlags) => rebalance(flags, terminal));
 }
 
 const EXAMPLES = `
@@ -39,30 +40,30 @@ Examples:
 
 The nodes that roots leave keep their copies until you have looked: grove rebalance -confirm.`;
 
-async function rebalance(flags: RebalanceFlags): Promise<void> {
+async function rebalance(flags: RebalanceFlags, terminal: Terminal): Promise<void> {
   if (flags.confirm && flags.dryRun) throw bad("give one of -dry_run and -confirm");
   await withNodes(flags, async (store) => {
-    if (flags.confirm) return confirm(store, flags);
+    if (flags.confirm) return confirm(store, flags, terminal);
     const running = (await store.nodes())
       .filter(({ live, onEngine }) => live && onEngine !== true)
       .map(({ fsId }) => fsId);
     const nodes = await sizedNodes(store, systemClock, running);
     const moving = await store.rootMoves();
     const moves = planRebalance(nodes.map((node) => withoutMoving(node, moving)));
-    show(nodes, moves, flags);
+    show(nodes, moves, flags, terminal);
     if (flags.dryRun || moves.length === 0) return;
-    if (!flags.yes) await askToBegin(`Type yes to move ${roots(moves.length)}: `);
-    const switched = await moveAll(store, moves, flags.json ? () => undefined : say);
-    if (flags.json) print({ moved: switched });
-    else say(`${roots(switched.length)} moved. Look at them, then: grove rebalance -confirm`);
+    if (!flags.yes) await askToBegin(terminal, `Type yes to move ${roots(moves.length)}: `);
+    const switched = await moveAll(store, moves, (line) => flags.json || say(terminal, line));
+    if (flags.json) sayJson(terminal, { moved: switched });
+    else say(terminal, `${roots(switched.length)} moved. Look at them, then: grove rebalance -confirm`);
   });
 }
 
-async function confirm(store: NodeStore, flags: RebalanceFlags): Promise<void> {
+async function confirm(store: NodeStore, flags: RebalanceFlags, terminal: Terminal): Promise<void> {
   const switched = (await store.rootMoves()).filter(({ state }) => state === "switched");
   for (const { owner } of switched) await store.decideMove(owner, "confirm");
-  if (flags.json) print({ confirmed: switched.map(({ owner }) => owner) });
-  else say(`The former nodes remove their copies of ${roots(switched.length)}.`);
+  if (flags.json) sayJson(terminal, { confirmed: switched.map(({ owner }) => owner) });
+  else say(terminal, `The former nodes remove their copies of ${roots(switched.length)}.`);
 }
 
 /** Moves a few at a time, and returns the owners of the roots that have switched. */
@@ -91,22 +92,23 @@ async function moveAll(
   return switched.toSorted();
 }
 
-function show(nodes: readonly SizedNode[], moves: readonly PlannedMove[], flags: RebalanceFlags): void {
+function show(
+  nodes: readonly SizedNode[],
+  moves: readonly PlannedMove[],
+  flags: RebalanceFlags,
+  terminal: Terminal,
+): void {
   if (flags.json) {
-    if (flags.dryRun || moves.length === 0) print({ moves });
+    if (flags.dryRun || moves.length === 0) sayJson(terminal, { moves });
     return;
   }
   const silent = nodes.filter(
     ({ live, onEngine, roots: known }) => live && onEngine !== true && known === undefined,
   );
   for (const { fsId } of silent) {
-    process.stderr.write(`Note: ${fsId} does not tell how large its roots are, so they stay.\n`);
+    note(terminal, `Note: ${fsId} does not tell how large its roots are, so they stay.`);
   }
-  for (const line of engineLines(nodes, "their disks hold no roots")) process.stderr.write(`${line}\n`);
-  if (moves.length === 0) say("The nodes are in balance: nothing would move.");
-  for (const line of planLines(moves)) say(line);
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
+  for (const line of engineLines(nodes, "their disks hold no roots")) note(terminal, line);
+  if (moves.length === 0) say(terminal, "The nodes are in balance: nothing would move.");
+  say(terminal, ...planLines(moves));
 }

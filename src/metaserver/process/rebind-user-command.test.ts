@@ -3,20 +3,33 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { Command } from "commander";
 import { systemClock } from "#base/clock.ts";
+import { commandHere } from "#client/terminal/command-here.fixture.ts";
+import type { Terminal } from "#client/terminal/terminal.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import { type Outcome, runGrove } from "#testing/run-grove.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { addRebindVerbs } from "./rebind-user-command.ts";
 
 const TIMEOUT = { timeout: 120_000 };
 const OLD = "https://old.example";
 const NEW = "https://new.example";
 
+/** `grove user` with the verbs of this room alone. */
+function userCommand(terminal: Terminal): Command {
+  const group = new Command("user");
+  addRebindVerbs(group, terminal);
+  return group;
+}
+
 interface Bench {
   readonly directory: Directory;
   readonly folder: string;
   user(input: string, ...words: string[]): Promise<Outcome>;
+  /** The same by a start of the program. */
+  started(input: string, ...words: string[]): Promise<Outcome>;
   subjectOf(username: string): Promise<string>;
 }
 
@@ -24,6 +37,7 @@ interface Bench {
 async function openBench(t: TestContext): Promise<Bench> {
   const folder = scratchFolder("metaserver-");
   const url = `sqlite:${join(folder, "metadata.db")}`;
+  const env = { ...process.env, SVC_ADMIN_EMAIL: "" };
   const directory = await openDirectory(url, { clock: systemClock });
   t.after(() => directory.close());
   for (const user of ["bob", "eve", "root"]) {
@@ -32,12 +46,8 @@ async function openBench(t: TestContext): Promise<Bench> {
   return {
     directory,
     folder,
-    async user(input, ...words) {
-      return await runGrove(["user", ...words, "-meta", url], {
-        input,
-        env: { ...process.env, SVC_ADMIN_EMAIL: "" },
-      });
-    },
+    user: (input, ...words) => commandHere(userCommand, [...words, "-meta", url], { stdin: input, env }),
+    started: (input, ...words) => runGrove(["user", ...words, "-meta", url], { input, env }),
     async subjectOf(username) {
       const { issuer, subject } = (await directory.findSubject(username)) ?? { issuer: "?", subject: "?" };
       return `${subject} of ${issuer}`;
@@ -84,7 +94,7 @@ test(
     assert.equal(wrong.code, 1);
     assert.match(wrong.err, /that is not their number; nothing was changed/);
     assert.equal(await bench.subjectOf("bob@example.com"), "bob of old.example");
-    const done = await bench.user("2\n", ...all, "-apply");
+    const done = await bench.started("2\n", ...all, "-apply");
     assert.equal(done.code, 0, done.err);
     assert.match(done.out, /2 users went over\.\nFileServers that run hear of it within 5 s/);
     assert.equal(await bench.subjectOf("bob@example.com"), " of new.example");

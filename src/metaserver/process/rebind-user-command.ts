@@ -1,15 +1,16 @@
 // `grove user rebind|remap|rename|renames`: other persons behind addresses, other addresses of persons (D21, D34).
 import { readFile } from "node:fs/promises";
-import { createInterface } from "node:readline/promises";
 import { type Command, InvalidArgumentError } from "commander";
-import { GroveError } from "#base/errors.ts";
 import { ISSUER_MAX_LENGTH, SUBJECTS_LISTED_MAX } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { bareIssuer } from "#base/verified-identity.ts";
+import { askTyped } from "#client/terminal/prompt.ts";
+import { say, sayJson, type Terminal } from "#client/terminal/terminal.ts";
 import type { NodeStore } from "#metaserver/directory/directory.ts";
 import type { ChangeUnderWay, SubjectRecord, WantedChange } from "#metaserver/directory/subject.ts";
-import { print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
+import { bad } from "./move-orders.ts";
+import { type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
 import {
   isSubject,
   parseDomains,
@@ -35,7 +36,7 @@ interface RemapFlags extends StoreFlags {
 }
 
 /** Adds the verbs to `grove user`. */
-export function addRebindVerbs(group: Command): void {
+export function addRebindVerbs(group: Command, terminal: Terminal): void {
   withStore(
     group
       .command("rebind")
@@ -48,7 +49,7 @@ export function addRebindVerbs(group: Command): void {
   )
     .requiredOption("--issuer <url>", "the identity provider, as its tokens name it", parseIssuer)
     .requiredOption("--subject <sub>", "the account there: claim sub of its tokens", parseSubject)
-    .action(rebind);
+    .action((email: string, flags: RebindFlags) => rebind(email, flags, terminal));
   withStore(
     group
       .command("remap")
@@ -68,10 +69,10 @@ export function addRebindVerbs(group: Command): void {
     .option("--domains <list>", "domains whose addresses are the new provider's own, with commas")
     .option("--administrators <list>", "addresses of administrators, or 'none' (default: SVC_ADMIN_EMAIL)")
     .option("--apply", "do it; asks for the number of users", false)
-    .action(remap);
+    .action((flags: RemapFlags) => remap(flags, terminal));
 }
 
-async function rebind(email: string, flags: RebindFlags): Promise<void> {
+async function rebind(email: string, flags: RebindFlags, terminal: Terminal): Promise<void> {
   await withNodes(flags, async (store) => {
     const known = await store.findSubject(email);
     if (known === undefined)
@@ -83,18 +84,21 @@ async function rebind(email: string, flags: RebindFlags): Promise<void> {
       throw bad(`${email} is that account's already`);
     await store.rebindSubjects([{ username: email, from: known, to }]);
     const away = await nodesAway(store);
-    if (flags.json) return print({ username: email, before: shown(known), now: to, nodes_away: away });
-    process.stdout.write(
-      `${email} is the account ${to.subject} of ${to.issuer} from now on, and no longer ${accountOf(known)}.\n${heardBy(away)}\n`,
+    if (flags.json)
+      return sayJson(terminal, { username: email, before: shown(known), now: to, nodes_away: away });
+    say(
+      terminal,
+      `${email} is the account ${to.subject} of ${to.issuer} from now on, and no longer ${accountOf(known)}.`,
+      heardBy(away),
     );
   });
 }
 
-async function remap(flags: RemapFlags): Promise<void> {
+async function remap(flags: RemapFlags, terminal: Terminal): Promise<void> {
   if (bareIssuer(flags.fromIssuer) === bareIssuer(flags.toIssuer))
     throw bad("both providers are the same one");
   const how = await howOf(flags);
-  const administrators = administratorsOf(flags);
+  const administrators = administratorsOf(flags, terminal);
   await withNodes(flags, async (store) => {
     const users = await usersOf(store, bareIssuer(flags.fromIssuer));
     const disabled = new Set(
@@ -102,17 +106,17 @@ async function remap(flags: RemapFlags): Promise<void> {
     );
     const request = { toIssuer: flags.toIssuer, how, administrators, disabled };
     const plan = planRemap(users, request);
-    if (!flags.json) process.stdout.write(`${[...linesOf(plan)].join("\n")}\n`);
+    if (!flags.json) say(terminal, ...linesOf(plan));
     if (!flags.apply) {
-      if (flags.json) print(documentOf(plan, false));
-      else process.stdout.write("Nothing was changed. To do it, type the same with -apply.\n");
+      if (flags.json) sayJson(terminal, documentOf(plan, false));
+      else say(terminal, "Nothing was changed. To do it, type the same with -apply.");
       return;
     }
     if (plan.matched.length === 0) throw bad("no user would go over; nothing was changed");
-    await confirm(plan.matched.length);
+    await confirm(plan.matched.length, terminal);
     await store.rebindSubjects(plan.matched);
-    if (flags.json) return print(documentOf(plan, true));
-    process.stdout.write(`${counted(plan.matched.length)} went over.\n${heardBy(await nodesAway(store))}\n`);
+    if (flags.json) return sayJson(terminal, documentOf(plan, true));
+    say(terminal, `${counted(plan.matched.length)} went over.`, heardBy(await nodesAway(store)));
   });
 }
 
@@ -133,8 +137,8 @@ async function howOf({ pairs, by, domains }: RemapFlags): Promise<RemapBy> {
 }
 
 /** The administrators' addresses, which the flags must state so that none is rebound by mistake. */
-function administratorsOf({ administrators }: RemapFlags): Set<string> {
-  const text = administrators ?? process.env["SVC_ADMIN_EMAIL"] ?? "";
+function administratorsOf({ administrators }: RemapFlags, { env }: Terminal): Set<string> {
+  const text = administrators ?? env["SVC_ADMIN_EMAIL"] ?? "";
   if (text === "")
     throw bad("say who administrators are: -administrators a@example.com,b@example.com, or 'none'");
   if (text === "none") return new Set();
@@ -167,20 +171,9 @@ function documentOf({ matched, left }: RemapPlan, applied: boolean): Record<stri
 }
 
 /** Asks the operator for the number of users to rebind. Throws BAD_ARGUMENT for another number. */
-async function confirm(count: number): Promise<void> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const typed = await new Promise<string>((resolve) => {
-      lines.once("close", () => resolve(""));
-      lines
-        .question("They are signed out everywhere. Type their number to go on: ")
-        .then(resolve, () => resolve(""));
-    });
-    if (typed.trim() === String(count)) return;
-  } finally {
-    lines.close();
-  }
-  throw bad("that is not their number; nothing was changed");
+async function confirm(count: number, terminal: Terminal): Promise<void> {
+  const typed = await askTyped(terminal, "They are signed out everywhere. Type their number to go on: ");
+  if (typed !== String(count)) throw bad("that is not their number; nothing was changed");
 }
 
 async function nodesAway(store: NodeStore): Promise<string[]> {
@@ -226,17 +219,13 @@ function parseSubject(text: string): string {
   throw new InvalidArgumentError("write it as the provider's tokens do.");
 }
 
-function bad(message: string): GroveError {
-  return new GroveError("BAD_ARGUMENT", message);
-}
-
 interface RenameFlags extends StoreFlags {
   readonly confirm: boolean;
   readonly refuse: boolean;
 }
 
 /** Adds the verbs about people with a new address. */
-export function addRenameVerbs(group: Command): void {
+export function addRenameVerbs(group: Command, terminal: Terminal): void {
   withStore(
     group
       .command("renames")
@@ -245,7 +234,7 @@ export function addRenameVerbs(group: Command): void {
         "List people who have signed in under another address than they are known by, on the host of the metadata store: each waits for " +
           "'grove user rename'. Below them, changes that some FileServer has not carried out yet.",
       ),
-  ).action(list);
+  ).action((flags: StoreFlags) => list(flags, terminal));
   withStore(
     group
       .command("rename")
@@ -259,52 +248,55 @@ export function addRenameVerbs(group: Command): void {
   )
     .option("--confirm", "do it: their sessions end, and the old address is free for somebody else", false)
     .option("--refuse", "forget it; they may come again", false)
-    .action(rename);
+    .action((from: string, to: string, flags: RenameFlags) => rename(from, to, flags, terminal));
 }
 
-async function list(flags: StoreFlags): Promise<void> {
+async function list(flags: StoreFlags, terminal: Terminal): Promise<void> {
   await withNodes(flags, async (store) => {
     const [wanted, underWay] = [await store.wantedChanges(), await store.changesUnderWay()];
     if (flags.json) {
-      print({ waiting: wanted.map(waitingDocument), under_way: underWay.map(underWayDocument) });
+      sayJson(terminal, { waiting: wanted.map(waitingDocument), under_way: underWay.map(underWayDocument) });
       return;
     }
     const lines = [...wanted.map(waitingLine), ...underWay.map(underWayLine)];
-    process.stdout.write(lines.length === 0 ? "Nobody waits for a new address.\n" : `${lines.join("\n")}\n`);
+    say(terminal, ...(lines.length === 0 ? ["Nobody waits for a new address."] : lines));
   });
 }
 
-async function rename(from: string, to: string, flags: RenameFlags): Promise<void> {
+async function rename(from: string, to: string, flags: RenameFlags, terminal: Terminal): Promise<void> {
   if (flags.confirm && flags.refuse) throw bad("say either -confirm or -refuse");
-  if (flags.confirm && from === process.env["SVC_ADMIN_EMAIL"]?.toLowerCase())
+  if (flags.confirm && from === terminal.env["SVC_ADMIN_EMAIL"]?.toLowerCase())
     throw bad(
       `${from} is the administrator: set SVC_ADMIN_EMAIL to ${to} on all servers first, or whoever gets that address is one`,
     );
   await withNodes(flags, async (store) => {
     if (flags.refuse) {
       if (!(await store.refuseAddress(from, to))) throw bad(`nobody known as ${from} has signed in as ${to}`);
-      if (flags.json) print({ old: from, new: to, outcome: "refused" });
-      else process.stdout.write(`${from} stays ${from}. Whoever has come as ${to} is refused.\n`);
+      if (flags.json) sayJson(terminal, { old: from, new: to, outcome: "refused" });
+      else say(terminal, `${from} stays ${from}. Whoever has come as ${to} is refused.`);
       return;
     }
     if (!flags.confirm) {
       const wanted = (await store.wantedChanges()).find((one) => one.from === from && one.to === to);
       if (wanted === undefined) throw bad(`nobody known as ${from} has signed in as ${to}`);
-      if (flags.json) print({ ...waitingDocument(wanted), outcome: "unchanged" });
+      if (flags.json) sayJson(terminal, { ...waitingDocument(wanted), outcome: "unchanged" });
       else
-        process.stdout.write(
-          `${waitingLine(wanted)}\nNothing was changed. If you know that it is the same person, type the same with -confirm; otherwise with -refuse.\n`,
+        say(
+          terminal,
+          waitingLine(wanted),
+          "Nothing was changed. If you know that it is the same person, type the same with -confirm; otherwise with -refuse.",
         );
       return;
     }
     const { version } = await store.changeAddress(from, to);
     const waitsFor =
       (await store.changesUnderWay()).find((change) => change.version === version)?.waitsFor ?? [];
-    if (flags.json) print({ old: from, new: to, outcome: "changed", waits_for: waitsFor });
+    if (flags.json) sayJson(terminal, { old: from, new: to, outcome: "changed", waits_for: waitsFor });
     else
-      process.stdout.write(
+      say(
+        terminal,
         `${from} is ${to} from now on, with everything that was theirs. FileServers carry it out within 5 s, those that do not run when they ` +
-          `come back; until all have, nobody else gets in as ${from}. 'grove user renames' shows which have not.\n`,
+          `come back; until all have, nobody else gets in as ${from}. 'grove user renames' shows which have not.`,
       );
   });
 }

@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
+import { commandHere } from "#client/terminal/command-here.fixture.ts";
 import type { Directory, HeldRoot, NodeRegistration } from "#metaserver/directory/directory.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import { type Outcome, runGrove } from "#testing/run-grove.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { command } from "./node-command.ts";
 
 const TIMEOUT = { timeout: 120_000 };
 
@@ -16,6 +18,8 @@ async function openStore(t: TestContext): Promise<{
   readonly directory: Directory;
   register(fsId: string, agoMs: number, owners?: readonly string[]): Promise<void>;
   remove(input: string, ...words: string[]): Promise<Outcome>;
+  /** The same by a start of the program. */
+  started(input: string, ...words: string[]): Promise<Outcome>;
 }> {
   const url = `sqlite:${join(scratchFolder("metaserver-"), "metadata.db")}`;
   const clock = new ManualClock(Date.now());
@@ -31,9 +35,8 @@ async function openStore(t: TestContext): Promise<{
       await directory.register(registrationOf(fsId, roots));
       clock.jumpWall(agoMs);
     },
-    async remove(input, ...words) {
-      return await runGrove(["node", "remove", ...words, "-meta", url], { input });
-    },
+    remove: (input, ...words) => commandHere(command, ["remove", ...words, "-meta", url], { stdin: input }),
+    started: (input, ...words) => runGrove(["node", "remove", ...words, "-meta", url], { input }),
   };
 }
 
@@ -84,7 +87,7 @@ test(
   "a node that holds roots is refused with their users, and goes when their number is typed",
   TIMEOUT,
   async (t) => {
-    const { directory, register, remove } = await openStore(t);
+    const { directory, register, remove, started } = await openStore(t);
     await register("n2", NODE_LEASE_MS + 1_000, ["ada@example.com", "bob@example.com"]);
     const refused = await remove("", "n2");
     assert.notEqual(refused.code, 0);
@@ -98,7 +101,7 @@ test(
       assert.match(wrong.err, /that is not their number; nothing was removed/);
     }
     assert.equal((await directory.findRoot("ada@example.com"))?.fsId, "n2");
-    const given = await remove("2\n", "n2", "-abandon_roots", "-json");
+    const given = await started("2\n", "n2", "-abandon_roots", "-json");
     assert.equal(given.code, 0, given.err);
     assert.match(given.err, /Type their number to give them up: /);
     assert.deepEqual(JSON.parse(given.out), {

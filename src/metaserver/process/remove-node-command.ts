@@ -1,9 +1,11 @@
 // `grove node remove`: removes a node that has stopped for good from the cluster and from SSH (D19, D20).
-import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { GroveError } from "#base/errors.ts";
+import { askTyped } from "#client/terminal/prompt.ts";
+import { note, say, sayJson, type Terminal } from "#client/terminal/terminal.ts";
 import type { NodeRemoval, NodeStore } from "#metaserver/directory/directory.ts";
-import { print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
+import { bad, roots } from "./move-orders.ts";
+import { type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
 
 interface RemoveFlags extends StoreFlags {
   readonly abandonRoots: boolean;
@@ -11,7 +13,7 @@ interface RemoveFlags extends StoreFlags {
 }
 
 /** Adds the verb to `grove node`. */
-export function addRemoveVerb(root: Command): void {
+export function addRemoveVerb(root: Command, terminal: Terminal): void {
   withStore(
     root
       .command("remove")
@@ -28,16 +30,16 @@ export function addRemoveVerb(root: Command): void {
       false,
     )
     .option("--ssh-only", "only forget how it is reached over SSH; the node stays in the cluster", false)
-    .action(remove);
+    .action((id: string, flags: RemoveFlags) => remove(id, flags, terminal));
 }
 
-async function remove(id: string, flags: RemoveFlags): Promise<void> {
+async function remove(id: string, flags: RemoveFlags, terminal: Terminal): Promise<void> {
   await withNodes(flags, async (store) => {
-    if (flags.sshOnly) return removeSsh(id, flags, store);
+    if (flags.sshOnly) return removeSsh(id, flags, store, terminal);
     let removal = await store.removeNode(id);
     if (removal.outcome === "holds_roots") {
-      if (!flags.abandonRoots) throw holdsRoots(id, removal, flags);
-      await confirm(id, removal);
+      if (!flags.abandonRoots) throw holdsRoots(id, removal, flags, terminal);
+      await confirm(id, removal, terminal);
       removal = await store.removeNode(id, removal.rootCount);
       if (removal.outcome === "holds_roots")
         throw bad(`${id} holds ${removal.rootCount} roots by now; nothing was removed`);
@@ -46,10 +48,16 @@ async function remove(id: string, flags: RemoveFlags): Promise<void> {
     if (outcome === "unknown" && !ssh)
       throw bad(`${id} is not known: grove node list, and the console's nodes`);
     if (flags.json) {
-      print({ removed: id, registered: outcome === "removed", abandoned_roots: rootCount, owners, ssh });
+      sayJson(terminal, {
+        removed: id,
+        registered: outcome === "removed",
+        abandoned_roots: rootCount,
+        owners,
+        ssh,
+      });
       return;
     }
-    process.stdout.write(`${[...linesOf(id, removal)].join("\n")}\n`);
+    say(terminal, ...linesOf(id, removal));
   });
 }
 
@@ -64,15 +72,21 @@ function* linesOf(id: string, { outcome, rootCount, ssh }: NodeRemoval): Generat
     yield `Its certificate lets it register no more, until it joins anew (grove node token -id ${id}), and counts as the cluster's until it ends: grove ca revoke ${id} -ca_dir FOLDER`;
 }
 
-async function removeSsh(id: string, flags: RemoveFlags, store: NodeStore): Promise<void> {
+async function removeSsh(
+  id: string,
+  flags: RemoveFlags,
+  store: NodeStore,
+  terminal: Terminal,
+): Promise<void> {
   if (!(await store.removeSshNode(id))) throw bad(`${id} is not known: grove node list`);
-  if (flags.json) print({ removed: id, registered: false, abandoned_roots: 0, owners: [], ssh: true });
-  else process.stdout.write(`${id} is no longer reached over SSH.\n`);
+  if (flags.json)
+    sayJson(terminal, { removed: id, registered: false, abandoned_roots: 0, owners: [], ssh: true });
+  else say(terminal, `${id} is no longer reached over SSH.`);
 }
 
 /** Lists the owners of the node's roots, and returns the refusal with the remedy for each of them. */
-function holdsRoots(id: string, removal: NodeRemoval, flags: RemoveFlags): GroveError {
-  if (!flags.json) process.stderr.write(`${ownersIn(removal)}\n`);
+function holdsRoots(id: string, removal: NodeRemoval, flags: RemoveFlags, terminal: Terminal): GroveError {
+  if (!flags.json) noteOwners(removal, terminal);
   return new GroveError(
     "BAD_ARGUMENT",
     `${id} holds ${roots(removal.rootCount)}, whose files are on its disk alone. Start it and move them away (grove node drain ${id}), or restore ` +
@@ -82,32 +96,14 @@ function holdsRoots(id: string, removal: NodeRemoval, flags: RemoveFlags): Grove
 }
 
 /** Asks the operator how many users lose their files. Throws BAD_ARGUMENT for another number. */
-async function confirm(id: string, removal: NodeRemoval): Promise<void> {
-  process.stderr.write(
-    `${ownersIn(removal)}\nWhat these users store is on ${id} alone; each gets a new, empty root.\n`,
-  );
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const typed = await new Promise<string>((resolve) => {
-      lines.once("close", () => resolve(""));
-      lines.question("Type their number to give them up: ").then(resolve, () => resolve(""));
-    });
-    if (typed.trim() === String(removal.rootCount)) return;
-  } finally {
-    lines.close();
-  }
-  throw bad("that is not their number; nothing was removed");
+async function confirm(id: string, removal: NodeRemoval, terminal: Terminal): Promise<void> {
+  noteOwners(removal, terminal);
+  note(terminal, `What these users store is on ${id} alone; each gets a new, empty root.`);
+  const typed = await askTyped(terminal, "Type their number to give them up: ");
+  if (typed !== String(removal.rootCount)) throw bad("that is not their number; nothing was removed");
 }
 
-function ownersIn({ owners, rootCount }: NodeRemoval): string {
-  const more = rootCount > owners.length ? [`  … and ${rootCount - owners.length} more`] : [];
-  return [...owners.map((owner) => `  ${owner}`), ...more].join("\n");
-}
-
-function roots(count: number): string {
-  return count === 1 ? "1 root" : `${count} roots`;
-}
-
-function bad(message: string): GroveError {
-  return new GroveError("BAD_ARGUMENT", message);
+function noteOwners({ owners, rootCount }: NodeRemoval, terminal: Terminal): void {
+  for (const owner of owners) note(terminal, `  ${owner}`);
+  if (rootCount > owners.length) note(terminal, `  … and ${rootCount - owners.length} more`);
 }

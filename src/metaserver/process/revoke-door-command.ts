@@ -2,14 +2,15 @@
 import type { Command } from "commander";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { checkedId, print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
+import { say, sayJson, type Terminal } from "#client/terminal/terminal.ts";
+import { checkedId, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
 
 interface RevokeFlags extends StoreFlags {
   readonly since: string;
 }
 
 /** Adds the verb to a command. */
-export function addRevokeDoorVerb(root: Command): void {
+export function addRevokeDoorVerb(root: Command, terminal: Terminal): void {
   withStore(
     root
       .command("revoke-door")
@@ -19,21 +20,19 @@ export function addRevokeDoorVerb(root: Command): void {
       )
       .argument("<name>", "the door's name", checkedId)
       .requiredOption("--since <time>", "such as 2026-12-01T08:00:00Z"),
-  ).action(revokeDoor);
+  ).action((name: string, flags: RevokeFlags) => revokeDoor(name, flags, terminal));
 }
 
-async function revokeDoor(name: string, flags: RevokeFlags): Promise<void> {
+async function revokeDoor(name: string, flags: RevokeFlags, terminal: Terminal): Promise<void> {
   const sinceMs = Date.parse(flags.since);
   if (Number.isNaN(sinceMs))
     throw new GroveError("BAD_ARGUMENT", "-since is a time such as 2026-12-01T08:00:00Z");
   await withNodes(flags, async (store) => {
     const ended = await store.revokeUsedAtDoor(name, sinceMs, Math.trunc(systemClock.wallMs()));
     const owners = [...new Set(ended.map(({ owner }) => owner))].toSorted();
-    if (flags.json) return print({ door: name, revoked: ended.length, users: owners });
-    process.stdout.write(
-      ended.length === 0
-        ? `No app password was used at ${name} since then.\n`
-        : `Revoked ${ended.length} app passwords; their users have to make others:\n${owners.map((owner) => `  ${owner}\n`).join("")}`,
-    );
+    if (flags.json) return sayJson(terminal, { door: name, revoked: ended.length, users: owners });
+    if (ended.length === 0) return say(terminal, `No app password was used at ${name} since then.`);
+    say(terminal, `Revoked ${ended.length} app passwords; their users have to make others:`);
+    say(terminal, ...owners.map((owner) => `  ${owner}`));
   });
 }

@@ -8,10 +8,10 @@ const TIMEOUT = { timeout: 120_000 };
 const ADA = "ada@example.com";
 
 test("a move is begun, shown, and confirmed once its root has switched", TIMEOUT, async (t) => {
-  const { directory, register, step, switchOver, grove } = await openStoreUnderCommands(t);
+  const { directory, register, step, switchOver, grove, started } = await openStoreUnderCommands(t);
   await register("n1", [ADA]);
   await register("n2");
-  const begun = await grove(["root", "move", "Ada@Example.com", "-to", "n2"]);
+  const begun = await started(["root", "move", "Ada@Example.com", "-to", "n2"]);
   assert.equal(begun.code, 0, begun.err);
   assert.equal(begun.out, `${ADA}: n1 → n2: copying, 0 B and 0 rows copied, 0 parts left\n`);
   const [move] = await directory.rootMoves();

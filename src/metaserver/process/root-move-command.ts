@@ -2,12 +2,13 @@
 import { Command } from "commander";
 import { formatBytes } from "#base/bytes.ts";
 import { systemClock } from "#base/clock.ts";
-import { GroveError } from "#base/errors.ts";
 import { canonicalUsername } from "#base/names.ts";
+import { note, processTerminal, say, sayJson, type Terminal } from "#client/terminal/terminal.ts";
 import type { NodeStore } from "#metaserver/directory/directory.ts";
 import { rootsByNode } from "#metaserver/directory/moving-roots.ts";
 import { isUnderWay, type RootMove } from "#metaserver/directory/root-move.ts";
-import { print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
+import { bad } from "./move-orders.ts";
+import { type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
 
 /** How often a command that waits looks at the store. */
 const LOOK_INTERVAL_MS = 500;
@@ -21,7 +22,7 @@ interface MoveFlags extends StoreFlags {
 }
 
 /** The parser of `grove root`. */
-export function command(): Command {
+export function command(terminal: Terminal = processTerminal()): Command {
   const root = new Command("root")
     .summary("Move a user's files to another machine")
     .description("Move a user's files to another machine, while they are in use.")
@@ -39,7 +40,7 @@ export function command(): Command {
     .option("--confirm", "let the former node remove its copy of a root that has moved", false)
     .option("--undo", "give up a move that has not switched yet: everything stays where it was", false)
     .option("--wait", "stay until the root lives on the new node", false)
-    .action(move);
+    .action((user: string | undefined, flags: MoveFlags) => move(user, flags, terminal));
   return root;
 }
 
@@ -51,30 +52,31 @@ Examples:
 
 Users go on working: for a few seconds at the end their calls wait. Nothing is deleted before -confirm.`;
 
-async function move(user: string | undefined, flags: MoveFlags): Promise<void> {
+async function move(user: string | undefined, flags: MoveFlags, terminal: Terminal): Promise<void> {
   const asked = [flags.to !== undefined, flags.confirm, flags.undo, flags.status].filter(Boolean).length;
   if (asked > 1) throw bad("give one of -to, -status, -confirm and -undo");
   await withNodes(flags, async (store) => {
     if (user === undefined) {
       if (flags.to !== undefined || flags.confirm || flags.undo) throw bad("say whose root");
-      return show(await store.rootMoves(), flags);
+      return show(await store.rootMoves(), flags, terminal);
     }
     const owner = canonicalUsername(user);
     if (flags.confirm || flags.undo) {
       const decided = await store.decideMove(owner, flags.confirm ? "confirm" : "undo");
       if (decided === undefined) throw bad(`the root of ${owner} is under no move`);
-      return show([decided], flags);
+      return show([decided], flags, terminal);
     }
     if (flags.to === undefined) {
       const moves = await store.rootMoves();
       return show(
         moves.filter((one) => one.owner === owner),
         flags,
+        terminal,
       );
     }
     const begun = await store.beginMove({ owner, target: flags.to });
     const last = flags.wait ? await settled(store, begun) : begun;
-    show([last], flags);
+    show([last], flags, terminal);
     if (last.state === "undone")
       throw bad(`the root of ${owner} stays on ${last.source}: its move was undone`);
   });
@@ -96,10 +98,10 @@ export async function settled(
   }
 }
 
-function show(moves: readonly RootMove[], { json }: StoreFlags): void {
-  if (json) return print(moves.map(documentOf));
-  if (moves.length === 0) process.stderr.write("no root is moving\n");
-  for (const one of moves) process.stdout.write(`${lineOf(one)}\n`);
+function show(moves: readonly RootMove[], { json }: StoreFlags, terminal: Terminal): void {
+  if (json) return sayJson(terminal, moves.map(documentOf));
+  if (moves.length === 0) note(terminal, "no root is moving");
+  say(terminal, ...moves.map(lineOf));
 }
 
 /** A move in one line, for people. */
@@ -124,8 +126,4 @@ function documentOf(move: RootMove): Record<string, unknown> {
   const { owner, source, target, state, attempt, bytes, rows, left, problem, startedMs, changedMs } = move;
   const times = { started_ms: startedMs, changed_ms: changedMs };
   return { owner, source, target, state, attempt, bytes, rows, left, problem, ...times };
-}
-
-function bad(message: string): GroveError {
-  return new GroveError("BAD_ARGUMENT", message);
 }

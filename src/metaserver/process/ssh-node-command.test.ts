@@ -6,13 +6,14 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { systemClock } from "#base/clock.ts";
+import { commandHere } from "#client/terminal/command-here.fixture.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import { freePort } from "#testing/free-ports.ts";
 import { GROVE_ENTRY } from "#testing/grove-program.ts";
-import { type Outcome, runGrove, runProgram } from "#testing/run-grove.ts";
+import { type Outcome, runProgram } from "#testing/run-grove.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { command } from "./node-command.ts";
 
-/** A dozen processes, each of which takes seconds on a busy machine. */
 const TIMEOUT = { timeout: 120_000, skip: missing() };
 
 function missing(): string | false {
@@ -24,7 +25,7 @@ function missing(): string | false {
   }
 }
 
-const grove = (...words: string[]): Promise<Outcome> => runGrove(["node", ...words]);
+const grove = (...words: string[]): Promise<Outcome> => commandHere(command, words);
 
 /** An sshd with a key of its own; its place, and the key in ssh-keygen's form. */
 async function startSshd(
@@ -90,21 +91,21 @@ test(
   TIMEOUT,
   async (t) => {
     const [url, sshd, other] = [await openStore(t), await startSshd(t), await startSshd(t)];
-    const typed = (words: string, answer: string): Promise<Outcome> =>
-      runProgram(
-        "script",
-        ["-qec", `${process.execPath} ${GROVE_ENTRY} node ${words} -meta ${url}`, "/dev/null"],
-        { input: `${answer}\n` },
-      );
-    const refused = await typed(`add n1 ${sshd.place}`, "y");
-    assert.match(refused.out, /not confirmed/);
-    const added = await typed(`add n1 ${sshd.place}`, "yes");
+    const add = (words: readonly string[], answer: string): Promise<Outcome> =>
+      commandHere(command, ["add", "n1", ...words, "-meta", url], { stdin: `${answer}\n`, isAsked: true });
+    const refused = await add([sshd.place], "y");
+    assert.match(refused.err, /not confirmed/);
+    const added = await runProgram(
+      "script",
+      ["-qec", `${process.execPath} ${GROVE_ENTRY} node add n1 ${sshd.place} -meta ${url}`, "/dev/null"],
+      { input: "yes\n" },
+    );
     assert.equal(added.code, 0, added.out);
-    const again = await typed(`add n1 ${other.place}`, "yes");
-    assert.match(again.out, /known already.*-replace/s);
-    const changed = await typed(`add n1 ${other.place} -replace`, "no");
-    assert.match(changed.out, /ANOTHER KEY is pinned/);
-    assert.ok(changed.out.includes(sshd.fingerprint) && changed.out.includes(other.fingerprint));
+    const again = await add([other.place], "yes");
+    assert.match(again.err, /known already.*-replace/s);
+    const changed = await add([other.place, "-replace"], "no");
+    assert.match(changed.err, /ANOTHER KEY is pinned/);
+    assert.ok(changed.err.includes(sshd.fingerprint) && changed.err.includes(other.fingerprint));
     const [kept] = JSON.parse((await grove("list", "-meta", url, "-json")).out) as { fingerprint: string }[];
     assert.equal(kept?.fingerprint, sshd.fingerprint);
   },

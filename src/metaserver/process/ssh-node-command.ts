@@ -1,5 +1,4 @@
 // `grove node add|list`: nodes that the console may reach over SSH, each with its host's key pinned (D20).
-import { createInterface } from "node:readline/promises";
 import { type Command, InvalidArgumentError } from "commander";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
@@ -13,6 +12,8 @@ import {
   type ServiceName,
   type SshNode,
 } from "#base/ssh-node.ts";
+import { askTyped } from "#client/terminal/prompt.ts";
+import { isTty, note, say, sayJson, type Terminal } from "#client/terminal/terminal.ts";
 import type { NodeStore } from "#metaserver/directory/directory.ts";
 import { openNodeStore } from "#metaserver/directory/open-directory.ts";
 import { storeUrl } from "#metaserver/directory/store-url.ts";
@@ -40,7 +41,7 @@ interface Login extends HostPort {
 }
 
 /** Adds the verbs to `grove node`. */
-export function addSshVerbs(root: Command): void {
+export function addSshVerbs(root: Command, terminal: Terminal): void {
   withStore(
     root
       .command("add")
@@ -71,10 +72,10 @@ export function addSshVerbs(root: Command): void {
     )
     .option("--services <file>", "JSON that says where services log and how they are started without systemd")
     .option("--replace", "the id is known already: put this in its place", false)
-    .action(add);
+    .action((id: string, login: Login, flags: AddFlags) => add(id, login, flags, terminal));
   withStore(
     root.command("list").description("Show the machines that the console may reach over SSH."),
-  ).action(list);
+  ).action((flags: StoreFlags) => list(flags, terminal));
 }
 
 /** Adds the flags that say where the store is. */
@@ -85,7 +86,7 @@ export function withStore(command: Command): Command {
     .option("--json", "print JSON", false);
 }
 
-async function add(id: string, login: Login, flags: AddFlags): Promise<void> {
+async function add(id: string, login: Login, flags: AddFlags, terminal: Terminal): Promise<void> {
   const started = flags.services === undefined ? {} : await readServices(flags.services);
   const named = flags.service ?? (flags.services === undefined ? ["fileserver"] : []);
   const services = { ...Object.fromEntries(named.map((name) => [name, {}])), ...started };
@@ -97,12 +98,12 @@ async function add(id: string, login: Login, flags: AddFlags): Promise<void> {
     const { user, host, port } = login;
     const { hostKey, isVouchedFor } = await shownKey(login, flags.hostKey);
     const node = checkedSshNode({ id, host, port, user, hostKey, repository: flags.repository, services });
-    if (!isVouchedFor) await confirm(node, known);
+    if (!isVouchedFor) await confirm(node, known, terminal);
     await store.putSshNode(node);
     const isRegistered = (await store.nodes()).some(({ fsId }) => fsId === id);
-    if (flags.json) print({ ...documentOf(node), registered: isRegistered });
-    else process.stdout.write(`${id} is ${loginOf(node)}, host key ${sshFingerprint(hostKey)}.\n`);
-    if (!isRegistered) process.stderr.write(`Note: no FileServer has registered as ${id} yet.\n`);
+    if (flags.json) sayJson(terminal, { ...documentOf(node), registered: isRegistered });
+    else say(terminal, `${id} is ${loginOf(node)}, host key ${sshFingerprint(hostKey)}.`);
+    if (!isRegistered) note(terminal, `Note: no FileServer has registered as ${id} yet.`);
   });
 }
 
@@ -123,36 +124,33 @@ async function shownKey(
 }
 
 /** Shows the key and asks at the terminal whether it is the host's. Throws BAD_ARGUMENT without a yes. */
-async function confirm(node: SshNode, known: SshNode | undefined): Promise<void> {
-  const { stdin, stderr } = process;
-  stderr.write(`${formatHostPort(node)} shows this host key:\n  ${described(node.hostKey)}\n`);
+async function confirm(node: SshNode, known: SshNode | undefined, terminal: Terminal): Promise<void> {
+  note(terminal, `${formatHostPort(node)} shows this host key:`);
+  note(terminal, `  ${described(node.hostKey)}`);
   if (known !== undefined && known.hostKey !== node.hostKey) {
-    stderr.write(`ANOTHER KEY is pinned for ${known.id}:\n  ${described(known.hostKey)}\n`);
+    note(terminal, `ANOTHER KEY is pinned for ${known.id}:`);
+    note(terminal, `  ${described(known.hostKey)}`);
   }
   const kind = /ed25519|ecdsa|rsa/.exec(node.hostKey)?.[0] ?? "*";
-  stderr.write(
-    `Compare it with what the machine itself says: ssh-keygen -lf /etc/ssh/ssh_host_${kind}_key.pub\n`,
+  note(
+    terminal,
+    `Compare it with what the machine itself says: ssh-keygen -lf /etc/ssh/ssh_host_${kind}_key.pub`,
   );
-  if (!stdin.isTTY)
+  if (!isTty(terminal.input))
     throw bad("nobody is here to confirm it: give -host_key SHA256:… once you have compared it");
-  const lines = createInterface({ input: stdin, output: stderr });
-  try {
-    if ((await lines.question("Is it the same? Type yes: ")).trim() === "yes") return;
-  } finally {
-    lines.close();
-  }
-  throw bad("not confirmed; nothing was stored");
+  if ((await askTyped(terminal, "Is it the same? Type yes: ")) !== "yes")
+    throw bad("not confirmed; nothing was stored");
 }
 
 function described(hostKey: string): string {
   return `${hostKey.split(" ", 1)[0]} ${sshFingerprint(hostKey)}`;
 }
 
-async function list(flags: StoreFlags): Promise<void> {
+async function list(flags: StoreFlags, terminal: Terminal): Promise<void> {
   await withNodes(flags, async (store) => {
     const nodes = await store.sshNodes();
-    if (flags.json) return print(nodes.map(documentOf));
-    if (nodes.length === 0) process.stderr.write("no machine is known: grove node add\n");
+    if (flags.json) return sayJson(terminal, nodes.map(documentOf));
+    if (nodes.length === 0) note(terminal, "no machine is known: grove node add");
     const rows = nodes.map((node) => [
       node.id,
       loginOf(node),
@@ -162,7 +160,7 @@ async function list(flags: StoreFlags): Promise<void> {
     ]);
     const widths = [0, 1, 2, 3].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)));
     for (const row of rows) {
-      process.stdout.write(`${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}\n`);
+      say(terminal, row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "));
     }
   });
 }
@@ -197,11 +195,6 @@ function documentOf(node: SshNode): Record<string, unknown> {
 
 function loginOf(node: SshNode): string {
   return `${node.user}@${formatHostPort(node)}`;
-}
-
-/** Prints JSON. */
-export function print(document: unknown): void {
-  process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
 }
 
 function parseLogin(text: string): Login {

@@ -2,13 +2,23 @@
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { ManualClock } from "#base/clock.ts";
+import { commandHere } from "#client/terminal/command-here.fixture.ts";
 import type { Directory, HeldRoot, NodeRegistration } from "#metaserver/directory/directory.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import type { MoveStep, RootMove, RootSize } from "#metaserver/directory/root-move.ts";
 import { type Outcome, runGrove } from "#testing/run-grove.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { command as nodeCommand } from "./node-command.ts";
+import { command as rebalanceCommand } from "./rebalance-command.ts";
+import { command as rootCommand } from "./root-move-command.ts";
 
 export const GIB: bigint = 1n << 30n;
+/** Commands on a store. */
+const COMMANDS: Readonly<Record<string, typeof nodeCommand>> = {
+  node: nodeCommand,
+  rebalance: rebalanceCommand,
+  root: rootCommand,
+};
 const SPEAKER = { kind: "mock" } as const;
 
 /** The store and the commands. */
@@ -25,8 +35,10 @@ export interface StoreUnderCommands {
   end(owner: string): Promise<void>;
   /** Answers for the nodes: tells sizes when they are asked for, and switches what moves, one after another. */
   actAsNodes(sizes: Readonly<Record<string, readonly RootSize[]>>): void;
-  /** Runs `grove` with words and the store's flag. */
+  /** Runs a command of `grove` on the store, inside this process. */
   grove(words: readonly string[], input?: string): Promise<Outcome>;
+  /** The same by a start of the program. */
+  started(words: readonly string[], input?: string): Promise<Outcome>;
 }
 
 /** Opens a new store. */
@@ -90,7 +102,12 @@ export async function openStoreUnderCommands(t: TestContext): Promise<StoreUnder
       }, 100);
       t.after(() => clearInterval(timer));
     },
-    grove: (words, input = "") => runGrove([...words, "-meta", url], { input }),
+    grove: ([name = "", ...words], input = "") => {
+      const command = COMMANDS[name];
+      if (command === undefined) throw new Error(`no command ${name} on a store`);
+      return commandHere(command, [...words, "-meta", url], { stdin: input });
+    },
+    started: (words, input = "") => runGrove([...words, "-meta", url], { input }),
   };
 }
 

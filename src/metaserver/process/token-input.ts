@@ -1,6 +1,7 @@
 // Reads a join token out of other users' sight: from a file, or from standard input.
 import { readFile } from "node:fs/promises";
 import { GroveError } from "#base/errors.ts";
+import { isTty, type Terminal } from "#client/terminal/terminal.ts";
 
 /** Longest text that is read for a token. */
 const INPUT_MAX_LENGTH = 4_096;
@@ -13,13 +14,13 @@ export interface TokenSource {
 }
 
 /** The token's text. Throws BAD_ARGUMENT when there is none, or two. */
-export async function readTokenText(source: TokenSource): Promise<string> {
+export async function readTokenText(source: TokenSource, terminal: Terminal): Promise<string> {
   if (source.token !== undefined && source.tokenFile !== undefined) {
     throw new GroveError("BAD_ARGUMENT", "give -token or -token_file, not both");
   }
   if (source.token !== undefined && source.token !== "-") return source.token;
   const isFile = source.tokenFile !== undefined && source.tokenFile !== "-";
-  const text = isFile ? await readFile(source.tokenFile ?? "", "utf8") : await readStandardInput();
+  const text = isFile ? await readFile(source.tokenFile ?? "", "utf8") : await readStandardInput(terminal);
   const token = text.slice(0, INPUT_MAX_LENGTH).trim();
   if (token !== "") return token;
   throw new GroveError(
@@ -30,10 +31,10 @@ export async function readTokenText(source: TokenSource): Promise<string> {
   );
 }
 
-async function readStandardInput(): Promise<string> {
-  if (process.stdin.isTTY) process.stderr.write("join token: ");
+async function readStandardInput({ input, error }: Terminal): Promise<string> {
+  if (isTty(input)) error.write("join token: ");
   let text = "";
-  for await (const piece of process.stdin) {
+  for await (const piece of input) {
     text += String(piece);
     if (text.includes("\n") || text.length > INPUT_MAX_LENGTH) break;
   }
