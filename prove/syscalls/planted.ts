@@ -48,8 +48,8 @@ export const syscallBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/storage/local/local-storage.ts",
-        from: "    const { inodeId, parentId, name, targetAt, onConflict } = change;",
-        to: '    const { inodeId, parentId, name, targetAt, onConflict } = change;\n    if (onConflict === "replace") {\n      const { entries } = this.list(parentId, { limit: 1_000, pageToken: "", sort: "name" });\n      const old = entries.find((entry) => entry.name === name && entry.id !== inodeId);\n      if (old !== undefined) await this.remove({ ...change, at: undefined, inodeId: old.id, recursive: true });\n    }',
+        from: "    const { inodeId, parentId, name, targetAt, onConflict, ifMatch, targetIfMatch } = change;",
+        to: '    const { inodeId, parentId, name, targetAt, onConflict, ifMatch, targetIfMatch } = change;\n    if (onConflict === "replace") {\n      const { entries } = this.list(parentId, { limit: 1_000, pageToken: "", sort: "name" });\n      const old = entries.find((entry) => entry.name === name && entry.id !== inodeId);\n      if (old !== undefined) await this.remove({ ...change, at: undefined, inodeId: old.id, recursive: true });\n    }',
       },
     ],
     narrow: "rename-over",

@@ -4,12 +4,13 @@ import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { isGroveError } from "#base/errors.ts";
 import { pulled } from "#door/tree/downloads.ts";
-import type { DavResource, DavTree, WriteWish } from "#door/webdav/resource.ts";
+import type { ChangeTerms, DavResource, DavTree, WriteWish } from "#door/webdav/resource.ts";
 import { until } from "#testing/until.ts";
 import { startTreeNode } from "./tree.fixture.ts";
 
 const ALICE = "alice@example.com";
 const BOB = "bob@example.com";
+const FREELY: ChangeTerms = { tokens: [] };
 const ANY: WriteWish = { size: undefined, ifMatch: undefined, mustBeNew: false, changedMs: 0 };
 
 async function* bodyOf(...parts: Uint8Array[]): AsyncGenerator<Uint8Array> {
@@ -118,19 +119,59 @@ test("folders are listed whole, moved, copied and removed into the trash", async
   const alice = tree(ALICE);
   await alice.makeCollection(["d"], []);
   for (let index = 0; index < 3; index++) await put(alice, ["d", `f${index}`], Buffer.from(`${index}`));
-  await alice.copy(["d"], { to: ["c"], mayReplace: false }, true, []);
-  await alice.copy(["d"], { to: ["shallow"], mayReplace: false }, false, []);
+  await alice.copy(["d"], { to: ["c"], mayReplace: false }, true, FREELY);
+  await alice.copy(["d"], { to: ["shallow"], mayReplace: false }, false, FREELY);
   assert.deepEqual(await namesIn(alice, []), ["c/", "d/", "shallow/"]);
   assert.deepEqual(await namesIn(alice, ["c"]), ["f0", "f1", "f2"]);
   assert.deepEqual(await namesIn(alice, ["shallow"]), []);
-  await alice.move(["d", "f0"], { to: ["d", "f1"], mayReplace: true }, []);
+  await alice.move(["d", "f0"], { to: ["d", "f1"], mayReplace: true }, FREELY);
   assert.deepEqual(await namesIn(alice, ["d"]), ["f1", "f2"]);
   // A folder in the way goes to the trash, so that a slip can be undone.
-  await alice.move(["d"], { to: ["c"], mayReplace: true }, []);
-  await alice.remove(["shallow"], []);
+  await alice.move(["d"], { to: ["c"], mayReplace: true }, FREELY);
+  await alice.remove(["shallow"], FREELY);
   assert.deepEqual(await namesIn(alice, []), ["c/"]);
   const { items } = await (await node.signIn(ALICE)).call.showTrash({});
   assert.deepEqual(items.map(({ originalPath }) => originalPath).toSorted(), ["/c", "/shallow"]);
+});
+
+test("a change that slips in between a look and a removal, move or copy is not lost (RFC 9110, 13.2)", async (t) => {
+  const { node, tree } = await startTreeNode(t);
+  const other = await node.signIn(ALICE);
+  let slip = async (): Promise<unknown> => undefined;
+  const alice = tree(ALICE, [], async () => void (await slip()));
+  for (const name of ["a", "b"]) await put(alice, [name], Buffer.from(name), { size: 1 });
+  const tokens: readonly string[] = [];
+  const change = (path: string) => () => other.call.writeFile({ path, data: Buffer.from("new") });
+  const held = async (name: string): Promise<ChangeTerms> => ({
+    tokens,
+    ifMatch: (await seen(alice, [name])).etag,
+  });
+
+  slip = change("/a");
+  const target = { to: ["c"], mayReplace: true };
+  assert.equal(await codeOf(alice.remove(["a"], await held("a"))), "ETAG_MISMATCH");
+  assert.equal(await codeOf(alice.move(["a"], target, await held("a"))), "ETAG_MISMATCH");
+  assert.equal(await codeOf(alice.copy(["a"], target, true, await held("a"))), "ETAG_MISMATCH");
+  slip = change("/b");
+  const replaced = async () => ({ to: ["b"], mayReplace: true, ifMatch: (await seen(alice, ["b"])).etag });
+  assert.equal(await codeOf(alice.move(["a"], await replaced(), FREELY)), "ETAG_MISMATCH");
+  assert.equal(await codeOf(alice.copy(["a"], await replaced(), true, FREELY)), "ETAG_MISMATCH");
+  await other.call.createDirectory({ path: "/d" });
+  assert.equal(await codeOf(alice.copy(["d"], await replaced(), true, FREELY)), "ETAG_MISMATCH");
+  assert.deepEqual(await namesIn(alice, []), ["a", "b", "d/"]);
+
+  // Overwrite: F, and something comes there meanwhile.
+  const unused = { to: ["c"], mayReplace: false };
+  slip = () => other.call.createFile({ path: "/c", data: Buffer.from("mine") }).catch(() => undefined);
+  assert.equal(await codeOf(alice.move(["a"], unused, FREELY)), "PATH_EXISTS");
+  assert.equal(await codeOf(alice.copy(["a"], unused, true, FREELY)), "PATH_EXISTS");
+  assert.equal(String((await other.call.readFile({ path: "/c" })).data), "mine");
+
+  slip = async () => undefined;
+  const taken = { to: ["c"], mayReplace: true, ifMatch: (await seen(alice, ["c"])).etag };
+  await alice.move(["a"], taken, await held("a"));
+  await alice.remove(["c"], await held("c"));
+  assert.deepEqual(await namesIn(alice, []), ["b", "d/"]);
 });
 
 test("what others share lies in one folder, by owner, and is copied into one's own root", async (t) => {
@@ -154,11 +195,11 @@ test("what others share lies in one folder, by owner, and is copied into one's o
   assert.equal(await bob.look([folder, "carol@example.com"]), undefined);
   assert.equal(await codeOf(bob.makeCollection([folder, ALICE, "work", "new"], [])), "403");
 
-  await bob.copy([...team, "in"], { to: ["mine"], mayReplace: false }, true, []);
+  await bob.copy([...team, "in"], { to: ["mine"], mayReplace: false }, true, FREELY);
   const { etag } = await seen(bob, ["mine", "f"]);
   assert.equal(String(await bytesOf(read(bob, ["mine", "f"], etag, 0, 4))), "text");
   assert.equal((await bob.quota([]))?.used, 4);
-  assert.equal(await codeOf(bob.move([...team, "in"], { to: ["moved"], mayReplace: false }, [])), "403");
+  assert.equal(await codeOf(bob.move([...team, "in"], { to: ["moved"], mayReplace: false }, FREELY)), "403");
 
   const { lock } = await bob.lock(
     [...team, "in", "f"],

@@ -1,14 +1,14 @@
 // A person's files as WebDAV sees them: the own root at the top, what others share and groups have beside it.
 
 import type { Clock } from "#base/clock.ts";
-import { isGroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { joinPath } from "#base/names.ts";
 import { LONG, ONCE, type RetryPolicy, type Server, SHORT } from "#client/connection/cluster.ts";
 import { attrIfThere, listPages } from "#client/connection/listing.ts";
-import { isClientError } from "#client/terminal/client-error.ts";
 import type { ByteRange } from "#door/webdav/byte-ranges.ts";
 import type {
   BytesTaker,
+  ChangeTerms,
   DavLock,
   DavResource,
   DavTarget,
@@ -24,28 +24,25 @@ import { storedProperty } from "#door/webdav/stored-xml.ts";
 import { type Attr, Kind, OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { GetPropertiesResponse, LockInfo } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { pulled, readSmall, sendDownload } from "./downloads.ts";
-import type { Person, SharedRoot } from "./person.ts";
+import { KnownShares } from "./known-shares.ts";
+import type { Person } from "./person.ts";
 import { ownPlace, type Place, type RealPlace, rootsIn, sharedPlace, WAY_FOLDERS } from "./places.ts";
 import { refusing, refusingStream } from "./refusals.ts";
 import { davLockOf, resourceOf, virtualResource } from "./resources.ts";
 import { shownTokens } from "./shown-tokens.ts";
 import { writeFile } from "./write-file.ts";
 
-/** How long the list of shared roots is used; every access is decided by the FileServer itself. */
-const SHARES_KEPT_MS = 5_000;
 /** Names that a folder of the door may take. */
 const FOLDER_NAMES_MAX = 9;
 
 /** A tree over the FileServers of a cluster, for one person. */
 export class GroveTree implements DavTree {
   readonly #person: Person;
-  readonly #clock: Pick<Clock, "steadyMs">;
-  #shares: { readonly atMs: number; readonly roots: Promise<readonly SharedRoot[]> } | undefined;
-  #lastShares: readonly SharedRoot[] = [];
+  readonly #shares: KnownShares;
 
   constructor(person: Person, clock: Pick<Clock, "steadyMs">) {
     this.#person = person;
-    this.#clock = clock;
+    this.#shares = new KnownShares(person, clock);
   }
 
   look(path: readonly string[], withLocks = false): Promise<DavResource | undefined> {
@@ -114,42 +111,44 @@ export class GroveTree implements DavTree {
     });
   }
 
-  remove(path: readonly string[], tokens: SubmittedTokens): Promise<void> {
+  remove(path: readonly string[], { tokens, ifMatch = "" }: ChangeTerms): Promise<void> {
     return this.#change(path, tokens, async ({ root, path: at }, server) => {
-      await server.files.trashFile({ root, path: at }, server.unary);
+      await server.files.trashFile({ root, path: at, ifMatch }, server.unary);
     });
   }
 
-  copy(path: readonly string[], { to }: DavTarget, isDeep: boolean, tokens: SubmittedTokens): Promise<void> {
+  copy(path: readonly string[], wanted: DavTarget, isDeep: boolean, terms: ChangeTerms): Promise<void> {
     return refusing(async () => {
+      const { to } = wanted;
+      const { tokens } = terms;
       const [source, target] = [await this.#realPlace(path), await this.#realPlace(to)];
-      const attr = await this.#attrOf(source);
+      const attr = await this.#attrOf(source, terms);
       const isShallow = attr.kind === Kind.DIRECTORY && !isDeep;
-      const replaced = await this.#makeRoom(target, attr, tokens);
+      const versions = await this.#makeRoom({ ...wanted, place: target }, attr, terms);
       if (isShallow) return await this.#copyFolder(path, to, tokens);
       if (source.root !== target.root) return await this.#copyBetween(path, to, attr, tokens);
       await this.#at(target, tokens, LONG_ONCE, async (server) => {
         const targetPath = target.path;
         await server.files.copy(
-          { root: source.root, path: source.path, targetPath, onConflict: conflictOf(replaced) },
+          { root: source.root, path: source.path, targetPath, ...versions },
           server.stream,
         );
       });
     });
   }
 
-  move(path: readonly string[], { to }: DavTarget, tokens: SubmittedTokens): Promise<void> {
+  move(path: readonly string[], wanted: DavTarget, terms: ChangeTerms): Promise<void> {
     return refusing(async () => {
-      const [source, target] = [await this.#realPlace(path), await this.#realPlace(to)];
+      const [source, target] = [await this.#realPlace(path), await this.#realPlace(wanted.to)];
       if (source.root !== target.root) {
         throw new DavRefusal(403, "nothing moves between two people's files: copy it, then delete it here");
       }
-      const attr = await this.#attrOf(source);
-      const replaced = await this.#makeRoom(target, attr, tokens);
-      await this.#at(source, tokens, ONCE, async (server) => {
+      const attr = await this.#attrOf(source, terms);
+      const versions = await this.#makeRoom({ ...wanted, place: target }, attr, terms);
+      await this.#at(source, terms.tokens, ONCE, async (server) => {
         const targetPath = target.path;
         await server.files.rename(
-          { root: source.root, path: source.path, targetPath, onConflict: conflictOf(replaced) },
+          { root: source.root, path: source.path, targetPath, ...versions },
           server.unary,
         );
       });
@@ -240,7 +239,7 @@ export class GroveTree implements DavTree {
       yield page.map((attr) => resourceOf([...path, attr.name], attr, locks, mayHaveProperties));
     }
     if (path.length > 0) return;
-    const roots = await this.#sharedRoots();
+    const roots = await this.#shares.roots();
     for (const folder of WAY_FOLDERS) {
       if (rootsIn(folder, roots).length > 0) yield [virtualResource([await this.#freeName(folder)])];
     }
@@ -254,20 +253,35 @@ export class GroveTree implements DavTree {
     return davLocksOf(locks, place);
   }
 
-  #attrOf(place: RealPlace): Promise<Attr> {
+  /** What is copied or moved. Throws ETAG_MISMATCH for another version than the expected one. */
+  async #attrOf(place: RealPlace, { ifMatch }: ChangeTerms): Promise<Attr> {
     const { root, path } = place;
-    return this.#at(place, [], SHORT, (server) => server.files.getAttr({ root, path }, server.unary));
+    const attr = await this.#at(place, [], SHORT, (server) =>
+      server.files.getAttr({ root, path }, server.unary),
+    );
+    if (ifMatch === undefined || ifMatch === attr.etag) return attr;
+    throw new GroveError("ETAG_MISMATCH", "the file has changed", { metadata: { etag: attr.etag } });
   }
 
-  /** Takes away what a copy or a move replaces, except a file that a file replaces at once; true for that. */
-  async #makeRoom(target: RealPlace, source: Attr, tokens: SubmittedTokens): Promise<boolean> {
-    const present = await attrIfThere(this.#person.cluster, target);
-    if (present === undefined) return false;
-    if (present.kind === Kind.FILE && source.kind === Kind.FILE && source.root === present.root) return true;
-    await this.#at(target, tokens, ONCE, (server) =>
-      server.files.trashFile({ root: target.root, path: target.path }, server.unary),
+  /**
+   * Takes away what a copy or a move replaces, except a file that a file replaces at once. Returns how the copy
+   * or move goes on, and which versions it must find.
+   */
+  async #makeRoom(
+    { place, mayReplace, ifMatch: targetIfMatch = "" }: DavTarget & { readonly place: RealPlace },
+    source: Attr,
+    { tokens, ifMatch = "" }: ChangeTerms,
+  ): Promise<{ onConflict: OnConflict; ifMatch: string; targetIfMatch: string }> {
+    const present = mayReplace ? await attrIfThere(this.#person.cluster, place) : undefined;
+    if (present === undefined) return { onConflict: OnConflict.FAIL, ifMatch, targetIfMatch };
+    if (present.kind === Kind.FILE && source.kind === Kind.FILE && source.root === present.root) {
+      return { onConflict: OnConflict.REPLACE, ifMatch, targetIfMatch };
+    }
+    const { root, path } = place;
+    await this.#at(place, tokens, ONCE, (server) =>
+      server.files.trashFile({ root, path, ifMatch: targetIfMatch }, server.unary),
     );
-    return false;
+    return { onConflict: OnConflict.FAIL, ifMatch, targetIfMatch: "" };
   }
 
   /** Copies from one person's root to another's: the bytes go through the door, and count whole where they arrive. */
@@ -347,7 +361,7 @@ export class GroveTree implements DavTree {
     const [first = ""] = path;
     const folder = WAY_FOLDERS.find((name) => first.startsWith(name));
     if (folder === undefined) return ownPlace(path);
-    const roots = rootsIn(folder, await this.#sharedRoots());
+    const roots = rootsIn(folder, await this.#shares.roots());
     if (roots.length === 0 || first !== (await this.#freeName(folder))) return ownPlace(path);
     return sharedPlace(path, roots);
   }
@@ -361,40 +375,11 @@ export class GroveTree implements DavTree {
       if (own === undefined) return name;
     }
   }
-
-  #sharedRoots(): Promise<readonly SharedRoot[]> {
-    const nowMs = this.#clock.steadyMs();
-    if (this.#shares === undefined || nowMs - this.#shares.atMs > SHARES_KEPT_MS) {
-      this.#shares = { atMs: nowMs, roots: this.#askShares() };
-    }
-    return this.#shares.roots;
-  }
-
-  /** While no MetaServer answers, the person's own files and the shares known so far are still there. */
-  async #askShares(): Promise<readonly SharedRoot[]> {
-    try {
-      this.#lastShares = await this.#person.sharedRoots();
-    } catch (error) {
-      if (!isPassing(error)) throw error;
-    }
-    return this.#lastShares;
-  }
 }
 
 /** A copy may take long, and must not run twice. */
 const LONG_ONCE: RetryPolicy = { ...LONG, isRepeatable: false };
 
-function isPassing(error: unknown): boolean {
-  return (
-    isClientError(error, "NETWORK") ||
-    isGroveError(error, "STORE_UNAVAILABLE", "IDP_UNAVAILABLE", "OVERLOADED", "RATE_LIMITED")
-  );
-}
-
 function davLocksOf(locks: readonly LockInfo[], place: RealPlace): DavLock[] {
   return locks.map((lock) => davLockOf(lock, place));
-}
-
-function conflictOf(replaced: boolean): OnConflict {
-  return replaced ? OnConflict.REPLACE : OnConflict.FAIL;
 }

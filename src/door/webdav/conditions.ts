@@ -11,6 +11,11 @@ export function headerOf(headers: RequestHeaders, name: string): string | undefi
   return Array.isArray(value) ? value.join(", ") : value;
 }
 
+/** True where a change's headers speak of the version of what is there, or of whether it is there. */
+export function hasConditions(headers: RequestHeaders): boolean {
+  return ["if-match", "if-none-match", "if-unmodified-since"].some((name) => headers[name] !== undefined);
+}
+
 /** What the conditions say: go on, 304, or 412. */
 export type ConditionVerdict = "go" | "not-modified" | "failed";
 

@@ -1,6 +1,6 @@
 // One WebDAV request with its answer: address, headers, body, and the ways to reply.
 import { GroveError } from "#base/errors.ts";
-import { headerOf, judgeConditions, type RequestHeaders } from "./conditions.ts";
+import { hasConditions, headerOf, judgeConditions, type RequestHeaders } from "./conditions.ts";
 import { hrefOf, readHref } from "./href.ts";
 import { type IfList, type IfState, ifHolds, readIf, submittedTokens } from "./if-header.ts";
 import { sendPart } from "./outlet.ts";
@@ -42,6 +42,14 @@ export interface DavPlace {
   readonly hosts: ReadonlySet<string>;
 }
 
+/** The version by which a request's conditions were judged: an etag, nothing there, or no condition. */
+export type JudgedVersion = { readonly etag: string } | "none" | "any";
+
+/** The etag of a judged version; undefined where there is none. */
+export function versionIn(judged: JudgedVersion): string | undefined {
+  return typeof judged === "string" ? undefined : judged.etag;
+}
+
 /** One request and its answer. */
 export class DavExchange {
   readonly request: HttpRequest;
@@ -53,6 +61,8 @@ export class DavExchange {
   readonly hasSlash: boolean;
   readonly #ifLists: readonly IfList[];
   readonly #awaitsContinue: boolean;
+  /** What the etags of the If header were compared with, by the paths of resources. */
+  readonly #comparedEtags = new Map<string, string | undefined>();
   #hasReadBody = false;
 
   constructor(
@@ -87,7 +97,7 @@ export class DavExchange {
   /** Throws 412 where the If header does not hold. */
   async checkIf(): Promise<void> {
     if (this.#ifLists.length === 0) return;
-    if (!(await ifHolds(this.#ifLists, (resource) => this.#stateOf(resource)))) {
+    if (!(await ifHolds(this.#ifLists, (resource) => this.#comparedState(resource)))) {
       throw new DavRefusal(412, "the condition of the If header does not hold");
     }
   }
@@ -95,7 +105,19 @@ export class DavExchange {
   /** Throws 412 where If-Match and its like do not hold of what is there, before anything is changed. */
   checkVersion(resource: DavResource | undefined): void {
     if (judgeConditions(this.request.headers, resource, false) === "go") return;
-    throw new DavRefusal(412, "what is there has another version: look at it again");
+    throw anotherVersion();
+  }
+
+  /**
+   * The version that a change must find, since this request's conditions hold of it. Throws 412 where the If
+   * header was judged by another one.
+   */
+  judgedVersion(path: readonly string[], resource: DavResource | undefined): JudgedVersion {
+    const key = keyOf(path);
+    if (this.#comparedEtags.has(key)) {
+      if (this.#comparedEtags.get(key) !== resource?.etag) throw anotherVersion();
+    } else if (key !== keyOf(this.path) || !hasConditions(this.request.headers)) return "any";
+    return resource === undefined ? "none" : { etag: resource.etag };
   }
 
   /** The resource of the request. Throws NO_SUCH_PATH where there is none. */
@@ -177,8 +199,18 @@ export class DavExchange {
     if (this.hasBody && !this.#hasReadBody) this.response.setHeader("connection", "close");
   }
 
-  async #stateOf(tag: string | undefined): Promise<IfState> {
+  async #comparedState(tag: string | undefined): Promise<IfState> {
     const path = tag === undefined ? this.path : this.#ownPath(tag);
+    const state = await this.#stateOf(path);
+    const conditions = this.#ifLists.flatMap((list) => (list.resource === tag ? list.conditions : []));
+    if (path !== undefined && conditions.some(({ kind }) => kind === "etag")) {
+      const key = keyOf(path);
+      if (!this.#comparedEtags.has(key)) this.#comparedEtags.set(key, state.etag);
+    }
+    return state;
+  }
+
+  async #stateOf(path: readonly string[] | undefined): Promise<IfState> {
     const resource = path === undefined ? undefined : await this.tree.look(path, true);
     if (resource !== undefined) {
       return { etag: resource.etag, tokens: tokensOf(resource.locks) };
@@ -202,6 +234,14 @@ export class DavExchange {
       throw error;
     }
   }
+}
+
+function keyOf(path: readonly string[]): string {
+  return path.join("/");
+}
+
+function anotherVersion(): DavRefusal {
+  return new DavRefusal(412, "what is there has another version: look at it again");
 }
 
 function tokensOf(locks: readonly DavLock[]): string[] {

@@ -4,7 +4,7 @@ import { GroveError } from "#base/errors.ts";
 import { type ByteRange, readRanges } from "./byte-ranges.ts";
 import { isRangeUsable, judgeConditions } from "./conditions.ts";
 import { httpDate } from "./date-text.ts";
-import type { DavExchange } from "./exchange.ts";
+import { type DavExchange, versionIn } from "./exchange.ts";
 import { contentTypeOf } from "./live-properties.ts";
 import { sendParts } from "./outlet.ts";
 import type { DavResource } from "./resource.ts";
@@ -65,10 +65,11 @@ export async function answerPut(exchange: DavExchange): Promise<void> {
     throw new DavRefusal(405, "a folder has no bytes of its own");
   await checkParent(exchange, exchange.path);
   exchange.checkVersion(before);
+  const judged = exchange.judgedVersion(exchange.path, before);
   const wish = {
     size: lengthOf(exchange),
-    ifMatch: exchange.header("if-match") === undefined ? undefined : before?.etag,
-    mustBeNew: exchange.header("if-none-match")?.trim() === "*",
+    ifMatch: versionIn(judged),
+    mustBeNew: judged === "none",
     changedMs: changedMsOf(exchange),
   };
   const written = await exchange.tree.write(exchange.path, exchange.stream(), wish, exchange.tokens);

@@ -4,6 +4,7 @@ import { GroveError } from "#base/errors.ts";
 import type { ByteRange } from "./byte-ranges.ts";
 import type {
   BytesTaker,
+  ChangeTerms,
   DavLock,
   DavResource,
   DavTarget,
@@ -80,6 +81,8 @@ export class MemoryTree implements DavTree {
     if (wish.size !== undefined && Buffer.concat(parts).length !== wish.size)
       throw new GroveError("BAD_ARGUMENT", "the body has not the bytes that were announced");
     const before = this.#find(path);
+    this.#checkVersion(path, wish.ifMatch);
+    if (before !== undefined && wish.mustBeNew) throw taken();
     if (before === undefined) this.#checkMembership(path, tokens);
     const node = file(Buffer.concat(parts), wish.changedMs);
     node.properties = before?.properties ?? [];
@@ -93,14 +96,19 @@ export class MemoryTree implements DavTree {
     return Promise.resolve();
   }
 
-  remove(path: readonly string[], tokens: SubmittedTokens): Promise<void> {
+  remove(path: readonly string[], { tokens, ifMatch }: ChangeTerms): Promise<void> {
+    this.#checkVersion(path, ifMatch);
     this.#checkTree(path, tokens);
     this.#checkMembership(path, tokens);
     this.#drop(path);
     return Promise.resolve();
   }
 
-  copy(path: readonly string[], { to }: DavTarget, isDeep: boolean, tokens: SubmittedTokens): Promise<void> {
+  copy(path: readonly string[], target: DavTarget, isDeep: boolean, terms: ChangeTerms): Promise<void> {
+    const { to } = target;
+    const { tokens } = terms;
+    this.#checkVersion(path, terms.ifMatch);
+    this.#checkTarget(target);
     this.#checkTree(to, tokens);
     this.#checkMembership(to, tokens);
     const copied = copyOf(this.#need(path), isDeep);
@@ -109,7 +117,11 @@ export class MemoryTree implements DavTree {
     return Promise.resolve();
   }
 
-  move(path: readonly string[], { to }: DavTarget, tokens: SubmittedTokens): Promise<void> {
+  move(path: readonly string[], target: DavTarget, terms: ChangeTerms): Promise<void> {
+    const { to } = target;
+    const { tokens } = terms;
+    this.#checkVersion(path, terms.ifMatch);
+    this.#checkTarget(target);
     this.#checkTree(path, tokens);
     this.#checkTree(to, tokens);
     this.#checkMembership(path, tokens);
@@ -200,6 +212,17 @@ export class MemoryTree implements DavTree {
     };
   }
 
+  /** Throws ETAG_MISMATCH unless that version is there; undefined for any. */
+  #checkVersion(path: readonly string[], ifMatch: string | undefined): void {
+    if (ifMatch === undefined || this.#find(path)?.etag === ifMatch) return;
+    throw new GroveError("ETAG_MISMATCH", "the file has changed");
+  }
+
+  #checkTarget({ to, mayReplace, ifMatch }: DavTarget): void {
+    this.#checkVersion(to, ifMatch);
+    if (!mayReplace && this.#find(to) !== undefined) throw taken();
+  }
+
   /** Throws LOCKED where a lock holds at the resource whose token was not submitted. */
   #checkLock(path: readonly string[], tokens: SubmittedTokens): void {
     const held = this.#locks.filter((lock) => covers(lock, path));
@@ -225,6 +248,10 @@ function covers(lock: DavLock, path: readonly string[]): boolean {
 
 function isWithin(path: readonly string[], above: readonly string[]): boolean {
   return above.length <= path.length && above.every((name, index) => path[index] === name);
+}
+
+function taken(): GroveError {
+  return new GroveError("PATH_EXISTS", "the name is taken");
 }
 
 function locked(): GroveError {

@@ -62,6 +62,8 @@ export interface DavTarget {
   readonly to: readonly string[];
   /** True where what is there may be replaced; else PATH_EXISTS. */
   readonly mayReplace: boolean;
+  /** The version that is replaced, so that something must be there; undefined for any. */
+  readonly ifMatch?: string | undefined;
 }
 
 /** What a LOCK wants. */
@@ -74,6 +76,13 @@ export interface LockWish {
 
 /** The tokens that a request submits in its If header: changes of locked resources need theirs. */
 export type SubmittedTokens = readonly string[];
+
+/** What a removal, copy or move must find; judged in one step with the change. */
+export interface ChangeTerms {
+  readonly tokens: SubmittedTokens;
+  /** The version that is removed, copied or moved; else ETAG_MISMATCH. Undefined for any. */
+  readonly ifMatch?: string | undefined;
+}
 
 /** Takes the next bytes of a file, in the parts that came. Those after them come once a promise has resolved. */
 export type BytesTaker = (parts: readonly Uint8Array[]) => true | Promise<void>;
@@ -103,10 +112,10 @@ export interface DavTree {
     tokens: SubmittedTokens,
   ): Promise<DavResource>;
   makeCollection(path: readonly string[], tokens: SubmittedTokens): Promise<void>;
-  remove(path: readonly string[], tokens: SubmittedTokens): Promise<void>;
+  remove(path: readonly string[], terms: ChangeTerms): Promise<void>;
   /** `isDeep` false copies a collection without what is in it. */
-  copy(path: readonly string[], target: DavTarget, isDeep: boolean, tokens: SubmittedTokens): Promise<void>;
-  move(path: readonly string[], target: DavTarget, tokens: SubmittedTokens): Promise<void>;
+  copy(path: readonly string[], target: DavTarget, isDeep: boolean, terms: ChangeTerms): Promise<void>;
+  move(path: readonly string[], target: DavTarget, terms: ChangeTerms): Promise<void>;
   /** Makes an empty file where nothing is (RFC 4918, section 7.3). */
   lock(
     path: readonly string[],

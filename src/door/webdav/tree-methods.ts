@@ -1,7 +1,8 @@
 // MKCOL, DELETE, COPY, MOVE.
 import { GroveError } from "#base/errors.ts";
-import type { DavExchange } from "./exchange.ts";
+import { type DavExchange, versionIn } from "./exchange.ts";
 import { readDepth, readOverwrite } from "./request-headers.ts";
+import type { ChangeTerms, DavResource, DavTarget } from "./resource.ts";
 import { DavRefusal } from "./status-table.ts";
 
 /** Answers a MKCOL. */
@@ -23,8 +24,7 @@ export async function answerDelete(exchange: DavExchange): Promise<void> {
     throw new GroveError("BAD_ARGUMENT", 'a DELETE of a collection has Depth "infinity"');
   }
   if (resource.path.length === 0) throw new DavRefusal(403, "the top cannot be deleted");
-  exchange.checkVersion(resource);
-  await exchange.tree.remove(exchange.path, exchange.tokens);
+  await exchange.tree.remove(exchange.path, termsOf(exchange, resource));
   exchange.replyStatus(204);
 }
 
@@ -32,8 +32,8 @@ export async function answerDelete(exchange: DavExchange): Promise<void> {
 export async function answerCopy(exchange: DavExchange): Promise<void> {
   const depth = readDepth(exchange.header("depth"), "infinity");
   if (depth === "1") throw new GroveError("BAD_ARGUMENT", 'a COPY has Depth "0" or "infinity"');
-  await transfer(exchange, (target) =>
-    exchange.tree.copy(exchange.path, target, depth === "infinity", exchange.tokens),
+  await transfer(exchange, (target, terms) =>
+    exchange.tree.copy(exchange.path, target, depth === "infinity", terms),
   );
 }
 
@@ -43,12 +43,12 @@ export async function answerMove(exchange: DavExchange): Promise<void> {
   if (resource.isCollection && readDepth(exchange.header("depth"), "infinity") !== "infinity") {
     throw new GroveError("BAD_ARGUMENT", 'a MOVE of a collection has Depth "infinity"');
   }
-  await transfer(exchange, (target) => exchange.tree.move(exchange.path, target, exchange.tokens));
+  await transfer(exchange, (target, terms) => exchange.tree.move(exchange.path, target, terms));
 }
 
 async function transfer(
   exchange: DavExchange,
-  act: (target: { readonly to: readonly string[]; readonly mayReplace: boolean }) => Promise<void>,
+  act: (target: DavTarget, terms: ChangeTerms) => Promise<void>,
 ): Promise<void> {
   const mayReplace = readOverwrite(exchange.header("overwrite"));
   const to = exchange.destination();
@@ -60,9 +60,17 @@ async function transfer(
   const replaced = await exchange.tree.look(to);
   if (replaced !== undefined && !mayReplace) throw new GroveError("PATH_EXISTS", "the destination exists");
   await checkParent(exchange, to);
-  exchange.checkVersion(resource);
-  await act({ to, mayReplace });
+  const terms = termsOf(exchange, resource);
+  const judged = exchange.judgedVersion(to, replaced);
+  await act({ to, mayReplace: mayReplace && judged !== "none", ifMatch: versionIn(judged) }, terms);
   exchange.replyStatus(replaced === undefined ? 201 : 204);
+}
+
+/** Throws 412 where the conditions do not hold of what is there; the change itself is held to that version. */
+function termsOf(exchange: DavExchange, resource: DavResource): ChangeTerms {
+  exchange.checkVersion(resource);
+  const judged = exchange.judgedVersion(exchange.path, resource);
+  return { tokens: exchange.tokens, ifMatch: versionIn(judged) };
 }
 
 /** Throws 409 where the collection that something is to be made in does not exist. */

@@ -1,8 +1,16 @@
 // Runs one change of a root: claims quota, commands storage, and records the outcome in the ledger.
 import type { AuditSink } from "#base/audit-act.ts";
+import { GroveError } from "#base/errors.ts";
 import { joinPath } from "#base/names.ts";
 import type { Claim, Holding, QuotaLedger } from "#quota/ledger.ts";
-import type { ChangeContext, TrashedContent, Usage } from "#storage/contract/inode.ts";
+import {
+  type ChangeContext,
+  type ExpectedVersions,
+  etagOf,
+  type Inode,
+  type TrashedContent,
+  type Usage,
+} from "#storage/contract/inode.ts";
 import type { RootRecord } from "#storage/contract/storage.ts";
 import type { Reached } from "./access.ts";
 import type { Caller } from "./caller.ts";
@@ -77,4 +85,29 @@ export function contextOf(caller: Actor, reached: Reached): ChangeContext {
     by: caller.identity.username,
     at: joinPath(reached.names),
   };
+}
+
+/** Where a move or a copy goes, and the versions that it expects; empty for any. */
+export interface ToPlace {
+  readonly targetPath: string;
+  readonly onConflict: "fail" | "rename" | "replace";
+  readonly ifMatch: string;
+  readonly targetIfMatch: string;
+}
+
+/** Throws ETAG_MISMATCH unless the wanted etag is empty or the file's own. */
+export function requireEtag(file: Inode, ifMatch: string): void {
+  if (ifMatch !== "" && ifMatch !== etagOf(file)) {
+    throw new GroveError("ETAG_MISMATCH", "the file has changed", { metadata: { etag: etagOf(file) } });
+  }
+}
+
+/** The versions that a move or a copy expects, as storage takes them. */
+export function versionsOf({ ifMatch, targetIfMatch }: ToPlace): ExpectedVersions {
+  return { ifMatch: expected(ifMatch), targetIfMatch: expected(targetIfMatch) };
+}
+
+/** An expected version as storage takes it. */
+export function expected(ifMatch: string): string | undefined {
+  return ifMatch === "" ? undefined : ifMatch;
 }

@@ -9,7 +9,7 @@ import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { type Access, existingFile, type Reached, retryWhenStale } from "./access.ts";
 import type { Caller } from "./caller.ts";
-import type { Changes } from "./changes.ts";
+import { type Changes, requireEtag } from "./changes.ts";
 import type { LockRule } from "./lock-rule.ts";
 import { attrAt, type Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
@@ -197,13 +197,6 @@ export class ContentOperations {
 export function logCorruption(log: Logger, reached: Reached, file: Inode, error: unknown): void {
   if (!isGroveError(error, "CORRUPT")) return;
   log.error("corrupt_content", { user: reached.owner, inode: inodeIdText(file.id), error: error.message });
-}
-
-/** Throws ETAG_MISMATCH unless the wanted etag is empty or the file's own. */
-export function requireEtag(file: Inode, ifMatch: string): void {
-  if (ifMatch !== "" && ifMatch !== etagOf(file)) {
-    throw new GroveError("ETAG_MISMATCH", "the file has changed", { metadata: { etag: etagOf(file) } });
-  }
 }
 
 /** An offset as a number, at most the file's size. Throws BAD_ARGUMENT. */

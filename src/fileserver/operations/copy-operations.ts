@@ -7,7 +7,7 @@ import type { Storage } from "#storage/contract/storage.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { type Access, existing, type Reached, type Slot, slotOf } from "./access.ts";
 import type { Caller } from "./caller.ts";
-import { type Changes, contextOf } from "./changes.ts";
+import { type Changes, contextOf, type ToPlace, versionsOf } from "./changes.ts";
 import type { LockRule } from "./lock-rule.ts";
 import { movedAttr, type Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
@@ -21,10 +21,7 @@ export interface CopyDeps {
   readonly meter: OperationMeter;
 }
 
-interface CopyRequest extends Place {
-  readonly targetPath: string;
-  readonly onConflict: "fail" | "rename" | "replace";
-}
+type CopyRequest = Place & ToPlace;
 
 /** Copies within a root. */
 export class CopyOperations {
@@ -92,8 +89,9 @@ export class CopyOperations {
 function targetOf(
   caller: Caller,
   { source, target, slot }: { source: Inode; target: Reached; slot: Slot },
-  { onConflict }: CopyRequest,
+  request: CopyRequest,
 ): CopyTarget {
-  const context = contextOf(caller, target);
-  return { ...context, sourceId: source.id, parentId: slot.parent.id, name: slot.name, onConflict };
+  const { onConflict } = request;
+  const place = { parentId: slot.parent.id, name: slot.name, onConflict };
+  return { ...contextOf(caller, target), sourceId: source.id, ...place, ...versionsOf(request) };
 }

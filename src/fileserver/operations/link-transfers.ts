@@ -14,7 +14,8 @@ import type {
 } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { type Access, existingFile, type Reached, retryWhenStale } from "./access.ts";
 import type { Caller } from "./caller.ts";
-import { offsetInside, requireEtag, tooLarge } from "./content-operations.ts";
+import { requireEtag } from "./changes.ts";
+import { offsetInside, tooLarge } from "./content-operations.ts";
 
 /** How often a drop looks for another name before it gives up. */
 const NAME_TRIES = 5;

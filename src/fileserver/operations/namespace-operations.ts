@@ -22,7 +22,7 @@ import {
 } from "./access.ts";
 import { attrMessage, permissionsOf } from "./attr-message.ts";
 import type { Caller } from "./caller.ts";
-import type { Changes } from "./changes.ts";
+import { type Changes, requireEtag, type ToPlace, versionsOf } from "./changes.ts";
 import { encodeListing, entriesPerReply } from "./listing-bytes.ts";
 import type { LockRule } from "./lock-rule.ts";
 import { modificationTime } from "./modification-time.ts";
@@ -226,10 +226,7 @@ export class NamespaceOperations {
    * Moves or renames inside one root, also across directories (D13). Needs write on both parents in one
    * shared subtree. A move out of it needs delete, as one over a directory or a file with shares of its own.
    */
-  rename(
-    caller: Caller,
-    request: Place & { readonly targetPath: string; readonly onConflict: "fail" | "rename" | "replace" },
-  ): Promise<Attr> {
+  rename(caller: Caller, request: Place & ToPlace): Promise<Attr> {
     return this.#deps.meter.later("write", () =>
       retryWhenStale(async () => {
         const source = this.#deps.access.reach(caller.identity, request.root, request.path, "write");
@@ -239,7 +236,10 @@ export class NamespaceOperations {
         }
         const target = this.#deps.access.reach(caller.identity, request.root, request.targetPath, "write");
         const slot = slotOf(target, "BAD_ARGUMENT");
-        if (slot.present?.id === inode.id) return attrAt(target, inode);
+        if (slot.present?.id === inode.id) {
+          for (const version of [request.ifMatch, request.targetIfMatch]) requireEtag(inode, version);
+          return attrAt(target, inode);
+        }
         for (const moved of [source, target]) {
           this.#deps.locks.require(caller, moved, "entries");
           this.#deps.locks.require(caller, moved, "tree");
@@ -253,6 +253,7 @@ export class NamespaceOperations {
             name: slot.name,
             targetAt: joinPath(target.names),
             onConflict,
+            ...versionsOf(request),
           }),
         );
         return await whenRowsAreHere(() => movedAttr(this.#deps.storage, target, change.inode));

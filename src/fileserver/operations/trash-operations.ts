@@ -15,6 +15,7 @@ import type {
 } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { existing, type Reached, retryWhenStale } from "./access.ts";
 import type { Caller } from "./caller.ts";
+import { expected } from "./changes.ts";
 import { attrAt, type NamespaceDeps, type Place } from "./namespace-operations.ts";
 import type { OperatorLooks } from "./operator-looks.ts";
 import { auditRestored, auditTrashed } from "./trash-audit.ts";
@@ -39,9 +40,12 @@ export class TrashOperations {
 
   /**
    * Puts a file, or a folder with its content, into the trash in constant time and ends its shares. Throws
-   * NO_SUCH_PATH, NOT_OWNER, BAD_ARGUMENT for the root directory.
+   * NO_SUCH_PATH, NOT_OWNER, BAD_ARGUMENT for the root directory, ETAG_MISMATCH.
    */
-  trashFile(caller: Caller, place: Place): Promise<{ item: TrashItemMessage }> {
+  trashFile(
+    caller: Caller,
+    place: Place & { readonly ifMatch: string },
+  ): Promise<{ item: TrashItemMessage }> {
     return this.#deps.meter.later("write", () =>
       retryWhenStale(async () => {
         const reached = this.#deps.access.reach(caller.identity, place.root, place.path, "delete");
@@ -52,7 +56,7 @@ export class TrashOperations {
           throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be put into the trash");
         }
         const { item } = await this.#deps.changes.run(caller, reached, undefined, (context) =>
-          this.#deps.storage.trash({ ...context, inodeId: inode.id }),
+          this.#deps.storage.trash({ ...context, inodeId: inode.id, ifMatch: expected(place.ifMatch) }),
         );
         const act = { actor: caller.identity.username, owner: reached.owner };
         auditTrashed(this.#deps.audit, act, item);

@@ -11,7 +11,8 @@ import type {
   UploadRequestSchema,
 } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { type Access, type Reached, type Slot, slotOf } from "./access.ts";
-import { requireEtag, tooLarge } from "./content-operations.ts";
+import { requireEtag } from "./changes.ts";
+import { tooLarge } from "./content-operations.ts";
 import { reachForDrop } from "./link-transfers.ts";
 import type { LockRule, TokenBearer } from "./lock-rule.ts";
 import { modificationTime } from "./modification-time.ts";

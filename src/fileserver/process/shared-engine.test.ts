@@ -49,6 +49,7 @@ type Call = (ada: TestUser, bob: TestUser) => Promise<unknown>;
 const LARGE = Buffer.alloc(4_500_000, "a large file ");
 const TINT = { namespace: "DAV:", name: "tint", xml: "<tint/>" };
 const place = (path: string) => ({ path });
+const etagAt = async (user: TestUser, path: string) => (await user.call.getAttr({ path })).etag;
 const CALLS: readonly (readonly [string, Call])[] = [
   ["a folder", (ada) => ada.call.createDirectory(place("/docs"))],
   ["a folder in it", (ada) => ada.call.createDirectory(place("/docs/deep"))],
@@ -116,6 +117,32 @@ const CALLS: readonly (readonly [string, Call])[] = [
   ["locks after that", (ada) => ada.call.listLocks({ path: "/", below: true })],
   ["a move", (ada) => ada.call.rename({ path: "/docs/deep/b", targetPath: "/b" })],
   ["a copy of a folder", (ada) => ada.call.copy({ path: "/docs", targetPath: "/again" })],
+  [
+    "a move of another version",
+    (ada) => ada.call.rename({ path: "/again", targetPath: "/there", ifMatch: "1-1" }),
+  ],
+  [
+    "a move of that very version",
+    async (ada) =>
+      ada.call.rename({ path: "/again", targetPath: "/there", ifMatch: await etagAt(ada, "/again") }),
+  ],
+  [
+    "a move back over what is not there",
+    (ada) => ada.call.rename({ path: "/there", targetPath: "/again", ifMatch: "", targetIfMatch: "1-1" }),
+  ],
+  ["a move back", (ada) => ada.call.rename({ path: "/there", targetPath: "/again" })],
+  ["a copy of another version", (ada) => ada.call.copy({ path: "/b", targetPath: "/there", ifMatch: "1-1" })],
+  [
+    "a copy over another version",
+    (ada) =>
+      ada.call.copy({
+        path: "/b",
+        targetPath: "/docs/large",
+        onConflict: OnConflict.REPLACE,
+        targetIfMatch: "1-1",
+      }),
+  ],
+  ["another version for the trash", (ada) => ada.call.trashFile({ path: "/docs/large", ifMatch: "1-1" })],
   ["a file for the trash", (ada) => ada.call.trashFile(place("/docs/large"))],
   ["a folder for the trash", (ada) => ada.call.trashFile(place("/docs/deep"))],
   ["the trash", (ada) => ada.call.showTrash({})],

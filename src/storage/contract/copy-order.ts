@@ -1,8 +1,8 @@
 // The request of a copy: source, target and limits, decided again at each step that matters.
-import type { ChangeContext, InodeId } from "./inode.ts";
+import type { ChangeContext, ExpectedVersions, InodeId } from "./inode.ts";
 
 /** Source and target of a copy, as the permission check sees them at one moment. */
-export interface CopyTarget extends ChangeContext {
+export interface CopyTarget extends ChangeContext, ExpectedVersions {
   readonly sourceId: InodeId;
   readonly parentId: InodeId;
   readonly name: string;

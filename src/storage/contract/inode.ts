@@ -82,6 +82,14 @@ export interface ChangeContext {
   readonly lockVersion?: number | undefined;
 }
 
+/** Versions that a move or a copy must find, as etags; undefined for any. */
+export interface ExpectedVersions {
+  /** Of what is moved or copied. */
+  readonly ifMatch?: string | undefined;
+  /** Of what is replaced: something must be there. */
+  readonly targetIfMatch?: string | undefined;
+}
+
 /** Content that a user other than the owner replaced or cut, now in the owner's trash (decision D13). */
 export interface TrashedContent {
   /** Id of the item in the trash. */

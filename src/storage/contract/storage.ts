@@ -1,7 +1,7 @@
 // The interface of a FileServer's storage, as whole commands; SQLite and chunk files implement it.
 import type { ContentElsewhere } from "./content-elsewhere.ts";
 import type { CopyOrder } from "./copy-order.ts";
-import type { Change, ChangeContext, Inode, InodeId, UploadSink, Usage } from "./inode.ts";
+import type { Change, ChangeContext, ExpectedVersions, Inode, InodeId, UploadSink, Usage } from "./inode.ts";
 import type { LinkStorage } from "./links.ts";
 import type { LockStorage } from "./locks.ts";
 import type { PropertyStorage } from "./properties.ts";
@@ -372,17 +372,18 @@ export interface Storage extends TrashStorage, UserRenames {
   ): Promise<Change>;
   /**
    * Moves or renames inside one root. "rename" finds a free name. A move of a directory into itself is
-   * BAD_ARGUMENT.
+   * BAD_ARGUMENT. Throws ETAG_MISMATCH.
    */
   rename(
-    change: ChangeContext & {
-      inodeId: InodeId;
-      parentId: InodeId;
-      name: string;
-      /** The path that was followed to the new place; see ChangeContext.at. */
-      targetAt?: string;
-      onConflict: "fail" | "rename" | "replace";
-    },
+    change: ChangeContext &
+      ExpectedVersions & {
+        inodeId: InodeId;
+        parentId: InodeId;
+        name: string;
+        /** The path that was followed to the new place; see ChangeContext.at. */
+        targetAt?: string;
+        onConflict: "fail" | "rename" | "replace";
+      },
   ): Promise<Change>;
   /**
    * Copies inside one root by sharing chunks; files keep their times of change. A directory appears as a

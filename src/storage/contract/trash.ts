@@ -89,9 +89,12 @@ export interface TrashPurge {
 export interface TrashStorage {
   /**
    * Moves an inode and everything below it to the trash, in the same time at any size. From then on no path
-   * reaches it, and its shares are taken back. BAD_ARGUMENT for the root directory itself.
+   * reaches it, and its shares are taken back. BAD_ARGUMENT for the root directory itself, ETAG_MISMATCH where
+   * the inode has another etag than the given one.
    */
-  trash(change: ChangeContext & { inodeId: InodeId }): Promise<Counted<Trashed>>;
+  trash(
+    change: ChangeContext & { inodeId: InodeId; ifMatch?: string | undefined },
+  ): Promise<Counted<Trashed>>;
   /**
    * Restores an item to the given names below the root, or to its former place. Makes missing folders on the
    * way. Throws NO_SUCH_PATH for a missing item, NOT_DIRECTORY when a file lies on the way, PATH_EXISTS, and

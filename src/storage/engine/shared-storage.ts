@@ -357,8 +357,8 @@ export class SharedStorage implements Storage {
   }
 
   async rename(change: Parameters<Storage["rename"]>[0]): Promise<Change> {
-    const { inodeId, parentId, name, targetAt, onConflict } = change;
-    const target = { parentId, name, targetAt, onConflict };
+    const { inodeId, parentId, name, targetAt, onConflict, ifMatch, targetIfMatch } = change;
+    const target = { parentId, name, targetAt, onConflict, ifMatch, targetIfMatch };
     const command = { op: "rename", ...this.#fields(change), inodeId, ...target } as const;
     return toChange(change, await this.#queue.submit<"rename">(command));
   }
@@ -373,8 +373,9 @@ export class SharedStorage implements Storage {
     return this.#queue.submit<"remove">({ op: "remove", ...this.#fields(change), inodeId, recursive });
   }
 
-  trash(change: ChangeContext & { inodeId: InodeId }): Promise<Counted<Trashed>> {
-    return this.#queue.submit<"trash">({ op: "trash", ...this.#fields(change), inodeId: change.inodeId });
+  trash(change: Parameters<Storage["trash"]>[0]): Promise<Counted<Trashed>> {
+    const { inodeId, ifMatch } = change;
+    return this.#queue.submit<"trash">({ op: "trash", ...this.#fields(change), inodeId, ifMatch });
   }
 
   async restore(change: Parameters<Storage["restore"]>[0]): Promise<Restored> {

@@ -7,7 +7,8 @@ import { type Counted, StaleAccessError } from "#storage/contract/inode.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { ChangeReply } from "#storage/metadata/change-messages.ts";
 import type { CopyJob } from "#storage/metadata/copy-messages.ts";
-import { grown, isCopied } from "#storage/writer/copy-commands.ts";
+import { isCopied } from "#storage/writer/copy-commands.ts";
+import { grown } from "#storage/writer/entry-words.ts";
 import type { WriteQueue } from "#storage/writer/write-queue.ts";
 import type { DropRetries } from "./drop-retries.ts";
 

@@ -1,6 +1,6 @@
 // Commands and answers of the writer for copies.
 
-import type { InodeId } from "#storage/contract/inode.ts";
+import type { ExpectedVersions, InodeId } from "#storage/contract/inode.ts";
 import type { ChangeFields, ChangeReply } from "./change-messages.ts";
 
 /** Sums of the entries copied into a directory so far; its row gets them at the end. */
@@ -47,7 +47,7 @@ export interface CopyJob {
 }
 
 /** Source and target of a copy. */
-export interface CopyPlace extends ChangeFields {
+export interface CopyPlace extends ChangeFields, ExpectedVersions {
   readonly sourceId: InodeId;
   readonly parentId: InodeId;
   readonly name: string;

@@ -1,6 +1,7 @@
 // Makes random commands of every kind that fit what earlier ones have made, refused ones included.
 import { crc32 } from "node:zlib";
 import type { NewChunk } from "#storage/chunks/chunk-writer.ts";
+import { etagOf } from "#storage/contract/inode.ts";
 import type { CopyJob } from "#storage/metadata/copy-messages.ts";
 import { isCopied } from "#storage/writer/copy-commands.ts";
 import type { Command } from "#storage/writer/write-commands.ts";
@@ -166,18 +167,32 @@ export class RandomCommands {
 
   #rename(): Command {
     const onConflict = this.#pick(["fail", "rename", "replace"] as const);
-    return { op: "rename", ...this.#change(), inodeId: this.#inode(), ...this.#place(), onConflict };
+    const inodeId = this.#inode();
+    const versions = {
+      ifMatch: this.#expected(inodeId),
+      targetIfMatch: this.#expected(this.#files.at(-1) ?? 0),
+    };
+    return { op: "rename", ...this.#change(), inodeId, ...this.#place(), onConflict, ...versions };
   }
 
   #remove(): Command {
     return { op: "remove", ...this.#change(), inodeId: this.#inode(), recursive: this.#random() < 0.6 };
   }
 
+  #trashOf(inodeId: number): Command {
+    return { op: "trash", ...this.#change(), inodeId, ifMatch: this.#expected(inodeId) };
+  }
+
+  /** The version that an inode has, or had before its last changes; mostly none. */
+  #expected(id: number): string | undefined {
+    const version = this.#versions.get(id);
+    return version === undefined || this.#count % 6 !== 0 ? undefined : etagOf({ id, version });
+  }
+
   #trashOrRestore(): Command {
     const kind = this.#random();
     const trashId = this.#pick(this.#trash);
-    if (trashId === undefined || kind < 0.5)
-      return { op: "trash", ...this.#change(), inodeId: this.#inode() };
+    if (trashId === undefined || kind < 0.5) return this.#trashOf(this.#inode());
     if (kind < 0.65) return { op: "purgeTrash", owner: OWNER, trashIds: [trashId, this.#pick(this.#trash)] };
     const names = kind < 0.8 ? undefined : [this.#name(), this.#name(), this.#name()];
     const onConflict = this.#pick(["fail", "rename", "replace"] as const);
@@ -223,7 +238,9 @@ export class RandomCommands {
     const onConflict = this.#pick(["fail", "rename"] as const);
     const limits = { maxBytes: 2 ** 40, maxInodes: 10_000 };
     const change = this.#change(OWNER);
-    return { op: "beginCopy", ...change, sourceId: this.#inode(), ...this.#place(), onConflict, ...limits };
+    const sourceId = this.#inode();
+    const ifMatch = this.#expected(sourceId);
+    return { op: "beginCopy", ...change, sourceId, ...this.#place(), onConflict, ifMatch, ...limits };
   }
 
   #damage(): Command {

@@ -4,7 +4,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
-import { etagOf, type InodeId, rootNumberOf } from "#storage/contract/inode.ts";
+import { type InodeId, rootNumberOf } from "#storage/contract/inode.ts";
 import type { ChangeFields, ChangeReply } from "#storage/metadata/change-messages.ts";
 import { type ContentRows, PURGE_SLICE_ROWS } from "#storage/metadata/content-rows.ts";
 import { type DamageRows, damagedText } from "#storage/metadata/damage-rows.ts";
@@ -14,7 +14,7 @@ import { MAY_BE_PURGED } from "#storage/metadata/moved-roots.ts";
 import { FLAG_DAMAGED } from "#storage/metadata/schema.ts";
 import type { TrashBin } from "#storage/metadata/trash-bin.ts";
 import { type Ledger, noLongerThere, type Place } from "#storage/metadata/unit-of-work.ts";
-import { authorOf, pathExists } from "./entry-words.ts";
+import { authorOf, pathExists, requireVersion } from "./entry-words.ts";
 import type { NamespaceCommands } from "./namespace-commands.ts";
 import type { UploadCommands } from "./upload-commands.ts";
 import type {
@@ -74,7 +74,7 @@ export class ContentCommands {
       if (isDirectory(existing)) throw new GroveError("IS_DIRECTORY", "a directory has this name");
       if (command.onExists === "fail") throw pathExists();
     }
-    checkEtag(existing, command.ifMatch);
+    requireVersion(this.#ledger, existing, command.ifMatch);
     const { contentId, unstagedBytes } = this.#takeContent(place, command.content);
     const reply =
       existing === undefined
@@ -131,7 +131,7 @@ export class ContentCommands {
   /** Writes into a small file; undefined when it is not small (any more): the caller then writes chunks. */
   writeInline(command: WriteInlineCommand): ChangeReply | undefined {
     const { place, row } = this.#file(command, command.fileId);
-    checkEtag(row, command.ifMatch);
+    requireVersion(this.#ledger, row, command.ifMatch);
     const { offset, data, nowMs } = command;
     const size = Math.max(row.size, offset + data.length);
     if (size > INLINE_FILE_MAX_BYTES) return undefined;
@@ -313,14 +313,5 @@ export class ContentCommands {
     this.#ledger.addToChain(chain, delta);
     this.#inodes.updateFile(old.id, update);
     return fileReply({ ...old, ...update }, root, bytes);
-  }
-}
-
-function checkEtag(row: InodeRow | undefined, ifMatch: string | undefined): void {
-  if (ifMatch === undefined) return;
-  if (row === undefined || etagOf(row) !== ifMatch) {
-    throw new GroveError("ETAG_MISMATCH", "the file is not at the expected version any more", {
-      metadata: row === undefined ? {} : { etag: etagOf(row) },
-    });
   }
 }

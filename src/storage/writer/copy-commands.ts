@@ -40,7 +40,7 @@ import {
   type Place,
   type RootState,
 } from "#storage/metadata/unit-of-work.ts";
-import { authorOf, pathExists } from "./entry-words.ts";
+import { authorOf, grown, pathExists, requireVersion } from "./entry-words.ts";
 import type { NamespaceCommands } from "./namespace-commands.ts";
 
 /** Rows that one slice of a copy makes; it bounds the wait of other commands. */
@@ -200,14 +200,16 @@ export class CopyCommands {
     const source = this.#namespace.entry(place.root, command.sourceId);
     // A detached or trashed inode counts as gone, although its row exists.
     this.#ledger.chain(place.root, source.parentId);
+    requireVersion(this.#ledger, source, command.ifMatch);
     if (place.chain.some(({ id }) => id === source.id)) {
       throw new GroveError("BAD_ARGUMENT", "a directory cannot be copied into itself");
     }
     return { place, source };
   }
 
-  #checkConflict({ chain }: Place, source: InodeRow, { name, onConflict }: CopyPlace): void {
+  #checkConflict({ chain }: Place, source: InodeRow, { name, onConflict, targetIfMatch }: CopyPlace): void {
     const present = this.#inodes.byName(chain[0].id, name);
+    requireVersion(this.#ledger, present, targetIfMatch);
     if (present === undefined || onConflict === "rename") return;
     if (onConflict === "fail") throw pathExists();
     if (present.id === source.id) {
@@ -388,11 +390,6 @@ export class CopyCommands {
     this.#ledger.addDirectory(state);
     return state;
   }
-}
-
-/** The refusal of a copy that outgrows its claim. */
-export function grown(): GroveError {
-  return new GroveError("OVERLOADED", "the source grew while it was copied; try again");
 }
 
 function jobOf({ sourceId, frames, list, bytes, inodes }: Slice, topId: InodeId | null): CopyJob {

@@ -1,6 +1,9 @@
-// What commands on entries of directories share: whom a new one belongs to, and the refusal of a taken name.
+// What commands on entries share: whom a new one belongs to, the version it must have, refusals.
 import { GroveError } from "#base/errors.ts";
+import { etagOf } from "#storage/contract/inode.ts";
 import type { ChangeFields } from "#storage/metadata/change-messages.ts";
+import { type InodeRow, isDirectory } from "#storage/metadata/inode-rows.ts";
+import type { Ledger } from "#storage/metadata/unit-of-work.ts";
 
 /** Username of the creator, or null for the owner. */
 export function authorOf(change: ChangeFields): string | null {
@@ -10,4 +13,21 @@ export function authorOf(change: ChangeFields): string | null {
 /** The refusal of a taken name. */
 export function pathExists(): GroveError {
   return new GroveError("PATH_EXISTS", "the name is taken already");
+}
+
+/** The refusal of a copy that outgrows its claim. */
+export function grown(): GroveError {
+  return new GroveError("OVERLOADED", "the source grew while it was copied; try again");
+}
+
+/** Throws ETAG_MISMATCH unless the entry is there at the expected version; undefined expects none. */
+export function requireVersion(ledger: Ledger, row: InodeRow | undefined, ifMatch: string | undefined): void {
+  if (ifMatch === undefined) return;
+  // A directory's row is written at the end of the unit of work alone.
+  const current = row !== undefined && isDirectory(row) ? ledger.directory(row.id) : row;
+  const etag = current === undefined ? undefined : etagOf(current);
+  if (etag === ifMatch) return;
+  throw new GroveError("ETAG_MISMATCH", "what is there is not at the expected version any more", {
+    metadata: etag === undefined ? {} : { etag },
+  });
 }

@@ -7,12 +7,8 @@ import type { InodeRows } from "#storage/metadata/inode-rows.ts";
 import type { LockRow, LockRows } from "#storage/metadata/lock-rows.ts";
 import { type Ledger, type RootState, usageOf } from "#storage/metadata/unit-of-work.ts";
 import { directoriesAbove } from "./in-place.ts";
-import type {
-  ChangePropertiesCommand,
-  LockCommand,
-  RefreshLockCommand,
-  UnlockCommand,
-} from "./write-commands.ts";
+import type { LockCommand, RefreshLockCommand, UnlockCommand } from "./lock-messages.ts";
+import type { ChangePropertiesCommand } from "./write-commands.ts";
 
 /** Locks in one root. */
 export const LOCKS_PER_ROOT = 1_000;

@@ -5,8 +5,7 @@ import { GroveError } from "#base/errors.ts";
 import { CLUSTER_ROOT_NUMBERS_FROM, INLINE_FILE_MAX_BYTES, ROOT_NUMBER_MAX } from "#base/limits.ts";
 import { nameProblem } from "#base/names.ts";
 import { crc32 } from "#os/crc32.ts";
-import type { InodeId } from "#storage/contract/inode.ts";
-import { ROOT_STRIDE, rootNumberOf } from "#storage/contract/inode.ts";
+import { type InodeId, ROOT_STRIDE, rootNumberOf } from "#storage/contract/inode.ts";
 import type { ChangeFields, ChangeReply } from "#storage/metadata/change-messages.ts";
 import type { ContentRows } from "#storage/metadata/content-rows.ts";
 import { holdToPath } from "#storage/metadata/followed-path.ts";
@@ -25,15 +24,15 @@ import { KIND_DIRECTORY, KIND_FILE } from "#storage/metadata/schema.ts";
 import { pathBelow, type ShareRows, sameGrantsAbove } from "#storage/metadata/share-rows.ts";
 import type { TrashBin } from "#storage/metadata/trash-bin.ts";
 import { requireDepth, type TreeHeights } from "#storage/metadata/tree-heights.ts";
-import type { Place } from "#storage/metadata/unit-of-work.ts";
 import {
   type DirectoryState,
   type Ledger,
   noLongerThere,
+  type Place,
   type RootState,
   usageOf,
 } from "#storage/metadata/unit-of-work.ts";
-import { authorOf, pathExists } from "./entry-words.ts";
+import { authorOf, pathExists, requireVersion } from "./entry-words.ts";
 import type {
   CreateDirectoryCommand,
   CreateFileCommand,
@@ -224,6 +223,7 @@ export class NamespaceCommands {
     const moved = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
     const from = this.#ledger.chain(root, row.parentId);
     holdToPath(command.at, from, row.name);
+    requireVersion(this.#ledger, row, command.ifMatch);
     const { chain: to } = this.place({ ...command, at: command.targetAt }, command.parentId);
     if (to.some((state) => state.id === row.id)) {
       throw new GroveError("BAD_ARGUMENT", "a directory cannot be moved into itself");
@@ -233,6 +233,7 @@ export class NamespaceCommands {
     let { name } = command;
     let freedBytes = 0;
     const target = this.#inodes.byName(parentId, name);
+    requireVersion(this.#ledger, target, command.targetIfMatch);
     if (target?.id === row.id) {
       return moved === undefined ? fileReply(row, root, 0) : directoryReply(moved, root, 0);
     }
@@ -247,12 +248,8 @@ export class NamespaceCommands {
     this.#move({ root, row, moved, from, to, name, nowMs: command.nowMs });
     const usedDeltaBytes = freedBytes === 0 ? 0 : -freedBytes;
     if (moved !== undefined) return directoryReply(moved, root, usedDeltaBytes);
-    const { nowMs } = command;
-    return fileReply(
-      { ...row, parentId, name, ctimeMs: nowMs, version: row.version + 1 },
-      root,
-      usedDeltaBytes,
-    );
+    const changed = { parentId, name, ctimeMs: command.nowMs, version: row.version + 1 };
+    return fileReply({ ...row, ...changed }, root, usedDeltaBytes);
   }
 
   /**

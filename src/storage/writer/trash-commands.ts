@@ -27,7 +27,7 @@ import {
   tooDeep,
 } from "#storage/metadata/tree-heights.ts";
 import { type Ledger, type Place, type RootState, usageOf } from "#storage/metadata/unit-of-work.ts";
-import { pathExists } from "./entry-words.ts";
+import { pathExists, requireVersion } from "./entry-words.ts";
 import type { NamespaceCommands } from "./namespace-commands.ts";
 import type { PurgeTrashCommand, RestoreCommand, RestoreReply, TrashCommand } from "./write-commands.ts";
 
@@ -67,6 +67,7 @@ export class TrashCommands {
     const row = this.#namespace.entry(root, command.inodeId);
     const chain = this.#ledger.chain(root, row.parentId);
     holdToPath(command.at, chain, row.name);
+    requireVersion(this.#ledger, row, command.ifMatch);
     const height = isDirectory(row) ? (this.#ledger.directory(row.id)?.height ?? 0) : 0;
     this.#locks.dropBelow(root, row.id);
     this.#links.dropBelow(root, row.id, isDirectory(row));

@@ -2,7 +2,13 @@
 // threads.
 import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
 import type { NewChunk } from "#storage/chunks/chunk-writer.ts";
-import { type Counted, type InodeId, StaleAccessError, type Usage } from "#storage/contract/inode.ts";
+import {
+  type Counted,
+  type ExpectedVersions,
+  type InodeId,
+  StaleAccessError,
+  type Usage,
+} from "#storage/contract/inode.ts";
 import type { PassName } from "#storage/contract/pass-types.ts";
 import type { PropertyEdit, PropertyOutcome } from "#storage/contract/properties.ts";
 import type { StorageFacts } from "#storage/contract/storage.ts";
@@ -26,6 +32,7 @@ import type {
 } from "#storage/metadata/upload-messages.ts";
 
 import type { LinkCommand } from "./link-messages.ts";
+import type { LockMessage } from "./lock-messages.ts";
 
 /**
  * A file's new content: bytes in the database, or a list of chunks of which the first may be staged already.
@@ -97,7 +104,7 @@ export interface WriteChunksCommand extends ChangeFields {
 }
 
 /** Moves or renames. */
-export interface RenameCommand extends ChangeFields {
+export interface RenameCommand extends ChangeFields, ExpectedVersions {
   readonly op: "rename";
   readonly inodeId: InodeId;
   readonly parentId: InodeId;
@@ -126,35 +133,6 @@ export interface UnshareCommand extends ChangeFields {
   readonly op: "unshare";
   readonly inodeId: InodeId;
   readonly username: string;
-}
-
-/** Locks an inode. Refused with LOCKED where another lock excludes it. */
-export interface LockCommand extends ChangeFields {
-  readonly op: "lock";
-  readonly inodeId: InodeId;
-  readonly token: string;
-  readonly username: string;
-  readonly credential: string;
-  readonly isExclusive: boolean;
-  readonly isDeep: boolean;
-  readonly note: string;
-  readonly expiresAtMs: number;
-}
-
-/** Moves the end of a lock. */
-export interface RefreshLockCommand {
-  readonly op: "refreshLock";
-  readonly owner: string;
-  readonly token: string;
-  readonly expiresAtMs: number;
-  readonly nowMs: number;
-}
-
-/** Ends a lock. */
-export interface UnlockCommand {
-  readonly op: "unlock";
-  readonly owner: string;
-  readonly token: string;
 }
 
 /** Changes properties of an inode. */
@@ -215,6 +193,8 @@ export interface MarkDamagedCommand extends DamageMark {
 export interface TrashCommand extends ChangeFields {
   readonly op: "trash";
   readonly inodeId: InodeId;
+  /** Etag that it must have; undefined for any. */
+  readonly ifMatch?: string | undefined;
 }
 
 /** Takes an item out of the trash. */
@@ -276,12 +256,11 @@ export type Command =
   | DropUploadCommand
   | FinishCopyCommand
   | LinkCommand
-  | LockCommand
+  | LockMessage
   | MarkDamagedCommand
   | MoveCommand
   | OpenChunkDirectoryCommand
   | PurgeTrashCommand
-  | RefreshLockCommand
   | RemoveCommand
   | RenameCommand
   | RenameCreatorCommand
@@ -291,7 +270,6 @@ export type Command =
   | SavePassCommand
   | StageChunksCommand
   | TrashCommand
-  | UnlockCommand
   | ChangePropertiesCommand
   | UnshareCommand
   | StageUploadCommand
