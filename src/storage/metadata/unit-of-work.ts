@@ -129,17 +129,8 @@ export class Ledger {
   flush(): void {
     for (const state of this.#dirtyDirectories) {
       const { size, childCount, treeInodes, treeFiles, mtimeMs, ctimeMs, version, flags, id } = state;
-      this.#updateDirectory.run(
-        size,
-        childCount,
-        treeInodes,
-        treeFiles,
-        mtimeMs,
-        ctimeMs,
-        version,
-        flags,
-        id,
-      );
+      const counts = [size, childCount, treeInodes, treeFiles];
+      this.#updateDirectory.run(...counts, mtimeMs, ctimeMs, version, flags, id);
     }
     for (const root of this.#dirtyRoots) this.#writeRoot(root);
     if (this.#countersDirty) {
@@ -304,13 +295,13 @@ export class Ledger {
   /** Announces a change of a directory's state. */
   touch(state: DirectoryState): void {
     this.#save(state);
-    this.#dirtyDirectories.add(state);
+    this.#mark(this.#dirtyDirectories, state);
   }
 
   /** Announces a change of a root's state. */
   touchRoot(root: RootState): void {
     this.#save(root);
-    this.#dirtyRoots.add(root);
+    this.#mark(this.#dirtyRoots, root);
   }
 
   /** Adds to every directory of a chain. */
@@ -370,6 +361,13 @@ export class Ledger {
     const before = { ...state };
     state.savedFor = this.#command;
     this.#undo.push(() => Object.assign(state, before));
+  }
+
+  /** What a command that is undone has marked alone is not written: no row of it has changed. */
+  #mark<State>(dirty: Set<State>, state: State): void {
+    if (dirty.has(state)) return;
+    dirty.add(state);
+    this.#undo.push(() => dirty.delete(state));
   }
 
   #forgetDirty(): void {

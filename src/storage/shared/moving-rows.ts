@@ -16,12 +16,12 @@ import { migrate } from "#storage/metadata/schema.ts";
 import { Ledger } from "#storage/metadata/unit-of-work.ts";
 import { MoveArrivals } from "#storage/writer/move-arrivals.ts";
 import { MOVE_BUCKET } from "./arrival-schema.ts";
-import { changedRows } from "./row-changes.ts";
+import { ChangedKeys } from "./changed-keys.ts";
 import { SHARED_TABLES } from "./shared-tables.ts";
 import {
   insertJson,
   type JsonRow,
-  keyColumns,
+  TableEffectLists,
   type TableEffects,
   type TableStatements,
   tableStatements,
@@ -54,6 +54,7 @@ export class MovingRows {
   readonly #purged: ReturnType<DatabaseSync["prepare"]>;
   readonly #setPurged: ReturnType<DatabaseSync["prepare"]>;
   readonly #tables: ReadonlyMap<string, TableStatements>;
+  readonly #changes: ChangedKeys;
 
   /** `firstId` begins a range of numbers that no other process gives out. */
   constructor(firstId: number) {
@@ -78,12 +79,11 @@ export class MovingRows {
     };
     this.#rows = new MoveRows(prepare);
     this.#sum = prepare(MOVE_SUM);
+    const tables = [...SHARED_TABLES, MOVE_BUCKET];
     this.#tables = new Map(
-      [...SHARED_TABLES, MOVE_BUCKET].map((table) => [
-        table.name,
-        tableStatements(table, (sql) => db.prepare(sql)),
-      ]),
+      tables.map((table) => [table.name, tableStatements(table, (sql) => db.prepare(sql))]),
     );
+    this.#changes = new ChangedKeys(db, tables);
     this.#purged = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'purging'");
     this.#setPurged = db.prepare("UPDATE sqlite_sequence SET seq = ? WHERE name = 'purging'");
   }
@@ -125,14 +125,8 @@ export class MovingRows {
     this.#db.exec("BEGIN IMMEDIATE");
     try {
       for (const { table, row } of there) insertJson(this.#statements(table), row);
-      const session = this.#db.createSession();
-      try {
-        const reply = command();
-        const effects = this.#effectsOf(session.changeset());
-        return { reply, effects, totals: totalsOf(this.#sum.get(number)) };
-      } finally {
-        session.close();
-      }
+      const reply = this.#changes.during(command);
+      return { reply, effects: this.#effects(), totals: totalsOf(this.#sum.get(number)) };
     } finally {
       const { seq } = this.#purged.get() as { seq: number };
       this.#db.exec("ROLLBACK");
@@ -142,18 +136,15 @@ export class MovingRows {
     }
   }
 
-  #effectsOf(changeset: Uint8Array): TableEffects[] {
-    const effects = new Map<string, { table: string; gone: object[]; fresh: object[]; rows: object[] }>();
-    for (const { table, key, isGone, isMade } of changedRows(changeset)) {
-      if (!this.#tables.has(table)) continue;
-      const known = effects.get(table) ?? { table, gone: [], fresh: [], rows: [] };
-      effects.set(table, known);
+  #effects(): TableEffects[] {
+    const effects = new TableEffectLists();
+    for (const { table, key, isMade } of this.#changes.all()) {
       const { table: shape, idAt, select } = this.#statements(table);
-      if (isGone) known.gone.push(Object.fromEntries(keyColumns(shape).map((name, at) => [name, key[at]])));
+      const row = select.get(...key) as object | undefined;
       // All rows with the ids of the buckets were here before.
-      else known[isMade && idAt >= 0 ? "fresh" : "rows"].push(select.get(...key) as object);
+      effects.add(shape, { key, row, isMade, isFresh: isMade && idAt >= 0 });
     }
-    return [...effects.values()];
+    return effects.all();
   }
 
   #statements(table: string): TableStatements {

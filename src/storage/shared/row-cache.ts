@@ -2,7 +2,7 @@
 // own SQL.
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { BUSY_TIMEOUT_MS, migrate } from "#storage/metadata/schema.ts";
-import { changedRows } from "./row-changes.ts";
+import { ChangedKeys } from "./changed-keys.ts";
 import { FACTS_TABLE, type Fact, RowFacts } from "./row-facts.ts";
 import { guard } from "./row-guards.ts";
 import { RowsAhead } from "./rows-ahead.ts";
@@ -10,7 +10,7 @@ import { SHARED_TABLES } from "./shared-tables.ts";
 import {
   insertJson,
   type JsonRow,
-  keyColumns,
+  TableEffectLists,
   type TableEffects,
   type TableStatements,
   tableStatements,
@@ -25,11 +25,13 @@ export interface FetchedRows {
 /** Says why a statement cannot be prepared, or prepares it with its guard. */
 class GuardedDatabase extends DatabaseSync {
   facts: RowFacts | undefined;
+  changes: ChangedKeys | undefined;
 
   override prepare(sql: string): StatementSync {
     const { facts } = this;
     if (facts === undefined) return super.prepare(sql);
-    return guard(sql, super.prepare(sql), facts, (plain) => super.prepare(plain));
+    const touch = (table: string, key: number): void => this.changes?.touch(table, key);
+    return guard(sql, super.prepare(sql), { facts, touch, prepare: (plain) => super.prepare(plain) });
   }
 
   /** For the cache itself, which knows what it asks for. */
@@ -48,8 +50,14 @@ export class RowCache {
   readonly #db: GuardedDatabase;
   readonly #tables: ReadonlyMap<string, TableStatements>;
   readonly #ahead: RowsAhead;
-  readonly #blind: StatementSync;
-  readonly #forgetBlind: StatementSync;
+  readonly #changes: ChangedKeys;
+  readonly #begin: StatementSync;
+  readonly #ends: Readonly<Record<"COMMIT" | "ROLLBACK", StatementSync>>;
+  readonly #savepoint: StatementSync;
+  readonly #undo: StatementSync;
+  readonly #release: StatementSync;
+  /** Rises whenever what the database holds may have changed. */
+  #version = 0;
 
   /** `firstId` begins the range of numbers for chunks that is this cache's own. */
   constructor(path: string, firstId: number) {
@@ -64,14 +72,17 @@ export class RowCache {
       CREATE TABLE id_range (first INTEGER NOT NULL) STRICT;
       INSERT INTO id_range (first) VALUES (${firstId});
       ${FACTS_TABLE}
-      CREATE TABLE blind_inline (inode_id INTEGER NOT NULL) STRICT;
-      CREATE UNIQUE INDEX blind_inline_once ON blind_inline (inode_id);
     `);
-    this.facts = new RowFacts((sql) => db.preparePlain(sql));
+    this.#changes = new ChangedKeys(db, SHARED_TABLES);
+    this.facts = this.#factsOf(db);
     db.facts = this.facts;
+    db.changes = this.#changes;
     this.#ahead = new RowsAhead(this.facts, (sql) => db.preparePlain(sql));
-    this.#blind = db.preparePlain("SELECT inode_id FROM blind_inline");
-    this.#forgetBlind = db.preparePlain("DELETE FROM blind_inline");
+    this.#begin = db.preparePlain("BEGIN IMMEDIATE");
+    this.#ends = { COMMIT: db.preparePlain("COMMIT"), ROLLBACK: db.preparePlain("ROLLBACK") };
+    this.#savepoint = db.preparePlain("SAVEPOINT command");
+    this.#undo = db.preparePlain("ROLLBACK TO command");
+    this.#release = db.preparePlain("RELEASE command");
     this.#tables = new Map(
       SHARED_TABLES.map((table) => [table.name, tableStatements(table, (sql) => db.preparePlain(sql))]),
     );
@@ -93,27 +104,38 @@ export class RowCache {
    */
   openReader(): { readonly db: DatabaseSync; readonly facts: RowFacts } {
     const db = new GuardedDatabase(this.#path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
-    const facts = new RowFacts((sql) => db.preparePlain(sql));
+    const facts = this.#factsOf(db);
     db.facts = facts;
     return { db, facts };
   }
 
   /** Begins a group, runs it and returns what it has changed. The transaction stays open. */
   change(run: () => void): TableEffects[] {
-    this.#db.exec("BEGIN IMMEDIATE");
+    this.#begin.run();
     this.facts.begin();
-    const session = this.#db.createSession();
+    this.#changes.during(run);
+    return this.#effects();
+  }
+
+  /** Runs one command of the group. When it throws, it has changed nothing. */
+  attempt<T>(run: () => T): T {
+    const before = this.#changes.count;
+    this.#savepoint.run();
     try {
-      run();
-      return this.#effectsOf(session.changeset());
+      return run();
+    } catch (error) {
+      this.#undo.run();
+      this.#changes.undoTo(before);
+      throw error;
     } finally {
-      session.close();
+      this.#release.run();
     }
   }
 
   /** Ends the group as PostgreSQL has ended it. */
   end(how: "COMMIT" | "ROLLBACK"): void {
-    if (this.#db.isTransaction) this.#db.exec(how);
+    this.#version++;
+    if (this.#db.isTransaction) this.#ends[how].run();
   }
 
   /** What to fetch for facts that are missing, with what will probably be asked for next. */
@@ -123,13 +145,13 @@ export class RowCache {
 
   /** Takes rows in. A row that is here already is as new. */
   accept({ facts, rows }: FetchedRows): void {
-    this.#db.exec("BEGIN IMMEDIATE");
+    this.#begin.run();
     try {
       for (const { table, row } of rows) {
         insertJson(this.#statements(table), row);
       }
       for (const fact of facts) this.facts.add(fact);
-      this.#db.exec("COMMIT");
+      this.end("COMMIT");
     } catch (error) {
       this.end("ROLLBACK");
       throw error;
@@ -138,47 +160,29 @@ export class RowCache {
 
   /** Forgets all rows and facts. */
   forget(): void {
-    const tables = [...SHARED_TABLES.map(({ name }) => name), "fetched", "blind_inline"];
-    this.#db.exec(`BEGIN; ${tables.map((name) => `DELETE FROM ${name};`).join(" ")} COMMIT`);
+    this.#version++;
+    const tables = [...SHARED_TABLES.map(({ name }) => name), "fetched"];
+    const empty = tables.map((name) => `DELETE FROM ${name};`).join(" ");
+    this.#db.exec(`BEGIN; ${this.#changes.unnoted(empty)} COMMIT`);
   }
 
   close(): void {
     this.#db.close();
   }
 
-  #effectsOf(changeset: Uint8Array): TableEffects[] {
-    const effects = new Map<string, { table: string; gone: object[]; fresh: object[]; rows: object[] }>();
-    const of = (table: string): { gone: object[]; fresh: object[]; rows: object[] } => {
-      const known = effects.get(table) ?? { table, gone: [], fresh: [], rows: [] };
-      effects.set(table, known);
-      return known;
-    };
-    for (const { table, key, isGone } of changedRows(changeset)) {
-      const statements = this.#tables.get(table);
-      if (statements === undefined) continue;
-      const { select, idAt } = statements;
-      if (isGone) {
-        const columns = keyColumns(statements.table);
-        of(table).gone.push(Object.fromEntries(columns.map((name, at) => [name, key[at]])));
-        continue;
-      }
+  #factsOf(db: GuardedDatabase): RowFacts {
+    return new RowFacts((sql) => db.preparePlain(sql), { version: () => this.#version });
+  }
+
+  #effects(): TableEffects[] {
+    const effects = new TableEffectLists();
+    for (const { table, key, isMade } of this.#changes.all()) {
+      const { select, idAt } = this.#statements(table);
+      const row = select.get(...key) as object | undefined;
       const isFresh = idAt >= 0 && this.facts.isNew(key[idAt] as number);
-      of(table)[isFresh ? "fresh" : "rows"].push(select.get(...key) as object);
+      effects.add(this.#statements(table).table, { key, row, isMade, isFresh });
     }
-    const blind = this.#blind.all() as { inode_id: number }[];
-    if (blind.length > 0) {
-      const { gone, rows } = of("inline_content");
-      const { select } = this.#statements("inline_content");
-      const sent = new Set(rows.map((row) => (row as { inode_id: number }).inode_id));
-      gone.push(...blind);
-      for (const { inode_id: inode } of blind) {
-        // Bytes that went and came back alike are no change here, and were deleted there.
-        const row = sent.has(inode) ? undefined : select.get(inode);
-        if (row !== undefined) rows.push(row);
-      }
-      this.#forgetBlind.run();
-    }
-    return [...effects.values()];
+    return effects.all();
   }
 
   #statements(table: string): TableStatements {

@@ -64,9 +64,15 @@ export class RowFacts {
   readonly #nextId: StatementSync;
   readonly #childCount: StatementSync;
   readonly #namesAsked: StatementSync;
+  readonly #version: () => number;
   readonly #nextIds = new Map<number, number>();
+  /** Directories that were found to be whole in this version; asked for with each name in them. */
+  readonly #whole = new Set<number>();
+  #ofVersion = -1;
 
-  constructor(prepare: (sql: string) => StatementSync) {
+  /** `version` rises whenever what the database holds may have changed. */
+  constructor(prepare: (sql: string) => StatementSync, { version }: { readonly version: () => number }) {
+    this.#version = version;
     this.#known = prepare("SELECT 1 FROM fetched WHERE kind = ? AND id = ? AND text = ?");
     this.#add = prepare("INSERT INTO fetched (kind, id, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING");
     this.#nextId = prepare("SELECT next_id AS nextId FROM root WHERE number = ?");
@@ -76,7 +82,11 @@ export class RowFacts {
 
   /** Begins a group: numbers that roots had not given out by then belong to nothing in the database. */
   begin(): void {
+    const version = this.#version();
+    if (version === this.#ofVersion) return;
+    this.#ofVersion = version;
     this.#nextIds.clear();
+    this.#whole.clear();
   }
 
   /** Throws RowsMissing unless the fact is known. */
@@ -131,12 +141,19 @@ export class RowFacts {
     return this.#isImplied(fact) || this.#known.get(...wordsOf(fact)) !== undefined;
   }
 
+  #isWhole(directory: number): boolean {
+    if (this.#whole.has(directory)) return true;
+    const isWhole = this.#isKnown({ kind: "children", id: directory });
+    if (isWhole) this.#whole.add(directory);
+    return isWhole;
+  }
+
   /** True where a larger fact says it, or where there can be nothing. */
   #isImplied(fact: Fact): boolean {
     switch (fact.kind) {
       case "name":
       case "heights":
-        return this.#isKnown({ kind: "children", id: fact.id });
+        return this.#isWhole(fact.id);
       case "trash":
         return this.#isKnown({ kind: "trashes", id: fact.id });
       case "inode":

@@ -6,8 +6,17 @@ import type { Fact, RowFacts } from "./row-facts.ts";
 type Params = readonly unknown[];
 type FactOf = (params: Params) => Fact;
 
+/** What guards ask and tell. */
+interface Guarding {
+  readonly facts: RowFacts;
+  /** Prepares a statement without a guard. */
+  readonly prepare: (sql: string) => StatementSync;
+  /** Says that a row may change in the database which is not here. */
+  readonly touch: (table: string, key: number) => void;
+}
+
 /** Puts itself before and behind a statement's calls. */
-type Guard = (statement: StatementSync, facts: RowFacts, prepare: (sql: string) => StatementSync) => void;
+type Guard = (statement: StatementSync, guarding: Guarding) => void;
 
 const id = (
   kind: "inode" | "children" | "heights" | "inline" | "properties" | "list" | "chunk" | "users" | "trashes",
@@ -22,7 +31,7 @@ const last = (params: Params): Fact => ({ kind: "inode", id: Number(params.at(-1
 /** A row that is there answers for itself; only one that is not must be known to be absent. */
 const found =
   (factOf: FactOf): Guard =>
-  (statement, facts) => {
+  (statement, { facts }) => {
     const get = statement.get.bind(statement) as (...params: Params) => unknown;
     statement.get = ((...params: Params) => {
       const row = get(...params);
@@ -34,7 +43,7 @@ const found =
 /** All rows of the fact must be there before they are looked through. */
 const whole =
   (factOf: FactOf): Guard =>
-  (statement, facts) => {
+  (statement, { facts }) => {
     const get = statement.get.bind(statement) as (...params: Params) => unknown;
     const all = statement.all.bind(statement) as (...params: Params) => unknown;
     statement.get = ((...params: Params) => {
@@ -50,7 +59,7 @@ const whole =
 /** As many rows as were asked for are enough; fewer must be all that there are. */
 const upTo =
   (factOf: FactOf): Guard =>
-  (statement, facts) => {
+  (statement, { facts }) => {
     const all = statement.all.bind(statement) as (...params: Params) => unknown[];
     statement.all = ((...params: Params) => {
       const rows = all(...params);
@@ -62,7 +71,7 @@ const upTo =
 /** A change of a row that is not there must know that it does not exist. */
 const changed =
   (factOf: FactOf): Guard =>
-  (statement, facts) => {
+  (statement, { facts }) => {
     const run = statement.run.bind(statement) as (...params: Params) => { changes: number | bigint };
     statement.run = ((...params: Params) => {
       const result = run(...params);
@@ -74,7 +83,7 @@ const changed =
 /** All rows of the fact must be there before some of them are changed. */
 const writes =
   (factOf: FactOf): Guard =>
-  (statement, facts) => {
+  (statement, { facts }) => {
     const run = statement.run.bind(statement) as (...params: Params) => unknown;
     statement.run = ((...params: Params) => {
       facts.require(factOf(params));
@@ -85,7 +94,7 @@ const writes =
 /** After a row was made, what it says of other rows. */
 const made =
   (tell: (facts: RowFacts, params: Params) => void): Guard =>
-  (statement, facts) => {
+  (statement, { facts }) => {
     const run = statement.run.bind(statement) as (...params: Params) => { changes: number | bigint };
     statement.run = ((...params: Params) => {
       const result = run(...params);
@@ -106,8 +115,9 @@ const insertInode = made((facts, [inode, parent, entry, kind]) => {
 });
 
 /** Bytes that are not there may be too many for this table, or none at all, or not fetched. */
-const foundBytes: Guard = (statement, facts) => {
-  found(id("inode"))(statement, facts, () => statement);
+const foundBytes: Guard = (statement, guarding) => {
+  const { facts } = guarding;
+  found(id("inode"))(statement, guarding);
   const get = statement.get.bind(statement) as (...params: Params) => object | undefined;
   statement.get = ((...params: Params) => {
     const row = get(...params);
@@ -119,32 +129,30 @@ const foundBytes: Guard = (statement, facts) => {
 };
 
 /** The bytes of a small file may lie in the database unread: whether they do is known there when they go. */
-const blindInline: Guard = (statement, facts, prepare) => {
+const blindInline: Guard = (statement, { facts, touch }) => {
   const run = statement.run.bind(statement) as (...params: Params) => { changes: number | bigint };
-  const present = prepare("SELECT 1 FROM inline_content WHERE inode_id = ?");
-  const gone = prepare("INSERT INTO blind_inline (inode_id) VALUES (?) ON CONFLICT DO NOTHING");
   statement.run = ((...params: Params) => {
     const inode = Number(params[0]);
-    if (!facts.isNew(inode) && present.get(inode) === undefined) gone.run(inode);
+    if (!facts.isNew(inode)) touch("inline_content", inode);
     return run(...params);
   }) as StatementSync["run"];
 };
 
 /** A chunk takes its mark of damage with it, as the foreign key does where rows are not a cache. */
-const dropChunk: Guard = (statement, facts, prepare) => {
-  changed(id("chunk"))(statement, facts, prepare);
-  const undamage = prepare("DELETE FROM damaged_chunk WHERE chunk_id = ?");
-  made((_, [chunk]) => undamage.run(Number(chunk)))(statement, facts, prepare);
+const dropChunk: Guard = (statement, guarding) => {
+  changed(id("chunk"))(statement, guarding);
+  const undamage = guarding.prepare("DELETE FROM damaged_chunk WHERE chunk_id = ?");
+  made((_, [chunk]) => undamage.run(Number(chunk)))(statement, guarding);
 };
 
 /** Numbers that no other process gives out begin at the cache's own range. */
-const ownRange: Guard = (statement, _, prepare) => {
+const ownRange: Guard = (statement, { prepare }) => {
   const range = prepare("SELECT first AS highest FROM id_range");
   statement.get = () => range.get();
 };
 
 /** The same for detached things: SQLite's own numbering would go on behind the highest that was fetched. */
-const ownPurging: Guard = (statement, _, prepare) => {
+const ownPurging: Guard = (statement, { prepare }) => {
   let last = (prepare("SELECT first FROM id_range").get() as { first: number }).first;
   const insert = prepare("INSERT INTO purging (id, inode_id, content_id) VALUES (?, ?, ?)");
   statement.run = ((inode: number | null, list: number | null) =>
@@ -291,15 +299,10 @@ const GUARDS: readonly (readonly [form: RegExp, guard: Guard])[] = [
 ];
 
 /** Guards a statement. Throws for one of an unknown form: its answer could be that of an empty cache. */
-export function guard(
-  sql: string,
-  statement: StatementSync,
-  facts: RowFacts,
-  prepare: (sql: string) => StatementSync,
-): StatementSync {
+export function guard(sql: string, statement: StatementSync, guarding: Guarding): StatementSync {
   const plain = sql.replaceAll(/\s+/g, " ").trim();
   const fitting = GUARDS.find(([form]) => form.test(plain));
   if (fitting === undefined) throw new Error(`no guard says what this statement needs to know: ${plain}`);
-  fitting[1](statement, facts, prepare);
+  fitting[1](statement, guarding);
   return statement;
 }

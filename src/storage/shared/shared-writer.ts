@@ -65,9 +65,6 @@ export class SharedWriter {
   readonly #deps: SharedWriterDeps;
   readonly #ledger: Ledger;
   readonly #commands: CommandTable;
-  readonly #savepoint: StatementSync;
-  readonly #undo: StatementSync;
-  readonly #release: StatementSync;
   readonly #nextPurge: StatementSync;
   readonly #keepMove: StatementSync;
   readonly #forgetMove: StatementSync;
@@ -86,9 +83,6 @@ export class SharedWriter {
     const { cache } = deps;
     this.#ledger = new Ledger(cache.db);
     this.#commands = new CommandTable(cache.db, this.#ledger);
-    this.#savepoint = cache.preparePlain("SAVEPOINT command");
-    this.#undo = cache.preparePlain("ROLLBACK TO command");
-    this.#release = cache.preparePlain("RELEASE command");
     this.#nextPurge = cache.preparePlain(
       `SELECT coalesce(inode_id, content_id) AS id FROM purging WHERE ${MAY_BE_PURGED} ORDER BY purging.id DESC LIMIT 1`,
     );
@@ -280,13 +274,11 @@ export class SharedWriter {
 
   /** The answer, or the refusal, for when the group is durable; undefined when rows are missing. */
   #runOne(work: Work, missing: Map<Work, Fact>): (() => void) | undefined {
-    this.#savepoint.run();
     this.#ledger.begin();
     try {
-      const reply = work.run();
+      const reply = this.#deps.cache.attempt(work.run);
       return () => work.resolve(reply);
     } catch (error) {
-      this.#undo.run();
       this.#ledger.rollback();
       if (error instanceof RowsMissing) {
         missing.set(work, error.fact);
@@ -295,8 +287,6 @@ export class SharedWriter {
       const isRefusal = error instanceof GroveError || error instanceof StaleAccessError;
       const refusal = isRefusal ? error : internal(error);
       return () => work.reject(refusal);
-    } finally {
-      this.#release.run();
     }
   }
 
