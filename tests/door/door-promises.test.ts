@@ -5,6 +5,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { PERSON_ADDRESS_HEADER } from "#base/door-call.ts";
+import { DOOR_FAILURES_PER_NETWORK } from "#door/http/door-limits.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
@@ -166,4 +167,23 @@ test("no log, metric, audit line or database of the cluster has an app password,
   const paths = places.filter((place) => place.isFile()).map((place) => join(place.parentPath, place.name));
   assert.ok(paths.some((path) => path.includes("logs")) && paths.some((path) => path.includes("audit")));
   for (const path of paths) found(readFileSync(path, "latin1"), path);
+});
+
+test("an app password is let in under its person's name alone; none and others are guesses", async () => {
+  const [name = "", password = ""] = Buffer.from(site.authorization.slice(6), "base64").toString().split(":");
+  const statusFor = async (username: string): Promise<number> => {
+    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
+    const answer = await fetch(`${site.door}/dav/`, {
+      method: "PROPFIND",
+      headers: { authorization, depth: "0" },
+    });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  assert.equal(await statusFor(name.toUpperCase()), 207);
+  assert.equal(await statusFor("bob@example.com"), 401);
+  let guesses = 1;
+  while ((await statusFor("")) === 401 && guesses < 100) guesses++;
+  assert.equal(guesses, DOOR_FAILURES_PER_NETWORK);
+  assert.equal(await statusFor(name), 207);
 });

@@ -9,7 +9,7 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /** A name and a secret as they were sent. */
 export interface BasicCredentials {
-  /** The e-mail address; empty where a program sends none. */
+  /** The e-mail address; empty, and so wrong, where a program sends none. */
   readonly username: string;
   readonly password: string;
   /** Stands for both in memory; the secret cannot be told from it. */

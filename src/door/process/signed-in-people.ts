@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
+import { constantTimeEqual } from "#base/constant-time.ts";
 import { DOOR_SESSION_PREFIX } from "#base/door-call.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
@@ -40,6 +41,9 @@ export interface SignedInPeopleDeps {
   readonly clock: Clock;
   readonly log: Logger;
 }
+
+/** What somebody signs in with; a browser's session stands without a name. */
+type Credentials = Omit<BasicCredentials, "username"> & { readonly username: string | undefined };
 
 /** Who a MetaServer has said somebody is. */
 type DoorIdentity = Awaited<ReturnType<People["identify"]>>;
@@ -105,7 +109,7 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
     }
   }
 
-  async #enter(credentials: BasicCredentials, address: string): Promise<BrowserPerson> {
+  async #enter(credentials: Credentials, address: string): Promise<BrowserPerson> {
     // Calls name the person's address, so another address is another way to the cluster.
     const key = `${credentials.fingerprint} ${address}`;
     const kept = await this.#current(key, credentials, address);
@@ -131,7 +135,7 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
     this.#kept.clear();
   }
 
-  async #current(key: string, credentials: BasicCredentials, address: string): Promise<Kept> {
+  async #current(key: string, credentials: Credentials, address: string): Promise<Kept> {
     const kept = this.#kept.get(key);
     const nowMs = this.#deps.clock.steadyMs();
     const goodMs = kept?.credential.startsWith("browser:") === true ? ASK_AGAIN_BROWSER_MS : ASK_AGAIN_MS;
@@ -144,14 +148,14 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
     return await asking;
   }
 
-  async #ask(key: string, credentials: BasicCredentials, address: string): Promise<Kept> {
+  async #ask(key: string, credentials: Credentials, address: string): Promise<Kept> {
     const { people, clock } = this.#deps;
     const kept = this.#kept.get(key);
     const askedMs = clock.steadyMs();
     try {
       const identify = (): Promise<DoorIdentity> => people.identify(credentials.password, address);
       const known = await (kept === undefined ? this.#patiently(identify) : identify());
-      requireName(credentials.username, known.username);
+      if (credentials.username !== undefined) requireName(credentials.username, known.username);
       if (kept !== undefined) {
         kept.askedMs = askedMs;
         kept.answeredMs = askedMs;
@@ -255,18 +259,18 @@ function judgedPasswords(own: OwnAppPasswords): OwnAppPasswords {
   };
 }
 
-function credentialsOf(secret: string): BasicCredentials {
+function credentialsOf(secret: string): Credentials {
   const fingerprint = createHash("sha256").update(`browser ${secret}`).digest("base64");
-  return { username: "", password: secret, fingerprint };
+  return { username: undefined, password: secret, fingerprint };
 }
 
 function notFor(whom: string): GroveError {
   return new GroveError("TOKEN_REJECTED", `this credential is not for ${whom}`);
 }
 
-/** Programs that send no name are known by the password alone. */
+/** Throws TOKEN_REJECTED for a name that is not the person's; an empty one is a wrong one. */
 function requireName(given: string, known: string): void {
-  if (given === "" || given.normalize("NFC").toLowerCase() === known.toLowerCase()) return;
+  if (constantTimeEqual(given.normalize("NFC").toLowerCase(), known.toLowerCase())) return;
   throw new GroveError("TOKEN_REJECTED", "the app password belongs to another name");
 }
 
