@@ -160,6 +160,17 @@ test("a change that slips in between a look and a removal, move or copy is not l
   assert.equal(await codeOf(alice.copy(["d"], await replaced(), true, FREELY)), "ETAG_MISMATCH");
   assert.deepEqual(await namesIn(alice, []), ["a", "b", "d/"]);
 
+  // A folder that was to make way is back: the second change of the move is the one that fails.
+  await other.call.createFile({ path: "/d/kept", data: Buffer.from("kept") });
+  for (const put of ["move", "copy"] as const) {
+    let changes = 0;
+    slip = async () => (++changes === 2 ? change("/a")() : undefined);
+    const [over, terms] = [{ to: ["d"], mayReplace: true }, await held("a")];
+    const failing = put === "move" ? alice.move(["a"], over, terms) : alice.copy(["a"], over, true, terms);
+    assert.equal(await codeOf(failing), "ETAG_MISMATCH");
+    assert.deepEqual(await namesIn(alice, ["d"]), ["kept"]);
+  }
+
   // Overwrite: F, and something comes there meanwhile.
   const unused = { to: ["c"], mayReplace: false };
   slip = () => other.call.createFile({ path: "/c", data: Buffer.from("mine") }).catch(() => undefined);

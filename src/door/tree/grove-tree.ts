@@ -124,15 +124,13 @@ export class GroveTree implements DavTree {
       const [source, target] = [await this.#realPlace(path), await this.#realPlace(to)];
       const attr = await this.#attrOf(source, terms);
       const isShallow = attr.kind === Kind.DIRECTORY && !isDeep;
-      const versions = await this.#makeRoom({ ...wanted, place: target }, attr, terms);
-      if (isShallow) return await this.#copyFolder(path, to, tokens);
-      if (source.root !== target.root) return await this.#copyBetween(path, to, attr, tokens);
-      await this.#at(target, tokens, LONG_ONCE, async (server) => {
-        const targetPath = target.path;
-        await server.files.copy(
-          { root: source.root, path: source.path, targetPath, ...versions },
-          server.stream,
-        );
+      await this.#inPlaceOf({ ...wanted, place: target }, attr, terms, async (versions) => {
+        if (isShallow) return await this.#copyFolder(path, to, tokens);
+        if (source.root !== target.root) return await this.#copyBetween(path, to, attr, tokens);
+        const request = { root: source.root, path: source.path, targetPath: target.path, ...versions };
+        await this.#at(target, tokens, LONG_ONCE, async (server) => {
+          await server.files.copy(request, server.stream);
+        });
       });
     });
   }
@@ -144,13 +142,11 @@ export class GroveTree implements DavTree {
         throw new DavRefusal(403, "nothing moves between two people's files: copy it, then delete it here");
       }
       const attr = await this.#attrOf(source, terms);
-      const versions = await this.#makeRoom({ ...wanted, place: target }, attr, terms);
-      await this.#at(source, terms.tokens, ONCE, async (server) => {
-        const targetPath = target.path;
-        await server.files.rename(
-          { root: source.root, path: source.path, targetPath, ...versions },
-          server.unary,
-        );
+      await this.#inPlaceOf({ ...wanted, place: target }, attr, terms, async (versions) => {
+        const request = { root: source.root, path: source.path, targetPath: target.path, ...versions };
+        await this.#at(source, terms.tokens, ONCE, async (server) => {
+          await server.files.rename(request, server.unary);
+        });
       });
     });
   }
@@ -264,24 +260,34 @@ export class GroveTree implements DavTree {
   }
 
   /**
-   * Takes away what a copy or a move replaces, except a file that a file replaces at once. Returns how the copy
-   * or move goes on, and which versions it must find.
+   * Copies or moves to where something may be. A file takes a file's place in one step; anything else goes to the
+   * trash before, and comes back where the copy or move fails.
    */
-  async #makeRoom(
+  async #inPlaceOf(
     { place, mayReplace, ifMatch: targetIfMatch = "" }: DavTarget & { readonly place: RealPlace },
     source: Attr,
     { tokens, ifMatch = "" }: ChangeTerms,
-  ): Promise<{ onConflict: OnConflict; ifMatch: string; targetIfMatch: string }> {
+    act: (versions: { onConflict: OnConflict; ifMatch: string; targetIfMatch: string }) => Promise<void>,
+  ): Promise<void> {
     const present = mayReplace ? await attrIfThere(this.#person.cluster, place) : undefined;
-    if (present === undefined) return { onConflict: OnConflict.FAIL, ifMatch, targetIfMatch };
+    if (present === undefined) return await act({ onConflict: OnConflict.FAIL, ifMatch, targetIfMatch });
     if (present.kind === Kind.FILE && source.kind === Kind.FILE && source.root === present.root) {
-      return { onConflict: OnConflict.REPLACE, ifMatch, targetIfMatch };
+      return await act({ onConflict: OnConflict.REPLACE, ifMatch, targetIfMatch });
     }
     const { root, path } = place;
-    await this.#at(place, tokens, ONCE, (server) =>
+    const { item } = await this.#at(place, tokens, ONCE, (server) =>
       server.files.trashFile({ root, path, ifMatch: targetIfMatch }, server.unary),
     );
-    return { onConflict: OnConflict.FAIL, ifMatch, targetIfMatch: "" };
+    try {
+      await act({ onConflict: OnConflict.FAIL, ifMatch, targetIfMatch: "" });
+    } catch (error) {
+      const back = { root, trashId: item?.trashId ?? "", targetPath: path, onConflict: OnConflict.FAIL };
+      // Where half a copy stands in its place, it stays in the trash.
+      await this.#at(place, tokens, ONCE, (server) => server.files.restoreFile(back, server.unary)).catch(
+        () => undefined,
+      );
+      throw error;
+    }
   }
 
   /** Copies from one person's root to another's: the bytes go through the door, and count whole where they arrive. */

@@ -11,6 +11,9 @@ const ANY: WriteWish = { size: undefined, ifMatch: undefined, mustBeNew: false, 
 const PROPERTIES =
   '<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><x xmlns="urn:x">1</x></D:prop></D:set></D:propertyupdate>';
 
+const LOCK =
+  '<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockinfo>';
+
 test("a change whose If-Match, If-None-Match or If-Unmodified-Since does not hold is 412, and nothing is changed", async (t) => {
   const top = await serveTree(t, new MemoryTree());
   const ask = (method: string, name: string, headers: Record<string, string> = {}, body?: string) =>
@@ -23,6 +26,7 @@ test("a change whose If-Match, If-None-Match or If-Unmodified-Since does not hol
     ["MOVE", { destination: `${top}b` }],
     ["COPY", { destination: `${top}b` }],
     ["PROPPATCH", {}, PROPERTIES],
+    ["LOCK", {}, LOCK],
   ];
   const failing = [
     { "if-match": '"another"' },
@@ -38,6 +42,7 @@ test("a change whose If-Match, If-None-Match or If-Unmodified-Since does not hol
     }
   }
   assert.equal((await ask("MKCOL", "c", { "if-match": "*" })).status, 412);
+  assert.equal((await ask("LOCK", "c", { "if-match": "*" }, LOCK)).status, 412);
   assert.equal(
     (await ask("DELETE", "none", { "if-match": "*" })).status,
     404,

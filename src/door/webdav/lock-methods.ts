@@ -1,5 +1,6 @@
 // LOCK and UNLOCK.
 import { GroveError, isGroveError } from "#base/errors.ts";
+import { hasConditions } from "./conditions.ts";
 import type { DavExchange } from "./exchange.ts";
 import { XML_TYPE } from "./find-method.ts";
 import { activeLock } from "./live-properties.ts";
@@ -20,6 +21,9 @@ export async function answerLock(exchange: DavExchange): Promise<void> {
   }
   if (depth === "1") throw new GroveError("BAD_ARGUMENT", 'a LOCK has Depth "0" or "infinity"');
   const wish = { ...readLockInfo(body), isDeep: depth === "infinity", seconds };
+  if (hasConditions(exchange.request.headers)) {
+    exchange.checkVersion(await exchange.tree.look(exchange.path));
+  }
   const { lock, hasMadeFile } = await taken(exchange, wish);
   exchange.response.setHeader("lock-token", `<${lock.token}>`);
   replyLock(exchange, hasMadeFile ? 201 : 200, lock);
