@@ -13,7 +13,7 @@ import { crc32 } from "#os/crc32.ts";
 
 /** What one read of a socket brings. */
 const HANDED_ON_MIN_BYTES = 65_536;
-/** Each write wakes the client: eight reads' bytes in one cost a sixth less of a door's time. */
+/** Each write wakes the client: eight reads' bytes in one cost a tenth less of a door's time. */
 export const HANDED_ON_MAX_BYTES = 524_288;
 
 /** Bytes of a version of a file. */

@@ -87,7 +87,9 @@ async function drain(id: string, given: DrainFlags, terminal: Terminal): Promise
         "Ctrl-C ends this command alone: roots on their way arrive, and the same again goes on.",
       );
     }
-    const tell = (line: string): void => void (flags.json || say(terminal, line));
+    const tell = (line: string): void => {
+      if (!flags.json) say(terminal, line);
+    };
     await new Drain({ id, store, toEngine: flags.toEngine, say: tell }, facts.plan).run();
     await tellEnd(id, flags, store, terminal);
   });

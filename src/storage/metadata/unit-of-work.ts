@@ -77,7 +77,7 @@ const ROOT_COLUMNS = `number, owner, root_id AS rootId, directory_id AS director
  */
 export class Ledger {
   readonly #selectDirectory: StatementSync;
-  readonly #updateDirectory: StatementSync;
+  readonly #putDirectory: StatementSync;
   readonly #selectRoot: StatementSync;
   readonly #selectRootByNumber: StatementSync;
   readonly #updateRoot: StatementSync;
@@ -97,7 +97,7 @@ export class Ledger {
   constructor(db: DatabaseSync) {
     this.#db = db;
     this.#selectDirectory = db.prepare(`SELECT ${DIRECTORY_COLUMNS} FROM inode WHERE id = ?`);
-    this.#updateDirectory = db.prepare(
+    this.#putDirectory = db.prepare(
       `UPDATE inode SET size = ?, child_count = ?, tree_inodes = ?, tree_files = ?, mtime_ms = ?, ctime_ms = ?, version = ?, flags = ?
        WHERE id = ?`,
     );
@@ -129,8 +129,7 @@ export class Ledger {
   flush(): void {
     for (const state of this.#dirtyDirectories) {
       const { size, childCount, treeInodes, treeFiles, mtimeMs, ctimeMs, version, flags, id } = state;
-      const counts = [size, childCount, treeInodes, treeFiles];
-      this.#updateDirectory.run(...counts, mtimeMs, ctimeMs, version, flags, id);
+      this.#putDirectory.run(size, childCount, treeInodes, treeFiles, mtimeMs, ctimeMs, version, flags, id);
     }
     for (const root of this.#dirtyRoots) this.#writeRoot(root);
     if (this.#countersDirty) {

@@ -97,7 +97,7 @@ export async function fetchKeys(
   const lists = buckets.filter(({ kind }) => kind === 1);
   const span = 2 ** MOVE_BUCKET_BITS[1];
   const entries = coming.filter(([letter, , parent]) => letter === "i" && parent !== null);
-  return fetchThere(client, [
+  const { rows } = await client.query(FETCH, [
     number,
     ids.map(([low]) => low),
     ids.map(([, high]) => high),
@@ -110,6 +110,8 @@ export async function fetchKeys(
     entries.map(([, , , name]) => String(name)),
     coming.filter(([letter]) => letter === "c").map(([, , , name]) => String(name)),
   ]);
+  const tables = rows as { table: string; rows: JsonRow["row"][] }[];
+  return thereOf(tables.flatMap(({ table, rows: all }) => all.map((row) => ({ table, row }))));
 }
 
 /** Reads the grants of an arriving root. */
@@ -121,15 +123,6 @@ export async function fetchGrants(client: pg.ClientBase, number: number): Promis
     [number],
   );
   return thereOf(rows as JsonRow[]);
-}
-
-async function fetchThere(client: pg.ClientBase, values: readonly unknown[]): Promise<ArrivalThere> {
-  const { rows } = await client.query(FETCH, [...values]);
-  return thereOf(
-    (rows as { table: string; rows: JsonRow["row"][] }[]).flatMap(({ table, rows: all }) =>
-      all.map((row) => ({ table, row })),
-    ),
-  );
 }
 
 function thereOf(rows: readonly JsonRow[]): ArrivalThere {

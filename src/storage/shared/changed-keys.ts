@@ -1,7 +1,7 @@
 // Notes the keys of the rows that commands change, by triggers: SQLite's sessions parse SQL anew for each group.
 import type { DatabaseSync } from "node:sqlite";
 import type { SharedTable } from "./shared-tables.ts";
-import { keyColumns } from "./table-rows.ts";
+import { keyColumns, type TableEffects, type TableStatements } from "./table-rows.ts";
 
 /** A row that was changed, made or removed. */
 export interface ChangedKey {
@@ -61,6 +61,30 @@ export class ChangedKeys {
   /** The rows, in the order of their first changes. */
   all(): ChangedKey[] {
     return this.#order.flatMap(({ of, id }) => of.rows.get(id) ?? []);
+  }
+
+  /**
+   * The rows as they are now. Those with an id that roots give out are fresh where `isNew` says that the database
+   * cannot have it.
+   */
+  effects(
+    statementsOf: (table: string) => TableStatements,
+    isNew: (id: number, isMade: boolean) => boolean,
+  ): TableEffects[] {
+    const effects = new Map<string, { table: string; gone: object[]; fresh: object[]; rows: object[] }>();
+    for (const { table: name, key, isMade } of this.all()) {
+      const { table, idAt, select } = statementsOf(name);
+      const row = select.get(...key) as object | undefined;
+      // What was made and went again is no change.
+      if (row === undefined && isMade) continue;
+      const known = effects.get(name) ?? { table: name, gone: [], fresh: [], rows: [] };
+      effects.set(name, known);
+      if (row === undefined)
+        known.gone.push(Object.fromEntries(keyColumns(table).map((column, at) => [column, key[at]])));
+      else if (idAt >= 0 && isNew(key[idAt] as number, isMade)) known.fresh.push(row);
+      else known.rows.push(row);
+    }
+    return [...effects.values()];
   }
 
   /** Notes a row that may have been there, though this database does not have it. */

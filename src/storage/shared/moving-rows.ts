@@ -21,7 +21,6 @@ import { SHARED_TABLES } from "./shared-tables.ts";
 import {
   insertJson,
   type JsonRow,
-  TableEffectLists,
   type TableEffects,
   type TableStatements,
   tableStatements,
@@ -126,7 +125,12 @@ export class MovingRows {
     try {
       for (const { table, row } of there) insertJson(this.#statements(table), row);
       const reply = this.#changes.during(command);
-      return { reply, effects: this.#effects(), totals: totalsOf(this.#sum.get(number)) };
+      // All rows with the ids of the buckets were here before.
+      const effects = this.#changes.effects(
+        (table) => this.#statements(table),
+        (_, isMade) => isMade,
+      );
+      return { reply, effects, totals: totalsOf(this.#sum.get(number)) };
     } finally {
       const { seq } = this.#purged.get() as { seq: number };
       this.#db.exec("ROLLBACK");
@@ -134,17 +138,6 @@ export class MovingRows {
       this.#setPurged.run(seq);
       this.#ledger.discard();
     }
-  }
-
-  #effects(): TableEffects[] {
-    const effects = new TableEffectLists();
-    for (const { table, key, isMade } of this.#changes.all()) {
-      const { table: shape, idAt, select } = this.#statements(table);
-      const row = select.get(...key) as object | undefined;
-      // All rows with the ids of the buckets were here before.
-      effects.add(shape, { key, row, isMade, isFresh: isMade && idAt >= 0 });
-    }
-    return effects.all();
   }
 
   #statements(table: string): TableStatements {

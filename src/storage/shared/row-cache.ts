@@ -10,7 +10,6 @@ import { SHARED_TABLES } from "./shared-tables.ts";
 import {
   insertJson,
   type JsonRow,
-  TableEffectLists,
   type TableEffects,
   type TableStatements,
   tableStatements,
@@ -114,7 +113,10 @@ export class RowCache {
     this.#begin.run();
     this.facts.begin();
     this.#changes.during(run);
-    return this.#effects();
+    return this.#changes.effects(
+      (table) => this.#statements(table),
+      (id) => this.facts.isNew(id),
+    );
   }
 
   /** Runs one command of the group. When it throws, it has changed nothing. */
@@ -172,17 +174,6 @@ export class RowCache {
 
   #factsOf(db: GuardedDatabase): RowFacts {
     return new RowFacts((sql) => db.preparePlain(sql), { version: () => this.#version });
-  }
-
-  #effects(): TableEffects[] {
-    const effects = new TableEffectLists();
-    for (const { table, key, isMade } of this.#changes.all()) {
-      const { select, idAt } = this.#statements(table);
-      const row = select.get(...key) as object | undefined;
-      const isFresh = idAt >= 0 && this.facts.isNew(key[idAt] as number);
-      effects.add(this.#statements(table).table, { key, row, isMade, isFresh });
-    }
-    return effects.all();
   }
 
   #statements(table: string): TableStatements {

@@ -70,31 +70,3 @@ export function insertJson({ table, insert }: TableStatements, row: Readonly<Rec
 export function keyColumns({ key, columns }: SharedTable): string[] {
   return columns.map(({ name }) => name).filter((name) => key.includes(name));
 }
-
-/** A changed row as it is now, undefined where it is gone. */
-interface RowNow {
-  readonly key: readonly (number | string)[];
-  readonly row: object | undefined;
-  /** True where it was not there before; gone again, it is no change. */
-  readonly isMade: boolean;
-  /** True where the database cannot have its key. */
-  readonly isFresh: boolean;
-}
-
-/** Sorts changed rows into effects. */
-export class TableEffectLists {
-  readonly #lists = new Map<string, { table: string; gone: object[]; fresh: object[]; rows: object[] }>();
-
-  add(table: SharedTable, { key, row, isMade, isFresh }: RowNow): void {
-    if (row === undefined && isMade) return;
-    const { name } = table;
-    const lists = this.#lists.get(name) ?? { table: name, gone: [], fresh: [], rows: [] };
-    this.#lists.set(name, lists);
-    if (row !== undefined) lists[isFresh ? "fresh" : "rows"].push(row);
-    else lists.gone.push(Object.fromEntries(keyColumns(table).map((column, at) => [column, key[at]])));
-  }
-
-  all(): TableEffects[] {
-    return [...this.#lists.values()];
-  }
-}
