@@ -59,18 +59,27 @@ export class Judge {
     }
   }
 
-  /** What holds once all faults and moves have ended. */
-  atEnd(): void {
-    const { meta, sites, owners, database } = this.#cluster;
+  /** Roots that are not served by the one process that the store sends to, in words. */
+  astray(): string[] {
+    const { meta, sites, owners } = this.#cluster;
     const places = new Map(meta.directory?.listRoots(meta.now).map(({ owner, fsId }) => [owner, fsId]));
-    for (const owner of owners) {
+    return owners.flatMap((owner) => {
       const serving = sites.filter(
         ({ process }) => process !== undefined && process.read(owner) !== "refused",
       );
       const ids = serving.map(({ folder }) => folder.id);
-      if (ids.length !== 1) this.broken(`${owner} is served by ${ids.length} processes at the end`);
-      else if (places.get(owner) !== ids[0])
-        this.broken(`${owner} is served by ${ids[0]}, and the store sends to ${places.get(owner)}`);
+      if (ids.length !== 1)
+        return [`${owner} is served by ${ids.length === 0 ? "no process" : ids.join(" and ")}`];
+      const place = places.get(owner);
+      return place === ids[0] ? [] : [`${owner} is served by ${ids[0]}, and the store sends to ${place}`];
+    });
+  }
+
+  /** What holds once all faults and moves have ended. */
+  atEnd(): void {
+    const { sites, owners, database } = this.#cluster;
+    for (const text of this.astray()) this.broken(text);
+    for (const owner of owners) {
       if (this.#cluster.stored(owner).length !== 1)
         this.broken(`rows of ${owner} are in ${this.#cluster.stored(owner).length} places`);
     }

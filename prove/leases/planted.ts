@@ -8,6 +8,7 @@ const TARGET = "src/fileserver/moves/move-target.ts";
 const ARRIVALS = "src/storage/engine/arrivals.ts";
 const DEPARTURES = "src/storage/engine/departures.ts";
 const RECEIPTS = "src/storage/metadata/move-receipts.ts";
+const SOURCE = "src/fileserver/moves/move-source.ts";
 const MOVER = "src/fileserver/moves/root-mover.ts";
 const MOVE_ROWS = "src/metaserver/directory/root-move-rows.ts";
 const STEPS = "src/metaserver/directory/root-move-commands.ts";
@@ -145,6 +146,18 @@ const ofMoves: readonly PlantedBug[] = [
         file: MOVER,
         from: "      await moves.takeOver(moveId);\n      const local = moves.list().find((one) => one.moveId === moveId);\n      if (local === undefined) continue;\n",
         to: "      const local = moves.list().find((one) => one.moveId === moveId);\n      if (local === undefined) continue;\n",
+      },
+    ],
+  },
+  {
+    name: "freeze-outlives-its-move",
+    is: "a process that froze a root, and lost it frozen, never serves it again, should it come back",
+    rigs: ["leases"],
+    edits: [
+      {
+        file: SOURCE,
+        from: "return frozenBy !== undefined && moves.list().some(({ moveId }) => moveId === frozenBy);",
+        to: "return frozenBy !== undefined;",
       },
     ],
   },

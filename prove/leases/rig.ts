@@ -103,20 +103,22 @@ class Simulation {
     if (!this.#judge.isBroken) this.#judge.atEnd();
   }
 
-  /** Waits until all moves have ended and all roots are served. */
+  /**
+   * Waits until all moves have ended, and each root is served where the store sends to. A registration that
+   * was sent while the MetaServer was away is made again after twenty seconds only.
+   */
   async #settleAll(): Promise<void> {
-    const { world, owners } = this.#cluster;
+    const { world } = this.#cluster;
     const endMs = world.nowMs + ENDED_WITHIN_MS;
     for (let quiet = 0; quiet < QUIET_TICKS && !this.#judge.isBroken; ) {
       await this.#pass(TICK_MS);
-      const unserved = owners.filter((owner) => this.#judge.unservedMs(owner) > 0);
       const { moves } = this.#operator;
-      quiet = moves.size === 0 && unserved.length === 0 ? quiet + 1 : 0;
+      const astray = moves.size === 0 ? this.#judge.astray() : [];
+      quiet = moves.size === 0 && astray.length === 0 ? quiet + 1 : 0;
       if (world.nowMs < endMs) continue;
       for (const { owner, state, problem } of moves.values())
         this.#judge.broken(`the move of ${owner} is ${state} long after all faults: ${problem}`);
-      for (const owner of unserved)
-        this.#judge.broken(`${owner} is served by no process long after all faults`);
+      for (const text of astray) this.#judge.broken(`${text}, long after all faults`);
     }
   }
 

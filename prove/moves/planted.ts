@@ -15,7 +15,7 @@ export const moveBugs: readonly PlantedBug[] = [
       },
       {
         file: "src/fileserver/moves/move-source.ts",
-        from: "    this.#frozen.add(owner);\n    this.#attempts",
+        from: "    this.#frozen.set(owner, moveId);\n    this.#attempts",
         to: "    this.#attempts",
       },
     ],

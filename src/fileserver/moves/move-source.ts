@@ -41,7 +41,8 @@ export interface MoveSourceDeps {
 /** Roots that leave this node. Operations ask it which are frozen or gone. */
 export class MoveSource {
   readonly #deps: MoveSourceDeps;
-  readonly #frozen = new Set<string>();
+  /** Moves by the owners of roots that this process has frozen for them. */
+  readonly #frozen = new Map<string, string>();
   /** Moves whose freeze this process takes back in time. */
   readonly #timed = new Set<string>();
   /** The last attempt for which this process has frozen a root, by move. */
@@ -54,9 +55,15 @@ export class MoveSource {
     for (const move of deps.moves.list()) this.#note(move);
   }
 
-  /** True while a root waits for its switch. */
+  /**
+   * True while a root waits for its switch. A freeze ends with this process's part in its move, which goes with
+   * the root where another process takes that: the root may be served here again later.
+   */
   isFrozen(owner: string): boolean {
-    return this.#frozen.has(owner) || this.#deps.moves.isShut(owner);
+    const { moves } = this.#deps;
+    if (moves.isShut(owner)) return true;
+    const frozenBy = this.#frozen.get(owner);
+    return frozenBy !== undefined && moves.list().some(({ moveId }) => moveId === frozenBy);
   }
 
   /** A root has come back. */
@@ -84,7 +91,7 @@ export class MoveSource {
     if (move?.state !== "frozen" || move.attempt !== attempt) {
       throw new GroveError("FENCED", "this attempt to switch is not the current one");
     }
-    this.#frozen.add(owner);
+    this.#frozen.set(owner, moveId);
     this.#attempts.set(moveId, attempt);
     this.#timed.add(moveId);
     clock.after(FROZEN_MAX_MS, () => {
@@ -111,8 +118,8 @@ export class MoveSource {
     await known.take({ moveId, step: MoveStep.END });
   }
 
-  #note({ owner, state, address }: LocalMove): void {
-    if (state === "frozen") this.#frozen.add(owner);
+  #note({ moveId, owner, state, address }: LocalMove): void {
+    if (state === "frozen") this.#frozen.set(owner, moveId);
     if (state === "departed") this.#departed.set(owner, address);
   }
 
