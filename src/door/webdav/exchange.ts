@@ -60,7 +60,8 @@ export class DavExchange {
   /** True where the address ended in "/". */
   readonly hasSlash: boolean;
   readonly #ifLists: readonly IfList[];
-  readonly #awaitsContinue: boolean;
+  /** True for a client that sends its body once it is told to. */
+  readonly awaitsContinue: boolean;
   /** What the etags of the If header were compared with, by the paths of resources. */
   readonly #comparedEtags = new Map<string, string | undefined>();
   #hasReadBody = false;
@@ -74,7 +75,7 @@ export class DavExchange {
     this.response = response;
     this.tree = options.tree;
     this.place = options.place;
-    this.#awaitsContinue = options.awaitsContinue;
+    this.awaitsContinue = options.awaitsContinue;
     const url = request.url ?? "";
     if (url.includes("#")) throw new GroveError("BAD_ARGUMENT", "an address has no fragment");
     const href = readHref(url.split("?", 1)[0] ?? "", options.place.prefix);
@@ -154,7 +155,7 @@ export class DavExchange {
 
   /** The body piece by piece. A client that waits for leave to send it gets that leave now. */
   async *stream(): AsyncGenerator<Uint8Array, void, undefined> {
-    if (this.#awaitsContinue && !this.#hasReadBody) this.response.writeContinue();
+    if (this.awaitsContinue && !this.#hasReadBody) this.response.writeContinue();
     this.#hasReadBody = true;
     yield* this.request;
   }
