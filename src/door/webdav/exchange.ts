@@ -153,11 +153,15 @@ export class DavExchange {
     return Buffer.concat(parts, bytes);
   }
 
-  /** The body piece by piece. A client that waits for leave to send it gets that leave now. */
-  async *stream(): AsyncGenerator<Uint8Array, void, undefined> {
-    if (this.awaitsContinue && !this.#hasReadBody) this.response.writeContinue();
-    this.#hasReadBody = true;
-    yield* this.request;
+  /** The body piece by piece. A client that waits for leave to send it gets that leave once a piece is wanted. */
+  stream(): AsyncIterable<Uint8Array> {
+    return {
+      [Symbol.asyncIterator]: () => {
+        if (this.awaitsContinue && !this.#hasReadBody) this.response.writeContinue();
+        this.#hasReadBody = true;
+        return this.request[Symbol.asyncIterator]();
+      },
+    };
   }
 
   /** True where the request has a body, of known length or not. */
