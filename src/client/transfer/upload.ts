@@ -232,12 +232,8 @@ function* piecesOf(data: Buffer | readonly Buffer[]): Generator<readonly Buffer[
 async function sendPiece({ writer }: Upload, offset: number, parts: readonly Buffer[]): Promise<number> {
   const bytes = parts.reduce((sum, { length }) => sum + length, 0);
   const chunk = { offset: BigInt(offset), crc32: parts.reduce((crc, part) => crc32(part, crc), 0) };
-  const begun = writer.message({ part: { case: "chunk", value: chunk } }, bytes);
-  if (begun !== true) await begun;
-  for (const part of parts) {
-    const written = writer.slice(part);
-    if (written !== true) await written;
-  }
+  const written = writer.whole({ part: { case: "chunk", value: chunk } }, parts);
+  if (written !== true) await written;
   return bytes;
 }
 

@@ -3,10 +3,13 @@ import type { DoorRequest } from "./request-target.ts";
 
 /** Bytes that arrive before they are asked for, at most, and one part of the socket's beyond them. */
 const AHEAD_MAX_BYTES = 262_144;
+/** Bytes for which who waits is woken before the end: two parts of a socket. A wake costs more than their way. */
+const WAKE_BYTES = 131_072;
 
 /** The body of one request, pulled part by part. */
 export class BodyReader {
   readonly #request: DoorRequest;
+  readonly #onArrived: (bytes: number) => void;
   #parts: Uint8Array[] = [];
   #bytes = 0;
   #state: "unread" | "open" | "dropping" | "ended" | "broken" = "unread";
@@ -14,8 +17,10 @@ export class BodyReader {
   #onDropped: (bytes: number) => void = () => {};
   #refusal: Error | undefined;
 
-  constructor(request: DoorRequest) {
+  /** Tells of the bytes of each part as it comes. */
+  constructor(request: DoorRequest, onArrived: (bytes: number) => void) {
     this.#request = request;
+    this.#onArrived = onArrived;
     request.on("error", () => this.#break());
   }
 
@@ -36,17 +41,22 @@ export class BodyReader {
     this.#wake.resolve();
   }
 
+  /** A part that needs no wait; undefined where none has come, and for who is to be refused. */
+  taken(): Uint8Array | undefined {
+    const part = this.#refusal === undefined ? this.#parts.shift() : undefined;
+    if (part === undefined) return undefined;
+    this.#bytes -= part.length;
+    if (this.#bytes < AHEAD_MAX_BYTES) this.#request.resume();
+    return part;
+  }
+
   /** The next part; undefined after the last. Rejects where the connection ended before the body, or by a refusal. */
   async next(): Promise<Uint8Array | undefined> {
     if (this.#state === "unread") this.#open();
     for (;;) {
       if (this.#refusal !== undefined) throw this.#refusal;
-      const part = this.#parts.shift();
-      if (part !== undefined) {
-        this.#bytes -= part.length;
-        if (this.#bytes < AHEAD_MAX_BYTES) this.#request.resume();
-        return part;
-      }
+      const part = this.taken();
+      if (part !== undefined) return part;
       if (this.#state === "ended") return undefined;
       if (this.#state !== "open") throw new Error("the connection ended before the body did");
       this.#wake = Promise.withResolvers();
@@ -71,8 +81,9 @@ export class BodyReader {
       if (this.#state === "dropping") return this.#onDropped(part.length);
       this.#parts.push(part);
       this.#bytes += part.length;
+      this.#onArrived(part.length);
       if (this.#bytes >= AHEAD_MAX_BYTES) request.pause();
-      this.#wake.resolve();
+      if (this.#bytes >= WAKE_BYTES) this.#wake.resolve();
     });
     request.on("end", () => {
       this.#state = "ended";

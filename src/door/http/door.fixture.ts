@@ -22,15 +22,15 @@ export function basic({ username, password }: { username: string; password: stri
   return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
 }
 
-/** A tree whose first looks wait until they are let go, as at a FileServer with much to do. */
+/** A tree whose first calls wait until they are let go, as at a FileServer with much to do. */
 export class HeldTree extends MemoryTree {
   readonly #held = Promise.withResolvers<void>();
   #left: number;
   underWay = 0;
 
-  constructor(looks = Number.POSITIVE_INFINITY) {
+  constructor(calls = Number.POSITIVE_INFINITY) {
     super();
-    this.#left = looks;
+    this.#left = calls;
   }
 
   letGo(): void {
@@ -38,10 +38,19 @@ export class HeldTree extends MemoryTree {
   }
 
   override async look(path: readonly string[], withLocks?: boolean): Promise<DavResource | undefined> {
+    await this.#hold();
+    return await super.look(path, withLocks);
+  }
+
+  override async create(...made: Parameters<MemoryTree["create"]>): Promise<DavResource | undefined> {
+    await this.#hold();
+    return await super.create(...made);
+  }
+
+  async #hold(): Promise<void> {
     this.underWay++;
     if (this.#left-- > 0) await this.#held.promise;
     this.underWay--;
-    return await super.look(path, withLocks);
   }
 }
 

@@ -50,7 +50,11 @@ export class PacedExchange implements HttpRequest, HttpResponse {
     this.#request = request;
     // Both kinds have the methods that are used here, under types that do not fit one another.
     this.#response = response as ServerResponse;
-    this.#body = new BodyReader(request);
+    this.#body = new BodyReader(request, (bytes) => {
+      // What somebody sends who should read says nothing of the reading.
+      if (this.#awaits !== "reader") this.#moved += bytes;
+      this.#traffic.in += bytes;
+    });
     this.#clock = parts.clock;
     this.#traffic = parts.traffic;
     this.url = parts.url;
@@ -95,14 +99,14 @@ export class PacedExchange implements HttpRequest, HttpResponse {
     return this.#request.headers["content-length"] === undefined && stream?.endAfterHeaders === false;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-    for (;;) {
-      const part = await this.#nextPart();
-      if (part === undefined) return;
-      this.#moved += part.length;
-      this.#traffic.in += part.length;
-      yield part;
-    }
+  /** No generator: a part of a large body would pass through it at several times the cost. */
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array, undefined> {
+    return {
+      next: () => {
+        const value = this.#body.taken();
+        return value === undefined ? this.#nextPart() : Promise.resolve({ value, done: false });
+      },
+    };
   }
 
   get statusCode(): number {
@@ -197,10 +201,11 @@ export class PacedExchange implements HttpRequest, HttpResponse {
     return hasRoom;
   }
 
-  async #nextPart(): Promise<Uint8Array | undefined> {
+  async #nextPart(): Promise<IteratorResult<Uint8Array, undefined>> {
     this.#awaits = "body";
     try {
-      return await this.#body.next();
+      const value = await this.#body.next();
+      return value === undefined ? { value, done: true } : { value, done: false };
     } catch (error) {
       if (error instanceof DavRefusal) throw error;
       throw new DavRefusal(400, "the connection ended before the body did");

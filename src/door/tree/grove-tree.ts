@@ -15,6 +15,7 @@ import type {
   DavTree,
   DeadProperty,
   LockWish,
+  NewFile,
   PropertyChange,
   SubmittedTokens,
   WriteWish,
@@ -30,7 +31,7 @@ import { ownPlace, type Place, type RealPlace, rootsIn, sharedPlace, WAY_FOLDERS
 import { refusing, refusingStream } from "./refusals.ts";
 import { davLockOf, resourceOf, virtualResource } from "./resources.ts";
 import { shownTokens } from "./shown-tokens.ts";
-import { writeFile } from "./write-file.ts";
+import { createFile, writeFile } from "./write-file.ts";
 
 /** Names that a folder of the door may take. */
 const FOLDER_NAMES_MAX = 9;
@@ -90,6 +91,14 @@ export class GroveTree implements DavTree {
       if (data === undefined) return await sendDownload(cluster, place, version, take);
       const taken = take([data]);
       if (taken !== true) await taken;
+    });
+  }
+
+  create(path: readonly string[], file: NewFile): Promise<DavResource | undefined> {
+    return refusing(async () => {
+      const place = await this.#placeOf(path);
+      const attr = place.kind === "real" ? await createFile(this.#person.cluster, place, file) : undefined;
+      return attr === undefined ? undefined : resourceOf(path, attr, []);
     });
   }
 

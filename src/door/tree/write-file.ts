@@ -5,7 +5,7 @@ import { type Cluster, INPUT, ONCE, type Server, SHORT } from "#client/connectio
 import type { RemotePath } from "#client/connection/remote-path.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { uploadChunks } from "#client/transfer/upload.ts";
-import type { SubmittedTokens, WriteWish } from "#door/webdav/resource.ts";
+import type { NewFile, SubmittedTokens, WriteWish } from "#door/webdav/resource.ts";
 import { crc32 } from "#os/crc32.ts";
 import { type Attr, OnExists, Perm } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { errorCodeOf } from "#wire/proto/status-table.ts";
@@ -46,7 +46,7 @@ async function askFirst(
   throw new GroveError(errorCodeOf(reason) ?? "INTERNAL", message, { metadata: details });
 }
 
-/** A body that fits into one call: most are new files, and for those that call is enough. */
+/** A body that fits into one call, which is enough for a new file. */
 async function writeSmall(
   cluster: Cluster,
   place: RemotePath,
@@ -54,22 +54,30 @@ async function writeSmall(
   size: number,
 ): Promise<Attr> {
   const data = await whole(body, size);
-  const { root, path } = place;
-  return await cluster.runAt(place, ONCE, async (plain) => {
-    const server = shownTokens(plain, tokens);
-    try {
-      const request = { root, path, data, mtimeMs: BigInt(wish.changedMs), crc32: crc32(data) };
-      return await server.files.createFile(request, server.unary);
-    } catch (error) {
-      if (wish.mustBeNew || !isGroveError(await refusalOfCall(error, server), "PATH_EXISTS")) throw error;
-    }
-    return await upload(server, place, wish, oneBlock(data));
-  });
+  const file = { data, changedMs: wish.changedMs, tokens };
+  const made = wish.isThere === true ? undefined : await createFile(cluster, place, file);
+  if (made !== undefined) return made;
+  return await cluster.runAt(place, ONCE, (server) =>
+    upload(shownTokens(server, tokens), place, wish, oneBlock(data)),
+  );
 }
 
-async function refusalOfCall(error: unknown, server: Server): Promise<unknown> {
-  const { refusalOf } = await import("#client/connection/refusal.ts");
-  return refusalOf(error, server.address);
+/** Makes a new file by one call; undefined, and nothing is made, where something is there or no folder for it. */
+export async function createFile(
+  cluster: Cluster,
+  place: RemotePath,
+  { data, changedMs, tokens }: NewFile,
+): Promise<Attr | undefined> {
+  const { root, path } = place;
+  const request = { root, path, data, mtimeMs: BigInt(changedMs), crc32: crc32(data) };
+  try {
+    return await cluster.runAt(place, ONCE, (server) =>
+      server.files.createFile(request, shownTokens(server, tokens).unary),
+    );
+  } catch (error) {
+    if (isGroveError(error, "PATH_EXISTS", "NO_SUCH_PATH", "NOT_DIRECTORY")) return undefined;
+    throw error;
+  }
 }
 
 async function upload(

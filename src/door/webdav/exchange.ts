@@ -60,7 +60,8 @@ export class DavExchange {
   /** True where the address ended in "/". */
   readonly hasSlash: boolean;
   readonly #ifLists: readonly IfList[];
-  readonly #awaitsContinue: boolean;
+  /** True for a client that sends its body once it is told to. */
+  readonly awaitsContinue: boolean;
   /** What the etags of the If header were compared with, by the paths of resources. */
   readonly #comparedEtags = new Map<string, string | undefined>();
   #hasReadBody = false;
@@ -74,7 +75,7 @@ export class DavExchange {
     this.response = response;
     this.tree = options.tree;
     this.place = options.place;
-    this.#awaitsContinue = options.awaitsContinue;
+    this.awaitsContinue = options.awaitsContinue;
     const url = request.url ?? "";
     if (url.includes("#")) throw new GroveError("BAD_ARGUMENT", "an address has no fragment");
     const href = readHref(url.split("?", 1)[0] ?? "", options.place.prefix);
@@ -152,11 +153,15 @@ export class DavExchange {
     return Buffer.concat(parts, bytes);
   }
 
-  /** The body piece by piece. A client that waits for leave to send it gets that leave now. */
-  async *stream(): AsyncGenerator<Uint8Array, void, undefined> {
-    if (this.#awaitsContinue && !this.#hasReadBody) this.response.writeContinue();
-    this.#hasReadBody = true;
-    yield* this.request;
+  /** The body piece by piece. A client that waits for leave to send it gets that leave once a piece is wanted. */
+  stream(): AsyncIterable<Uint8Array> {
+    return {
+      [Symbol.asyncIterator]: () => {
+        if (this.awaitsContinue && !this.#hasReadBody) this.response.writeContinue();
+        this.#hasReadBody = true;
+        return this.request[Symbol.asyncIterator]();
+      },
+    };
   }
 
   /** True where the request has a body, of known length or not. */

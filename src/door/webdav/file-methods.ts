@@ -1,8 +1,9 @@
 // GET, HEAD and PUT.
 import { randomBytes } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
+import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { type ByteRange, readRanges } from "./byte-ranges.ts";
-import { isRangeUsable, judgeConditions } from "./conditions.ts";
+import { hasConditions, isRangeUsable, judgeConditions } from "./conditions.ts";
 import { httpDate } from "./date-text.ts";
 import { type DavExchange, versionIn } from "./exchange.ts";
 import { contentTypeOf } from "./live-properties.ts";
@@ -60,6 +61,12 @@ export async function answerPut(exchange: DavExchange): Promise<void> {
   if (exchange.header("content-range") !== undefined) {
     throw new GroveError("BAD_ARGUMENT", "a PUT replaces the whole file: Content-Range is not supported");
   }
+  const small = isSmallAndFree(exchange) ? await exchange.body(INLINE_FILE_MAX_BYTES) : undefined;
+  if (small !== undefined) {
+    const file = { data: small, changedMs: changedMsOf(exchange), tokens: exchange.tokens };
+    const made = await exchange.tree.create(exchange.path, file);
+    if (made !== undefined) return replyWritten(exchange, made, true);
+  }
   const before = await exchange.tree.look(exchange.path);
   if (before?.isCollection === true || exchange.hasSlash)
     throw new DavRefusal(405, "a folder has no bytes of its own");
@@ -70,13 +77,34 @@ export async function answerPut(exchange: DavExchange): Promise<void> {
     size: lengthOf(exchange),
     ifMatch: versionIn(judged),
     mustBeNew: judged === "none",
+    isThere: before !== undefined,
     changedMs: changedMsOf(exchange),
   };
-  const written = await exchange.tree.write(exchange.path, exchange.stream(), wish, exchange.tokens);
-  const { response } = exchange;
-  response.setHeader("etag", `"${written.etag}"`);
-  if (wish.changedMs !== 0) response.setHeader("x-oc-mtime", "accepted");
-  exchange.replyStatus(before === undefined ? 201 : 204);
+  const body = small === undefined ? exchange.stream() : alone(small);
+  const written = await exchange.tree.write(exchange.path, body, wish, exchange.tokens);
+  return replyWritten(exchange, written, before === undefined);
+}
+
+/**
+ * True for a small body that comes unasked, for any version of a file: most make a new one, for which nothing needs
+ * to be looked at before. A client that waits for leave is told of a refusal before it sends its body.
+ */
+function isSmallAndFree(exchange: DavExchange): boolean {
+  const { headers } = exchange.request;
+  if (exchange.awaitsContinue || headers["if"] !== undefined || hasConditions(headers)) return false;
+  const size = headers["content-length"] === undefined ? undefined : lengthOf(exchange);
+  const isSmall = size !== undefined && size <= INLINE_FILE_MAX_BYTES;
+  return isSmall && exchange.path.length > 0 && !exchange.hasSlash;
+}
+
+async function* alone(data: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  yield data;
+}
+
+function replyWritten(exchange: DavExchange, written: DavResource, isNew: boolean): void {
+  exchange.response.setHeader("etag", `"${written.etag}"`);
+  if (changedMsOf(exchange) !== 0) exchange.response.setHeader("x-oc-mtime", "accepted");
+  exchange.replyStatus(isNew ? 201 : 204);
 }
 
 async function sendRange(exchange: DavExchange, resource: DavResource, range: ByteRange): Promise<void> {

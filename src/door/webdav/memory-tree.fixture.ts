@@ -11,6 +11,7 @@ import type {
   DavTree,
   DeadProperty,
   LockWish,
+  NewFile,
   PropertyChange,
   SubmittedTokens,
   WriteWish,
@@ -67,6 +68,15 @@ export class MemoryTree implements DavTree {
     if (node.etag !== etag) throw new GroveError("ETAG_MISMATCH", "the file has changed");
     const taken = take([node.bytes.subarray(range.start, range.end)]);
     if (taken !== true) await taken;
+  }
+
+  create(path: readonly string[], { data, changedMs, tokens }: NewFile): Promise<DavResource | undefined> {
+    const isFree = this.#find(path) === undefined && this.#find(path.slice(0, -1))?.children !== undefined;
+    if (!isFree) return Promise.resolve(undefined);
+    this.#checkMembership(path, tokens);
+    const node = file(Buffer.from(data), changedMs);
+    this.#put(path, node);
+    return Promise.resolve(this.#resource(path, node));
   }
 
   async write(

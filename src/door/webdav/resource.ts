@@ -53,8 +53,19 @@ export interface WriteWish {
   readonly ifMatch: string | undefined;
   /** True where nothing may be there yet. */
   readonly mustBeNew: boolean;
+  /** True where something was there a moment ago. */
+  readonly isThere?: boolean;
   /** Unix milliseconds; 0 means now. */
   readonly changedMs: number;
+}
+
+/** A small file that is made in one step. */
+export interface NewFile {
+  /** At most INLINE_FILE_MAX_BYTES. */
+  readonly data: Uint8Array;
+  /** Unix milliseconds; 0 means now. */
+  readonly changedMs: number;
+  readonly tokens: SubmittedTokens;
 }
 
 /** Where a copy or a move goes. */
@@ -105,6 +116,8 @@ export interface DavTree {
   ): Promise<void>;
   /** Hands the bytes of that version of a file on, and resolves after the last. Rejects as `take` does. */
   read(path: readonly string[], etag: string, range: ByteRange, take: BytesTaker): Promise<void>;
+  /** Makes a new file; undefined, and nothing is made, where something is there or no folder for it. */
+  create(path: readonly string[], file: NewFile): Promise<DavResource | undefined>;
   write(
     path: readonly string[],
     body: AsyncIterable<Uint8Array>,

@@ -46,6 +46,15 @@ export class SendQueue {
     return this.isWritable ? true : this.#wait();
   }
 
+  /** The same for buffers of at most SEND_WINDOW_BYTES each that leave in one write, which wakes the peer once. */
+  writeAll(buffers: readonly Uint8Array[]): true | Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#stream.cork();
+    for (const buffer of buffers) this.#stream.write(buffer, this.#onWritten);
+    this.#stream.uncork();
+    return this.isWritable ? true : this.#wait();
+  }
+
   /**
    * Resolves to true once a write would not wait, to false after timeoutMs. Rejects when the call has ended.
    */

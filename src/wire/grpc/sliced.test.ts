@@ -222,6 +222,33 @@ test("a writer that gives more or fewer bytes than it announced fails the call",
 });
 
 test(
+  "a message whose parts leave in one write is read like any, and none begins inside another",
+  TIMEOUT,
+  async (t) => {
+    const server = new GrpcServer({ onError: () => undefined });
+    const parts = [Buffer.alloc(200_000, 1), Buffer.alloc(62_144, 2)];
+    server.addService(EchoService, {
+      download: slicedServerStream("chunk.data", async ({ size }, _context, writer) => {
+        await writer.whole({ part: { case: "chunk", value: { offset: size } } }, parts);
+        if (size > 0n) await writer.message({ part: { case: "chunk", value: {} } }, 10);
+        await writer.whole({ part: { case: "chunk", value: {} } }, []);
+      }),
+    });
+    const client = createClient(EchoService, await serve(t, server));
+    const bodies: Buffer[] = [];
+    for await (const { part } of client.download({ size: 0n }))
+      if (part.case === "chunk") bodies.push(Buffer.from(part.value.data));
+    assert.deepEqual(bodies, [Buffer.concat(parts), Buffer.alloc(0)]);
+    await assert.rejects(
+      async () => {
+        for await (const { part } of client.download({ size: 1n })) assert.equal(part.case, "chunk");
+      },
+      { code: Code.UNKNOWN },
+    );
+  },
+);
+
+test(
   "an upload that the server refuses early fails at the writer with the server's status",
   TIMEOUT,
   async (t) => {

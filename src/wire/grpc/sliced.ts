@@ -61,6 +61,11 @@ export interface SlicedWriter<D extends DescMessage> {
   message(init: MessageInitShape<D>, payloadBytes: number): true | Promise<void>;
   /** Sends the next slice without a copy: do not change it afterwards. Await a promise before going on. */
   slice(buffer: Uint8Array): true | Promise<void>;
+  /**
+   * Sends a message with its whole payload, in parts of at most SEND_WINDOW_BYTES that leave in one write. Await a
+   * promise before going on.
+   */
+  whole(init: MessageInitShape<D>, parts: readonly Uint8Array[]): true | Promise<void>;
   /** Sends bytes of messages that another thread has framed. */
   framed(buffer: Uint8Array): true | Promise<void>;
   /** Counts payload of the message that the thread of the connection has sent (`CallContext.link`). */
@@ -293,7 +298,7 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
 }
 
 /** The way of slices to the peer. */
-export type SliceOutlet = Pick<SendQueue, "isWritable" | "stalledMs" | "whenWritable" | "write">;
+export type SliceOutlet = Pick<SendQueue, "isWritable" | "stalledMs" | "whenWritable" | "write" | "writeAll">;
 
 /** The sending half of the sliced form. It counts bytes, so that each message has its declared number. */
 export class SlicedSendQueue<D extends DescMessage> implements SlicedWriter<D> {
@@ -325,6 +330,20 @@ export class SlicedSendQueue<D extends DescMessage> implements SlicedWriter<D> {
   }
 
   message(init: MessageInitShape<D>, payloadBytes: number): true | Promise<void> {
+    const head = this.#headOf(init, payloadBytes);
+    this.#leftBytes = payloadBytes;
+    return this.#outlet.write(head);
+  }
+
+  whole(init: MessageInitShape<D>, parts: readonly Uint8Array[]): true | Promise<void> {
+    const head = this.#headOf(
+      init,
+      parts.reduce((sum, { length }) => sum + length, 0),
+    );
+    return this.#outlet.writeAll([head, ...parts]);
+  }
+
+  #headOf(init: MessageInitShape<D>, payloadBytes: number): Buffer {
     this.finish();
     const head = this.#field.encode(init, payloadBytes);
     if (head.length + payloadBytes > this.#maxBytes) {
@@ -334,8 +353,7 @@ export class SlicedSendQueue<D extends DescMessage> implements SlicedWriter<D> {
       );
     }
     this.#begin();
-    this.#leftBytes = payloadBytes;
-    return this.#outlet.write(head);
+    return head;
   }
 
   slice(buffer: Uint8Array): true | Promise<void> {

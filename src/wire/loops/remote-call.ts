@@ -288,8 +288,12 @@ export class RemoteCall implements CallContext, PlacedCall, CallLink {
       this.#port.post({ op: "write", call: this.#id, bytes: Uint8Array.from(buffer) });
       return true;
     };
+    const writeAll = (buffers: readonly Uint8Array[]): true => {
+      for (const buffer of buffers) write(buffer);
+      return true;
+    };
     return {
-      outlet: { isWritable: true, stalledMs: 0, whenWritable: () => Promise.resolve(true), write },
+      outlet: { isWritable: true, stalledMs: 0, whenWritable: () => Promise.resolve(true), write, writeAll },
       sendHeaders: () => this.sendHeaders(),
       frame: (output, message) =>
         frame(toBinary(output, create(output, message as MessageInitShape<DescMessage>)), false),
