@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { endsWithUs } from "./ends-with-us.ts";
-import { GROVE } from "./launcher.ts";
+import { compiledIn, GROVE } from "./launcher.ts";
 
 const SPEAKS_WITHIN_MS = 30_000;
 const TAIL_CHARACTERS = 4_000;
@@ -76,7 +76,7 @@ export async function withCompiled(
   folder: string,
   env: Readonly<Record<string, string>> = {},
 ): Promise<Readonly<Record<string, string>>> {
-  const compiled = { ...env, NODE_COMPILE_CACHE: join(folder, "compiled") };
+  const compiled = { ...env, NODE_COMPILE_CACHE: compiledIn(join(folder, "compiled")) };
   const address = await freeFileServerAddress();
   const server = startFileServer({ data: join(folder, "compiling"), address, env: compiled });
   await server.serves;

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { endsWithUs } from "./ends-with-us.ts";
-import { GROVE } from "./launcher.ts";
+import { GROVE, GROVE_OF_SOURCES } from "./launcher.ts";
 
 const START_WAIT_MS = 60_000;
 const STOP_WAIT_MS = 25_000;
@@ -14,6 +14,8 @@ const LOG_TAIL_CHARACTERS = 4_000;
 export interface GroveSettings {
   /** Flags of node itself, such as a module that is loaded first. */
   readonly nodeFlags?: readonly string[];
+  /** Default GROVE; with flags of node the launcher of the sources. */
+  readonly launcher?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** Hears all that it prints. */
   readonly onOutput?: (piece: string) => void;
@@ -50,12 +52,15 @@ export async function startGroveProcess(
   words: readonly string[],
   settings: GroveSettings = {},
 ): Promise<GroveProcess> {
-  const child = spawn(GROVE, [...words, ...loopsOf(words)], {
+  const { nodeFlags = [] } = settings;
+  // A module that is loaded first may change others, which the bundle has under other names.
+  const usual = nodeFlags.length > 0 ? GROVE_OF_SOURCES : GROVE;
+  const child = spawn(settings.launcher ?? usual, [...words, ...loopsOf(words)], {
     env: {
       PATH: process.env["PATH"] ?? "",
       TZ: "UTC",
       SVC_AUTH_MOCK: "1",
-      NODE_OPTIONS: (settings.nodeFlags ?? []).join(" "),
+      NODE_OPTIONS: nodeFlags.join(" "),
       ...settings.env,
     },
     stdio: ["ignore", "pipe", "pipe"],

@@ -23,6 +23,8 @@ test("the bundle says what the sources say, and is made once", async () => {
   }
   const [bundled, fromSources] = [folder, ROOT].map((home) => readFileSync(join(home, "grove"), "utf8"));
   assert.equal(bundled, withoutLastingLoads(fromSources ?? ""));
+  // Rigs start it as users do.
+  assert.equal(readFileSync(join(folder, "grove-of-users"), "utf8"), fromSources);
   assert.equal(await bundleProgram(ROOT), folder);
   assert.equal(statSync(launcher).mtimeMs, made);
 });

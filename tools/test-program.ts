@@ -35,7 +35,7 @@ const LASTING_LOADS =
 const KEPT_MS = 24 * 3_600_000;
 
 /**
- * Makes the folder unless it is there from an earlier run of the same sources: the launcher, and in `dist/bin`
+ * Makes the folder unless it is there from an earlier run of the same sources: two launchers, and in `dist/bin`
  * the entry with all modules beside it, so that each finds its workers.
  * @returns the folder, for GROVE_TEST_PROGRAM
  */
@@ -86,8 +86,9 @@ export async function bundleProgram(root: string): Promise<string> {
   await symlink(join(root, "dist/files"), join(made, "files"));
   // Where 'grove init' looks for units.
   await symlink(join(root, "packaging"), join(made, "packaging"));
-  const launcher = withoutLastingLoads(await readFile(join(root, "grove"), "utf8"));
-  await writeFile(join(made, "grove"), launcher, { mode: 0o755 });
+  const launcher = await readFile(join(root, "grove"), "utf8");
+  await writeFile(join(made, "grove"), withoutLastingLoads(launcher), { mode: 0o755 });
+  await writeFile(join(made, "grove-of-users"), launcher, { mode: 0o755 });
   // Another run may have been sooner.
   await rename(made, program).catch(() => rm(made, { recursive: true }));
   return program;

@@ -2,6 +2,7 @@
 // every such state.
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { compiledIn } from "#prove/launcher.ts";
 import { SeededRandom } from "#prove/seeded-random.ts";
 import { byCrc32, linesOf } from "#prove/store/folder-contents.ts";
 import { FolderStates } from "#prove/store/folder-states.ts";
@@ -39,7 +40,11 @@ class Explorer {
   readonly #random = new SeededRandom(Number(seedText)).fork(`part ${partText}`);
   readonly #live = new StateFolder(join(folder, "live"));
   readonly #state = new StateFolder(join(folder, "state"));
-  readonly #recording = new Recording(join(folder, "trace"), join(folder, "live"), join(folder, "cache"));
+  readonly #recording = new Recording(
+    join(folder, "trace"),
+    join(folder, "live"),
+    compiledIn(join(folder, "cache")),
+  );
   readonly #seen = new Set<string>();
   readonly #images = new Set<string>();
   readonly #checks = new StateChecks();

@@ -7,6 +7,7 @@ import { parsePostgresUrl } from "#os/postgres-url.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import { startGroveProcess } from "#prove/grove-process.ts";
 import { ContentMaker } from "#prove/kill/content.ts";
+import { compiledIn } from "#prove/launcher.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import { checkEngine } from "#storage/engine/engine-check.ts";
 import { type SharedAddress, sharedAddresses } from "#storage/shared/shared-connection.ts";
@@ -43,7 +44,7 @@ export class Site {
     const words = ["metaserver", "-listen", meta, "-advertise", meta, "-data", join(folder, "meta")];
     const metaserver = await startGroveProcess(words);
     campaign.atEnd(() => metaserver.end("SIGKILL"));
-    const env = { NODE_COMPILE_CACHE: join(folder, "compiled") };
+    const env = { NODE_COMPILE_CACHE: compiledIn(join(folder, "compiled")) };
     const posts = await Promise.all(
       addresses.map(async (address, index) => {
         const own = join(folder, `n${index + 1}`);

@@ -20,6 +20,7 @@ import { Scene } from "#prove/calls/scene.ts";
 import { runSubject } from "#prove/calls/subject.ts";
 import { lacksTracing } from "#prove/calls/traced-process.ts";
 import type { Campaign } from "#prove/campaign.ts";
+import { compiledIn } from "#prove/launcher.ts";
 import { narrowedTo, type Rig } from "#prove/rig.ts";
 import { attackFault } from "./attack.ts";
 import { type FaultPoint, faultPoints, ordered } from "./faults.ts";
@@ -45,7 +46,7 @@ export const ioFaults: Rig = {
   run: async (campaign) => {
     const isWhole = campaign.goal >= ioFaults.goal;
     const folder = await campaign.folder("memory");
-    const compileCache = join(folder, "compiled");
+    const compileCache = compiledIn(join(folder, "compiled"));
     const operations = narrowedTo(
       OPERATIONS.filter(({ name }) => !LEFT_OUT.has(name)),
       ({ name }) => name,

@@ -1,6 +1,7 @@
 // Cuts the power of one disk again and again, in its own mount namespace, while a child changes a store on
 // it.
 import { setTimeout as sleep } from "node:timers/promises";
+import { compiledIn } from "#prove/launcher.ts";
 import { SeededRandom } from "#prove/seeded-random.ts";
 import { FolderStates } from "#prove/store/folder-states.ts";
 import { CUT_FLAGS, DISK_KINDS, Disk, PowerSwitch } from "./disk.ts";
@@ -111,7 +112,7 @@ class Lane {
   }
 
   #start(): LoadProcess {
-    return new LoadProcess(`${folder}/cache`, (line) => this.#hear(line));
+    return new LoadProcess(compiledIn(`${folder}/cache`), (line) => this.#hear(line));
   }
 }
 

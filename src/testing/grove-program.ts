@@ -6,6 +6,10 @@ import { fileURLToPath } from "node:url";
 const BUNDLE = process.env["GROVE_TEST_PROGRAM"];
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
+/** The bundle's launcher with all that the one for users sets, for tests of loads; undefined without a bundle. */
+export const GROVE_OF_USERS: string | undefined =
+  BUNDLE === undefined ? undefined : join(BUNDLE, "grove-of-users");
+
 /** The launcher. */
 export const GROVE_LAUNCHER: string = join(BUNDLE ?? ROOT, "grove");
 

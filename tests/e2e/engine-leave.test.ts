@@ -27,7 +27,7 @@ test("a root leaves the engine under put -r and get -r, over kills of both sides
   const [first, second, large] = [join(folder, "first"), join(folder, "second"), join(folder, "large.bin")];
   await makeTree(first, 121);
   await makeTree(second, 121);
-  await writeFile(large, randomBytes(120_000_000));
+  await writeFile(large, randomBytes(60_000_000));
   await alice.ok("put", "-r", first, "/");
   await alice.ok("share", "/first", bob.email);
   await alice.withInput("to be deleted", "write", "/gone.txt");

@@ -163,7 +163,7 @@ export async function makeTree(folder: string, count: number): Promise<void> {
   for (let index = 0; index < count; index++) {
     const inner = join(folder, `d${index % 5}`, `e${index % 7}`);
     await mkdir(inner, { recursive: true });
-    const size = index % 40 === 0 ? 9_000_000 + index : index % 20 === 0 ? 200_000 + index : index * 9;
+    const size = index % 40 === 0 ? 5_000_000 + index : index % 20 === 0 ? 200_000 + index : index * 9;
     await writeFile(join(inner, `f${index}`), randomBytes(size));
   }
 }

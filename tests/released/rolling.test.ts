@@ -9,7 +9,7 @@ import { goBack, upgrade } from "./rolling-walk.ts";
 import { makeSource, SteadyClient } from "./steady-client.ts";
 
 /** A longer walk: npm run try:upgrade */
-const FILES = Number(process.env["GROVE_UPGRADE_FILES"] ?? 80);
+const FILES = Number(process.env["GROVE_UPGRADE_FILES"] ?? 40);
 /** Rounds of every client between two steps. */
 const ROUNDS = Number(process.env["GROVE_UPGRADE_ROUNDS"] ?? 0);
 

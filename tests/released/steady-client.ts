@@ -11,7 +11,7 @@ export async function makeSource(folder: string, count: number): Promise<void> {
     const inner = join(folder, `d${index % 5}`);
     await mkdir(inner, { recursive: true });
     const size =
-      index === 0 ? 17_000_001 : index % 40 === 1 ? 9_000_000 : index % 8 === 2 ? 200_000 : index * 9;
+      index === 0 ? 17_000_001 : index % 40 === 1 ? 5_000_000 : index % 8 === 2 ? 200_000 : index * 9;
     const bytes = Buffer.alloc(size, `${index} `);
     if (size > 20) bytes.writeUInt32BE(index, 10);
     await writeFile(join(inner, `f${index}`), bytes);
