@@ -1,4 +1,5 @@
 // The functions of PostgreSQL that take a group of changes under the epochs of its roots.
+import { noneDeparts } from "./departure-schema.ts";
 import { FENCED, RENAMED } from "./fenced.ts";
 import { packedColumns } from "./packed-rows.ts";
 import { type ColumnType, SHARED_TABLES, type SharedTable, writesOf } from "./shared-tables.ts";
@@ -128,6 +129,7 @@ export const COMMIT_ROWS = `
     ${TAKEN}
   BEGIN
     ${GUARD}
+    ${noneDeparts("p_roots")}
     ${takeRows(SHARED_TABLES)}
   END $body$;
 `;
