@@ -11,13 +11,8 @@ export const engineKillBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/storage/shared/commit-schema.ts",
-        from: "IF held.root_number <> p_roots[seen] OR held.epoch <> p_epochs[seen] THEN",
-        to: "IF held.root_number <> p_roots[seen] THEN",
-      },
-      {
-        file: "src/storage/shared/commit-schema.ts",
-        from: "IF held.last_batch <> p_batches[seen] - 1 THEN",
-        to: "IF held.last_batch IS NULL THEN",
+        from: " AND h.epoch = p_epochs[at] AND h.last_batch = p_batches[at] - 1;",
+        to: ";",
       },
     ],
   },

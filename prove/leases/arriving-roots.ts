@@ -67,7 +67,7 @@ export class ArrivingRoots {
         return (names as string[]).flatMap((name) => (known?.has(name) === true ? [{ name }] : []));
       },
     ],
-    ["SELECT commit_arrival", (values) => this.#commit(values)],
+    ["SELECT commit_arrived_rows", (values) => this.#commit(values)],
     ["UPDATE arrival SET head", (values) => this.#keepHead(values)],
     ["SELECT drop_arrival", ([moveId, epoch]) => [{ more: this.#drop(String(moveId), Number(epoch)) }]],
     [

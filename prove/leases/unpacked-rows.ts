@@ -2,7 +2,7 @@
 import { packedColumns } from "#storage/shared/packed-rows.ts";
 import type { ColumnType, SharedTable } from "#storage/shared/shared-tables.ts";
 
-/** A table's rows: keys of those that go, and whole ones. */
+/** A table's rows of one step: keys of those that go, or whole ones. */
 export interface UnpackedRows {
   readonly table: string;
   readonly gone: readonly Record<string, unknown>[];
@@ -11,32 +11,27 @@ export interface UnpackedRows {
   readonly fresh: readonly Record<string, unknown>[];
 }
 
-const KINDS = ["gone", "rows", "fresh"] as const;
+const NONE = { gone: [], rows: [], fresh: [] } as const;
 
 /** Unpacks the arguments of a commit. Throws for what packRows does not send. */
 export function unpackRows(
   shapes: readonly SharedTable[],
-  [tables, counts, numbers, texts, bytes]: readonly unknown[],
+  [steps, counts, numbers, texts, bytes]: readonly unknown[],
 ): UnpackedRows[] {
   const lists: Record<ColumnType, unknown[]> = {
     BIGINT: valuesOf(numbers as Buffer, (value) => Number(value.readBigInt64BE())),
     TEXT: valuesOf(texts as Buffer, (value) => value.toString("utf8")),
     BYTEA: valuesOf(bytes as Buffer, (value) => Buffer.from(value)),
   };
-  const left = [...(counts as readonly number[])];
-  const unpacked = (tables as readonly string[]).map((table) => {
+  const unpacked = (steps as readonly string[]).map((step, at) => {
+    const [table = "", kind = ""] = step.split(" ");
     const shape = shapes.find(({ name }) => name === table);
     if (shape === undefined) throw new Error(`unknown: ${table}`);
-    const [gone = [], rows = [], fresh = []] = KINDS.map((kind) => {
-      const count = left.shift() ?? 0;
-      const found = Array.from({ length: count }, (): Record<string, unknown> => ({}));
-      for (const { name, type } of packedColumns(shape, kind)) {
-        const values = lists[type].splice(0, count);
-        for (const [at, row] of found.entries()) row[name] = values[at];
-      }
-      return found;
-    });
-    return { table, gone, rows, fresh };
+    const columns = packedColumns(shape, kind as keyof typeof NONE);
+    const rows = Array.from({ length: Number((counts as readonly number[])[at]) }, () =>
+      Object.fromEntries(columns.map(({ name, type }) => [name, lists[type].shift()])),
+    );
+    return { table, ...NONE, [kind]: rows };
   });
   if (Object.values(lists).some(({ length }) => length > 0)) throw new Error("values are left");
   return unpacked;

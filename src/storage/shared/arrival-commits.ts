@@ -93,12 +93,12 @@ export class ArrivalCommits {
     holder?: ArrivalHolder,
   ): Promise<void> {
     requireOwnRoots(effects, [{ number, epoch, batch }]);
-    const { tables, counts, numbers, texts, bytes } = packRows(effects, ARRIVAL_TABLES);
-    await this.#ask("SELECT commit_arrival($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)", [
+    const { steps, counts, numbers, texts, bytes } = packRows(effects, ARRIVAL_TABLES);
+    await this.#ask("SELECT commit_arrived_rows($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)", [
       moveId,
       epoch,
       batch + 1,
-      tables,
+      steps,
       counts,
       numbers,
       texts,

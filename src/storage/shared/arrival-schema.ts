@@ -1,7 +1,7 @@
 // Tables and functions for roots that come to the shared engine from a node's own disks.
 import { CLUSTER_ROOT_NUMBERS_FROM, ROOT_NUMBER_MAX } from "#base/limits.ts";
 import { DROPPED } from "#storage/writer/move-arrivals.ts";
-import { TAKEN, takesOf } from "./commit-schema.ts";
+import { PLANNED_ONCE, TAKEN, takeRows } from "./commit-schema.ts";
 import { FENCED } from "./fenced.ts";
 import { SHARED_TABLES, type SharedTable, table } from "./shared-tables.ts";
 
@@ -24,10 +24,10 @@ export const ARRIVAL_TABLES: readonly SharedTable[] = [
  * from then on.
  */
 export const COMMIT_ARRIVAL = `
-  CREATE OR REPLACE FUNCTION commit_arrival(
-    p_move TEXT, p_epoch BIGINT, p_batch BIGINT, p_tables TEXT[], p_counts BIGINT[], p_numbers BIGINT[],
+  CREATE FUNCTION commit_arrived_rows(
+    p_move TEXT, p_epoch BIGINT, p_batch BIGINT, p_steps TEXT[], p_counts INTEGER[], p_numbers BIGINT[],
     p_texts TEXT[], p_bytes BYTEA[], p_holder TEXT, p_first_epoch BIGINT
-  ) RETURNS VOID LANGUAGE plpgsql AS $body$
+  ) RETURNS VOID LANGUAGE plpgsql ${PLANNED_ONCE} AS $body$
   DECLARE
     held arrival%ROWTYPE;
     ${TAKEN}
@@ -40,11 +40,7 @@ export const COMMIT_ARRIVAL = `
       RAISE EXCEPTION 'another batch came between' USING ERRCODE = '40001';
     END IF;
     UPDATE arrival SET last_batch = p_batch WHERE move_id = p_move;
-    FOR at IN 1 .. cardinality(p_tables) LOOP
-      CASE p_tables[at]
-      ${ARRIVAL_TABLES.map(takesOf).join("\n")}
-      END CASE;
-    END LOOP;
+    ${takeRows(ARRIVAL_TABLES)}
     IF p_holder IS NOT NULL THEN
       UPDATE arrival SET state = 'arrived' WHERE move_id = p_move;
       INSERT INTO holding (root_number, instance, epoch, last_batch, last_group, prior_epoch, prior_group)

@@ -128,7 +128,7 @@ test(
     const other = await database.connect();
     const root = await hold(other, 1);
     await other.query(
-      "DROP FUNCTION commit_group(TEXT, BIGINT[], BIGINT[], BIGINT[], TEXT[], BIGINT[], BIGINT[], TEXT[], BYTEA[])",
+      "DROP FUNCTION commit_rows(TEXT, BIGINT[], BIGINT[], BIGINT[], TEXT[], INTEGER[], BIGINT[], TEXT[], BYTEA[])",
     );
     await makeSharedTables(other, database.address.schema);
     await database.client().commit([root], [content(7, "now")]);

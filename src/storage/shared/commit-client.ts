@@ -99,13 +99,13 @@ export class CommitClient {
     roots: readonly HeldRoot[],
     effects: readonly TableEffects[],
   ): Promise<Error | undefined> {
-    const { tables, counts, numbers, texts, bytes } = packRows(effects);
-    return this.#ask("SELECT commit_group($1, $2, $3, $4, $5, $6, $7, $8, $9)", [
+    const { steps, counts, numbers, texts, bytes } = packRows(effects);
+    return this.#ask("SELECT commit_rows($1, $2, $3, $4, $5, $6, $7, $8, $9)", [
       group,
       roots.map(({ number }) => number),
       roots.map(({ epoch }) => epoch),
       roots.map(({ batch }) => batch + 1),
-      tables,
+      steps,
       counts,
       numbers,
       texts,

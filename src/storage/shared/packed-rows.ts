@@ -1,18 +1,19 @@
-// Packs the rows of a group into three arrays in PostgreSQL's own binary form, column by column.
+// Packs the rows of a group into three arrays in PostgreSQL's own binary form, row by row.
 import { type ColumnType, SHARED_TABLES, type SharedColumn, type SharedTable } from "./shared-tables.ts";
 import { keyColumns, type TableEffects } from "./table-rows.ts";
 
-/** Parameters of a commit: for each table the numbers of its three kinds of rows, and all their values. */
+/** Parameters of a commit: the steps in their order, and the values of all rows. */
 export interface PackedRows {
-  readonly tables: readonly string[];
-  /** Three for each table: rows that are gone, others that may be there, and fresh ones. */
+  /** A table and the kind of its rows: those that are gone, others that may be there, and fresh ones. */
+  readonly steps: readonly string[];
+  /** Rows of each step. */
   readonly counts: readonly number[];
   readonly numbers: Buffer;
   readonly texts: Buffer;
   readonly bytes: Buffer;
 }
 
-/** Kinds of rows in the order in which they are written. */
+/** Kinds of rows in the order in which they are written: what gives a name away comes first. */
 const KINDS = ["gone", "rows", "fresh"] as const;
 
 /** Object ids of the element types (pg_type.dat). */
@@ -24,21 +25,24 @@ export function packRows(
   tables: readonly SharedTable[] = SHARED_TABLES,
 ): PackedRows {
   const lists: Record<ColumnType, unknown[]> = { BIGINT: [], TEXT: [], BYTEA: [] };
+  const steps: string[] = [];
   const counts: number[] = [];
   for (const effect of effects) {
     const table = tables.find(({ name }) => name === effect.table);
     if (table === undefined) throw new Error(`there is no shared table ${effect.table}`);
     for (const kind of KINDS) {
       const rows = (effect[kind] ?? []) as readonly Readonly<Record<string, unknown>>[];
+      if (rows.length === 0) continue;
+      steps.push(`${table.name} ${kind}`);
       counts.push(rows.length);
-      for (const { name, type } of packedColumns(table, kind)) {
-        const list = lists[type];
-        for (const row of rows) list.push(row[name]);
+      const columns = packedColumns(table, kind);
+      for (const row of rows) {
+        for (const { name, type } of columns) lists[type].push(row[name]);
       }
     }
   }
   return {
-    tables: effects.map(({ table }) => table),
+    steps,
     counts,
     numbers: arrayOf("BIGINT", lists.BIGINT),
     texts: arrayOf("TEXT", lists.TEXT),

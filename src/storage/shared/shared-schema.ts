@@ -3,8 +3,8 @@ import type { ClientBase } from "pg";
 import { requireKnownSchema } from "#os/state-file.ts";
 import { FLAG_DAMAGED } from "#storage/metadata/schema.ts";
 import { COMMIT_ARRIVAL, MAKE_ARRIVALS } from "./arrival-schema.ts";
-import { COMMIT_PACKED } from "./commit-schema.ts";
-import { MAKE_DEPARTURES } from "./departure-schema.ts";
+import { COMMIT_ROWS } from "./commit-schema.ts";
+import { MAKE_DEPARTURES, NOTE_DEPARTURES } from "./departure-schema.ts";
 import { MAKE_RENAMES } from "./rename-schema.ts";
 import { SHARED_TABLES, type SharedTable } from "./shared-tables.ts";
 
@@ -193,8 +193,8 @@ const MAKE_LINKS = `
 
 /** Forms of functions that came later, each beside the one before: name, and number of parameters. */
 const LATER_FUNCTIONS = [
-  ["commit_group", 9, COMMIT_PACKED],
-  ["commit_arrival", 10, COMMIT_ARRIVAL],
+  ["commit_rows", 9, `${NOTE_DEPARTURES} ${COMMIT_ROWS}`],
+  ["commit_arrived_rows", 10, COMMIT_ARRIVAL],
 ] as const;
 
 /**

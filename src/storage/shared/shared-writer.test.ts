@@ -192,7 +192,7 @@ test(
       while (!over.signal.aborted) {
         const { rows } = await cutter.query(
           `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-           WHERE query LIKE 'SELECT commit_group%' AND state = 'active' AND datname = current_database()`,
+           WHERE query LIKE 'SELECT commit_rows%' AND state = 'active' AND datname = current_database()`,
         );
         cut += rows.length;
         await delay(2);
@@ -277,7 +277,7 @@ test("a writer that is closed refuses what waits, and ends the group under way f
   await other.query("SELECT 1 FROM holding FOR UPDATE");
   const underWay = writer.submit(OWNER, directory(OWNER, top, "b"));
   const isWaiting =
-    "SELECT count(*) AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%commit_group%'";
+    "SELECT count(*) AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%commit_rows%'";
   await until(async () => (await client.query(isWaiting)).rows[0]?.count === 1, "the commit waits");
   const waiting = writer.submit(OWNER, directory(OWNER, top, "c"));
   const order: string[] = [];

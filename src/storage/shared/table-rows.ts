@@ -28,8 +28,8 @@ export interface TableStatements {
   readonly idAt: number;
 }
 
-/** Columns with ids that roots give out, of inodes and chunk lists. */
-const GIVEN_OUT: Readonly<Record<string, string>> = {
+/** Columns with ids that roots give out, of inodes and chunk lists: their tables have fresh rows. */
+export const GIVEN_OUT: Readonly<Record<string, string>> = {
   inode: "id",
   inline_content: "inode_id",
   file_chunk: "content_id",
