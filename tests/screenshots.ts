@@ -112,7 +112,7 @@ async function takePages(browser: Browser, site: DemoSite, user: string): Promis
   await shoot(dark, "console-users");
   await dark.setViewportSize({ width: 390, height: 780 });
   await dark.goto(site.url);
-  await dark.getByRole("link", { name: "node-1", exact: true }).waitFor();
+  await dark.getByRole("link", { name: "node-1", exact: true }).first().waitFor();
   await dark.waitForTimeout(12_000);
   await shoot(dark, "console-telephone");
 }
@@ -131,7 +131,7 @@ async function operator(browser: Browser, site: DemoSite, colorScheme: "light" |
   await page.goto(`${site.url}/sign-in`);
   await page.getByRole("textbox", { name: "Password" }).fill(site.password);
   await page.getByRole("main").getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("link", { name: "node-1", exact: true }).waitFor();
+  await page.getByRole("link", { name: "node-1", exact: true }).first().waitFor();
   return page;
 }
 

@@ -22,7 +22,7 @@ async function openPage(t: TestContext, site: DemoSite): Promise<Page> {
   await page.goto(`${site.url}/sign-in`);
   await page.getByRole("textbox", { name: "Password" }).fill(site.password);
   await page.getByRole("main").getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("link", { name: "node-1", exact: true }).waitFor();
+  await page.getByRole("link", { name: "node-1", exact: true }).first().waitFor();
   return page;
 }
 
@@ -34,7 +34,7 @@ async function errand(
   run: (click: (target: Locator) => Promise<void>) => Promise<void>,
 ): Promise<void> {
   await page.goto(site.url);
-  await page.getByRole("link", { name: "node-1", exact: true }).waitFor();
+  await page.getByRole("link", { name: "node-1", exact: true }).first().waitFor();
   let clicks = 0;
   await run(async (target) => {
     clicks++;

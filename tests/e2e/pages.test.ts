@@ -73,7 +73,7 @@ async function show(page: Page, site: Site, path: string): Promise<void> {
 
 async function visitorSeesNoUsers(page: Page, site: Site): Promise<void> {
   await show(page, site, "/");
-  await page.getByRole("link", { name: "node-1" }).waitFor();
+  await page.getByRole("link", { name: "node-1" }).first().waitFor();
   await page.getByText(/live \d+ s ago/).waitFor();
   for (const path of PATHS) {
     await show(page, site, path);
