@@ -47,8 +47,8 @@ export const doorAttacks: Rig = {
   plantedGoal: KINDS.length,
   async run(campaign) {
     const scene = await startDoorScene(campaign);
-    const attacker = startAttacker(campaign, ATTACKER);
     const isShort = campaign.goal <= KINDS.length;
+    const attacker = startAttacker(campaign, ATTACKER, isShort);
     const honest = new HonestSide(campaign, scene.tasks);
     let now = "";
     const peaks = watchMemory(

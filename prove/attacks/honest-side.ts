@@ -62,6 +62,15 @@ export class HonestSide {
     while (!this.#tasks.every(isEnough) && !this.#campaign.isOver()) await sleep(10);
   }
 
+  /** Time in calm from one call of the slowest task to its next, by the mean of its calls. */
+  longestRoundMs(): number {
+    const rounds = this.#tasks.map((task) => {
+      const { timesMs } = this.#phase(task, CALM);
+      return task.everyMs + timesMs.reduce((sum, each) => sum + each, 0) / Math.max(1, timesMs.length);
+    });
+    return Math.max(...rounds);
+  }
+
   /** Waits for the calls under way. */
   async end(): Promise<void> {
     this.#isOver = true;

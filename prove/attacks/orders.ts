@@ -1,6 +1,6 @@
 // Orders to an attacker, which is a process of its own with low priority and ends with the rig.
 import { type ChildProcess, fork } from "node:child_process";
-import { constants, setPriority } from "node:os";
+import { constants, getPriority, setPriority } from "node:os";
 import type { Campaign } from "#prove/campaign.ts";
 
 /** Number of strokes, or the server's forbidden answer. */
@@ -32,7 +32,7 @@ const SET_UP_MAX_MS = 12_000;
 
 /** The attacker's side: carries out one order after the other. */
 export function takeOrders(kinds: Readonly<Record<string, (place: never) => Promise<Struck>>>): void {
-  setPriority(constants.priority.PRIORITY_LOW);
+  setPriority(Number(process.argv[2]));
   process.on("message", (order: OrderAt<unknown>) => {
     const attack = kinds[order.kind];
     const place = { ...order, ...strokeTime(order) } as never;
@@ -79,9 +79,15 @@ function strokeTime({ ms, setUpMaxMs = SET_UP_MAX_MS }: OrderAt<unknown>): Strok
   };
 }
 
-/** Starts an attacker, which ends with the campaign. */
-export function startAttacker(campaign: Campaign, program: string): ChildProcess {
-  const attacker = fork(program, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+/**
+ * Starts an attacker, which ends with the campaign. It leaves the servers their processor time, as if it had
+ * a machine of its own. In the short form it has a tenth of a server's weight: the lowest priority gets so
+ * little time beside other tests that the set-up of one stroke takes minutes.
+ */
+export function startAttacker(campaign: Campaign, program: string, isShort: boolean): ChildProcess {
+  const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority;
+  const priority = isShort ? Math.min(getPriority() + PRIORITY_BELOW_NORMAL, PRIORITY_LOW) : PRIORITY_LOW;
+  const attacker = fork(program, [`${priority}`], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
   campaign.atEnd(() => attacker.kill("SIGKILL"));
   return attacker;
 }

@@ -79,8 +79,8 @@ export const attacks: Rig = {
       token: await prepareAttacker(port, FROM),
       bigFile: BIG_FILE,
     };
-    const attacker = startAttacker(campaign, ATTACKER);
     const isShort = campaign.goal <= attacks.shortGoal;
+    const attacker = startAttacker(campaign, ATTACKER, isShort);
     const honest = new HonestSide(campaign, [await steadyUser(campaign, cluster.fileserver.address)]);
     let now = "";
     const servers = [...cluster.all.map(({ process }) => process), tls.process];

@@ -17,16 +17,14 @@ import {
   type UnprovenPlace,
 } from "./unproven-place.ts";
 
-const IDLE_ADDRESSES = 5;
+/** With so many each, a fifth more connections than a server keeps. */
+const IDLE_ADDRESSES = 6;
 const IDLE_A_CONNECTION = 200;
 /** Connections being opened from an address at a time. */
 const OPENING = 20;
 const FILLING_MS = 10;
 const REFILLING_MS = 200;
-/**
- * Handshakes of one address that are counted: how many may be answered at once and per second, and how many
- * are under way.
- */
+/** Handshakes of one address that are counted: answers at once and per second, and how many are under way. */
 const HANDSHAKES_TRIED = 800;
 const HANDSHAKES_MAX = 300;
 const HANDSHAKES_PER_SECOND = 22;
@@ -51,13 +49,15 @@ const PING_BYTES = 17;
 const UNUSED_MAX_BYTES = 1_048_576;
 const UNUSED_BYTES_PER_SECOND = 4_194_304;
 const TOKENS_AT_ONCE = 50;
+/** Far more than the provider may be asked about; a slow machine takes longer than a stroke for them. */
+const TOKENS_TRIED = 400;
 /** Uploads whose header never comes. */
 const HEADERLESS = 40;
 const ENDS_WITHIN_MS = 8_000;
 const ENDS_WITHOUT_HEADER_MS = 20_000;
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/** Keeps connections that do nothing but answer pings, by address and port. */
+/** Keeps connections that only answer pings, by address and port. They stand once the server has greeted all. */
 export async function keepIdle(
   place: UnprovenPlace,
   doors: readonly Door[],
@@ -82,7 +82,7 @@ export async function keepIdle(
       }
       for (const raw of kept) if (raw.isClosed) kept.delete(raw);
       tries += missing;
-      if (tries >= each) stands();
+      if (tries >= each && [...kept].every(({ frames }) => frames.length > 0)) stands();
       await sleep(tries < each ? FILLING_MS : REFILLING_MS);
     }
     for (const raw of kept) raw.close();
@@ -330,17 +330,18 @@ function constant<T>(value: T): () => T {
   return () => value;
 }
 
-/**
- * Sends tokens of one address that only the provider can judge; each names the address, so that the provider
- * can count them.
- */
-const unknownTokens: UnprovenKind = (place) =>
-  fromEach({ ...place, addresses: place.addresses.slice(0, 1) }, [place.meta], async (caller) => {
+/** Sends tokens that only the provider can judge; each names its one address for the provider's count. */
+const unknownTokens: UnprovenKind = (place) => {
+  const tried = Promise.withResolvers<void>();
+  place.countFrom(tried.promise);
+  let all = 0;
+  return fromEach({ ...place, addresses: place.addresses.slice(0, 1) }, [place.meta], async (caller) => {
     let sent = 0;
     const [from = ""] = place.addresses;
     const one = async (): Promise<void> => {
       while (!place.isOver() && !caller.isOver) {
         sent++;
+        if (++all >= TOKENS_TRIED) tried.resolve();
         await caller.call(`${META}GetRoots`, NOTHING, { token: `unknown-${from}-${Math.random()}` });
         await sleep(1);
       }
@@ -348,6 +349,7 @@ const unknownTokens: UnprovenKind = (place) =>
     await Promise.all(Array.from({ length: TOKENS_AT_ONCE }, one));
     return sent;
   });
+};
 
 /**
  * Sends uploads without a header, in a session that ends: they must end with it, and otherwise by their own

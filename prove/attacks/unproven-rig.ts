@@ -28,13 +28,15 @@ import { nodesLive, revive, startUnprovenScene, type UnprovenScene } from "./unp
 import { honestTasks } from "./unproven-watch.ts";
 
 const KINDS = narrowedTo(Object.keys(UNPROVEN_KINDS), (kind) => kind);
-/** As many as ten seconds are enough for. */
+/** As many as ten seconds are enough for. The siege takes as long alone, and has a short form of its own. */
 const SHORT_KINDS = 3;
 const ADDRESSES = 64;
 const SHORT_ADDRESSES = 16;
 const STROKE_MS = 5_000;
 const SHORT_STROKE_MS = 600;
 const LONGEST_STROKE_MS = 80_000;
+/** Calls of each honest task that a stroke has time for at least. */
+const ROUNDS_MET = 2;
 const BETWEEN_MS = 300;
 /** Calls of each honest task before the first stroke. */
 const CALM_CALLS = 200;
@@ -67,8 +69,9 @@ export const unproven: Rig = {
   plantedGoal: KINDS.length,
   async run(campaign) {
     const isShort = campaign.goal <= KINDS.length;
-    const kinds = isShort ? campaign.random.shuffled(KINDS) : KINDS;
-    const stage = await setUp(campaign, isShort ? SHORT_CALM_CALLS : CALM_CALLS);
+    const drawn = campaign.goal < KINDS.length ? KINDS.filter((kind) => kind !== SIEGE) : KINDS;
+    const kinds = isShort ? campaign.random.shuffled(drawn) : KINDS;
+    const stage = await setUp(campaign, isShort, isShort ? SHORT_CALM_CALLS : CALM_CALLS);
     for (let turn = 0; campaign.shouldGoOn(); turn++) {
       const kind = kinds[turn % kinds.length] as string;
       await stage.stroke({ kind, isShort, ms: isShort ? SHORT_STROKE_MS : STROKE_MS });
@@ -92,7 +95,7 @@ export const siege: Rig = {
   shortGoal: 3,
   async run(campaign) {
     const isShort = campaign.goal <= siege.shortGoal;
-    const stage = await setUp(campaign, isShort ? SHORT_CALM_CALLS : CALM_CALLS_SIEGE);
+    const stage = await setUp(campaign, isShort, isShort ? SHORT_CALM_CALLS : CALM_CALLS_SIEGE);
     const seconds = setInterval(() => stage.isStriking() && campaign.step(), 1_000);
     campaign.atEnd(() => clearInterval(seconds));
     while (campaign.shouldGoOn()) {
@@ -110,9 +113,9 @@ interface Stage {
   judge(floorMs: number): Promise<void>;
 }
 
-async function setUp(campaign: Campaign, calmCalls: number): Promise<Stage> {
+async function setUp(campaign: Campaign, isShort: boolean, calmCalls: number): Promise<Stage> {
   const scene = await startUnprovenScene(campaign);
-  const attacker = startAttacker(campaign, ATTACKER);
+  const attacker = startAttacker(campaign, ATTACKER, isShort);
   const honest = new HonestSide(campaign, await honestTasks(campaign, scene));
   let now = "";
   const peaks = watchMemory(
@@ -133,7 +136,8 @@ async function setUp(campaign: Campaign, calmCalls: number): Promise<Stage> {
         addresses,
         isShort,
         kind,
-        ms,
+        // On a slow machine longer, so that each honest task meets it.
+        ms: Math.max(ms, ROUNDS_MET * honest.longestRoundMs()),
       };
       const found = observe(scene);
       now = kind;

@@ -3,8 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { OnConflict, Perm, Sort } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { type Greedy, type GreedyKind, prepared } from "./greedy-place.ts";
 
-/** Levels of a path that a request can still name. */
+/** Levels of a path that a request can still name; the short form makes and copies a quarter of them. */
 const DEEPEST_NAMED = 1_600;
+const SHORT_DEEPEST = 400;
 const FIRST_LEVELS = 100;
 const LISTED = 50_000;
 const SHORT_LISTED = 3_000;
@@ -14,8 +15,12 @@ const SHORT_TREE_DOUBLINGS = 3;
 const CHUNKED_BYTES = 300_000;
 const UPLOAD_PIECE: Buffer = Buffer.alloc(1_000_000, 3);
 const UPLOAD_PIECES = 8;
+const UPLOADS_AT_ONCE = 64;
+const SHORT_UPLOADS_AT_ONCE = 16;
 const BIG_BYTES = 1_073_741_824n;
 const OF_ONE_CONNECTION = 90;
+/** Calls at once in the short form, whose stroke ends when all of them have. */
+const SHORT_AT_ONCE = 128;
 const PERMISSIONS: readonly Perm[] = [Perm.READ, Perm.WRITE, Perm.DELETE];
 
 const copy = (greedy: Greedy, path: string, targetPath: string, at = 0): Promise<unknown> =>
@@ -24,11 +29,12 @@ const mkdir = (greedy: Greedy, path: string, at = 0): Promise<unknown> =>
   greedy.calls(at).createDirectory({ path }, greedy);
 
 /** Makes a tree as deep as renames allow, or as the server does. */
-async function deepTree(greedy: Greedy): Promise<void> {
+async function deepTree(greedy: Greedy, isShort: boolean): Promise<void> {
+  const deepest = isShort ? SHORT_DEEPEST : DEEPEST_NAMED;
   let bottom = "/d";
   for (let level = 0; level < FIRST_LEVELS; level++, bottom += "/d") await mkdir(greedy, bottom);
   bottom = bottom.slice(0, -2);
-  for (let levels = FIRST_LEVELS; levels <= DEEPEST_NAMED; levels *= 2) {
+  for (let levels = FIRST_LEVELS; levels <= deepest; levels *= 2) {
     try {
       await copy(greedy, "/d", "/e");
       await greedy.calls(0).rename({ path: "/e", targetPath: `${bottom}/d` }, greedy);
@@ -66,7 +72,7 @@ async function* pieces(path: string): AsyncGenerator<object> {
 
 const deepCopies: GreedyKind = prepared(
   8,
-  (greedy) => deepTree(greedy),
+  (greedy, { isShort }) => deepTree(greedy, isShort),
   (greedy) => greedy.insist(8, (turn) => copy(greedy, "/d", `/copy${turn}`, turn)),
 );
 
@@ -80,8 +86,8 @@ const wideCopies: GreedyKind = prepared(
 const rangedWrites: GreedyKind = prepared(
   13,
   (greedy) => chunkedFile(greedy, "/f"),
-  (greedy) =>
-    greedy.insist(13 * OF_ONE_CONNECTION, (turn) => {
+  (greedy, { isShort }) =>
+    greedy.insist(isShort ? SHORT_AT_ONCE : 13 * OF_ONE_CONNECTION, (turn) => {
       const offset = BigInt((turn * 7_919) % CHUNKED_BYTES);
       return greedy.calls(turn).writeFile({ path: "/f", offset, data: Buffer.from("w") }, greedy);
     }),
@@ -115,7 +121,10 @@ const emptyFiles: GreedyKind = prepared(
 const uploads: GreedyKind = prepared(
   8,
   (greedy) => mkdir(greedy, "/u"),
-  (greedy) => greedy.insist(64, (turn) => greedy.calls(turn).uploadFile(pieces(`/u/${turn % 100}`), greedy)),
+  (greedy, { isShort }) =>
+    greedy.insist(isShort ? SHORT_UPLOADS_AT_ONCE : UPLOADS_AT_ONCE, (turn) =>
+      greedy.calls(turn).uploadFile(pieces(`/u/${turn % 100}`), greedy),
+    ),
 );
 
 /** Downloads a sparse file of a gigabyte, of which it reads a little now and then. */
@@ -164,8 +173,8 @@ const purges: GreedyKind = prepared(
 const explains: GreedyKind = prepared(
   8,
   (greedy) => mkdir(greedy, "/w"),
-  (greedy) =>
-    greedy.insist(8 * OF_ONE_CONNECTION, (turn) =>
+  (greedy, { isShort }) =>
+    greedy.insist(isShort ? SHORT_AT_ONCE : 8 * OF_ONE_CONNECTION, (turn) =>
       greedy
         .calls(turn)
         .explain(

@@ -68,7 +68,7 @@ export const fairness: Rig = {
     const words = ["fileserver", "-id", "n1", "-listen", address, "-data", data, "-reserve", "1MiB"];
     const server = await startGroveProcess([...words, "-log_level", "warn"]);
     campaign.atEnd(() => server.end("SIGKILL"));
-    const greedy = startAttacker(campaign, GREEDY);
+    const greedy = startAttacker(campaign, GREEDY, isShort);
     const honest = new HonestSide(campaign, await modestTasks(campaign, address));
     const metricsUrl = `http://127.0.0.1:${Number(address.split(":")[1]) - METRICS_PORT_OFFSET}/metrics`;
     await honest.calmDown(isShort ? SHORT_CALM_CALLS : CALM_CALLS);
