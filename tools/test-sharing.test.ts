@@ -19,6 +19,7 @@ const FILES: Readonly<Record<string, string>> = {
   "src/a/named.test.ts": 'import { process } from "./grove-process.ts"; process.isRunning();',
   "src/a/global.test.ts": "globalThis.fetch = other;",
   "src/a/timers.test.ts": "t.mock.timers.enable();",
+  "src/a/rig.test.ts": "testShortForm(leases);",
   "src/a/child.test.ts": 'import { spawn } from "node:child_process";',
   "src/a/memory.test.ts": 'readFile("/proc/self/status")',
   "src/a/helped.test.ts": 'import { start } from "#b/helper.fixture.ts";',
@@ -48,6 +49,7 @@ test("a test file that reaches for its whole process has it alone, as has one wh
     variable: "src/a/variable.test.ts: process[",
     global: "src/a/global.test.ts: globalThis",
     timers: "src/a/timers.test.ts: mock.",
+    rig: "src/a/rig.test.ts: testShortForm",
     memory: "src/a/memory.test.ts: /proc/self",
     helped: "src/b/runner.fixture.ts: node:v8",
   };

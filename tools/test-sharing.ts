@@ -7,9 +7,12 @@ const ONLY_READ =
   /\bprocess\.(?:(?:arch|execPath|getgid|getuid|hrtime|kill|nextTick|platform|stderr\.write|versions)\b|env\[(?:"\w+"|[A-Z_]+)\](?!\s*=[^=])|env(?=\s*\}))|\.{3}process\.env\b/g;
 /** A word of `process`, or of a variable of that name. */
 const WORD_OF_PROCESS = /\bprocess(?:\[|\.([a-z]\w*))/g;
-/** What else reaches the whole process: threads, its clocks and heap, its built-in modules. */
+/**
+ * What else reaches the whole process: threads, its clocks and heap, its built-in modules. The short form of a
+ * rig has a limit of its own, which a shared process would cut to that of any file.
+ */
 const OWN_PROCESS =
-  /\bglobalThis\b|\bmock\.|\/proc\/self|node:(?:async_hooks|cluster|diagnostics_channel|inspector|module|perf_hooks|process|v8|vm|worker_threads)\b/;
+  /\btestShortForm\b|\bglobalThis\b|\bmock\.|\/proc\/self|node:(?:async_hooks|cluster|diagnostics_channel|inspector|module|perf_hooks|process|v8|vm|worker_threads)\b/;
 const SPECIFIER = /(?:from|import)\s*\(?\s*"([^"]+)"/g;
 /** Code that only tests use; what the product does with its process, its own tests know. */
 const HELPER = /\.fixture\.ts$|^(?:src\/testing|bench|prove|tests)\//;
