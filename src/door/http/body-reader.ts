@@ -3,6 +3,8 @@ import type { DoorRequest } from "./request-target.ts";
 
 /** Bytes that arrive before they are asked for, at most, and one part of the socket's beyond them. */
 const AHEAD_MAX_BYTES = 262_144;
+/** What holding a part costs besides its bytes: a body in chunks of one byte has as many parts. */
+const PART_COST_BYTES = 256;
 /** Bytes for which who waits is woken before the end: two parts of a socket. A wake costs more than their way. */
 const WAKE_BYTES = 131_072;
 
@@ -11,7 +13,8 @@ export class BodyReader {
   readonly #request: DoorRequest;
   readonly #onArrived: (bytes: number) => void;
   #parts: Uint8Array[] = [];
-  #bytes = 0;
+  /** Bytes of the parts, with what holding each costs. */
+  #weight = 0;
   #state: "unread" | "open" | "dropping" | "ended" | "broken" = "unread";
   #wake = Promise.withResolvers<void>();
   #onDropped: (bytes: number) => void = () => {};
@@ -45,8 +48,8 @@ export class BodyReader {
   taken(): Uint8Array | undefined {
     const part = this.#refusal === undefined ? this.#parts.shift() : undefined;
     if (part === undefined) return undefined;
-    this.#bytes -= part.length;
-    if (this.#bytes < AHEAD_MAX_BYTES) this.#request.resume();
+    this.#weight -= weightOf(part);
+    if (this.#weight < AHEAD_MAX_BYTES) this.#request.resume();
     return part;
   }
 
@@ -80,10 +83,10 @@ export class BodyReader {
     request.on("data", (part: Uint8Array) => {
       if (this.#state === "dropping") return this.#onDropped(part.length);
       this.#parts.push(part);
-      this.#bytes += part.length;
+      this.#weight += weightOf(part);
       this.#onArrived(part.length);
-      if (this.#bytes >= AHEAD_MAX_BYTES) request.pause();
-      if (this.#bytes >= WAKE_BYTES) this.#wake.resolve();
+      if (this.#weight >= AHEAD_MAX_BYTES) request.pause();
+      if (this.#weight >= WAKE_BYTES) this.#wake.resolve();
     });
     request.on("end", () => {
       this.#state = "ended";
@@ -98,3 +101,5 @@ export class BodyReader {
     this.#wake.resolve();
   }
 }
+
+const weightOf = ({ length }: Uint8Array): number => length + PART_COST_BYTES;
