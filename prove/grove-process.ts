@@ -14,8 +14,6 @@ const LOG_TAIL_CHARACTERS = 4_000;
 export interface GroveSettings {
   /** Flags of node itself, such as a module that is loaded first. */
   readonly nodeFlags?: readonly string[];
-  /** Default GROVE; with flags of node the launcher of the sources. */
-  readonly launcher?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** Hears all that it prints. */
   readonly onOutput?: (piece: string) => void;
@@ -54,8 +52,8 @@ export async function startGroveProcess(
 ): Promise<GroveProcess> {
   const { nodeFlags = [] } = settings;
   // A module that is loaded first may change others, which the bundle has under other names.
-  const usual = nodeFlags.length > 0 ? GROVE_OF_SOURCES : GROVE;
-  const child = spawn(settings.launcher ?? usual, [...words, ...loopsOf(words)], {
+  const launcher = nodeFlags.length > 0 ? GROVE_OF_SOURCES : GROVE;
+  const child = spawn(launcher, [...words, ...loopsOf(words)], {
     env: {
       PATH: process.env["PATH"] ?? "",
       TZ: "UTC",

@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { GROVE_OF_USERS } from "#testing/grove-program.ts";
 
-/** The launcher of the sources, for rigs that replace texts of single modules or ask for it. */
+/** The launcher of the sources, for rigs that replace texts of single modules. */
 export const GROVE_OF_SOURCES: string = fileURLToPath(new URL("../grove", import.meta.url));
 
 /**

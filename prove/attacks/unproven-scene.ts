@@ -13,7 +13,6 @@ import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Door } from "#prove/front-caller.ts";
 import { type GroveProcess, startGroveProcess } from "#prove/grove-process.ts";
-import { GROVE_OF_SOURCES } from "#prove/launcher.ts";
 import { createAuthority } from "#security/authority/authority.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 import type { ChannelTls } from "#wire/grpc/transport.ts";
@@ -97,9 +96,7 @@ export async function startUnprovenScene(campaign: Campaign): Promise<UnprovenSc
       line = lines.pop() ?? "";
       failures += lines.filter((each) => each.includes(HEARTBEAT_FAILED)).length;
     };
-    // In a run of all tests strokes against the bundle took longer than a short form may.
-    const settings = { env, onOutput, launcher: GROVE_OF_SOURCES };
-    const start = (): Promise<GroveProcess> => startGroveProcess([...words, ...place], settings);
+    const start = (): Promise<GroveProcess> => startGroveProcess([...words, ...place], { env, onOutput });
     const counts = { printed: () => printed, failedHeartbeats: () => failures };
     const made = { name, door, start, ...counts, process: await start() };
     campaign.atEnd(() => made.process.end("SIGKILL"));
