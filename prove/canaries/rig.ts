@@ -13,12 +13,13 @@
 // It cannot see memory, swap, or a secret that was hashed or encrypted before it was written.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
+import { textsOfFiles } from "#testing/texts-of-files.ts";
 import { closePaths, type Doors, PATHS } from "./paths.ts";
 import { coreLimit, processTexts, startWatched, type WatchedServer } from "./watched-server.ts";
 
@@ -215,18 +216,11 @@ async function everywhere(
     `${doors.console}/api/cluster`,
   ])
     found.push({ where: url, text: await (await fetch(url)).text() });
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    const path = join(entry.parentPath, entry.name);
-    if (!entry.isFile() || path.startsWith(join(folder, SECRETS_FOLDER))) continue;
-    const text = await readFile(path, "latin1").catch(whenGone);
-    if (text !== undefined) found.push({ where: path.slice(folder.length), text });
+  for (const { path, text } of await textsOfFiles(folder)) {
+    if (!path.startsWith(join(folder, SECRETS_FOLDER)))
+      found.push({ where: path.slice(folder.length), text });
   }
   return found;
-}
-
-/** A server may have renamed a file since it was listed: its text lies under the name that it has now. */
-function whenGone(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== "ENOENT") throw error;
 }
 
 function search(

@@ -1,12 +1,13 @@
 // What a door promises of files: quotas to the byte, nothing from cut uploads, locks against all, kills survived.
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { PERSON_ADDRESS_HEADER } from "#base/door-call.ts";
 import { DOOR_FAILURES_PER_NETWORK } from "#door/http/door-limits.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { textsOfFiles } from "#testing/texts-of-files.ts";
 import { until } from "#testing/until.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
@@ -136,18 +137,18 @@ test("no log, metric, audit line or database of the cluster has an app password,
   const meta = createClient(MetaServer, toMeta);
   const asked = { appPassword: site.password, fsId: node.id };
   const { ticket } = await meta.issueTicket(asked, { metadata });
-  const files = createClient(FileServer, toNode);
-  const { sessionToken } = await files.registerClient({ ticket }, { metadata });
+  const server = createClient(FileServer, toNode);
+  const { sessionToken } = await server.registerClient({ ticket }, { metadata });
   // Each where it is refused, too, and where it does not belong.
   const cut = site.password.slice(0, -1);
   const refused = [
     meta.issueTicket({ appPassword: cut, fsId: node.id }, { metadata }),
     meta.issueTicket({ appPassword: ticket, fsId: node.id }, { metadata }),
     meta.listAppPasswords({}, { metadata: { authorization: `Bearer ${ticket}` } }),
-    files.registerClient({ ticket: site.password }, { metadata }),
-    files.registerClient({ ticket: `${ticket}x` }, { metadata }),
-    files.registerClient({ ticket, renewedSessionToken: `${sessionToken}x` }, { metadata }),
-    files.getAttr({ path: `/${ticket.slice(0, 200)}` }, { metadata: { authorization: `Bearer ${ticket}` } }),
+    server.registerClient({ ticket: site.password }, { metadata }),
+    server.registerClient({ ticket: `${ticket}x` }, { metadata }),
+    server.registerClient({ ticket, renewedSessionToken: `${sessionToken}x` }, { metadata }),
+    server.getAttr({ path: `/${ticket.slice(0, 200)}` }, { metadata: { authorization: `Bearer ${ticket}` } }),
   ];
   for (const call of await Promise.allSettled(refused)) assert.equal(call.status, "rejected");
   for (const path of [`?password=${site.password}`, site.password]) {
@@ -163,10 +164,11 @@ test("no log, metric, audit line or database of the cluster has an app password,
     const answer = await fetch(node.metrics + page, { headers: { authorization: `Bearer ${metricsToken}` } });
     found(await answer.text(), page);
   }
-  const places = readdirSync(site.folder, { recursive: true, withFileTypes: true });
-  const paths = places.filter((place) => place.isFile()).map((place) => join(place.parentPath, place.name));
-  assert.ok(paths.some((path) => path.includes("logs")) && paths.some((path) => path.includes("audit")));
-  for (const path of paths) found(readFileSync(path, "latin1"), path);
+  const files = await textsOfFiles(site.folder);
+  assert.ok(
+    files.some(({ path }) => path.includes("logs")) && files.some(({ path }) => path.includes("audit")),
+  );
+  for (const { path, text } of files) found(text, path);
 });
 
 test("an app password is let in under its person's name alone; none and others are guesses", async () => {

@@ -1,11 +1,11 @@
 // Links through a real door: in browsers and by plain requests, to the limits, and without a trace of the token.
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 import { axeFindings } from "#e2e/axe-findings.ts";
 import { CHROMIUM_FLAGS, PAGE_CHROMIUM } from "#testing/chromium.ts";
+import { textsOfFiles } from "#testing/texts-of-files.ts";
 import { until } from "#testing/until.ts";
 import { type DoorSite, openDoorSite } from "./door-site.ts";
 
@@ -220,15 +220,7 @@ test("in a browser: no token in the address, drops by keyboard, nothing for axe 
 test("no token stands in any log, metric or file of the cluster", async () => {
   assert.ok(tokens.length > 0);
   const secrets = tokens.map((token) => token.slice(-32));
-  const names = await readdir(site.folder, { recursive: true, withFileTypes: true });
-  const read = await Promise.all(
-    names
-      .filter((entry) => entry.isFile() && !entry.name.endsWith(".sock"))
-      .map(async (entry) => {
-        const path = join(entry.parentPath, entry.name);
-        return { path, text: (await readFile(path).catch(() => Buffer.alloc(0))).toString("latin1") };
-      }),
-  );
+  const read = await textsOfFiles(site.folder);
   const logs = read.filter(({ path }) => path.endsWith(".log"));
   await until(() => logs.length > 0, "the logs");
   assert.ok(
