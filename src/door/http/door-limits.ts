@@ -48,6 +48,10 @@ export const DOOR_PACE_MS = 30_000;
 export const DOOR_PACE_BYTES = 16_384;
 /** Streams of one HTTP/2 connection. */
 export const DOOR_STREAMS_PER_CONNECTION = 100;
+/** Streams of one HTTP/2 connection that its client may reset at once: pictures that a browser scrolls past. */
+export const DOOR_RESETS_AT_ONCE = 200;
+/** Resets a second after those; one more ends the connection. nghttp2 counts whole seconds. */
+export const DOOR_RESETS_PER_SECOND = 100;
 /** Bytes of a refused body that are read and dropped, so that its sender sees the answer. */
 export const DOOR_LINGER_BYTES = 4_194_304;
 /** Time for that. */

@@ -33,6 +33,7 @@ import type { DoorPages } from "./pages.ts";
 import { Places } from "./places.ts";
 import { type DoorRequest, readTarget } from "./request-target.ts";
 import { RequestTurns } from "./request-turns.ts";
+import { StreamTurns } from "./stream-turns.ts";
 
 /** Where a door's files are. */
 export const DAV_PREFIX = "/dav";
@@ -74,6 +75,7 @@ export class Front {
     waitingPerParty: DOOR_REQUESTS_PER_USER,
   });
   readonly #turns = new RequestTurns();
+  readonly #streams = new StreamTurns();
   /** The newest request of each connection of HTTP/1.1. */
   readonly #newest = new WeakMap<Socket, PacedExchange>();
   /** Connections of HTTP/1.1 that end: what has come behind is not looked at. */
@@ -106,7 +108,12 @@ export class Front {
 
   /** Answers one request. `awaitsContinue`: its body comes only when the client is told to send it. */
   readonly answer = (request: DoorRequest, response: DoorResponse, awaitsContinue: boolean): void => {
-    if (!("stream" in request) && this.#isTooMany(request.socket)) return;
+    if ("stream" in request) {
+      this.#streams.take(request.stream, () => this.#answer(request, response, awaitsContinue));
+    } else if (!this.#isTooMany(request.socket)) this.#answer(request, response, awaitsContinue);
+  };
+
+  #answer(request: DoorRequest, response: DoorResponse, awaitsContinue: boolean): void {
     const startedMs = this.#deps.clock.steadyMs();
     this.#underWay++;
     const facts = clientFacts(request as IncomingMessage, this.#deps.proxies);
@@ -133,7 +140,7 @@ export class Front {
         ),
       );
     this.#inOrder(request, exchange, route);
-  };
+  }
 
   /**
    * Starts a request once the one before it on a connection of HTTP/1.1 has its answer: a change is complete

@@ -5,9 +5,11 @@ import { readFileSync } from "node:fs";
 import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from "node:http2";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { FrameFlag, FrameType, hpack, RawHttp2, rawFrame } from "#testing/raw-http2.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
 import { basic, startTestDoor, type TestDoor } from "./door.fixture.ts";
+import { DOOR_REQUESTS_PER_TURN, DOOR_RESETS_AT_ONCE, DOOR_RESETS_PER_SECOND } from "./door-limits.ts";
 
 let door: TestDoor;
 let session: ClientHttp2Session;
@@ -82,4 +84,40 @@ test("a refused stream ends whose body never does, with its answer whole", async
 test("nobody is left waiting, and no failure of the door was logged", () => {
   assert.equal(door.front.load.underWay, 0);
   assert.doesNotMatch(door.lines.join("\n"), /dav_failed|door_failed/u);
+});
+
+test("streams that are reset with their headers are hardly looked at, and more than a browser leaves end the connection", async () => {
+  /** TLS reads 16,384 bytes at a time. */
+  const READS = 4;
+  const before = door.asked.length;
+  const pair = Buffer.from("alice@example.com:reset password").toString("base64");
+  const headers = hpack([
+    [":method", "GET"],
+    [":scheme", "https"],
+    [":path", "/dav/"],
+    [":authority", door.host],
+    ["authorization", `Basic ${pair}`],
+  ]);
+  const flags = FrameFlag.END_HEADERS | FrameFlag.END_STREAM;
+  const left = (count: number, from: number): Buffer =>
+    Buffer.concat(
+      Array.from({ length: count }, (_, at) => {
+        const id = (from + at) * 2 + 1;
+        const asked = rawFrame(FrameType.HEADERS, flags, id, headers);
+        return Buffer.concat([asked, rawFrame(FrameType.RST_STREAM, 0, id, Buffer.from([0, 0, 0, 8]))]);
+      }),
+    );
+  const raw = await RawHttp2.connect(door.port, true, "127.0.0.1", true);
+  await raw.write(left(DOOR_RESETS_AT_ONCE, 0));
+  await raw.send(FrameType.PING, 0, 0, Buffer.alloc(8));
+  await until(() =>
+    raw.frames.some(({ type, flags: of }) => type === FrameType.PING && of === FrameFlag.ACK),
+  );
+  assert.equal(raw.isClosed, false);
+  const looked = door.asked.length - before;
+  assert.ok(looked <= DOOR_REQUESTS_PER_TURN * READS, `${looked} of ${DOOR_RESETS_AT_ONCE} were looked at`);
+  // The second in which they came may have saved up new ones.
+  await raw.write(left(2 * DOOR_RESETS_PER_SECOND + 1, DOOR_RESETS_AT_ONCE));
+  await raw.closed;
+  raw.close();
 });

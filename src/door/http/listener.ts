@@ -15,6 +15,8 @@ import {
   DOOR_HEADERS_MAX_BYTES,
   DOOR_HEADERS_MS,
   DOOR_IDLE_MS,
+  DOOR_RESETS_AT_ONCE,
+  DOOR_RESETS_PER_SECOND,
   DOOR_STREAMS_PER_CONNECTION,
 } from "./door-limits.ts";
 import type { Front } from "./front.ts";
@@ -109,6 +111,8 @@ function createSecureServer(
     },
     maxHeaderListPairs: DOOR_HEADERS_MAX,
     maxSessionMemory: SESSION_MEMORY_MB,
+    streamResetBurst: DOOR_RESETS_AT_ONCE,
+    streamResetRate: DOOR_RESETS_PER_SECOND,
   });
   http2.on("request", (request, response) => front.answer(request, response, false));
   http2.on("checkContinue", (request, response) => front.answer(request, response, true));
