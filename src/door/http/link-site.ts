@@ -258,18 +258,24 @@ const SENTENCES: ReadonlyMap<string, string> = new Map([
   ["RATE_LIMITED", "too many requests or wrong passwords came from your network; wait some minutes"],
 ]);
 
-type Looks = Pick<DavTree, "look" | "read">;
+type Looks = Pick<DavTree, "look" | "fetch" | "read">;
 
 /** What a visitor reads; a link to one file has it under its name. */
 function treeOf(visitor: LinkVisitor): Looks {
   const { isFolder, name } = visitor.facts;
   const inner = (path: readonly string[]): readonly string[] => (isFolder ? path : []);
   const isThere = (path: readonly string[]): boolean => isFolder || (path.length === 1 && path[0] === name);
+  const look = async (path: readonly string[]): Promise<DavResource | undefined> => {
+    const found = isThere(path) ? await visitor.look(inner(path)) : undefined;
+    return found && { ...found, path };
+  };
   return {
-    look: (path): Promise<DavResource | undefined> =>
-      isThere(path)
-        ? visitor.look(inner(path)).then((found) => found && { ...found, path })
-        : Promise.resolve(undefined),
+    look,
+    // Whoever looks at a link has not loaded its file yet, which is counted.
+    fetch: async (path) => {
+      const resource = await look(path);
+      return resource && { resource };
+    },
     read: (path, etag, range, take) => visitor.read(inner(path), etag, range, take),
   };
 }

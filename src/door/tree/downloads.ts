@@ -1,25 +1,16 @@
 // Files' bytes on their way out through a door: in the parts that came, checked, with bounded memory.
-import { GroveError } from "#base/errors.ts";
-import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import type { Cluster } from "#client/connection/cluster.ts";
-import { LONG, SHORT } from "#client/connection/cluster.ts";
+import { LONG } from "#client/connection/cluster.ts";
 import type { RemotePath } from "#client/connection/remote-path.ts";
-import { ClientError } from "#client/terminal/client-error.ts";
 import { PROGRESS_BYTES } from "#client/terminal/limits.ts";
 import { downloadFile } from "#client/transfer/download.ts";
-import type { ByteRange } from "#door/webdav/byte-ranges.ts";
 import type { BytesTaker } from "#door/webdav/resource.ts";
-import { crc32 } from "#os/crc32.ts";
+import { readSmall, type VersionRange } from "./small-files.ts";
 
 /** What one read of a socket brings. */
 const HANDED_ON_MIN_BYTES = 65_536;
 /** Each write wakes the client: eight reads' bytes in one cost a tenth less of a door's time. */
 export const HANDED_ON_MAX_BYTES = 524_288;
-
-/** Bytes of a version of a file. */
-export interface VersionRange extends ByteRange {
-  readonly etag: string;
-}
 
 /**
  * Bytes that are handed on at a time, but at the end: at most an eighth of what has gone, so that a client of a slow
@@ -27,6 +18,19 @@ export interface VersionRange extends ByteRange {
  */
 export function handedOnAtOnce(goneBytes: number): number {
   return Math.min(HANDED_ON_MAX_BYTES, Math.max(HANDED_ON_MIN_BYTES, goneBytes / 8));
+}
+
+/** Hands the bytes of one version of a file to `take`: a small file's by one call. Rejects as `sendDownload` does. */
+export async function sendVersion(
+  cluster: Cluster,
+  source: RemotePath,
+  version: VersionRange,
+  take: BytesTaker,
+): Promise<void> {
+  const data = await readSmall(cluster, source, version);
+  if (data === undefined) return await sendDownload(cluster, source, version, take);
+  const taken = take([data]);
+  if (taken !== true) await taken;
 }
 
 /**
@@ -99,22 +103,6 @@ class Reader {
     this.failure = error;
     throw new Error("the reader has gone");
   }
-}
-
-/** A whole small file in one call, checked; undefined for a larger one and for a part. Throws ETAG_MISMATCH. */
-export async function readSmall(
-  cluster: Cluster,
-  { root, path }: RemotePath,
-  { etag, start, end }: { readonly etag: string; readonly start: number; readonly end: number },
-): Promise<Uint8Array | undefined> {
-  if (start !== 0 || end === 0 || end > INLINE_FILE_MAX_BYTES) return undefined;
-  const { attr, data } = await cluster.runAt({ root, path }, SHORT, (server) =>
-    server.files.readFile({ root, path, offset: 0n, length: end }, server.unary),
-  );
-  if (attr?.etag !== etag) throw new GroveError("ETAG_MISMATCH", "the file has changed meanwhile");
-  if (attr.size !== BigInt(end)) return undefined;
-  if (data.length === end && crc32(data) === attr.crc32) return data;
-  throw new ClientError("SERVER_BROKEN", `${path}: the bytes do not match their checksum`);
 }
 
 /** The bytes that a read hands on, for somebody who pulls them; a few parts wait at a time. */

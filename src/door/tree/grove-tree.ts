@@ -14,6 +14,7 @@ import type {
   DavTarget,
   DavTree,
   DeadProperty,
+  Fetched,
   LockWish,
   NewFile,
   PropertyChange,
@@ -24,13 +25,14 @@ import { DavRefusal } from "#door/webdav/status-table.ts";
 import { storedProperty } from "#door/webdav/stored-xml.ts";
 import { type Attr, Kind, OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { GetPropertiesResponse, LockInfo } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
-import { pulled, readSmall, sendDownload } from "./downloads.ts";
+import { pulled, sendVersion } from "./downloads.ts";
 import { KnownShares } from "./known-shares.ts";
 import type { Person } from "./person.ts";
 import { ownPlace, type Place, type RealPlace, rootsIn, sharedPlace, WAY_FOLDERS } from "./places.ts";
 import { refusing, refusingStream } from "./refusals.ts";
-import { davLockOf, resourceOf, virtualResource } from "./resources.ts";
+import { davLockOf, editOf, resourceOf, virtualResource } from "./resources.ts";
 import { shownTokens } from "./shown-tokens.ts";
+import { fetchFile } from "./small-files.ts";
 import { createFile, writeFile } from "./write-file.ts";
 
 /** Names that a folder of the door may take. */
@@ -54,6 +56,15 @@ export class GroveTree implements DavTree {
     });
   }
 
+  fetch(path: readonly string[]): Promise<Fetched | undefined> {
+    return refusing(async () => {
+      const place = await this.#placeOf(path);
+      const file = place.kind === "real" ? await fetchFile(this.#person.cluster, path, place) : undefined;
+      const resource = file?.resource ?? (await this.look(path));
+      return resource === undefined ? undefined : { resource, data: file?.data };
+    });
+  }
+
   list(path: readonly string[]): AsyncIterable<readonly DavResource[]> {
     return refusingStream(this.#list(path));
   }
@@ -72,25 +83,16 @@ export class GroveTree implements DavTree {
     changes: readonly PropertyChange[],
     tokens: SubmittedTokens,
   ): Promise<void> {
+    const edits = changes.map(editOf);
     return this.#change(path, tokens, async ({ root, path: at }, server) => {
-      const edits = changes.map((change) =>
-        change.kind === "set"
-          ? { property: change.property, remove: false }
-          : { property: { namespace: change.namespace, name: change.name }, remove: true },
-      );
       await server.files.changeProperties({ root, path: at, changes: edits }, server.unary);
     });
   }
 
   read(path: readonly string[], etag: string, range: ByteRange, take: BytesTaker): Promise<void> {
     return refusing(async () => {
-      const { cluster } = this.#person;
       const place = await this.#realPlace(path);
-      const version = { etag, ...range };
-      const data = await readSmall(cluster, place, version);
-      if (data === undefined) return await sendDownload(cluster, place, version, take);
-      const taken = take([data]);
-      if (taken !== true) await taken;
+      await sendVersion(this.#person.cluster, place, { etag, ...range }, take);
     });
   }
 
@@ -366,10 +368,7 @@ export class GroveTree implements DavTree {
   async #realPlace(path: readonly string[]): Promise<RealPlace> {
     const place = await this.#placeOf(path);
     if (place.kind === "real") return place;
-    throw new DavRefusal(
-      403,
-      "this folder shows what others share with you or your groups have; nothing else can be in it",
-    );
+    throw new DavRefusal(403, "this folder shows what others share or groups have, and nothing else");
   }
 
   async #placeOf(path: readonly string[]): Promise<Place> {

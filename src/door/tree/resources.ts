@@ -1,6 +1,6 @@
 // What FileServers tell of files, folders and locks, as resources of WebDAV.
 import { splitPath } from "#base/names.ts";
-import type { DavLock, DavResource } from "#door/webdav/resource.ts";
+import type { DavLock, DavResource, DeadProperty, PropertyChange } from "#door/webdav/resource.ts";
 import { storedOwner } from "#door/webdav/stored-xml.ts";
 import { type Attr, Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { LockInfo } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
@@ -47,4 +47,13 @@ export function virtualResource(path: readonly string[]): DavResource {
 function covers({ root, isDeep }: DavLock, path: readonly string[]): boolean {
   if (root.length > path.length || (!isDeep && root.length < path.length)) return false;
   return root.every((name, index) => path[index] === name);
+}
+
+/** A change of a dead property as a FileServer takes it. */
+export function editOf(change: PropertyChange): {
+  readonly property: Partial<DeadProperty>;
+  remove: boolean;
+} {
+  if (change.kind === "set") return { property: change.property, remove: false };
+  return { property: { namespace: change.namespace, name: change.name }, remove: true };
 }

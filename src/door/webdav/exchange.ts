@@ -5,7 +5,7 @@ import { hrefOf, readHref } from "./href.ts";
 import { type IfList, type IfState, ifHolds, readIf, submittedTokens } from "./if-header.ts";
 import { sendPart } from "./outlet.ts";
 import { readAddress } from "./request-headers.ts";
-import type { DavLock, DavResource, DavTree, SubmittedTokens } from "./resource.ts";
+import type { DavLock, DavResource, DavTree, Fetched, SubmittedTokens } from "./resource.ts";
 import { DavRefusal } from "./status-table.ts";
 
 /** The part of a server's request that WebDAV reads; those of HTTP/1.1 and HTTP/2 both have it. */
@@ -123,9 +123,12 @@ export class DavExchange {
 
   /** The resource of the request. Throws NO_SUCH_PATH where there is none. */
   async resource(withLocks = false): Promise<DavResource> {
-    const resource = await this.tree.look(this.path, withLocks);
-    if (resource === undefined) throw new GroveError("NO_SUCH_PATH", "no such file or folder");
-    return resource;
+    return existing(await this.tree.look(this.path, withLocks));
+  }
+
+  /** The resource of the request, with its bytes where they are few. Throws NO_SUCH_PATH where there is none. */
+  async fetched(): Promise<Fetched> {
+    return existing(await this.tree.fetch(this.path));
   }
 
   /** Names in the Destination header. Throws 502 for another server, BAD_ARGUMENT without the header. */
@@ -251,4 +254,9 @@ function anotherVersion(): DavRefusal {
 
 function tokensOf(locks: readonly DavLock[]): string[] {
   return locks.map(({ token }) => token).filter((token) => token !== "");
+}
+
+function existing<T>(found: T | undefined): T {
+  if (found === undefined) throw new GroveError("NO_SUCH_PATH", "no such file or folder");
+  return found;
 }

@@ -25,8 +25,10 @@ const FOLDER_TEXT =
 
 /** Answers a GET or a HEAD, with ranges and conditions. */
 export async function answerGet(exchange: DavExchange): Promise<void> {
-  const resource = await exchange.resource();
   const { response, request } = exchange;
+  const { resource, data } = wantsWhole(exchange)
+    ? await exchange.fetched()
+    : { resource: await exchange.resource(), data: undefined };
   for (const [name, value] of Object.entries(USER_BYTES_HEADERS)) response.setHeader(name, value);
   // Some programs ask by HEAD whether a folder is there (RFC 4918, section 9.4, leaves it open what a GET gives).
   if (resource.isCollection) return exchange.replyText(200, "text/plain; charset=utf-8", FOLDER_TEXT);
@@ -52,8 +54,13 @@ export async function answerGet(exchange: DavExchange): Promise<void> {
   if (first !== undefined) response.setHeader("content-range", `bytes ${start}-${end - 1}/${resource.size}`);
   response.setHeader("content-type", contentTypeOf(resource));
   response.setHeader("content-length", end - start);
-  if (request.method === "GET") await sendRange(exchange, resource, { start, end });
-  response.end();
+  if (request.method === "GET" && data === undefined) await sendRange(exchange, resource, { start, end });
+  response.end(data);
+}
+
+/** True for a GET of a whole file in any version: a small one comes with its attributes, in one call. */
+function wantsWhole({ request: { method, headers } }: DavExchange): boolean {
+  return method === "GET" && headers["range"] === undefined && !hasConditions(headers);
 }
 
 /** Answers a PUT. */

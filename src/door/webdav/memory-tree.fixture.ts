@@ -1,6 +1,7 @@
 // A tree in memory, so that the methods can be tried without a cluster.
 import { randomUUID } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
+import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import type { ByteRange } from "./byte-ranges.ts";
 import type {
   BytesTaker,
@@ -10,6 +11,7 @@ import type {
   DavTarget,
   DavTree,
   DeadProperty,
+  Fetched,
   LockWish,
   NewFile,
   PropertyChange,
@@ -36,6 +38,13 @@ export class MemoryTree implements DavTree {
     const node = this.#find(path);
     const found = node === undefined ? undefined : this.#resource(path, node);
     return Promise.resolve(found === undefined || withLocks ? found : { ...found, locks: [] });
+  }
+
+  async fetch(path: readonly string[]): Promise<Fetched | undefined> {
+    const resource = await this.look(path);
+    const bytes = this.#find(path)?.bytes;
+    const isSmall = resource?.isCollection === false && resource.size <= INLINE_FILE_MAX_BYTES;
+    return resource === undefined ? undefined : { resource, data: isSmall ? bytes : undefined };
   }
 
   async *list(path: readonly string[]): AsyncGenerator<readonly DavResource[], void, undefined> {

@@ -68,6 +68,12 @@ export interface NewFile {
   readonly tokens: SubmittedTokens;
 }
 
+/** A resource, with all its bytes where it is a file of few. */
+export interface Fetched {
+  readonly resource: DavResource;
+  readonly data?: Uint8Array | undefined;
+}
+
 /** Where a copy or a move goes. */
 export interface DavTarget {
   readonly to: readonly string[];
@@ -105,6 +111,8 @@ export type BytesTaker = (parts: readonly Uint8Array[]) => true | Promise<void>;
 export interface DavTree {
   /** The resource, or undefined where there is none. Its locks are asked for where `withLocks` says so. */
   look(path: readonly string[], withLocks?: boolean): Promise<DavResource | undefined>;
+  /** The resource without its locks, and the bytes of a small file; undefined where there is none. */
+  fetch(path: readonly string[]): Promise<Fetched | undefined>;
   /** What lies directly in a collection, many entries at a time. */
   list(path: readonly string[]): AsyncIterable<readonly DavResource[]>;
   properties(path: readonly string[]): Promise<readonly DeadProperty[]>;

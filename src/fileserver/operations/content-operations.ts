@@ -35,12 +35,13 @@ export class ContentOperations {
   }
 
   /**
-   * Reads at most 4,000,000 bytes; less at the end of the file. Leaves `headBytes` bytes free before the
+   * Reads at most 4,000,000 bytes; less at the end of the file, and none where `whole` asks for all that follows
+   * and that is more than `length`. Leaves `headBytes` bytes free before the
    * ReadFileResponse. A small file is answered at once. Throws BAD_ARGUMENT, IS_DIRECTORY, CORRUPT.
    */
   readFile(
     caller: Caller,
-    request: Place & { readonly offset: bigint; readonly length: number },
+    request: Place & { readonly offset: bigint; readonly length: number; readonly whole?: boolean },
     headBytes: number,
   ): Buffer | Promise<Buffer> {
     return this.#deps.meter.run("read", () => {
@@ -54,7 +55,9 @@ export class ContentOperations {
       const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "read");
       const file = existingFile(reached);
       const offset = offsetInside(file, request.offset);
-      const end = Math.min(file.sizeBytes, offset + (request.length === 0 ? CHUNK_BYTES : request.length));
+      const wanted = offset + (request.length === 0 ? CHUNK_BYTES : request.length);
+      const isLarger = request.whole === true && file.sizeBytes > wanted;
+      const end = isLarger ? offset : Math.min(file.sizeBytes, wanted);
       const content = this.#deps.storage.openFile(file.id);
       const encode = (): Buffer | Promise<Buffer> =>
         encodeRead(content, { offset, end }, attrAt(reached, file), headBytes);

@@ -304,6 +304,9 @@ test("ReadFile and WriteFile work on ranges, and every change has another etag (
   assert.ok(Buffer.from(read.data).equals(data.subarray(3_999_000, 4_001_000)));
   assert.equal((await user.call.readFile({ path: "/f" })).data.length, 4_000_000);
   assert.equal((await user.call.readFile({ path: "/f", offset: 5_000_000n })).data.length, 0);
+  const wholeFrom = async (offset: bigint, length: number): Promise<number> =>
+    (await user.call.readFile({ path: "/f", offset, length, whole: true })).data.length;
+  assert.deepEqual([await wholeFrom(4_999_000n, 1_000), await wholeFrom(4_998_999n, 1_000)], [1_000, 0]);
   const patch = randomBytes(3_000);
   const written = await user.call.writeFile({
     path: "/f",
