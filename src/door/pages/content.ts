@@ -4,9 +4,10 @@ import { splitPath } from "#base/names.ts";
 import { attrOf } from "#client/connection/listing.ts";
 import { sendDownload } from "#door/tree/downloads.ts";
 import { resourceOf } from "#door/tree/resources.ts";
+import { fetchFile } from "#door/tree/small-files.ts";
 import { writeFile } from "#door/tree/write-file.ts";
 import { readRanges } from "#door/webdav/byte-ranges.ts";
-import { headerOf, isRangeUsable, judgeConditions } from "#door/webdav/conditions.ts";
+import { headerOf, isRangeUsable, judgeConditions, wantsWhole } from "#door/webdav/conditions.ts";
 import { httpDate } from "#door/webdav/date-text.ts";
 import { sendParts } from "#door/webdav/outlet.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
@@ -21,8 +22,9 @@ export const WHOLE_FILE_MAX_BYTES = 8_388_608;
 /** Sends a file, or one range of it. */
 export async function sendContent({ exchange, person }: PageCall): Promise<void> {
   const place = placeOf(exchange);
-  const attr = await attrOf(person.cluster, place);
-  const resource = resourceOf(splitPath(place.path), attr, []);
+  const path = splitPath(place.path);
+  const whole = wantsWhole(exchange) ? await fetchFile(person.cluster, path, place) : undefined;
+  const resource = whole?.resource ?? resourceOf(path, await attrOf(person.cluster, place), []);
   if (resource.isCollection) throw new DavRefusal(405, "this is a folder");
   const { headers, method, query } = exchange;
   for (const [name, value] of Object.entries(USER_BYTES_HEADERS)) exchange.setHeader(name, value);
@@ -44,17 +46,18 @@ export async function sendContent({ exchange, person }: PageCall): Promise<void>
   }
   const range = asked === "all" || asked.length > 1 ? undefined : asked[0];
   const { start, end } = range ?? { start: 0, end: resource.size };
-  const { type, isShown } = contentTypeOfName(attr.name);
+  const name = path.at(-1) ?? "";
+  const { type, isShown } = contentTypeOfName(name);
   exchange.setHeader("content-type", type);
-  exchange.setHeader("content-disposition", dispositionOf(attr.name, isShown && query.get("view") === "1"));
+  exchange.setHeader("content-disposition", dispositionOf(name, isShown && query.get("view") === "1"));
   exchange.setHeader("content-length", end - start);
   exchange.statusCode = range === undefined ? 200 : 206;
   if (range !== undefined) exchange.setHeader("content-range", `bytes ${start}-${end - 1}/${resource.size}`);
-  if (method === "GET") {
+  if (method === "GET" && whole?.data === undefined) {
     const version = { etag: resource.etag, start, end };
     await sendDownload(person.cluster, place, version, (parts) => sendParts(exchange, parts));
   }
-  exchange.end();
+  exchange.end(whole?.data);
 }
 
 /** Writes a small file: all of the body, or nothing. */

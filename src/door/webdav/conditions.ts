@@ -16,6 +16,15 @@ export function hasConditions(headers: RequestHeaders): boolean {
   return ["if-match", "if-none-match", "if-unmodified-since"].some((name) => headers[name] !== undefined);
 }
 
+/** True for a GET of a whole file in any version: a small one comes with its attributes, in one call. */
+export function wantsWhole(request: {
+  readonly method?: string | undefined;
+  readonly headers: RequestHeaders;
+}): boolean {
+  const { method, headers } = request;
+  return method === "GET" && headers["range"] === undefined && !hasConditions(headers);
+}
+
 /** What the conditions say: go on, 304, or 412. */
 export type ConditionVerdict = "go" | "not-modified" | "failed";
 

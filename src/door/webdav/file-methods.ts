@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { type ByteRange, readRanges } from "./byte-ranges.ts";
-import { hasConditions, isRangeUsable, judgeConditions } from "./conditions.ts";
+import { hasConditions, isRangeUsable, judgeConditions, wantsWhole } from "./conditions.ts";
 import { httpDate } from "./date-text.ts";
 import { type DavExchange, versionIn } from "./exchange.ts";
 import { contentTypeOf } from "./live-properties.ts";
@@ -26,7 +26,7 @@ const FOLDER_TEXT =
 /** Answers a GET or a HEAD, with ranges and conditions. */
 export async function answerGet(exchange: DavExchange): Promise<void> {
   const { response, request } = exchange;
-  const { resource, data } = wantsWhole(exchange)
+  const { resource, data } = wantsWhole(request)
     ? await exchange.fetched()
     : { resource: await exchange.resource(), data: undefined };
   for (const [name, value] of Object.entries(USER_BYTES_HEADERS)) response.setHeader(name, value);
@@ -56,11 +56,6 @@ export async function answerGet(exchange: DavExchange): Promise<void> {
   response.setHeader("content-length", end - start);
   if (request.method === "GET" && data === undefined) await sendRange(exchange, resource, { start, end });
   response.end(data);
-}
-
-/** True for a GET of a whole file in any version: a small one comes with its attributes, in one call. */
-function wantsWhole({ request: { method, headers } }: DavExchange): boolean {
-  return method === "GET" && headers["range"] === undefined && !hasConditions(headers);
 }
 
 /** Answers a PUT. */
