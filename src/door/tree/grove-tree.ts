@@ -240,10 +240,10 @@ export class GroveTree implements DavTree {
       }
       return;
     }
-    const locks = await this.#locksAt(place, true);
-    const mayHaveProperties = !(await this.#propertiesAt(place)).noneInRoot;
+    const asked = [this.#locksAt(place, true), this.#propertiesAt(place)] as const;
+    const [locks, { noneInRoot }] = await Promise.all(asked);
     for await (const page of listPages(this.#person.cluster, place)) {
-      yield page.map((attr) => resourceOf([...path, attr.name], attr, locks, mayHaveProperties));
+      yield page.map((attr) => resourceOf([...path, attr.name], attr, locks, !noneInRoot));
     }
     if (path.length > 0) return;
     const roots = await this.#shares.roots();
