@@ -84,7 +84,10 @@ export class MoveTarget {
     const { moves, roomFor } = this.#deps;
     const { moveId, owner, secret, number: spare } = this.#move;
     if (await moves.isNear(owner)) return this.#takeNear();
-    const { number, usedBytes } = await this.#source.beginExport({ moveId, secret }, this.#options());
+    const isBegun = moves.list().some((one) => one.moveId === moveId);
+    const afresh = !isBegun || moves.importTotals(moveId).rows === 0;
+    const begin = { moveId, secret, afresh };
+    const { number, usedBytes } = await this.#source.beginExport(begin, this.#options());
     if (!roomFor(usedBytes)) {
       throw new GroveError("DISK_RESERVE", `there is no room here for ${usedBytes} bytes above the reserve`);
     }
@@ -156,6 +159,8 @@ export class MoveTarget {
     }
     const here = moves.importTotals(moveId);
     if (here.rows !== totals.rows || here.checksum !== totals.checksum) {
+      // A source that has given the move up and begun again has not noted what it removed in between.
+      await moves.endImport(moveId);
       throw new GroveError("CHECKSUM_MISMATCH", "what has arrived is not what was sent");
     }
     await moves.keepHead(moveId, Buffer.from(head).toString("utf8"));

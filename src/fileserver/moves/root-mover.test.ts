@@ -97,6 +97,40 @@ test("the store hears of the progress before a round with many chunks is over", 
   await reaches((move) => move?.state === "switched");
 });
 
+test("a source that has given a move up and begun again leaves nothing at the target that it removed in between", async (context) => {
+  const cluster = await startTwoNodes(context, fill);
+  const { directory, faults, from, to, pass, reaches } = cluster;
+  faults.before = (step) => {
+    if (step === "freeze") throw new GroveError("STORE_UNAVAILABLE", "the store is away");
+  };
+  const { moveId } = await directory.beginMove(ORDER);
+  const contents = "SELECT DISTINCT content_id AS id FROM file_chunk ORDER BY id";
+  await reaches((move) => move?.problem !== undefined && move.problem !== "");
+  const [begun, ...kept] = query(to.side.directory, contents);
+  assert.ok(begun !== undefined && kept.length > 0);
+  const { storage, directory: folder } = from.side;
+  await storage.moves.endExport(moveId);
+  const inode = storage.resolve(OWNER, ["top", "two chunks"]).chain.at(-1);
+  assert.ok(inode !== undefined);
+  await storage.remove({
+    owner: OWNER,
+    by: OWNER,
+    accessVersion: undefined,
+    inodeId: inode.id,
+    recursive: false,
+  });
+  await until(() => query(folder, contents).length === kept.length);
+  const before = await portrait(storage);
+  delete faults.before;
+  await reaches((move) => {
+    pass(2_000);
+    return move?.state === "switched";
+  });
+  await until(() => to.side.storage.root(OWNER) !== undefined);
+  assert.deepEqual(await portrait(to.side.storage), before);
+  await confirmAndCheck(cluster);
+});
+
 test("an undone move leaves nothing at the target, and the source as it was", async (context) => {
   const cluster = await startTwoNodes(context, fill);
   const { directory, faults, from, to, reaches } = cluster;

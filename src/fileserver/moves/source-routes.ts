@@ -39,6 +39,7 @@ export function sourceRoutes(deps: SourceRoutesDeps): ServiceHandlers<typeof Roo
       // What this node has heard may be older than an operator's decision.
       const listed = await deps.known.ask();
       requireUnderWay(listed?.find((move) => move.moveId === moveId));
+      if (request.afresh) await forgetArrived(moveId, deps);
       const { number } = await moves.beginExport({ moveId, owner });
       return { number, usedBytes: BigInt(await deps.usedBytes(owner)) };
     },
@@ -78,6 +79,16 @@ export function sourceRoutes(deps: SourceRoutesDeps): ServiceHandlers<typeof Roo
       return {};
     },
   };
+}
+
+/** Ends an export whose target has nothing of it: what it has noted as arrived would never be sent again. */
+async function forgetArrived(moveId: string, { moves }: SourceRoutesDeps): Promise<void> {
+  const begun = moves.list().find((one) => one.moveId === moveId);
+  if (begun === undefined) return;
+  if (begun.state !== "copying") {
+    throw new GroveError("OVERLOADED", "the root is frozen for the attempt before; once more");
+  }
+  await moves.endExport(moveId);
 }
 
 function* pieces<Message>(bytes: Buffer, message: (piece: Buffer) => Message): Generator<Message> {
