@@ -93,9 +93,21 @@ test("every command of the installed package explains itself, so all that it imp
     (match) => match[1] ?? [],
   );
   assert.ok(names.length > 20, names.join());
-  for (const name of names) {
-    const { status, output } = grove(name, "--help");
-    assert.equal(status, 0, output);
-    assert.match(output, new RegExp(`^Usage: grove ${name}`));
+  // What the launcher's entry file calls: one process loads the files of all of them.
+  const script = `
+    const { run } = await import(${JSON.stringify(join(installed, "dist/bin/run.js"))});
+    const { COMMAND_GROUPS } = await import(${JSON.stringify(join(installed, "dist/bin/commands.js"))});
+    for (const name of ${JSON.stringify(names)}) {
+      process.stdout.write("command " + name + "\\n");
+      process.stdout.write("status " + (await run([name, "--help"], COMMAND_GROUPS)) + "\\n");
+    }`;
+  const { status, output } = run(process.execPath, ["--input-type=module", "-e", script], scratch);
+  assert.equal(status, 0, output);
+  const said = output.split(/^command /m).slice(1);
+  assert.equal(said.length, names.length, output);
+  for (const [index, name] of names.entries()) {
+    const words = said[index] ?? "";
+    assert.match(words, new RegExp(`^${name}\nUsage: grove ${name}`));
+    assert.match(words, /^status 0\n/m);
   }
 });

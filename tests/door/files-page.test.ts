@@ -8,7 +8,7 @@ import type { Browser, Page } from "playwright-core";
 import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
-import { type DoorSite, openDoorSite } from "./door-site.ts";
+import { type DoorSite, makeEmptyFiles, openDoorSite } from "./door-site.ts";
 import * as files from "./files-browser.ts";
 import { choose, headersOf, LONG, looksWell, picture } from "./files-browser.ts";
 
@@ -220,18 +220,8 @@ test("names that are taken are asked about, and what is deleted comes back", LON
 
 test("thousands of entries are shown by a few rows, and the last is two keys away", LONG, async (t) => {
   const page = await signedIn(t, "dave@example.com");
-  const headers = await headersOf(page);
-  const put = async (number: number): Promise<void> => {
-    const path = encodeURIComponent(`/n${String(number).padStart(5, "0")}`);
-    const answer = await fetch(`${site.door}/api/content?path=${path}`, { method: "PUT", headers, body: "" });
-    await answer.body?.cancel();
-    assert.equal(answer.status, 200);
-  };
-  const next = Array.from({ length: ENTRIES }, (_, number) => number).values();
-  const line = async (): Promise<void> => {
-    for (const number of next) await put(number);
-  };
-  await Promise.all(Array.from({ length: 16 }, line));
+  const names = Array.from({ length: ENTRIES }, (_, number) => `n${String(number).padStart(5, "0")}`);
+  await makeEmptyFiles(site, "dave@example.com", names);
   await page.reload();
   await page.getByText(`${ENTRIES.toLocaleString("en")} items`, { exact: true }).waitFor();
   const rows = page.getByRole("row");

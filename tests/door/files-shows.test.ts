@@ -15,7 +15,7 @@ import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
 import { startCountingProxy } from "./counting-proxy.ts";
-import { type DoorSite, openDoorSite } from "./door-site.ts";
+import { type DoorSite, makeEmptyFiles, openDoorSite } from "./door-site.ts";
 import { headersOf, LONG, picture, signedIn, startBrowser } from "./files-browser.ts";
 
 const DROP_FILES = Number(process.env["GROVE_DROP_FILES"] ?? 400);
@@ -27,22 +27,23 @@ const SLOW = { ...LONG, timeout: 1_200_000 };
 
 const ends: (() => Promise<void>)[] = [];
 let site: DoorSite;
+let browser: Browser;
 before(async () => {
   if (PAGE_CHROMIUM === undefined) return;
   site = await openDoorSite({ after: (hook) => ends.push(hook) });
+  browser = await startBrowser();
 });
 after(async () => {
+  await browser?.close();
   for (const end of ends.toReversed()) await end();
 });
 
 /** A browser whose connections to the door go through a port of ours. */
-async function browserBy(t: TestContext, port?: number): Promise<Browser> {
+async function browserBy(t: TestContext, port: number): Promise<Browser> {
   const { host } = new URL(site.door);
-  const browser = await startBrowser(
-    port === undefined ? [] : [`--host-resolver-rules=MAP ${host} 127.0.0.1:${port}`],
-  );
-  t.after(() => browser.close());
-  return browser;
+  const own = await startBrowser([`--host-resolver-rules=MAP ${host} 127.0.0.1:${port}`]);
+  t.after(() => own.close());
+  return own;
 }
 
 /** Drops a folder on the page, as a file manager does. */
@@ -118,7 +119,7 @@ test(
 );
 
 test("what has come of a part or of a cut body is kept in whole chunks, and told", LONG, async (t) => {
-  const page = await signedIn(t, await browserBy(t), site.door, "cut@example.com");
+  const page = await signedIn(t, browser, site.door, "cut@example.com");
   const headers = { ...(await headersOf(page)), "tus-resumable": "1.0.0" };
   const begun = await fetch(`${site.door}/api/uploads?path=/cut.bin&changed=0&exists=fail`, {
     method: "POST",
@@ -170,7 +171,7 @@ test(
   "a zip of folders is streamed with its length told before, and `unzip -t` finds nothing wrong",
   SLOW,
   async (t) => {
-    const page = await signedIn(t, await browserBy(t), site.door, "zip@example.com");
+    const page = await signedIn(t, browser, site.door, "zip@example.com");
     const headers = await headersOf(page);
     for (const path of ["/big", "/big/in", "/big/in/deeper", "/big/empty"]) {
       const body = JSON.stringify({ root: "", path });
@@ -228,22 +229,9 @@ const SCROLL = `(async () => {
 })()`;
 
 test("thousands of entries scroll by a few rows, and no frame is empty", SLOW, async (t) => {
-  const page = await signedIn(t, await browserBy(t), site.door, "long@example.com");
-  const headers = await headersOf(page);
-  const numbers = Array.from({ length: LISTING_ENTRIES }, (_, number) => number).values();
-  const line = async (): Promise<void> => {
-    for (const number of numbers) {
-      const path = encodeURIComponent(`/n${String(number).padStart(5, "0")}`);
-      const answer = await fetch(`${site.door}/api/content?path=${path}`, {
-        method: "PUT",
-        headers,
-        body: "",
-      });
-      await answer.body?.cancel();
-      assert.equal(answer.status, 200);
-    }
-  };
-  await Promise.all(Array.from({ length: 16 }, line));
+  const page = await signedIn(t, browser, site.door, "long@example.com");
+  const names = Array.from({ length: LISTING_ENTRIES }, (_, number) => `n${String(number).padStart(5, "0")}`);
+  await makeEmptyFiles(site, "long@example.com", names);
   await page.reload();
   await page.getByText(`${LISTING_ENTRIES.toLocaleString("en")} items`, { exact: true }).waitFor();
   const seen = await page.evaluate<{ rows: number; fewest: number; frames: number; longestMs: number }>(

@@ -8,33 +8,36 @@ import { commandToPutBack, schemaCopies } from "#os/schema-copy.ts";
 import { PRESENT, type Release } from "./releases.ts";
 import type { RollingCluster } from "./rolling-cluster.ts";
 
-/** Waits until all clients have done with a mixture of releases what is asked of them. */
-type Worked = () => Promise<void>;
+/** Replaces programs while clients work, and ends when they have done with the mixture what is asked of them. */
+type Step = (replace: () => Promise<void>) => Promise<void>;
 
 /** Replaces the program of each process by the present one. */
-export async function upgrade(cluster: RollingCluster, worked: Worked): Promise<void> {
+export async function upgrade(cluster: RollingCluster, step: Step): Promise<void> {
   for (const member of cluster.members) {
-    await member.stop();
-    await member.start(PRESENT);
-    await worked();
+    await step(async () => {
+      await member.stop();
+      await member.start(PRESENT);
+    });
   }
 }
 
 /** Takes everything back: the nodes first. The console is away while the store that it reads is put back. */
-export async function goBack(cluster: RollingCluster, release: Release, worked: Worked): Promise<void> {
+export async function goBack(cluster: RollingCluster, release: Release, step: Step): Promise<void> {
   const { nodes, meta, admin } = cluster;
   for (const node of nodes) {
-    await node.stop();
-    await groveOk(["downgrade", "-data", node.data, "-to", release.version]);
-    await node.start(release);
-    await worked();
+    await step(async () => {
+      await node.stop();
+      await groveOk(["downgrade", "-data", node.data, "-to", release.version]);
+      await node.start(release);
+    });
   }
-  await admin.stop();
-  await meta.stop();
-  await putBack(join(meta.data, "metadata.db"));
-  await meta.start(release);
-  await admin.start(release);
-  await worked();
+  await step(async () => {
+    await admin.stop();
+    await meta.stop();
+    await putBack(join(meta.data, "metadata.db"));
+    await meta.start(release);
+    await admin.start(release);
+  });
 }
 
 /** Puts the copy from before the upgrade into the place of the metadata store, as its refusal says. */

@@ -9,18 +9,27 @@ import { goBack, upgrade } from "./rolling-walk.ts";
 import { makeSource, SteadyClient } from "./steady-client.ts";
 
 /** A longer walk: npm run try:upgrade */
-const FILES = Number(process.env["GROVE_UPGRADE_FILES"] ?? 40);
+const FILES = Number(process.env["GROVE_UPGRADE_FILES"] ?? 20);
 /** Rounds of every client between two steps. */
 const ROUNDS = Number(process.env["GROVE_UPGRADE_ROUNDS"] ?? 0);
 
-/** Waits until every client has finished something with the mixture. */
-async function worked(clients: readonly SteadyClient[]): Promise<void> {
-  const before = clients.map(({ calls, rounds }) => ({ calls, rounds }));
-  for (const [index, client] of clients.entries()) {
-    const { calls, rounds } = before[index] ?? { calls: 0, rounds: 0 };
+/** Replaces programs while one client fetches and others have begun, and waits until each has finished something. */
+async function step(
+  clients: readonly SteadyClient[],
+  fetching: SteadyClient,
+  replace: () => Promise<void>,
+): Promise<void> {
+  for (const client of clients) client.goOn();
+  await until(() => fetching.isInMidst || fetching.failures.length > 0, "a download");
+  await replace();
+  const work = clients.map(async (client) => {
+    const { calls, rounds } = client;
     const hasWorked = (): boolean => client.calls > calls && client.rounds >= rounds + ROUNDS;
     await until(() => hasWorked() || client.failures.length > 0, "the clients' work");
-  }
+    // It waits with its next transfers, so that they run when the next program is replaced.
+    client.rest();
+  });
+  await Promise.all(work);
 }
 
 for (const version of KEPT) {
@@ -29,8 +38,12 @@ for (const version of KEPT) {
   }, async (t: TestContext) => {
     const old = released(version);
     const cluster = await startRollingCluster(t, old);
-    const source = join(cluster.folder, "source");
-    await makeSource(source, FILES);
+    const [whole, small] = [join(cluster.folder, "whole"), join(cluster.folder, "small")];
+    await makeSource(whole, FILES);
+    await makeSource(small, FILES, 1);
+    // The large file goes with every third round of each client, and so with that of one at most times.
+    const sourcesOf = (index: number): string[] =>
+      clients.map((_, round) => (round === index ? whole : small));
     const clients = ["anna", "berta", "carl"].map(
       (name, index) => new SteadyClient(index === 1 ? PRESENT : old, cluster.folder, name),
     );
@@ -38,13 +51,20 @@ for (const version of KEPT) {
       await client.call("login", "--metaserver", cluster.metaserver.address, "--mock", client.email);
     }
     const end = new AbortController();
-    const work = clients.map((client) => client.work(source, end.signal));
+    const work = clients.map((client, index) => client.work(sourcesOf(index), end.signal));
     await until(() => clients.every(({ rounds, failures }) => rounds > 0 || failures.length > 0));
-    await upgrade(cluster, () => worked(clients));
-    await goBack(cluster, old, () => worked(clients));
+    let steps = 0;
+    const next = (replace: () => Promise<void>): Promise<void> => {
+      const fetching = clients[steps++ % clients.length];
+      assert.ok(fetching !== undefined);
+      return step(clients, fetching, replace);
+    };
+    await upgrade(cluster, next);
+    await goBack(cluster, old, next);
     end.abort();
+    for (const client of clients) client.goOn();
     await Promise.all(work);
-    for (const client of clients) await client.checkAll(source);
+    for (const [index, client] of clients.entries()) await client.checkAll(sourcesOf(index));
     for (const node of cluster.nodes) {
       await node.stop();
       const { code, stdout } = await run(old, ["fsck", "-data", node.data, "-deep"]);

@@ -1,17 +1,18 @@
-// A person whose folders go up and come back without a pause, and what failed of that.
+// A person whose folders go up and come back again and again, and what failed of that.
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { groveHere } from "#e2e/client-here.ts";
 import { PRESENT, type Release, run } from "./releases.ts";
 
-/** Files of all kinds that are sent: inline ones, of one chunk, of several, and one that resumes. */
-export async function makeSource(folder: string, count: number): Promise<void> {
-  for (let index = 0; index < count; index++) {
+/** Files of all kinds that are sent: inline ones, of one chunk, of several, and the first, which resumes. */
+export async function makeSource(folder: string, count: number, first = 0): Promise<void> {
+  for (let index = first; index < count; index++) {
     const inner = join(folder, `d${index % 5}`);
     await mkdir(inner, { recursive: true });
     const size =
-      index === 0 ? 17_000_001 : index % 40 === 1 ? 5_000_000 : index % 8 === 2 ? 200_000 : index * 9;
+      index === 0 ? 16_000_001 : index % 40 === 1 ? 4_100_000 : index % 8 === 2 ? 200_000 : index * 9;
     const bytes = Buffer.alloc(size, `${index} `);
     if (size > 20) bytes.writeUInt32BE(index, 10);
     await writeFile(join(inner, `f${index}`), bytes);
@@ -44,6 +45,12 @@ export class SteadyClient {
   readonly #release: Release;
   readonly #folder: string;
   readonly #env: Readonly<Record<string, string>>;
+  /** Checksums of folders that are sent. */
+  readonly #sums: Record<string, string> = {};
+  /** Where the download that runs puts its files. */
+  #fetching: string | undefined;
+  /** Resolves when the client may begin its next transfers; undefined while it need not wait. */
+  #rest: PromiseWithResolvers<void> | undefined;
 
   constructor(release: Release, folder: string, name: string) {
     this.email = `${name}@example.com`;
@@ -65,39 +72,69 @@ export class SteadyClient {
     return stdout;
   }
 
-  /** Sends a folder up and fetches it back, again and again until it is told to stop. */
-  async work(source: string, signal: AbortSignal): Promise<void> {
-    const wanted = await checksumOf(source);
+  /** True while a download has begun to come, and mostly an upload beside it. */
+  get isInMidst(): boolean {
+    return this.#fetching !== undefined && existsSync(this.#fetching);
+  }
+
+  /** Lets the transfers that run end, and begins no others until it goes on. */
+  rest(): void {
+    this.#rest ??= Promise.withResolvers();
+  }
+
+  /** Ends a rest. */
+  goOn(): void {
+    this.#rest?.resolve();
+    this.#rest = undefined;
+  }
+
+  /** Sends one folder after the other up and fetches it back, again and again until it is told to stop. */
+  async work(sources: readonly string[], signal: AbortSignal): Promise<void> {
     await mkdir(this.#folder, { recursive: true });
     while (!signal.aborted) {
+      const source = sources[this.rounds % sources.length] ?? "";
       const [there, back] = [`/r${this.rounds}`, join(this.#folder, `r${this.rounds}`)];
       await this.call("mkdir", there);
       await Promise.all([this.call("put", "-q", "-r", source, there), this.#fetchLast(signal)]);
-      await this.call("get", "-q", "-r", there, back);
-      const found = await checksumOf(join(back, basename(source))).catch(String);
-      if (found !== wanted) this.failures.push(`${this.email}: ${there} came back other than it was sent`);
+      await this.#rest?.promise;
+      await this.#fetch(there, back);
+      if (!(await this.#isSame(source, back)))
+        this.failures.push(`${this.email}: ${there} came back other than it was sent`);
       await rm(back, { recursive: true, force: true });
       this.rounds++;
+      await this.#rest?.promise;
     }
   }
 
   /** Fetches all that has ever been sent; what is not as it was sent is noted. */
-  async checkAll(source: string): Promise<void> {
-    const wanted = await checksumOf(source);
-    for (let round = 0; round < this.rounds; round++) {
-      const back = join(this.#folder, `again${round}`);
-      await this.call("get", "-q", "-r", `/r${round}`, back);
-      const found = await checksumOf(join(back, basename(source))).catch(String);
-      if (found !== wanted) this.failures.push(`${this.email}: /r${round} is not as it was sent`);
-      await rm(back, { recursive: true, force: true });
+  async checkAll(sources: readonly string[]): Promise<void> {
+    const back = join(this.#folder, "again");
+    await mkdir(back);
+    const rounds = Array.from({ length: this.rounds }, (_, round) => `r${round}`);
+    await this.call("get", "-q", "-r", ...rounds.map((name) => `/${name}`), back);
+    for (const [round, name] of rounds.entries()) {
+      if (!(await this.#isSame(sources[round % sources.length] ?? "", join(back, name))))
+        this.failures.push(`${this.email}: /${name} is not as it was sent`);
     }
+    await rm(back, { recursive: true });
   }
 
   /** Downloads the round before, beside the upload. */
   async #fetchLast(signal: AbortSignal): Promise<void> {
     if (this.rounds === 0 || signal.aborted) return;
     const back = join(this.#folder, "before");
-    await this.call("get", "-q", "-r", `/r${this.rounds - 1}`, back);
+    await this.#fetch(`/r${this.rounds - 1}`, back);
     await rm(back, { recursive: true, force: true });
+  }
+
+  async #isSame(source: string, back: string): Promise<boolean> {
+    const wanted = (this.#sums[source] ??= await checksumOf(source));
+    return (await checksumOf(join(back, basename(source))).catch(String)) === wanted;
+  }
+
+  async #fetch(there: string, back: string): Promise<void> {
+    this.#fetching = back;
+    await this.call("get", "-q", "-r", there, back);
+    this.#fetching = undefined;
   }
 }

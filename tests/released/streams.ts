@@ -95,8 +95,12 @@ for (const version of KEPT) {
     const end = new AbortController();
     const work = people.map((person) => person.work(end.signal));
     await worked();
-    await upgrade(cluster, worked);
-    await goBack(cluster, old, worked);
+    const step = async (replace: () => Promise<void>): Promise<void> => {
+      await replace();
+      await worked();
+    };
+    await upgrade(cluster, step);
+    await goBack(cluster, old, step);
     end.abort();
     await Promise.all(work);
     for (const person of people) await person.fetch("/sent/source");
