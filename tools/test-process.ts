@@ -1,5 +1,6 @@
-// Loaded first into every process of a test file: delays its exit until all results are written. Into the file
-// that the query `cost` names it then writes the processor time of the process and all its children.
+// Loaded first into every process of a test file: delays its exit until all results are written, and lets its
+// threads run the bundle, if the run has one. Into the file that the query `cost` names it writes at the end the
+// processor time of the process and all its children.
 import { writeFileSync } from "node:fs";
 import { isMainThread } from "node:worker_threads";
 
@@ -17,4 +18,6 @@ if (isMainThread) {
     const { processorMsOfTree } = await import("#bench/processor-time.ts");
     process.on("exit", () => writeFileSync(costFile, `${processorMsOfTree(process.pid)}`));
   }
+  const program = process.env["GROVE_TEST_PROGRAM"];
+  if (program !== undefined) (await import("./test-threads.ts")).startThreadsFrom(program);
 }

@@ -18,10 +18,12 @@ import { rolldown } from "rolldown";
 import { commitOfClone } from "#os/git-commit.ts";
 
 /** Modules that are loaded by their file's name, beside whatever loads them. */
-const LOADED_BY_NAME = /-worker\.ts$|^devcluster\/(?:exit-with-parent|identity-provider)\.ts$/;
+const LOADED_BY_NAME = /^devcluster\/(?:exit-with-parent|identity-provider)\.ts$/;
+/** Modules that threads begin with, loaded by their file's name as well. */
+const OF_THREADS = /-worker\.ts$/;
 /** Modules of so many commands lie in one chunk: opening a file costs more than functions without a call. */
 const COMMON_FROM = 12;
-/** What only calls need has a chunk of its own: threads of a store and commands on folders do without it. */
+/** What only calls need has a chunk of its own: commands on folders do without it. */
 const OF_CALLS = /\/src\/(?:wire|client\/(?:connection|signin))\/|\/node_modules\/@bufbuild\//;
 /** What packages do, and what one chunk for many commands brings about. */
 const EXPECTED_WARNINGS = /^(?:EVAL|INEFFECTIVE_DYNAMIC_IMPORT)$/;
@@ -55,30 +57,11 @@ export async function bundleProgram(root: string): Promise<string> {
   await removeOld(programs);
   await mkdir(folder, { recursive: true });
   const made = await mkdtemp(join(folder, "made-"));
-  const entries = sources.filter((path) => LOADED_BY_NAME.test(path.slice("src/".length)));
-  const bundle = await rolldown({
-    cwd: root,
-    input: Object.fromEntries(["src/bin/grove.ts", ...entries].map((path) => [basename(path, ".ts"), path])),
-    platform: "node",
-    external: /^node:/,
-    transform: { define: { BUILT_WITH_IDP_AUTH: "true" } },
-    onLog(level, log) {
-      if (level === "warn" && !EXPECTED_WARNINGS.test(log.code ?? "")) throw new Error(log.message);
-    },
-  });
-  await bundle.write({
-    dir: join(made, "dist/bin"),
-    format: "esm",
-    chunkFileNames: "[name]-[hash].js",
-    codeSplitting: {
-      groups: [
-        // Taken first, since a group takes what its modules import as well.
-        { name: "common", test: (path) => !OF_CALLS.test(path), minShareCount: COMMON_FROM, priority: 1 },
-        { name: "calls", minShareCount: COMMON_FROM },
-      ],
-    },
-  });
-  await bundle.close();
+  const byName = sources.filter((path) => LOADED_BY_NAME.test(path.slice("src/".length)));
+  await writeBundle(root, { entries: ["src/bin/grove.ts", ...byName], folder: join(made, "dist/bin") });
+  // A thread shares no module with others. In chunks of commands it would load what only these need.
+  const ofThreads = sources.filter((path) => OF_THREADS.test(path));
+  await writeBundle(root, { entries: ofThreads, folder: join(made, "dist/bin") });
   if (commit !== null) await writeFile(join(made, "dist/git-commit"), `${commit}\n`);
   await copyFile(join(root, "package.json"), join(made, "package.json"));
   // Where the console and doors look for their pages.
@@ -92,6 +75,35 @@ export async function bundleProgram(root: string): Promise<string> {
   // Another run may have been sooner.
   await rename(made, program).catch(() => rm(made, { recursive: true }));
   return program;
+}
+
+async function writeBundle(
+  root: string,
+  { entries, folder }: { readonly entries: readonly string[]; readonly folder: string },
+): Promise<void> {
+  const bundle = await rolldown({
+    cwd: root,
+    input: Object.fromEntries(entries.map((path) => [basename(path, ".ts"), path])),
+    platform: "node",
+    external: /^node:/,
+    transform: { define: { BUILT_WITH_IDP_AUTH: "true" } },
+    onLog(level, log) {
+      if (level === "warn" && !EXPECTED_WARNINGS.test(log.code ?? "")) throw new Error(log.message);
+    },
+  });
+  await bundle.write({
+    dir: folder,
+    format: "esm",
+    chunkFileNames: "[name]-[hash].js",
+    codeSplitting: {
+      groups: [
+        // Taken first, since a group takes what its modules import as well.
+        { name: "common", test: (path) => !OF_CALLS.test(path), minShareCount: COMMON_FROM, priority: 1 },
+        { name: "calls", minShareCount: COMMON_FROM },
+      ],
+    },
+  });
+  await bundle.close();
 }
 
 /** The launcher without flags that only loads of minutes show. */
