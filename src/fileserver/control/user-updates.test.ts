@@ -32,3 +32,27 @@ test("a node knows nothing of users for sure until it has exchanged with the Met
   await hear(true);
   assert.equal(words.hasUserStates, true);
 });
+
+test("groups are read between a new address and the word that it is in use", async () => {
+  const steps: string[] = [];
+  const word = { username: "new", formerUsername: "old", issuer: "i", subject: "s", version: 7n };
+  const words = new UserUpdates({
+    client: {
+      listReboundSubjects: ({ afterVersion }: { readonly afterVersion: bigint }) => {
+        steps.push(`asked after ${afterVersion}`);
+        return Promise.resolve({ subjects: afterVersion < 7n ? [word] : [] });
+      },
+    } as unknown as ConstructorParameters<typeof UserUpdates>[0]["client"],
+    fsId: "n1",
+    onRebound: () => Promise.resolve(void steps.push("renamed")),
+    userStates: undefined,
+    groups: {
+      hear: () => Promise.resolve(void steps.push("mark")),
+      read: () => Promise.resolve(void steps.push("groups")),
+    },
+    timeoutMs: 1_000,
+    log: silentLogger,
+  });
+  await words.hearNews(1n, { subjectsVersion: 7n, userStatesDiffer: false, groupsMark: "m" });
+  assert.deepEqual(steps, ["asked after 0", "renamed", "groups", "asked after 7", "mark"]);
+});

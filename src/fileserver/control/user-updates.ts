@@ -3,7 +3,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import type { KnownUserStates } from "#fileserver/operations/user-operations.ts";
 import { Code, StatusError } from "#wire/framing/status.ts";
 import type { GroupReader } from "./group-reader.ts";
-import { ReboundReader, type ReboundReaderDeps } from "./rebound-reader.ts";
+import { type ReboundAddress, ReboundReader, type ReboundReaderDeps } from "./rebound-reader.ts";
 import { type Exchange, exchangeUserStates } from "./user-state-exchange.ts";
 
 /** Dependencies of the receiver. */
@@ -30,7 +30,10 @@ export class UserUpdates {
   constructor(deps: UserUpdatesDeps) {
     this.#deps = deps;
     const { onRebound } = deps;
-    this.#rebound = onRebound === undefined ? undefined : new ReboundReader({ ...deps, onRebound });
+    this.#rebound =
+      onRebound === undefined
+        ? undefined
+        : new ReboundReader({ ...deps, onRebound: (words) => this.#carryOut(words, onRebound) });
   }
 
   /** The digest of known decisions that a heartbeat carries. */
@@ -71,6 +74,15 @@ export class UserUpdates {
     } catch (error) {
       this.#tell("rebound_users_not_read", error);
     }
+  }
+
+  /** The operator hears that a new address is in use once its person's groups know it too. */
+  async #carryOut(
+    words: readonly ReboundAddress[],
+    onRebound: ReboundReaderDeps["onRebound"],
+  ): Promise<void> {
+    await onRebound(words);
+    if (words.some(({ formerUsername }) => formerUsername !== "")) await this.#deps.groups?.read();
   }
 
   async #exchangeUserStates(epoch: bigint): Promise<void> {
