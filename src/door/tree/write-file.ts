@@ -55,23 +55,28 @@ async function writeSmall(
 ): Promise<Attr> {
   const data = await whole(body, size);
   const file = { data, changedMs: wish.changedMs, tokens };
-  const made = wish.isThere === true ? undefined : await createFile(cluster, place, file);
+  const { mustBeNew } = wish;
+  const made = wish.isThere === true ? undefined : await createFile(cluster, place, file, mustBeNew);
   if (made !== undefined) return made;
-  return await cluster.runAt(place, ONCE, (server) =>
+  return await cluster.runAt(place, mustBeNew ? ONCE : SHORT, (server) =>
     upload(shownTokens(server, tokens), place, wish, oneBlock(data)),
   );
 }
 
-/** Makes a new file by one call; undefined, and nothing is made, where something is there or no folder for it. */
+/**
+ * Makes a new file by one call; undefined, and nothing is made, where something is there or no folder for it. Where
+ * it need not be new, a call without an answer is made again: what is there then may be its own.
+ */
 export async function createFile(
   cluster: Cluster,
   place: RemotePath,
   { data, changedMs, tokens }: NewFile,
+  mustBeNew = false,
 ): Promise<Attr | undefined> {
   const { root, path } = place;
   const request = { root, path, data, mtimeMs: BigInt(changedMs), crc32: crc32(data) };
   try {
-    return await cluster.runAt(place, ONCE, (server) =>
+    return await cluster.runAt(place, mustBeNew ? ONCE : SHORT, (server) =>
       server.files.createFile(request, shownTokens(server, tokens).unary),
     );
   } catch (error) {
