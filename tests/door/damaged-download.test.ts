@@ -2,12 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
-import { systemClock } from "#base/clock.ts";
 import { CHUNK_BYTES } from "#base/limits.ts";
-import { fileAttr, startFakeServer } from "#client/commands/fake-server.fixture.ts";
-import { GroveTree } from "#door/tree/grove-tree.ts";
-import { makePerson } from "#door/tree/person.ts";
-import { serveTree } from "#door/webdav/litmus.fixture.ts";
+import { fileAttr } from "#client/commands/fake-server.fixture.ts";
+import { serveFakeTree } from "./fake-tree.ts";
 
 /** A whole chunk, and one that a single part of the answer holds. */
 const DATA = Buffer.alloc(CHUNK_BYTES + 1_000, "x");
@@ -15,7 +12,7 @@ const DATA = Buffer.alloc(CHUNK_BYTES + 1_000, "x");
 for (const damaged of ["first", "last"] as const) {
   test(`a file whose ${damaged} chunk was damaged on its way ends short of its length`, async (t) => {
     const attr = fileAttr("f", DATA);
-    const server = await startFakeServer({
+    const address = await serveFakeTree(t, {
       // It asks for all of the file first, and gets what a larger one has.
       readFile: () => ({ attr, data: Buffer.alloc(0) }),
       // Bytes and checksum of one chunk differ; those of the file are right.
@@ -32,19 +29,6 @@ for (const damaged of ["first", "last"] as const) {
         }
       },
     });
-    t.after(() => server.stop());
-    const gone = new AbortController();
-    const person = makePerson({
-      username: "alice@example.com",
-      profile: { metaservers: [], ca: undefined, mock: true, idp: undefined, fileserver: server.address },
-      credential: () => Promise.resolve("mock-jwt.alice@example.com"),
-      signal: gone.signal,
-    });
-    t.after(() => {
-      gone.abort();
-      person.cluster.close();
-    });
-    const address = await serveTree(t, new GroveTree(person, systemClock));
     const answer = await fetch(`${address}f`);
     assert.equal(answer.headers.get("content-length"), String(DATA.length));
     let bytes = 0;

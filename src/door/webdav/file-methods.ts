@@ -8,7 +8,7 @@ import { httpDate } from "./date-text.ts";
 import { type DavExchange, versionIn } from "./exchange.ts";
 import { contentTypeOf } from "./live-properties.ts";
 import { sendParts } from "./outlet.ts";
-import type { DavResource } from "./resource.ts";
+import type { DavResource, Fetched } from "./resource.ts";
 import { DavRefusal } from "./status-table.ts";
 import { checkParent } from "./tree-methods.ts";
 
@@ -26,9 +26,9 @@ const FOLDER_TEXT =
 /** Answers a GET or a HEAD, with ranges and conditions. */
 export async function answerGet(exchange: DavExchange): Promise<void> {
   const { response, request } = exchange;
-  const { resource, data } = wantsWhole(request)
+  const { resource, data }: Fetched = wantsWhole(request)
     ? await exchange.fetched()
-    : { resource: await exchange.resource(), data: undefined };
+    : { resource: await exchange.resource() };
   for (const [name, value] of Object.entries(USER_BYTES_HEADERS)) response.setHeader(name, value);
   // Some programs ask by HEAD whether a folder is there (RFC 4918, section 9.4, leaves it open what a GET gives).
   if (resource.isCollection) return exchange.replyText(200, "text/plain; charset=utf-8", FOLDER_TEXT);

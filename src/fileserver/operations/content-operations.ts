@@ -36,8 +36,8 @@ export class ContentOperations {
 
   /**
    * Reads at most 4,000,000 bytes; less at the end of the file, and none where `whole` asks for all that follows
-   * and that is more than `length`. Leaves `headBytes` bytes free before the
-   * ReadFileResponse. A small file is answered at once. Throws BAD_ARGUMENT, IS_DIRECTORY, CORRUPT.
+   * and that is more than `length`. Leaves `headBytes` bytes free before the ReadFileResponse. A small file is
+   * answered at once. Throws BAD_ARGUMENT, IS_DIRECTORY, CORRUPT.
    */
   readFile(
     caller: Caller,
