@@ -57,8 +57,12 @@ export class CallEntrance {
     const cost = costOf(raw) * (methods.get(headers[":path"] as string)?.cost ?? 1);
     const open = (): void => this.#open(request);
     const begin = (): void => {
-      if (turns.mayBegin(lane, cost)) open();
-      else turns.wait(lane, cost, open);
+      if (turns.mayBegin(lane, cost)) return open();
+      const place = connection.queued.add(stream);
+      turns.wait(lane, cost, () => {
+        connection.queued.remove(place);
+        open();
+      });
     };
     // Streams of unproven callers do not wait here for their own calls, unless a proof may be on its way.
     const isUnproven = !connection.isProven && connection.entering.size === 0;

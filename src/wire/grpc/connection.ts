@@ -65,6 +65,8 @@ export class Connection implements TableConnection {
   readonly calls: Slots<ServerCall> = new Slots();
   /** Streams whose callers are being judged in another thread. */
   readonly entering: Slots<ServerHttp2Stream> = new Slots();
+  /** Streams that have a place and wait for their turn of the event loop. */
+  readonly queued: Slots<ServerHttp2Stream> = new Slots();
   /** Large replies that the client has not taken yet. */
   readonly held: { bytes: number } = { bytes: 0 };
   readonly turns: ReplyScheduler = new ReplyScheduler();
@@ -197,10 +199,12 @@ export class Connection implements TableConnection {
     const { bytesRead, bytesWritten } = this.#socket;
     let excessBytes = this.flood.excessBytes({ readBytes: bytesRead, writtenBytes: bytesWritten }, nowMs);
     if (!this.isProven && this.#charge(this.flood.newBytes)) return true;
-    // Bytes that wait behind a busy disk are no flood; they are summed only in the rare excess.
+    // Bytes that wait for a place, a turn, a verdict or a busy disk are no flood; they are summed only in the
+    // rare excess.
     if (excessBytes > 0) excessBytes -= this.places.unreadBytes;
-    if (excessBytes > 0) for (const call of this.calls) excessBytes -= call.unreadBytes;
+    if (excessBytes > 0) for (const stream of this.queued) excessBytes -= stream.readableLength;
     if (excessBytes > 0) for (const stream of this.entering) excessBytes -= stream.readableLength;
+    if (excessBytes > 0) for (const call of this.calls) excessBytes -= call.unreadBytes;
     return excessBytes > 0;
   }
 

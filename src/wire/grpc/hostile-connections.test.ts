@@ -8,7 +8,9 @@ import { ManualClock, systemClock } from "#base/clock.ts";
 import { hurriedClock } from "#testing/hurried-clock.ts";
 import { FrameFlag, FrameType, grpcHeaders, hpack, RawHttp2, rawFrame } from "#testing/raw-http2.ts";
 import { EchoService } from "#wire/framing/gen/echo_pb.ts";
+import { DEFAULT_SERVER_LIMITS } from "#wire/framing/limits.ts";
 import { Code, StatusError } from "#wire/framing/status.ts";
+import { ignoreError } from "#wire/framing/stream-events.ts";
 import { echoHandlers } from "./echo-service.ts";
 import { MIB, message, open, PATH, send, setUp, TIMEOUT, until } from "./hostile-lab.ts";
 import { GrpcServer } from "./server.ts";
@@ -242,6 +244,47 @@ test("uploads that wait for a slow disk, and then are refused, are no flood", TI
   await delay(400);
   assert.deepEqual(errors, []);
   assert.equal(session.closed, false);
+});
+
+test("uploads that wait for their turn of a busy event loop are no flood", TIMEOUT, async (t) => {
+  const errors: unknown[] = [];
+  const arrived = Promise.withResolvers<void>();
+  const places = DEFAULT_SERVER_LIMITS.maxConcurrentStreams;
+  const server = new GrpcServer({ onError: ({ error }) => errors.push(error) });
+  let begun = 0;
+  server.addService(EchoService, {
+    async collect(requests) {
+      // The first fill all places until the others have arrived behind them.
+      if (++begun <= places) await arrived.promise;
+      else for (const until = performance.now() + 2; performance.now() < until; );
+      for await (const _ of requests);
+      return {};
+    },
+  });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  t.after(() => server.close());
+  const session = connect(`http://127.0.0.1:${port}`, { maxSessionMemory: 1_000 });
+  t.after(() => session.destroy());
+  await once(session, "remoteSettings");
+  const answers = Array.from({ length: 2 * places }, async () => {
+    const stream = session.request(
+      { ":method": "POST", ":path": `${PATH}Collect`, "content-type": "application/grpc" },
+      { endStream: false },
+    );
+    stream.end(message(20_000)).resume();
+    stream.on("error", ignoreError);
+    let status: unknown;
+    stream.once("trailers", (trailers) => {
+      status = trailers["grpc-status"];
+    });
+    await once(stream, "close");
+    return status;
+  });
+  await until(() => begun === places);
+  await delay(100);
+  arrived.resolve();
+  assert.deepEqual(await Promise.all(answers), Array(2 * places).fill(String(Code.OK)));
+  assert.deepEqual(errors, []);
 });
 
 test(
