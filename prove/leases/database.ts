@@ -162,6 +162,13 @@ export class EngineDatabase {
       ],
       ["SELECT 1 FROM instance", () => []],
       [
+        'SELECT root_number AS "number", epoch FROM holding',
+        ([id, numbers]) =>
+          [...this.holdings].flatMap(([number, { instance, epoch }]) =>
+            instance === id && (numbers as number[]).includes(number) ? [{ number, epoch }] : [],
+          ),
+      ],
+      [
         'SELECT root_number AS "number", epoch, last_batch AS batch FROM holding',
         ([id]) => this.#rootsOf(String(id)),
       ],

@@ -50,6 +50,10 @@ export class EngineNode implements RigProcess {
         await this.#fetch(roots);
         await this.#engine.departures.taken(roots);
       },
+      left: async (roots) => {
+        this.#engine.departures.lost(roots);
+        for (const { number } of roots) this.#known.delete(number);
+      },
       changed: ({ lost }) => {
         this.#engine.departures.lost(lost);
         for (const { number } of lost) this.#known.delete(number);
@@ -131,15 +135,14 @@ export class EngineNode implements RigProcess {
   async #resolve(root: OwnRoot): Promise<void> {
     const { number, epoch } = root;
     this.roots.drop([number]);
+    const isHeld = (): Promise<boolean | undefined> =>
+      this.#ask(ANSWER_MS, () => this.#database.holdings.get(number)?.epoch === epoch).catch(() => undefined);
     while (!this.isOver) {
-      const isHeld = await this.#ask(
-        ANSWER_MS,
-        () => this.#database.holdings.get(number)?.epoch === epoch,
-      ).catch(() => undefined);
-      if (isHeld === false) return;
+      const isOurs = await isHeld();
+      if (isOurs === false) return;
       // The request without an answer has ended by now: the real one waits for its lock.
       const isFetched =
-        isHeld === true &&
+        isOurs === true &&
         (await this.#fetch([root]).then(
           () => true,
           () => false,
@@ -148,8 +151,11 @@ export class EngineNode implements RigProcess {
         // What waits for the end of changes waits no more for this one.
         this.#writing.delete(number);
         await this.#engine.departures.taken([root]);
-        this.roots.add(root);
-        return;
+        // It may have left meanwhile, as in HeldRoots.
+        if ((await isHeld()) === true) {
+          this.roots.add(root);
+          return;
+        }
       }
       await this.clock.wait(RESOLVE_PAUSE_MS);
     }

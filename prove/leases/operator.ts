@@ -1,5 +1,5 @@
 // The operator who moves roots: begins, confirms and undoes moves, and has a kill fall into a drawn step.
-import type { RootMove, RootMoveState } from "#metaserver/directory/root-move.ts";
+import { isUnderWay, type RootMove, type RootMoveState } from "#metaserver/directory/root-move.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import type { Cluster } from "./cluster.ts";
 import { crash } from "./faults.ts";
@@ -7,6 +7,8 @@ import { crash } from "./faults.ts";
 const STATES: readonly RootMoveState[] = ["copying", "frozen", "switched", "confirmed", "undone"];
 /** How long a side, or the MetaServer, is away after a kill. */
 const AWAY_MS = [200, 20_000] as const;
+/** A node that is cut off from the MetaServer for longer than half a minute counts as gone. */
+const CUT_OFF_MS = [25_000, 60_000] as const;
 const CONFIRM_CHANCE = 0.05;
 const UNDO_CHANCE = 0.15;
 
@@ -15,6 +17,8 @@ interface Plan {
   readonly killAt: RootMoveState;
   readonly undoAt: RootMoveState | undefined;
   isKilled: boolean;
+  /** Once the target has taken the root over from a killed source, the MetaServer hears no more of the target. */
+  cutsOff: boolean;
 }
 
 /** See above. */
@@ -44,7 +48,13 @@ export class Operator {
     const random = this.#random;
     const killed = random.pick(["source", "target", "meta", undefined] as const);
     const undoAt = random.chance(UNDO_CHANCE) ? random.pick(["copying", "frozen"] as const) : undefined;
-    const plan: Plan = { killed, killAt: random.pick(STATES), undoAt, isKilled: false };
+    const plan: Plan = {
+      killed,
+      killAt: random.pick(STATES),
+      undoAt,
+      isKilled: false,
+      cutsOff: killed === "source",
+    };
     const owner = this.beginCalmly();
     if (owner !== undefined) this.#plans.set(owner, plan);
   }
@@ -87,14 +97,30 @@ export class Operator {
     }
   }
 
-  #follow({ owner, state, source, target }: RootMove): void {
+  #follow(move: RootMove): void {
+    const { owner, state, source, target } = move;
     const plan = this.#plans.get(owner);
     if (state === "switched" && this.#random.chance(CONFIRM_CHANCE)) this.decide(owner, "confirm");
     if (state === plan?.undoAt) this.decide(owner, "undo");
+    if (this.mayKill && plan?.isKilled && plan.cutsOff && isUnderWay(move)) this.#cutOff(move, plan);
     if (!this.mayKill || plan?.killed === undefined || plan.isKilled || state !== plan.killAt) return;
     plan.isKilled = true;
     this.#kill(plan.killed, plan.killed === "source" ? source : target);
     this.#count(`${plan.killed} killed in a move`);
+  }
+
+  #cutOff({ owner, target }: RootMove, plan: Plan): void {
+    const { meta, sites, world } = this.#cluster;
+    if (!meta.directory?.listRoots(meta.now).some((root) => root.owner === owner && root.fsId === target))
+      return;
+    plan.cutsOff = false;
+    const way = sites.find(({ folder }) => folder.id === target)?.ways.meta;
+    if (way === undefined) return;
+    way.isCut = true;
+    world.after(this.#random.between(...CUT_OFF_MS), () => {
+      way.isCut = false;
+    });
+    this.#count("target cut off after it took over");
   }
 
   #kill(what: "meta" | "source" | "target", id: string): void {

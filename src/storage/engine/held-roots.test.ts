@@ -48,6 +48,7 @@ test("roots are served whose take-over was made and not answered", { skip, timeo
     fraction: () => 0,
     logger: silentLogger,
     taking: () => Promise.resolve(),
+    left: () => Promise.resolve(),
     changed: (change) => gained.push(...change.gained.map(({ owner, epoch }) => `${owner} ${epoch}`)),
     ended: () => undefined,
     leaseMs: 2_000,
@@ -97,6 +98,7 @@ test("a process that ends says so again when its first word was lost", {
     fraction: () => 0,
     logger: silentLogger,
     taking: () => Promise.resolve(),
+    left: () => Promise.resolve(),
     changed: () => undefined,
     ended: () => undefined,
   });
@@ -105,4 +107,51 @@ test("a process that ends says so again when its first word was lost", {
   assert.equal(lost, 2);
   const { rows } = await client.query("SELECT id, is_ended FROM instance");
   assert.deepEqual(rows, [{ id: "one", is_ended: true }]);
+});
+
+test("a root that leaves for another node while its taker brings it in is not served there", {
+  skip,
+  timeout: 60_000,
+}, async (t) => {
+  const database = await makeSharedDatabase(t, server);
+  const client = await database.connect();
+  await joinInstances(client, "one", "a:1");
+  for (const owner of ["ada", "bob"]) await client.query("SELECT make_root($1, $1, 'one', 5)", [owner]);
+  const { rows } = await client.query("SELECT number FROM root WHERE owner = 'ada'");
+  const [{ number }] = rows as [{ number: number }];
+  await client.query("SELECT begin_departure('move', $1, 1)", [number]);
+  await client.query("SELECT set_departure('move', 1, 'frozen')");
+  await endInstance(client, "one");
+  const connect = (): Promise<pg.Client> => connectShared(database.address);
+  const line = (): SharedLine => new SharedLine({ connect, clock: systemClock, answerMs: 5_000 });
+  const lines = [line(), line()] as const;
+  const [gained, left]: [string[], string[]] = [[], []];
+  const roots = new HeldRoots({
+    instance: "two",
+    before: "one",
+    address: "b:2",
+    line: lines[0],
+    leaseLine: lines[1],
+    clock: systemClock,
+    fraction: () => 0,
+    logger: silentLogger,
+    // The process that follows the holder of before goes on with the move.
+    taking: async () => {
+      await client.query("SELECT depart_root('move', 'c:3')");
+    },
+    left: async (gone) => {
+      left.push(...gone.map(({ owner }) => owner));
+    },
+    changed: (change) => gained.push(...change.gained.map(({ owner }) => owner)),
+    ended: () => undefined,
+    leaseMs: 2_000,
+  });
+  t.after(async () => {
+    await roots.stop();
+    for (const one of lines) one.close();
+  });
+  await roots.start();
+  assert.deepEqual(gained, ["bob"]);
+  assert.deepEqual(left, ["ada"]);
+  assert.equal(roots.of("ada"), undefined);
 });

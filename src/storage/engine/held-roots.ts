@@ -14,6 +14,7 @@ import {
   renewInstance,
   rootsOf,
   runningInstances,
+  stillHeld,
   takeRoots,
 } from "#storage/shared/lease-rows.ts";
 import { LeaseWatch, SHARED_WATCH_MS } from "#storage/shared/lease-watch.ts";
@@ -52,6 +53,8 @@ export interface HeldRootsDeps {
   readonly logger: Logger;
   /** Brings in what serving needs. Until it resolves the roots are not served here. */
   readonly taking: (roots: readonly OwnRoot[]) => Promise<void>;
+  /** Forgets what was brought in for roots that have left meanwhile. */
+  readonly left: (roots: readonly OwnRoot[]) => Promise<void>;
   /** Called after each change of what is held. */
   readonly changed: (change: {
     readonly gained: readonly OwnRoot[];
@@ -268,9 +271,13 @@ export class HeldRoots {
     const names = await this.#deps.line.run((client) => ownersOf(client, [...epochs.keys()]));
     const roots = names.map((root) => ({ ...root, epoch: epochs.get(root.number) ?? 0 }));
     await this.#deps.taking(roots);
+    // A frozen one may have left for another node while it was brought in.
+    const gained = await this.#deps.line.run((client) => stillHeld(client, this.#deps.instance, roots));
+    const left = roots.filter((root) => !gained.includes(root));
+    if (left.length > 0) await this.#deps.left(left);
     this.#unserved = this.#unserved.filter((root) => !taken.includes(root));
-    for (const root of roots) this.#put(root);
-    this.#deps.changed({ gained: roots, lost: [] });
+    for (const root of gained) this.#put(root);
+    this.#deps.changed({ gained, lost: [] });
   }
 
   #put(root: OwnRoot): void {

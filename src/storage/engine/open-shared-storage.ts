@@ -269,6 +269,10 @@ async function openRows(
       await Promise.all(taken.map(({ owner }) => writer.know(owner)));
       await events.departures?.taken(taken);
     },
+    left: async (roots) => {
+      events.departures?.lost(roots);
+      await Promise.all(roots.map(({ number }) => writer.release(number)));
+    },
     changed: ({ gained, lost }) => {
       events.departures?.lost(lost);
       events.storage?.rootsChanged(gained, lost);

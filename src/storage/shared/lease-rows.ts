@@ -97,6 +97,20 @@ export async function heldBy(client: pg.ClientBase, id: string): Promise<TakenRo
   return rows as TakenRoot[];
 }
 
+/** Those among the taken roots that the process holds still. */
+export async function stillHeld<T extends Pick<TakenRoot, "number" | "epoch">>(
+  client: pg.ClientBase,
+  id: string,
+  taken: readonly T[],
+): Promise<T[]> {
+  const { rows } = await client.query(
+    'SELECT root_number AS "number", epoch FROM holding WHERE instance = $1 AND root_number = ANY ($2)',
+    [id, taken.map(({ number }) => number)],
+  );
+  const epochs = new Map((rows as TakenRoot[]).map(({ number, epoch }) => [number, epoch]));
+  return taken.filter(({ number, epoch }) => epochs.get(number) === epoch);
+}
+
 /** Processes that have ended and still hold roots; a few at a time. */
 export async function endedHolders(client: pg.ClientBase): Promise<string[]> {
   const { rows } = await client.query(
