@@ -149,8 +149,9 @@ interface Asked {
 async function answer({ ask, from = 0, to = 0, isOn = false }: Asked): Promise<unknown> {
   if (ask === "begin") {
     const made = await Promise.all(users.map((user) => user.write()));
+    if (!made.every(Boolean)) return false;
     for (const user of users) void user.work();
-    return made.every(Boolean);
+    return true;
   }
   if (ask === "probe") {
     const routes = users.flatMap(({ email }) => metaservers.split(",").map((at) => canNavigate(at, email)));

@@ -16,6 +16,11 @@ const SCALED_TIME = fileURLToPath(new URL("scaled-time.ts", import.meta.url));
 const CLIENT = fileURLToPath(new URL("client.fixture.ts", import.meta.url));
 export const USERS: readonly string[] = ["user0@example.com", "user1@example.com"];
 
+/** Processes that have just begun are too slow for times that pass many times faster: their first calls may fail. */
+const BEGIN_TRIES = 20;
+/** By the cluster's own time. */
+const BEGIN_PAUSE_MS = 10_000;
+
 /** A cluster whose times pass `scale` times faster. */
 export class PartitionedCluster {
   readonly scale: number;
@@ -134,7 +139,10 @@ export class PartitionedCluster {
       this.#waiting.delete(id);
     });
     this.#client = client;
-    if (!(await this.ask<boolean>({ ask: "begin" }))) throw new Error("the users cannot begin");
+    for (let tries = 0; !(await this.ask<boolean>({ ask: "begin" })); tries++) {
+      if (tries === BEGIN_TRIES) throw new Error("the users cannot begin");
+      await this.pause(BEGIN_PAUSE_MS);
+    }
   }
 
   #keep(server: GroveProcess): void {
