@@ -82,19 +82,30 @@ export class Departures {
 
   /** Reads how a move stands: another process may have gone on with it, or taken the root. */
   async takeOver(moveId: string): Promise<void> {
-    const { commits, roots, writer } = this.#deps;
-    const there = await commits.find(moveId);
-    const known = this.#departures.get(moveId);
-    if (there === undefined) {
-      const root = known && roots.withNumber(known.move.number);
-      // Another process may have ended the move: what is still held here is no longer frozen.
-      if (root !== undefined && (await commits.isHeld(root))) await writer.setMove(root.number, undefined);
-      else if (root !== undefined) {
-        roots.drop([root.number]);
-        await writer.release(root.number);
-      }
-      this.#forget(moveId);
-    } else if (known === undefined || known.move.state !== there.state) await this.#keep(there);
+    const { commits } = this.#deps;
+    for (;;) {
+      const before = this.#departures.get(moveId)?.move;
+      const there = await commits.find(moveId);
+      const root = before && this.#deps.roots.withNumber(before.number);
+      const isHeld = there === undefined && root !== undefined && (await commits.isHeld(root));
+      const known = this.#departures.get(moveId);
+      // Another call has begun the move or gone on with it, after this answer.
+      if (known?.move !== before) continue;
+      if (there === undefined) return this.#ended(moveId, root, isHeld);
+      return known?.move.state === there.state ? undefined : this.#keep(there);
+    }
+  }
+
+  /** Another process may have ended the move: what is still held here is no longer frozen. */
+  async #ended(moveId: string, root: OwnRoot | undefined, isHeld: boolean): Promise<void> {
+    const { roots, writer } = this.#deps;
+    const known = this.#departures.get(moveId)?.move;
+    if (root !== undefined && isHeld) await writer.setMove(root.number, undefined);
+    else if (root !== undefined) {
+      roots.drop([root.number]);
+      await writer.release(root.number);
+    }
+    if (this.#departures.get(moveId)?.move === known) this.#forget(moveId);
   }
 
   /** See RootMoveStorage. */
