@@ -155,3 +155,43 @@ test("a root that leaves for another node while its taker brings it in is not se
   assert.deepEqual(left, ["ada"]);
   assert.equal(roots.of("ada"), undefined);
 });
+
+test("a root that comes while another one is brought in is brought in after it, and each once", {
+  skip,
+  timeout: 60_000,
+}, async (t) => {
+  const database = await makeSharedDatabase(t, server);
+  const client = await database.connect();
+  const connect = (): Promise<pg.Client> => connectShared(database.address);
+  const line = (): SharedLine => new SharedLine({ connect, clock: systemClock, answerMs: 5_000 });
+  const lines = [line(), line()] as const;
+  const brought: string[] = [];
+  const roots = new HeldRoots({
+    instance: "two",
+    before: "",
+    address: "b:2",
+    line: lines[0],
+    leaseLine: lines[1],
+    clock: systemClock,
+    fraction: () => 0,
+    logger: silentLogger,
+    taking: async (taken) => {
+      brought.push(taken.map(({ owner }) => owner).join());
+    },
+    left: () => Promise.resolve(),
+    changed: () => undefined,
+    ended: () => undefined,
+    leaseMs: 2_000,
+  });
+  t.after(async () => {
+    await roots.stop();
+    for (const one of lines) one.close();
+  });
+  await roots.start();
+  for (const owner of ["ada", "bob"]) await client.query("SELECT make_root($1, $1, 'two', 5)", [owner]);
+  const { rows } = await client.query('SELECT root_number AS "number", epoch FROM holding ORDER BY 1');
+  await Promise.all((rows as { number: number; epoch: number }[]).map((taken) => roots.adopt(taken)));
+  assert.deepEqual(brought, ["ada", "bob"]);
+  assert.notEqual(roots.of("ada"), undefined);
+  assert.notEqual(roots.of("bob"), undefined);
+});

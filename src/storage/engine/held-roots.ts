@@ -75,6 +75,7 @@ export class HeldRoots {
   readonly #byId = new Map<string, OwnRoot>();
   #stopWatch: () => void = () => undefined;
   #taking: Promise<void> | undefined;
+  #serving: Promise<void> = Promise.resolve();
   /** Taken, but what serving needs has not come yet. */
   #unserved: { readonly number: number; readonly epoch: number }[] = [];
   #looksForOwn = 0;
@@ -265,19 +266,28 @@ export class HeldRoots {
     this.#takenOver += found.length;
   }
 
-  async #serve(): Promise<void> {
+  /** One after the other: none brings in what another one serves already. */
+  #serve(): Promise<void> {
+    const serving = this.#serving.then(() => this.#serveTaken());
+    this.#serving = serving.catch(() => undefined);
+    return serving;
+  }
+
+  async #serveTaken(): Promise<void> {
     const taken = [...this.#unserved];
+    if (taken.length === 0) return;
+    const { line, instance, taking, changed, left } = this.#deps;
     const epochs = new Map(taken.map(({ number, epoch }) => [number, epoch]));
-    const names = await this.#deps.line.run((client) => ownersOf(client, [...epochs.keys()]));
+    const names = await line.run((client) => ownersOf(client, [...epochs.keys()]));
     const roots = names.map((root) => ({ ...root, epoch: epochs.get(root.number) ?? 0 }));
-    await this.#deps.taking(roots);
+    await taking(roots);
     // A frozen one may have left for another node while it was brought in.
-    const gained = await this.#deps.line.run((client) => stillHeld(client, this.#deps.instance, roots));
-    const left = roots.filter((root) => !gained.includes(root));
-    if (left.length > 0) await this.#deps.left(left);
+    const gained = await line.run((client) => stillHeld(client, instance, roots));
     this.#unserved = this.#unserved.filter((root) => !taken.includes(root));
     for (const root of gained) this.#put(root);
-    this.#deps.changed({ gained, lost: [] });
+    changed({ gained, lost: [] });
+    const gone = roots.filter((root) => !gained.includes(root));
+    if (gone.length > 0) await left(gone);
   }
 
   #put(root: OwnRoot): void {
