@@ -156,7 +156,7 @@ test("a root that leaves for another node while its taker brings it in is not se
   assert.equal(roots.of("ada"), undefined);
 });
 
-test("a root that comes while another one is brought in is brought in after it, and each once", {
+test("roots that come at the same time are brought in once", {
   skip,
   timeout: 60_000,
 }, async (t) => {
@@ -191,7 +191,7 @@ test("a root that comes while another one is brought in is brought in after it, 
   for (const owner of ["ada", "bob"]) await client.query("SELECT make_root($1, $1, 'two', 5)", [owner]);
   const { rows } = await client.query('SELECT root_number AS "number", epoch FROM holding ORDER BY 1');
   await Promise.all((rows as { number: number; epoch: number }[]).map((taken) => roots.adopt(taken)));
-  assert.deepEqual(brought, ["ada", "bob"]);
+  assert.equal(brought.join(), "ada,bob");
   assert.notEqual(roots.of("ada"), undefined);
   assert.notEqual(roots.of("bob"), undefined);
 });
