@@ -25,8 +25,8 @@ export class EngineNode implements RigProcess {
   readonly #database: EngineDatabase;
   readonly #engine: OpenedMoves;
   readonly #moves: ProcessMoves;
-  /** By root, the values that it has read or written; none while they are not known. */
-  readonly #known = new Map<number, number[]>();
+  /** By root, the values that it has read or written, and since when; none while they are not known. */
+  readonly #known = new Map<number, { readonly epoch: number; readonly values: number[] }>();
   /** Changes under way, by root: one at a time. */
   readonly #writing = new Map<number, Promise<unknown>>();
   readonly #frozen = new Set<number>();
@@ -56,7 +56,6 @@ export class EngineNode implements RigProcess {
       },
       changed: ({ lost }) => {
         this.#engine.departures.lost(lost);
-        for (const { number } of lost) this.#known.delete(number);
         this.#moves.link.beatSoon("registration");
       },
       ended: () => this.kill(),
@@ -101,7 +100,7 @@ export class EngineNode implements RigProcess {
   read(owner: string): Said {
     const root = this.roots.of(owner);
     if (root === undefined || !this.#mayAnswer(owner) || !this.roots.mayRead) return "refused";
-    return this.#known.get(root.number) ?? "nothing";
+    return this.#known.get(root.number)?.values ?? "nothing";
   }
 
   async write(owner: string, file: number, value: number): Promise<boolean> {
@@ -119,22 +118,32 @@ export class EngineNode implements RigProcess {
   }
 
   async #write(root: OwnRoot, file: number, value: number): Promise<boolean> {
-    const { number, epoch, owner } = root;
+    const { number, owner } = root;
     const { rows } = this.#database;
-    const isDone = await this.#ask(ANSWER_MS, () =>
-      this.#database.commit(number, epoch, () => rows.stored.write(owner, file, value)),
-    ).catch(() => undefined);
     const known = this.#known.get(number);
-    if (isDone === true && known !== undefined) known[file] = Math.max(value, known[file] ?? 0);
-    if (isDone === false) this.roots.drop([number]);
+    if (known === undefined) return false;
+    const isDone = await this.#ask(ANSWER_MS, () =>
+      this.#database.commit(number, known.epoch, () => rows.stored.write(owner, file, value)),
+    ).catch(() => undefined);
+    if (isDone === true) known.values[file] = Math.max(value, known.values[file] ?? 0);
+    if (isDone === false) this.#lose(number);
     if (isDone === undefined) await this.#resolve(root);
     return isDone === true;
+  }
+
+  /** As SharedWriter and what it tells HeldRoots: nothing that was known is true any more. */
+  #lose(number: number): void {
+    this.#known.delete(number);
+    if (this.roots.withNumber(number) === undefined) return;
+    this.roots.drop([number]);
+    this.roots.lookForOwn();
   }
 
   /** A change without an answer: the root says nothing until the database has told what became of it. */
   async #resolve(root: OwnRoot): Promise<void> {
     const { number, epoch } = root;
     this.roots.drop([number]);
+    this.#known.delete(number);
     const isHeld = (): Promise<boolean | undefined> =>
       this.#ask(ANSWER_MS, () => this.#database.holdings.get(number)?.epoch === epoch).catch(() => undefined);
     while (!this.isOver) {
@@ -161,12 +170,24 @@ export class EngineNode implements RigProcess {
     }
   }
 
-  async #fetch(roots: readonly OwnRoot[]): Promise<void> {
-    const { stored } = this.#database.rows;
-    const values = await this.#ask(ANSWER_MS, () =>
-      roots.map(({ number, owner }) => [number, stored.values(owner)] as const),
+  /** Knows roots, as SharedWriter does: from what is there already, and never of one that others hold. */
+  async #fetch(roots: readonly Pick<OwnRoot, "number" | "owner">[]): Promise<void> {
+    const { rows, holdings } = this.#database;
+    const missing = roots.filter(({ number }) => !this.#known.has(number));
+    if (missing.length === 0) return;
+    const found = await this.#ask(ANSWER_MS, () =>
+      missing.map(({ number, owner }) => ({
+        number,
+        holding: { ...holdings.get(number) },
+        values: rows.stored.values(owner),
+      })),
     );
-    for (const [number, known] of values) if (known !== undefined) this.#known.set(number, [...known]);
+    for (const { number, holding, values } of found) {
+      const { instance, epoch } = holding;
+      if (instance !== this.name || epoch === undefined || values === undefined)
+        throw new Error("another node serves this root now");
+      this.#known.set(number, { epoch, values: [...values] });
+    }
   }
 
   #mayAnswer(owner: string): boolean {
@@ -194,7 +215,7 @@ export class EngineNode implements RigProcess {
       },
       know: async (owner: string) => {
         const number = this.#database.rows.stored.owners().find((root) => root.owner === owner)?.number ?? 0;
-        await this.#fetch([{ owner, number, rootId: "", epoch: 0 }]);
+        await this.#fetch([{ owner, number }]);
       },
     };
     return {

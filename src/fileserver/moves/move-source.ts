@@ -108,7 +108,9 @@ export class MoveSource {
     const { moveId, owner, state } = move;
     const local = moves.list().find((one) => one.moveId === moveId);
     if (state === "switched" || state === "confirmed") await this.#depart(move);
-    else if (state === "copying" && local?.state === "frozen") await this.#thaw(move);
+    // A thaw whose answer was lost has thawed the root in the engine alone.
+    else if (state === "copying" && local !== undefined && (local.state === "frozen" || this.isFrozen(owner)))
+      await this.#thaw(move);
     // This process may have begun after the freeze, so that nothing takes it back.
     else if (state === "frozen" && !this.#timed.has(moveId)) await this.#takeBack(move);
     if (state !== "confirmed" && state !== "undone") return;

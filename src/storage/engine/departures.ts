@@ -66,7 +66,12 @@ export class Departures {
 
   /** Goes on with the moves of roots that this process has taken, before it serves them. */
   async taken(roots: readonly Pick<OwnRoot, "number">[]): Promise<void> {
-    const moves = await this.#deps.commits.ofRoots(roots.map(({ number }) => number));
+    const { commits, writer } = this.#deps;
+    const moves = await commits.ofRoots(roots.map(({ number }) => number));
+    const moving = new Set(moves.map(({ number }) => number));
+    // What was kept of a move while another process held the root may be long over.
+    const still = roots.filter(({ number }) => !moving.has(number));
+    await Promise.all(still.map(({ number }) => writer.setMove(number, undefined)));
     for (const move of moves) await this.#keep(move);
   }
 
@@ -92,7 +97,8 @@ export class Departures {
       // Another call has begun the move or gone on with it, after this answer.
       if (known?.move !== before) continue;
       if (there === undefined) return this.#ended(moveId, root, isHeld);
-      return known?.move.state === there.state ? undefined : this.#keep(there);
+      const isServed = there.state === "departed" && this.#deps.roots.withNumber(there.number) !== undefined;
+      return known?.move.state === there.state && !isServed ? undefined : this.#keep(there);
     }
   }
 
@@ -100,12 +106,19 @@ export class Departures {
   async #ended(moveId: string, root: OwnRoot | undefined, isHeld: boolean): Promise<void> {
     const { roots, writer } = this.#deps;
     const known = this.#departures.get(moveId)?.move;
-    if (root !== undefined && isHeld) await writer.setMove(root.number, undefined);
-    else if (root !== undefined) {
+    if (root !== undefined && !isHeld && roots.withNumber(root.number)?.epoch === root.epoch) {
       roots.drop([root.number]);
       await writer.release(root.number);
-    }
+    } else if (known !== undefined) await this.#setOver(known);
     if (this.#departures.get(moveId)?.move === known) this.#forget(moveId);
+  }
+
+  /** A root is free of a move that is over, unless another one has begun. */
+  async #setOver({ moveId, number }: LocalMove): Promise<void> {
+    const others = this.#departures.values().filter(({ move }) => move.moveId !== moveId);
+    if (!others.some(({ move }) => move.number === number)) {
+      await this.#deps.writer.setMove(number, undefined);
+    }
   }
 
   /** See RootMoveStorage. */
@@ -192,13 +205,10 @@ export class Departures {
   }
 
   async endExport(moveId: string): Promise<void> {
-    const { commits, roots, writer } = this.#deps;
     const known = this.#departures.get(moveId);
-    while (await commits.dropSlice(moveId));
+    while (await this.#deps.commits.dropSlice(moveId));
     this.#forget(moveId);
-    if (known !== undefined && roots.withNumber(known.move.number) !== undefined) {
-      await writer.setMove(known.move.number, undefined);
-    }
+    if (known !== undefined) await this.#setOver(known.move);
   }
 
   async #round(departure: Departure, receipts: readonly MoveReceipt[], maxBytes: number): Promise<MoveRound> {

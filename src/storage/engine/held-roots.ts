@@ -29,6 +29,8 @@ const LOOKS_FOR_OWN = 10;
 const STOP_TRIES_MS = 5_000;
 const STOP_PAUSE_MS = 200;
 
+type Taken = Pick<OwnRoot, "number" | "epoch">;
+
 /** A root that this process holds. */
 export interface OwnRoot {
   readonly owner: string;
@@ -75,9 +77,9 @@ export class HeldRoots {
   readonly #byId = new Map<string, OwnRoot>();
   #stopWatch: () => void = () => undefined;
   #taking: Promise<void> | undefined;
-  #serving: Promise<void> = Promise.resolve();
+  #turns: Promise<void> = Promise.resolve();
   /** Taken, but what serving needs has not come yet. */
-  #unserved: { readonly number: number; readonly epoch: number }[] = [];
+  #unserved: Taken[] = [];
   #looksForOwn = 0;
   #isStopped = false;
   #takenOver = 0;
@@ -154,7 +156,7 @@ export class HeldRoots {
   }
 
   /** Serves a root that its holder has handed over. */
-  async adopt(taken: { readonly number: number; readonly epoch: number }): Promise<void> {
+  async adopt(taken: Taken): Promise<void> {
     this.#unserved.push(taken);
     await this.#serve();
   }
@@ -162,6 +164,10 @@ export class HeldRoots {
   /** Takes the owners' names as they are in the database by now. */
   async renamed(): Promise<void> {
     await this.#taking;
+    return this.#inTurn(() => this.#rename());
+  }
+
+  async #rename(): Promise<void> {
     const names = await this.#deps.line.run((client) => ownersOf(client, [...this.#byNumber.keys()]));
     const [gained, lost]: [OwnRoot[], OwnRoot[]] = [[], []];
     for (const { number, owner } of names) {
@@ -266,17 +272,25 @@ export class HeldRoots {
     this.#takenOver += found.length;
   }
 
-  /** One after the other: none brings in what another one serves already. */
   #serve(): Promise<void> {
-    const serving = this.#serving.then(() => this.#serveTaken());
-    this.#serving = serving.catch(() => undefined);
-    return serving;
+    return this.#inTurn(() => this.#serveTaken());
+  }
+
+  /** One after the other: none brings in what another one serves already, or under a name of before. */
+  #inTurn(run: () => Promise<void>): Promise<void> {
+    const mine = this.#turns.then(run);
+    this.#turns = mine.catch(() => undefined);
+    return mine;
   }
 
   async #serveTaken(): Promise<void> {
-    const taken = [...this.#unserved];
-    if (taken.length === 0) return;
     const { line, instance, taking, changed, left } = this.#deps;
+    const taken = await this.#held([...this.#unserved]);
+    if (taken.length === 0) return;
+    // Of one that was here before, what is known is of the time before.
+    const before = taken.flatMap(({ number }) => this.#byNumber.get(number) ?? []);
+    this.drop(before.map(({ number }) => number));
+    if (before.length > 0) await left(before);
     const epochs = new Map(taken.map(({ number, epoch }) => [number, epoch]));
     const names = await line.run((client) => ownersOf(client, [...epochs.keys()]));
     const roots = names.map((root) => ({ ...root, epoch: epochs.get(root.number) ?? 0 }));
@@ -288,6 +302,15 @@ export class HeldRoots {
     changed({ gained, lost: [] });
     const gone = roots.filter((root) => !gained.includes(root));
     if (gone.length > 0) await left(gone);
+  }
+
+  /** Those of taken roots that are to be served: one that has left would be refused with all others. */
+  async #held(taken: readonly Taken[]): Promise<Taken[]> {
+    if (taken.length === 0) return [];
+    const held = await this.#deps.line.run((client) => stillHeld(client, this.#deps.instance, taken));
+    const wanted = held.filter(({ number, epoch }) => this.#byNumber.get(number)?.epoch !== epoch);
+    this.#unserved = this.#unserved.filter((root) => !taken.includes(root) || wanted.includes(root));
+    return wanted;
   }
 
   #put(root: OwnRoot): void {

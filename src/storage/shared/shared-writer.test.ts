@@ -277,7 +277,7 @@ test("a writer that is closed refuses what waits, and ends the group under way f
   await other.query("SELECT 1 FROM holding FOR UPDATE");
   const underWay = writer.submit(OWNER, directory(OWNER, top, "b"));
   const isWaiting =
-    "SELECT count(*) AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%commit_rows%'";
+    "SELECT count(*) AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%commit_rows%'";
   await until(async () => (await client.query(isWaiting)).rows[0]?.count === 1, "the commit waits");
   const waiting = writer.submit(OWNER, directory(OWNER, top, "c"));
   const order: string[] = [];

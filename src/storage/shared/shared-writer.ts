@@ -327,8 +327,8 @@ export class SharedWriter {
       // The same process again, after another one: what is here is of the time before.
       else if (known.epoch !== epoch || known.batch !== batch) foreign.add(number);
     }
-    const lost = [...foreign].filter((number) => this.#held.has(number));
-    if (lost.length > 0) this.#giveUp();
+    const lost = [...foreign];
+    if (lost.some((number) => this.#held.has(number))) this.#giveUp();
     for (const number of foreign) this.#held.delete(number);
     if (lost.length > 0) this.#deps.lost?.(lost);
     return foreign;
