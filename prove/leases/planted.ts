@@ -39,8 +39,8 @@ const ofLeases: readonly PlantedBug[] = [
     edits: [
       {
         file: HELD,
-        from: "    await this.#deps.taking(roots);\n",
-        to: "    void this.#deps.taking(roots).catch(() => undefined);\n",
+        from: "    await taking(roots);\n",
+        to: "    void taking(roots).catch(() => undefined);\n",
       },
     ],
   },
@@ -84,14 +84,26 @@ const ofMoves: readonly PlantedBug[] = [
     ],
   },
   {
+    name: "left-root-holds-up-others",
+    is: "of roots to be taken over one has left, and the process refuses all of them again and again",
+    rigs: ["leases"],
+    edits: [
+      {
+        file: HELD,
+        from: "const taken = await this.#held([...this.#unserved]);",
+        to: "const taken = [...this.#unserved];",
+      },
+    ],
+  },
+  {
     name: "handed-over-root-stays",
     is: "the holder of before serves a root on that it has handed over within the engine",
     rigs: ["leases"],
     edits: [
       {
         file: DEPARTURES,
-        from: "if (root !== undefined && (await commits.isHeld(root))) await",
-        to: "if (root !== undefined) await",
+        from: "there === undefined && root !== undefined && (await commits.isHeld(root));",
+        to: "there === undefined && root !== undefined;",
       },
     ],
   },

@@ -279,7 +279,10 @@ test("a writer that is closed refuses what waits, and ends the group under way f
   const isWaiting =
     "SELECT count(*) AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%commit_rows%'";
   await until(async () => (await client.query(isWaiting)).rows[0]?.count === 1, "the commit waits");
-  const waiting = writer.submit(OWNER, directory(OWNER, top, "c"));
+  const refused = assert.rejects(
+    writer.submit(OWNER, directory(OWNER, top, "c")),
+    refusal("STORE_UNAVAILABLE"),
+  );
   const order: string[] = [];
   const closing = writer.close().then(() => order.push("closed"));
   await other.query("ROLLBACK");
