@@ -134,9 +134,7 @@ export class EngineNode implements RigProcess {
   /** As SharedWriter and what it tells HeldRoots: nothing that was known is true any more. */
   #lose(number: number): void {
     this.#known.delete(number);
-    if (this.roots.withNumber(number) === undefined) return;
-    this.roots.drop([number]);
-    this.roots.lookForOwn();
+    this.roots.lose([number]);
   }
 
   /** A change without an answer: the root says nothing until the database has told what became of it. */

@@ -194,6 +194,13 @@ export class HeldRoots {
     if (lost.length > 0) this.#deps.changed({ gained: [], lost });
   }
 
+  /** The same for roots that others have taken meanwhile. One that came back is looked for and known anew. */
+  lose(numbers: readonly number[]): void {
+    if (!numbers.some((number) => this.#byNumber.has(number))) return;
+    this.drop(numbers);
+    this.lookForOwn();
+  }
+
   /** Looks for processes that have ended, and takes their roots. Never throws. */
   lookAround(): void {
     if (this.#taking !== undefined || this.#isStopped) return;

@@ -252,12 +252,7 @@ async function openRows(
       const renamed = await fetchLine.run((client) => clearRenamedRoots(client, numbers));
       events.storage?.sharesChanged(renamed.flatMap((number) => roots.withNumber(number)?.owner ?? []));
     },
-    lost: (numbers) => {
-      if (!numbers.some((number) => roots.withNumber(number) !== undefined)) return;
-      roots.drop(numbers);
-      // This process may hold it anew: it came back after another one had it.
-      roots.lookForOwn();
-    },
+    lost: (numbers) => roots.lose(numbers),
   });
   undo.defer(() => writer.close());
   // First, so that a commit under way waits for no answer.

@@ -287,7 +287,7 @@ test("a writer that is closed refuses what waits, and ends the group under way f
   const closing = writer.close().then(() => order.push("closed"));
   await other.query("ROLLBACK");
   await underWay.then(() => order.push("made"));
-  await assert.rejects(waiting, refusal("STORE_UNAVAILABLE"));
+  await refused;
   await closing;
   assert.deepEqual(order, ["made", "closed"]);
   await assert.rejects(writer.submit(OWNER, directory(OWNER, top, "d")), refusal("STORE_UNAVAILABLE"));
