@@ -24,7 +24,10 @@ interface Taker {
 async function makeTaker(
   t: TestContext,
   holder: string,
-  { before = "", whileBrought = async (_: pg.Client): Promise<void> => {} } = {},
+  {
+    before = "",
+    whileBrought,
+  }: { before?: string; whileBrought?: (client: pg.Client) => Promise<void> } = {},
 ): Promise<Taker> {
   const database = await makeSharedDatabase(t, server);
   const client = await database.connect();
@@ -48,7 +51,7 @@ async function makeTaker(
     logger: silentLogger,
     taking: async (taken) => {
       see("brought", taken);
-      await whileBrought(client);
+      await whileBrought?.(client);
     },
     left: async (gone) => see("left", gone),
     changed: ({ gained, lost }) => {

@@ -284,9 +284,10 @@ test("a writer that is closed refuses what waits, and ends the group under way f
     refusal("STORE_UNAVAILABLE"),
   );
   const order: string[] = [];
+  const made = underWay.then(() => order.push("made"));
   const closing = writer.close().then(() => order.push("closed"));
   await other.query("ROLLBACK");
-  await underWay.then(() => order.push("made"));
+  await made;
   await refused;
   await closing;
   assert.deepEqual(order, ["made", "closed"]);
