@@ -84,18 +84,6 @@ const ofMoves: readonly PlantedBug[] = [
     ],
   },
   {
-    name: "left-root-holds-up-others",
-    is: "of roots to be taken over one has left, and the process refuses all of them again and again",
-    rigs: ["leases"],
-    edits: [
-      {
-        file: HELD,
-        from: "const taken = await this.#held([...this.#unserved]);",
-        to: "const taken = [...this.#unserved];",
-      },
-    ],
-  },
-  {
     name: "handed-over-root-stays",
     is: "the holder of before serves a root on that it has handed over within the engine",
     rigs: ["leases"],
@@ -134,18 +122,6 @@ const ofMoves: readonly PlantedBug[] = [
         file: MOVE_ROWS,
         from: "const places = isUnderWay(move) ? [source, target] : [source];",
         to: "const places = [source];",
-      },
-    ],
-  },
-  {
-    name: "move-given-up-too-soon",
-    is: "who takes a root over ends its move before the store has heard of that, and the rest never fits",
-    rigs: ["leases"],
-    edits: [
-      {
-        file: MOVER,
-        from: "return nowMs - sinceMs >= UNKNOWN_MS;",
-        to: "return nowMs - sinceMs < UNKNOWN_MS;",
       },
     ],
   },
