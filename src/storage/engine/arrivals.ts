@@ -86,15 +86,14 @@ export class Arrivals {
     const { moveId, owner, numbers } = move;
     const { commits } = this.#deps;
     await this.takeOver(moveId);
-    const known = this.#arrivals.get(moveId);
-    if (known !== undefined) {
-      if ((await commits.find(moveId))?.epoch === known.held.epoch) return known.held;
+    const mine = this.#arrivals.get(moveId);
+    if (mine !== undefined && (await commits.find(moveId))?.epoch !== mine.held.epoch) {
       // Another process has had it since: under this one's epoch nothing more would arrive.
       this.#arrivals.delete(moveId);
       await this.takeOver(moveId);
-      const again = this.#arrivals.get(moveId);
-      if (again !== undefined) return again.held;
     }
+    const known = this.#arrivals.get(moveId);
+    if (known !== undefined) return known.held;
     if (await commits.hasRoot(owner)) {
       throw new GroveError("PATH_EXISTS", "this user's root is in the shared engine already");
     }

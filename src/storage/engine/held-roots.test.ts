@@ -10,7 +10,37 @@ import { makeSharedDatabase } from "#storage/shared/shared-database.fixture.ts";
 import { SharedLine } from "#storage/shared/shared-line.ts";
 import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
 import { until } from "#testing/until.ts";
-import { HeldRoots } from "./held-roots.ts";
+import { HeldRoots, type HeldRootsDeps } from "./held-roots.ts";
+
+/** A process "two" that has not begun, and ends with the test. */
+function makeRoots(
+  t: TestContext,
+  { connect, ...parts }: Partial<HeldRootsDeps> & { readonly connect: () => Promise<pg.Client> },
+): HeldRoots {
+  const line = (): SharedLine => new SharedLine({ connect, clock: systemClock, answerMs: 5_000 });
+  const lines = [line(), line()] as const;
+  const roots = new HeldRoots({
+    instance: "two",
+    before: "",
+    address: "b:2",
+    line: lines[0],
+    leaseLine: lines[1],
+    clock: systemClock,
+    fraction: () => 0,
+    logger: silentLogger,
+    taking: () => Promise.resolve(),
+    left: () => Promise.resolve(),
+    changed: () => undefined,
+    ended: () => undefined,
+    leaseMs: 2_000,
+    ...parts,
+  });
+  t.after(async () => {
+    await roots.stop();
+    for (const one of lines) one.close();
+  });
+  return roots;
+}
 
 /** Those that take part in a test of taken roots. */
 interface Taker {
@@ -33,22 +63,13 @@ async function makeTaker(
   const client = await database.connect();
   await joinInstances(client, "one", "a:1");
   for (const owner of ["ada", "bob"]) await client.query("SELECT make_root($1, $1, $2, 5)", [owner, holder]);
-  const connect = (): Promise<pg.Client> => connectShared(database.address);
-  const line = (): SharedLine => new SharedLine({ connect, clock: systemClock, answerMs: 5_000 });
-  const lines = [line(), line()] as const;
   const seen: string[] = [];
   const see = (what: string, roots: readonly { readonly owner: string }[]): void => {
     for (const { owner } of roots) seen.push(`${what} ${owner}`);
   };
-  const roots = new HeldRoots({
-    instance: "two",
+  const roots = makeRoots(t, {
+    connect: () => connectShared(database.address),
     before,
-    address: "b:2",
-    line: lines[0],
-    leaseLine: lines[1],
-    clock: systemClock,
-    fraction: () => 0,
-    logger: silentLogger,
     taking: async (taken) => {
       see("brought", taken);
       await whileBrought?.(client);
@@ -58,12 +79,6 @@ async function makeTaker(
       see("lost", lost);
       see("gained", gained);
     },
-    ended: () => undefined,
-    leaseMs: 2_000,
-  });
-  t.after(async () => {
-    await roots.stop();
-    for (const one of lines) one.close();
   });
   return { client, roots, seen };
 }
@@ -101,27 +116,10 @@ test("roots are served whose take-over was made and not answered", { skip, timeo
     };
     return Object.assign(made, { query });
   };
-  const line = (): SharedLine => new SharedLine({ connect, clock: systemClock, answerMs: 5_000 });
-  const lines = [line(), line()] as const;
   const gained: string[] = [];
-  const roots = new HeldRoots({
-    instance: "two",
-    before: "",
-    address: "b:2",
-    line: lines[0],
-    leaseLine: lines[1],
-    clock: systemClock,
-    fraction: () => 0,
-    logger: silentLogger,
-    taking: () => Promise.resolve(),
-    left: () => Promise.resolve(),
+  const roots = makeRoots(t, {
+    connect,
     changed: (change) => gained.push(...change.gained.map(({ owner, epoch }) => `${owner} ${epoch}`)),
-    ended: () => undefined,
-    leaseMs: 2_000,
-  });
-  t.after(async () => {
-    await roots.stop();
-    for (const one of lines) one.close();
   });
   await roots.start();
   await endInstance(client, "one");
@@ -149,25 +147,7 @@ test("a process that ends says so again when its first word was lost", {
     };
     return Object.assign(made, { query });
   };
-  const line = (): SharedLine => new SharedLine({ connect, clock: systemClock, answerMs: 5_000 });
-  const lines = [line(), line()] as const;
-  t.after(() => {
-    for (const one of lines) one.close();
-  });
-  const roots = new HeldRoots({
-    instance: "one",
-    before: "",
-    address: "a:1",
-    line: lines[0],
-    leaseLine: lines[1],
-    clock: systemClock,
-    fraction: () => 0,
-    logger: silentLogger,
-    taking: () => Promise.resolve(),
-    left: () => Promise.resolve(),
-    changed: () => undefined,
-    ended: () => undefined,
-  });
+  const roots = makeRoots(t, { connect, instance: "one" });
   await roots.start();
   await roots.stop();
   assert.equal(lost, 2);
