@@ -89,6 +89,8 @@ export class BodyReader {
       if (this.#weight >= WAKE_BYTES) this.#wake.resolve();
     });
     request.on("end", () => {
+      // HTTP/2 also ends the body of a stream that was reset, or whose connection is gone.
+      if (request.aborted) return this.#break();
       this.#state = "ended";
       this.#wake.resolve();
     });

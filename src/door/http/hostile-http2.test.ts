@@ -2,7 +2,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from "node:http2";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  type OutgoingHttpHeaders,
+} from "node:http2";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { FrameFlag, FrameType, hpack, RawHttp2, rawFrame } from "#testing/raw-http2.ts";
@@ -45,6 +50,12 @@ function ask(headers: OutgoingHttpHeaders, body?: string): Promise<number | "cut
   });
 }
 
+/** The text of a file. */
+async function textOf(path: string): Promise<string> {
+  const stream = session.request({ authorization: basic(), ":path": path });
+  return Buffer.concat(await stream.toArray()).toString();
+}
+
 for (const method of ["constructor", "toString", "__proto__", "hasOwnProperty", "POST"]) {
   test(`the method ${method} is answered 405 like any that is not there`, async () => {
     assert.equal(await ask({ ":method": method, ":path": "/dav/" }), 405);
@@ -57,6 +68,40 @@ test("a body without a length is taken whole, and where none belongs it is refus
   assert.equal(await ask({ ":method": "MKCOL", ":path": "/dav/folder" }, "hello"), 415);
   assert.equal(await ask({ ":method": "MKCOL", ":path": "/dav/folder" }), 201);
 });
+
+/** Sends a part of a body and goes away by `cut`. */
+async function sendPart(
+  headers: OutgoingHttpHeaders,
+  cut: (own: ClientHttp2Session, stream: ClientHttp2Stream) => void,
+): Promise<void> {
+  const own = connect(`https://${door.host}`, { rejectUnauthorized: false });
+  own.on("error", () => undefined);
+  const path = { ":method": "PUT", ":path": "/dav/cut" };
+  const stream = own.request({ authorization: basic(), ...path, ...headers }, { endStream: false });
+  stream.on("error", () => undefined);
+  await new Promise<void>((resolve) => stream.write(Buffer.alloc(1_000, "x"), () => resolve()));
+  await until(() => door.front.load.underWay === 1);
+  cut(own, stream);
+  await until(() => door.front.load.underWay === 0);
+  own.destroy();
+}
+
+for (const [what, cut] of [
+  ["is reset", (_own, stream) => void stream.destroy(new Error("given up"))],
+  ["loses its connection", (own) => void own.socket.destroy()],
+  ["loses its session", (own) => own.destroy()],
+] as [string, (own: ClientHttp2Session, stream: ClientHttp2Stream) => void][]) {
+  test(`a PUT that ${what} in the middle of its body changes nothing`, async () => {
+    for (const headers of [{}, { "content-length": "5000" }, { "content-length": "500000" }]) {
+      await sendPart(headers, cut);
+      assert.equal(await ask({ ":method": "GET", ":path": "/dav/cut" }), 404, "no part becomes a file");
+      assert.equal(await ask({ ":method": "PUT", ":path": "/dav/cut" }, "whole"), 201);
+      await sendPart(headers, cut);
+      assert.equal(await textOf("/dav/cut"), "whole");
+      assert.equal(await ask({ ":method": "DELETE", ":path": "/dav/cut" }), 204);
+    }
+  });
+}
 
 test("another host, in the authority or beside it, reaches nothing", async () => {
   const path = { ":method": "GET", ":path": "/dav/" };

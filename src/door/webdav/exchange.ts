@@ -142,9 +142,10 @@ export class DavExchange {
     return readHref(path, this.place.prefix).path;
   }
 
-  /** The whole body, of at most so many bytes. Throws 413 for more. */
+  /** The whole body, of at most so many bytes. Throws 413 for more, 400 for another length than was told. */
   async body(maxBytes: number): Promise<Buffer> {
-    const declared = Number(this.header("content-length") ?? 0);
+    const told = this.header("content-length");
+    const declared = Number(told ?? 0);
     if (declared > maxBytes) throw new DavRefusal(413, `the body has more than ${maxBytes} bytes`);
     const parts: Uint8Array[] = [];
     let bytes = 0;
@@ -153,6 +154,8 @@ export class DavExchange {
       if (bytes > maxBytes) throw new DavRefusal(413, `the body has more than ${maxBytes} bytes`);
       parts.push(part);
     }
+    if (told !== undefined && bytes !== declared)
+      throw new DavRefusal(400, `the body has not the ${declared} bytes that were announced`);
     return Buffer.concat(parts, bytes);
   }
 
