@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type pg from "pg";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import type { Logger } from "#base/log.ts";
+import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import { rootNumberOf } from "#storage/contract/inode.ts";
@@ -253,6 +253,7 @@ async function openRows(
       events.storage?.sharesChanged(renamed.flatMap((number) => roots.withNumber(number)?.owner ?? []));
     },
     lost: (numbers) => roots.lose(numbers),
+    cacheFailed: (error) => options.logger.error("engine.cache_failed", { error: errorText(error) }),
   });
   undo.defer(() => writer.close());
   // First, so that a commit under way waits for no answer.

@@ -11,7 +11,7 @@ import { RowCache } from "./row-cache.ts";
 import { fetchRows } from "./row-fetch.ts";
 import type { SharedDatabase } from "./shared-database.fixture.ts";
 import type { SharedTable } from "./shared-tables.ts";
-import { SharedWriter } from "./shared-writer.ts";
+import { SharedWriter, type SharedWriterDeps } from "./shared-writer.ts";
 
 /** A row by its columns. */
 export type Row = Record<string, unknown>;
@@ -27,7 +27,7 @@ export async function openWriter(
   t: TestContext,
   database: SharedDatabase,
   instance = "one",
-  rowsMax?: number,
+  parts: Partial<SharedWriterDeps> = {},
 ): Promise<{ writer: SharedWriter; cache: RowCache; client: pg.Client; fetches: () => number }> {
   const client = await database.connect();
   const { rows } = await client.query(`SELECT nextval('id_range') * 4294967296 AS first`);
@@ -38,11 +38,11 @@ export async function openWriter(
     cache,
     commits: database.client(),
     instance,
-    ...(rowsMax === undefined ? {} : { rowsMax }),
     fetch: (facts) => {
       fetches++;
       return fetchRows(client, facts);
     },
+    ...parts,
   });
   return { writer, cache, client, fetches: () => fetches };
 }

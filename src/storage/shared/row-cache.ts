@@ -119,18 +119,23 @@ export class RowCache {
     );
   }
 
-  /** Runs one command of the group. When it throws, it has changed nothing. */
+  /** False once an error of the disk has undone the whole group, and after its end. */
+  get isChanging(): boolean {
+    return this.#db.isTransaction;
+  }
+
+  /** Runs one command of the group. When it throws and the group goes on, it has changed nothing. */
   attempt<T>(run: () => T): T {
     const before = this.#changes.count;
     this.#savepoint.run();
     try {
       return run();
     } catch (error) {
-      this.#undo.run();
+      if (this.isChanging) this.#undo.run();
       this.#changes.undoTo(before);
       throw error;
     } finally {
-      this.#release.run();
+      if (this.isChanging) this.#release.run();
     }
   }
 
@@ -160,12 +165,17 @@ export class RowCache {
     }
   }
 
-  /** Forgets all rows and facts. */
+  /** Forgets all rows and facts, or none where it throws. */
   forget(): void {
     this.#version++;
     const tables = [...SHARED_TABLES.map(({ name }) => name), "fetched"];
     const empty = tables.map((name) => `DELETE FROM ${name};`).join(" ");
-    this.#db.exec(`BEGIN; ${this.#changes.unnoted(empty)} COMMIT`);
+    try {
+      this.#db.exec(`BEGIN; ${this.#changes.unnoted(empty)} COMMIT`);
+    } catch (error) {
+      this.end("ROLLBACK");
+      throw error;
+    }
   }
 
   close(): void {

@@ -83,17 +83,17 @@ async function translated(step: Step, client: pg.Client, local: LocalRows): Prom
   return { command: { ...step.command, target: { chunkId: id } } };
 }
 
-for (const [how, forgetEvery, rowsMax] of [
+for (const [how, forgetEvery, parts] of [
   ["with all rows at hand", Number.POSITIVE_INFINITY],
-  ["when few rows are kept", Number.POSITIVE_INFINITY, 40],
+  ["when few rows are kept", Number.POSITIVE_INFINITY, { rowsMax: 40 }],
   ["when rows are forgotten now and then", 7],
   ["when rows are forgotten before every command", 1],
-] as readonly (readonly [string, number, number?])[]) {
+] as readonly (readonly [string, number, { rowsMax: number }?])[]) {
   test(`random commands make the same answers and rows as locally, ${how}`, LONG, async (t) => {
     const kinds = new Map<string, number>();
     for (let seed = 1; seed <= 2; seed++) {
       const database = await makeSharedDatabase(t, server);
-      const { writer, client } = await openWriter(t, database, "one", rowsMax);
+      const { writer, client } = await openWriter(t, database, "one", parts);
       await makeRoot(client);
       const local = new LocalRows(t);
       const random = new RandomCommands(seed * 7 + (forgetEvery === 7 ? 2 : 0), 2 ** 32 + 1);
@@ -313,7 +313,7 @@ test(
     const parentId = (await makeRoot(before.client)) * 2 ** 32 + 1;
     const file = { name: "large", data: Buffer.alloc(60_000), mtimeMs: 0 };
     const { inode } = await before.writer.submit(OWNER, { op: "createFile", ...CHANGE, parentId, ...file });
-    const { writer, fetches } = await openWriter(t, database, "one", 30);
+    const { writer, fetches } = await openWriter(t, database, "one", { rowsMax: 30 });
     const know = async (kind: "inline" | "inode"): Promise<number> => {
       await writer.know(OWNER, { kind, id: inode.id });
       return writer.cachedRows;

@@ -1,9 +1,9 @@
 // Runs the storage's commands on cached rows, and commits what they change to PostgreSQL before it answers.
 import type { StatementSync } from "node:sqlite";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import { errorText } from "#base/log.ts";
 import { type Counted, rootNumberOf, StaleAccessError } from "#storage/contract/inode.ts";
 import { MAY_BE_PURGED } from "#storage/metadata/moved-roots.ts";
+import { isBrokenDatabase, isDatabaseFull } from "#storage/metadata/sqlite-errors.ts";
 import { Ledger } from "#storage/metadata/unit-of-work.ts";
 import { CommandTable } from "#storage/writer/command-table.ts";
 import type { Command } from "#storage/writer/write-commands.ts";
@@ -14,9 +14,9 @@ import { requireOwnRoots } from "./own-roots.ts";
 import type { RowCache } from "./row-cache.ts";
 import { type Fact, RowsMissing } from "./row-facts.ts";
 import { type Fetched, weightOf } from "./row-fetch.ts";
+import { closed, failureOf, heldElsewhere, internal, noRoot, unavailable } from "./writer-refusals.ts";
+import { type Settled, takeGroup, type Work } from "./writer-works.ts";
 
-/** Commands that one commit of the shared engine takes. */
-export const SHARED_GROUP_COMMANDS = 512;
 /** Rows of the shared engine's database that a process keeps at hand: at most some 2 GB. */
 const CACHED_ROWS_MAX = 1_000_000;
 /** Fetches of rows for one command: each asks for more than the one before, down a path or along a list. */
@@ -41,23 +41,8 @@ export interface SharedWriterDeps {
   readonly freshened?: (numbers: readonly number[]) => Promise<void>;
   /** Other processes have taken these roots. */
   readonly lost?: (numbers: readonly number[]) => void;
-}
-
-interface Work {
-  /** Runs within the group; returns the answer. */
-  readonly run: () => unknown;
-  /** The root that it changes; undefined for none. */
-  readonly root: () => number | undefined;
-  readonly resolve: (reply: unknown) => void;
-  readonly reject: (error: Error) => void;
-  fetches: number;
-  /** True once the database has refused the rows of a group that it was in. */
-  isAlone: boolean;
-}
-
-interface Settled {
-  readonly work: Work;
-  readonly settle: () => void;
+  /** What was committed could not be kept here, or not be told: all rows are fetched again. */
+  readonly cacheFailed?: (error: unknown) => void;
 }
 
 /** One writer for the roots that this process holds. A group waits for the commit of the one before. */
@@ -69,7 +54,7 @@ export class SharedWriter {
   readonly #keepMove: StatementSync;
   readonly #forgetMove: StatementSync;
   readonly #held = new Map<number, HeldRoot>();
-  #queue: Work[] = [];
+  readonly #queue: Work[] = [];
   #isWorking = false;
   #worked: Promise<void> = Promise.resolve();
   #isClosed = false;
@@ -149,7 +134,7 @@ export class SharedWriter {
       else this.#keepMove.run(String(number), number, state);
       this.#ledger.frozen.set(number, state === "frozen");
     };
-    await this.#add(run, () => undefined);
+    await this.#add(run, () => undefined, true);
   }
 
   /** Knows nothing more of a root that is served elsewhere. */
@@ -176,12 +161,14 @@ export class SharedWriter {
 
   /** Forgets all rows; they are fetched again. Call it between commands. */
   forget(): void {
+    // Where a full disk lets nothing go, reads and the next group wait until it does.
+    this.#mustForget = true;
+    this.#deps.forgot?.();
     this.#deps.cache.forget();
     this.#ledger.discard();
-    this.#mustForget = false;
     this.#fetched = 0;
     this.#deps.changed?.();
-    this.#deps.forgot?.();
+    this.#mustForget = false;
   }
 
   /** Refuses what waits, and resolves once the group under way has ended: the cache may be closed then. */
@@ -190,10 +177,10 @@ export class SharedWriter {
     return this.#worked;
   }
 
-  #add(run: Work["run"], root: Work["root"]): Promise<unknown> {
+  #add(run: Work["run"], root: Work["root"], isHere = false): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(closed());
-      this.#queue.push({ run, root, resolve, reject, fetches: 0, isAlone: false });
+      this.#queue.push({ run, root, isHere, resolve, reject, fetches: 0, isAlone: false });
       if (this.#isWorking) return;
       this.#isWorking = true;
       this.#worked = new Promise((done) => {
@@ -204,7 +191,7 @@ export class SharedWriter {
 
   async #work(): Promise<void> {
     while (this.#queue.length > 0) {
-      const group = this.#nextGroup();
+      const group = takeGroup(this.#queue);
       try {
         if (this.#isClosed) throw closed();
         // Commands for which rows have just come would wait for them again.
@@ -215,16 +202,11 @@ export class SharedWriter {
         await this.#runGroup(group);
       } catch (error) {
         this.#giveUp();
-        const failure = isGroveError(error) ? error : internal(error);
+        const failure = failureOf(error);
         for (const work of group) work.reject(failure);
       }
     }
     this.#isWorking = false;
-  }
-
-  #nextGroup(): Work[] {
-    const next = this.#queue.slice(0, SHARED_GROUP_COMMANDS).findIndex(({ isAlone }) => isAlone);
-    return this.#queue.splice(0, next < 0 ? SHARED_GROUP_COMMANDS : Math.max(1, next));
   }
 
   async #runGroup(group: readonly Work[]): Promise<void> {
@@ -241,6 +223,7 @@ export class SharedWriter {
       }
       this.#ledger.flush();
     });
+    if (!this.#deps.cache.isChanging) throw new Error("the group of changes was undone here");
     if (effects.length > 0) {
       const held = [...roots].toSorted((a, b) => a - b).flatMap((number) => this.#held.get(number) ?? []);
       requireOwnRoots(effects, held);
@@ -263,13 +246,41 @@ export class SharedWriter {
         return;
       }
     }
+    const failure = this.#keepHere();
+    for (const { work, settle } of settled) {
+      if (failure !== undefined && work.isHere) work.reject(failure);
+      else settle();
+    }
+    if (missing.size > 0) await this.#fetch(missing);
+  }
+
+  /** Takes in what PostgreSQL has, and tells of it. Why that failed is no failure of the changes: they are made. */
+  #keepHere(): Error | undefined {
+    const owners = this.#commands.shareRows.takeChangedOwners();
+    const failure = this.#tried(() => this.#commitHere());
+    if (failure !== undefined) this.#giveUp();
+    this.#tried(() => this.#tell(owners));
+    return failure;
+  }
+
+  #commitHere(): void {
     this.#deps.cache.end("COMMIT");
     this.#ledger.committed();
     this.#deps.changed?.();
-    const owners = this.#commands.shareRows.takeChangedOwners();
+  }
+
+  #tell(owners: readonly string[]): void {
     if (owners.length > 0) this.#deps.sharesChanged?.(owners);
-    for (const { settle } of settled) settle();
-    if (missing.size > 0) await this.#fetch(missing);
+  }
+
+  #tried(step: () => void): Error | undefined {
+    try {
+      step();
+      return undefined;
+    } catch (error) {
+      this.#deps.cacheFailed?.(error);
+      return failureOf(error);
+    }
   }
 
   /** The answer, or the refusal, for when the group is durable; undefined when rows are missing. */
@@ -279,6 +290,8 @@ export class SharedWriter {
       const reply = this.#deps.cache.attempt(work.run);
       return () => work.resolve(reply);
     } catch (error) {
+      // A full or broken disk may have undone what the commands before have changed.
+      if (isDatabaseFull(error) || isBrokenDatabase(error) || !this.#deps.cache.isChanging) throw error;
       this.#ledger.rollback();
       if (error instanceof RowsMissing) {
         missing.set(work, error.fact);
@@ -307,14 +320,16 @@ export class SharedWriter {
       else if (++work.fetches > FETCHES_MAX) work.reject(internal("what a command needs does not come"));
       else again.push(work);
     }
-    this.#queue.unshift(...again);
     // A root that is not there, or not here, may change at any time: nothing is remembered of it.
     const isOwn = (fact: Fact): boolean =>
       fact.kind !== "root" || roots.some((row) => row["owner"] === fact.owner);
-    if (foreign.size > 0) return;
-    this.#fetched += weightOf(fetched.rows);
-    this.#deps.cache.accept({ ...fetched, facts: fetched.facts.filter(isOwn) });
-    this.#deps.changed?.();
+    if (foreign.size === 0) {
+      this.#fetched += weightOf(fetched.rows);
+      this.#deps.cache.accept({ ...fetched, facts: fetched.facts.filter(isOwn) });
+      this.#deps.changed?.();
+    }
+    // Last, so that none is carried out that a full disk has refused here.
+    this.#queue.unshift(...again);
   }
 
   /** The numbers of those roots that other processes hold. */
@@ -356,34 +371,9 @@ export class SharedWriter {
     this.#isRenamed = false;
   }
 
-  /** Back to knowing nothing, which is true whatever was committed. */
+  /** Back to knowing nothing, which is true whatever was committed. Never throws: the next group tries it again. */
   #giveUp(): void {
-    this.#deps.cache.end("ROLLBACK");
-    this.forget();
+    this.#tried(() => this.#deps.cache.end("ROLLBACK"));
+    this.#tried(() => this.forget());
   }
-}
-
-function closed(): GroveError {
-  return unavailable("this node is ending");
-}
-
-function noRoot(): GroveError {
-  return new GroveError("NO_SUCH_PATH", "there is no such root on this node");
-}
-
-/** The refusal of a change of a root that another process holds by now. */
-export function heldElsewhere(): GroveError {
-  return new GroveError("WRONG_NODE", "another node serves this root now");
-}
-
-function unavailable(error: unknown): GroveError {
-  const text = typeof error === "string" ? error : "the shared database does not answer; try again";
-  return new GroveError("STORE_UNAVAILABLE", text, typeof error === "string" ? {} : { cause: error });
-}
-
-function internal(error: unknown): GroveError {
-  return new GroveError(
-    "INTERNAL",
-    `a change failed: ${typeof error === "string" ? error : errorText(error)}`,
-  );
 }
