@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { after, before, test } from "node:test";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { StatusError } from "#wire/framing/status.ts";
@@ -117,6 +118,34 @@ test("logout --everywhere ends a download of another device at its next chunk, a
   assert.equal(whoami.code, 2);
   // The laptop's next command signs in again silently (T21): its ID token is still valid.
   assert.equal((await listed(laptop)).length, 1);
+});
+
+/** Ends the desktop's session before the last piece of what it reads from standard input. */
+async function writeOverEnd(pieces: readonly Buffer[]): Promise<{ code: number; err: string }> {
+  const read = async function* (): AsyncGenerator<Buffer> {
+    yield* pieces.slice(0, -1);
+    const running = (await listed(laptop)).find(({ current }) => !current);
+    const ended = await sessions(laptop, "--end", running?.session_id ?? "");
+    assert.equal(ended.code, 0, ended.err);
+    yield* pieces.slice(-1);
+  };
+  const stdin = Readable.from(read(), { highWaterMark: 1 });
+  return await desktop.run(import("./write-command.ts"), ["/written"], { stdin });
+}
+
+test("input that cannot be read again is written whole after the session has ended, or not at all", async () => {
+  await login(desktop);
+  const first = await desktop.run(import("./write-command.ts"), ["/written"], { stdin: "before" });
+  assert.equal(first.code, 0, first.err);
+  const large = Array.from({ length: 6 }, () => randomBytes(4_000_000));
+  const broken = await writeOverEnd(large);
+  assert.equal(broken.code, 7, broken.err);
+  assert.match(broken.err, /broke off and cannot go on by itself. Begin it again/);
+  const cat = () => desktop.run(import("./cat-command.ts"), ["/written"]);
+  assert.equal((await cat()).out, "before");
+  const whole = await writeOverEnd([Buffer.from("all "), Buffer.from("of it")]);
+  assert.equal(whole.code, 0, whole.err);
+  assert.equal((await cat()).out, "all of it");
 });
 
 test("logout --everywhere that cannot reach a server says so and ends with the code of the network", async () => {

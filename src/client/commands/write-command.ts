@@ -3,12 +3,13 @@ import { Command } from "commander";
 import { CHUNK_BYTES, FILE_MAX_BYTES } from "#base/limits.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
-import { INPUT, ONCE, SHORT } from "#client/connection/cluster.ts";
+import { ONCE, SHORT } from "#client/connection/cluster.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
 import type { RemotePath } from "#client/connection/remote-path.ts";
 import { byteCount } from "#client/terminal/byte-count.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { isTty } from "#client/terminal/terminal.ts";
+import { InputOnce } from "#client/transfer/input-once.ts";
 import { uploadChunks } from "#client/transfer/upload.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { OnExists } from "#wire/proto/gen/grove/v1/common_pb.ts";
@@ -61,6 +62,9 @@ function store(context: ClientContext, path: RemotePath, flags: WriteFlags): Pro
   return offset === undefined ? replace(context, path, flags) : overwrite(context, path, offset, flags);
 }
 
+/** Bytes of standard input that are kept for a further attempt at its beginning. */
+const INPUT_KEPT_BYTES = 2 * CHUNK_BYTES;
+
 async function setSize(
   context: ClientContext,
   { root, path }: RemotePath,
@@ -80,11 +84,11 @@ async function replace(
   { new: isNew = false, ifMatch }: WriteFlags,
 ): Promise<Attr | undefined> {
   const cluster = await context.cluster();
-  // Standard input cannot be read again.
-  const response = await cluster.runAt(path, INPUT, (server) =>
+  await using input = new InputOnce(inputChunks(context), INPUT_KEPT_BYTES);
+  const response = await cluster.runAt(path, input, (server) =>
     uploadChunks(
       server,
-      inputChunks(context),
+      input,
       {
         ...path,
         sizeBytes: undefined,

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
 import type { Random } from "#base/random.ts";
 import { currentRequestId, makeRequestId, withRequestId } from "#base/request-scope.ts";
-import { isClientError } from "#client/terminal/client-error.ts";
+import { ClientError, isClientError } from "#client/terminal/client-error.ts";
 import {
   ATTEMPTS_MAX,
   CALL_TIMEOUT_MS,
@@ -42,7 +42,7 @@ export interface Server {
 export interface RetryPolicy {
   /** False for operations that must not run twice: they fail when their outcome is unknown. */
   readonly isRepeatable: boolean;
-  /** True when even a refused operation cannot be sent again, since its bytes are gone. */
+  /** True when even a refused operation cannot run again, since its bytes are gone or were given out. */
   readonly isConsumed?: boolean;
   /** Attempts in all, within the patience; 1 for operations that cannot be sent twice. */
   readonly attempts: number;
@@ -52,8 +52,6 @@ export interface RetryPolicy {
 export const SHORT: RetryPolicy = { isRepeatable: true, attempts: ATTEMPTS_MAX };
 /** For transfers. */
 export const LONG: RetryPolicy = { isRepeatable: true, attempts: ATTEMPTS_MAX };
-/** For input that cannot be read again. */
-export const INPUT: RetryPolicy = { isRepeatable: false, isConsumed: true, attempts: ATTEMPTS_MAX };
 /** For moving and deleting: repeated only when the attempt was not sent, or was refused. */
 export const ONCE: RetryPolicy = { isRepeatable: false, attempts: ATTEMPTS_MAX };
 
@@ -259,7 +257,9 @@ export class Cluster {
   ): Promise<void> {
     const { progress, patience, session } = at;
     this.#deps.signal.throwIfAborted();
-    if (failure instanceof GroveError) {
+    const mayRunAgain = session === undefined || patience.isConsumed !== true;
+    if (!mayRunAgain && isGroveError(failure, "WRONG_NODE", ...SESSION_CODES)) throw brokenOff(failure);
+    if (mayRunAgain && failure instanceof GroveError) {
       if (SESSION_CODES.includes(failure.code) && session !== undefined && progress.renewals < 2) {
         progress.renewals++;
         const why = explain(failure).what.replace(/\.$/, "");
@@ -344,6 +344,12 @@ export class Cluster {
     const { setTimeout: wait } = await import("node:timers/promises");
     await wait(ms, undefined, { signal: this.#deps.signal });
   }
+}
+
+/** The failure of an operation in the middle of bytes that cannot be read or given out once more. */
+function brokenOff(cause: GroveError): ClientError {
+  const todo = "Begin it again.";
+  return new ClientError("NETWORK", "the transfer broke off and cannot go on by itself", { todo, cause });
 }
 
 /** True for an unknown host name or another protocol: more likely a typing error than an outage. */

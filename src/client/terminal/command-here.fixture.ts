@@ -1,5 +1,5 @@
 // Runs a command inside the process of a test, with streams of its own, where a start of the program is not the matter.
-import { PassThrough } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
 import type { Command } from "commander";
 import type { Outcome } from "#testing/run-grove.ts";
 import { runCommandLine } from "./command-line.ts";
@@ -8,7 +8,7 @@ import type { Terminal } from "./terminal.ts";
 
 /** What a command of a test is given. */
 export interface GivenStreams {
-  readonly stdin?: string | Buffer;
+  readonly stdin?: string | Readable | Buffer;
   /** Default this process's environment. */
   readonly env?: Terminal["env"];
   /** True makes standard output and error look like a terminal. */
@@ -28,7 +28,8 @@ export interface CaughtTerminal {
 export function caughtTerminal(given: GivenStreams = {}): CaughtTerminal {
   const [out, err] = [caught(given.isTty === true), caught(given.isTty === true)];
   const input = Object.assign(new PassThrough(), { isTTY: given.isAsked === true });
-  input.end(given.stdin ?? "");
+  if (given.stdin instanceof Readable) given.stdin.pipe(input);
+  else input.end(given.stdin ?? "");
   const streams = { input, output: out.stream, error: err.stream, env: given.env ?? process.env };
   return { terminal: streams as unknown as Terminal, out: out.text, err: err.text };
 }

@@ -90,7 +90,7 @@ export class BodyReader {
     });
     request.on("end", () => {
       // HTTP/2 also ends the body of a stream that was reset, or whose connection is gone.
-      if (request.aborted) return this.#break();
+      if ("stream" in request && request.aborted) return this.#break();
       this.#state = "ended";
       this.#wake.resolve();
     });

@@ -1,10 +1,10 @@
 // Resumable uploads of browsers: the core of tus 1.0 with creation and termination, over BeginUpload (D29).
 import { isGroveError } from "#base/errors.ts";
-import { INPUT, ONCE, SHORT } from "#client/connection/cluster.ts";
+import { ONCE, SHORT } from "#client/connection/cluster.ts";
 import { attrIfThere } from "#client/connection/listing.ts";
 import { uploadChunks } from "#client/transfer/upload.ts";
 import type { PageExchange } from "#door/http/pages.ts";
-import { blocksOf } from "#door/tree/body.ts";
+import { inputOf } from "#door/tree/body.ts";
 import { headerOf } from "#door/webdav/conditions.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
 import { OnExists } from "#wire/proto/gen/grove/v1/common_pb.ts";
@@ -85,11 +85,12 @@ async function take(call: PageCall, name: UploadName): Promise<void> {
   if (offset !== safe) throw new DavRefusal(409, `the upload goes on at byte ${safe}`);
   const { root, path, id: uploadId, size, replaces, changedMs } = name;
   const body = new BodyUntil(exchange, size - offset);
+  await using input = inputOf(body);
   try {
-    await person.cluster.runAt({ root, path }, INPUT, (server) =>
+    await person.cluster.runAt({ root, path }, input, (server) =>
       uploadChunks(
         server,
-        blocksOf(body),
+        input,
         {
           root,
           path,

@@ -61,6 +61,8 @@ interface Kept {
   readonly credential: string;
   askedMs: number;
   answeredMs: number;
+  /** Steady time from which its sessions have their whole life before them. */
+  prolongedMs: number;
   requests: number;
   isDropped: boolean;
 }
@@ -78,7 +80,7 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
 
   constructor(deps: SignedInPeopleDeps) {
     this.#deps = deps;
-    this.#endTimer = deps.clock.every(PROLONG_INTERVAL_MS, () => this.#prolong());
+    this.#endTimer = deps.clock.every(PROLONG_INTERVAL_MS, () => this.#prolongUsed());
   }
 
   async signIn(credentials: BasicCredentials, address: string): Promise<DoorPerson> {
@@ -114,6 +116,8 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
     const key = `${credentials.fingerprint} ${address}`;
     const kept = await this.#current(key, credentials, address);
     kept.requests++;
+    // Between two rounds a session may be near its end, which would cut a transfer that begins on it.
+    if (this.#deps.clock.steadyMs() - kept.prolongedMs >= PROLONG_INTERVAL_MS) this.#prolong(kept);
     return {
       username: kept.username,
       tree: kept.tree,
@@ -212,6 +216,7 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
       credential: known.credential,
       askedMs,
       answeredMs: askedMs,
+      prolongedMs: askedMs,
       requests: 0,
       isDropped: false,
     };
@@ -231,13 +236,15 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
     };
   }
 
-  #prolong(): void {
-    for (const kept of this.#kept.values()) {
-      if (kept.requests === 0) continue;
-      kept.person.cluster.prolong().catch((error: unknown) => {
-        this.#deps.log.debug("session_not_prolonged", { error: errorText(error) });
-      });
-    }
+  #prolongUsed(): void {
+    for (const kept of this.#kept.values()) if (kept.requests > 0) this.#prolong(kept);
+  }
+
+  #prolong(kept: Kept): void {
+    kept.prolongedMs = this.#deps.clock.steadyMs();
+    kept.person.cluster.prolong().catch((error: unknown) => {
+      this.#deps.log.debug("session_not_prolonged", { error: errorText(error) });
+    });
   }
 }
 

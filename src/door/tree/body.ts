@@ -1,5 +1,14 @@
 // The body of a PUT in blocks, each in the parts that came.
 import { BLOCK_BYTES } from "#base/limits.ts";
+import { InputOnce } from "#client/transfer/input-once.ts";
+
+/** Bytes of a body that a door keeps for a further attempt at its beginning: one block under way, one behind it. */
+const KEPT_BYTES = 2 * BLOCK_BYTES;
+
+/** A body as the input of one upload. */
+export function inputOf(body: AsyncIterable<Uint8Array>): InputOnce<readonly Buffer[]> {
+  return new InputOnce(blocksOf(body), KEPT_BYTES);
+}
 
 /** A body in blocks of 262,144 bytes, the last one shorter, each in the parts that came; none for an empty body. */
 export async function* blocksOf(

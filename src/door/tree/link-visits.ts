@@ -5,7 +5,7 @@ import { LINK_VISIT_HEADER, PERSON_ADDRESS_HEADER } from "#base/door-call.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { joinPath } from "#base/names.ts";
 import { networkOf } from "#base/network.ts";
-import { INPUT, SHORT } from "#client/connection/cluster.ts";
+import { SHORT } from "#client/connection/cluster.ts";
 import type { DoorSide, LinkSession } from "#client/connection/door-side.ts";
 import { refusalOf } from "#client/connection/refusal.ts";
 import type { Profile } from "#client/signin/profile.ts";
@@ -15,7 +15,7 @@ import type { BytesTaker, DavResource } from "#door/webdav/resource.ts";
 import type { Client } from "#wire/grpc/client.ts";
 import { Kind, OnExists } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
-import { blocksOf } from "./body.ts";
+import { inputOf } from "./body.ts";
 import { sendDownload } from "./downloads.ts";
 import { makePerson, type Person } from "./person.ts";
 import { refusing } from "./refusals.ts";
@@ -255,10 +255,9 @@ export class LinkVisit {
   async drop(name: string, size: number, body: AsyncIterable<Uint8Array>): Promise<void> {
     const path = joinPath([name]);
     const target = { root: "", path, sizeBytes: size, mtimeMs: 0, onExists: OnExists.FAIL };
+    await using input = inputOf(body);
     await this.#run(() =>
-      this.#person.cluster.run("", INPUT, (server) =>
-        uploadChunks(server, blocksOf(body), target, () => undefined),
-      ),
+      this.#person.cluster.run("", input, (server) => uploadChunks(server, input, target, () => undefined)),
     );
   }
 

@@ -1,7 +1,7 @@
 // A PUT's body into a file: small ones by one call, others as a stream, refusals before the body where that is possible.
 import { type ErrorMetadata, GroveError, isGroveError } from "#base/errors.ts";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
-import { type Cluster, INPUT, ONCE, type Server, SHORT } from "#client/connection/cluster.ts";
+import { type Cluster, ONCE, type Server, SHORT } from "#client/connection/cluster.ts";
 import type { RemotePath } from "#client/connection/remote-path.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { uploadChunks } from "#client/transfer/upload.ts";
@@ -9,7 +9,7 @@ import type { NewFile, SubmittedTokens, WriteWish } from "#door/webdav/resource.
 import { crc32 } from "#os/crc32.ts";
 import { type Attr, OnExists, Perm } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { errorCodeOf } from "#wire/proto/status-table.ts";
-import { blocksOf } from "./body.ts";
+import { inputOf } from "./body.ts";
 import { shownTokens } from "./shown-tokens.ts";
 
 /** One PUT. */
@@ -26,8 +26,9 @@ export async function writeFile(cluster: Cluster, place: RemotePath, writing: Wr
     return await writeSmall(cluster, place, writing, wish.size);
   }
   await askFirst(cluster, place, writing);
-  return await cluster.runAt(place, INPUT, (server) =>
-    upload(shownTokens(server, tokens), place, wish, blocksOf(writing.body)),
+  await using input = inputOf(writing.body);
+  return await cluster.runAt(place, input, (server) =>
+    upload(shownTokens(server, tokens), place, wish, input),
   );
 }
 
