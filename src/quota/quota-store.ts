@@ -137,6 +137,19 @@ export class QuotaStore {
   }
 
   /**
+   * Puts what came along with a root in force. Other nodes of a shared engine may know what was in force before
+   * the root was away, so there it is kept even where this node knows it.
+   */
+  async take(username: string, bytes: bigint, inodes: number): Promise<void> {
+    const isKnown = this.quotaBytes(username) === bytes && this.inodeLimit(username) === inodes;
+    if (isKnown && this.#share === undefined) return;
+    await this.set(username, {
+      quotaBytes: bytes === DEFAULT_QUOTA_BYTES ? 0n : bytes,
+      inodeLimit: inodes === this.#defaultInodeLimit ? 0 : inodes,
+    });
+  }
+
+  /**
    * Sets a user's quota, inode limit or both; 0 removes the entry (spec 2.1, T23). The change is in force
    * when it is on stable storage, and then the call resolves. Sets run one after another. Throws
    * BAD_ARGUMENT, OVERLOADED, or STORAGE_FAILED when the file cannot be replaced.

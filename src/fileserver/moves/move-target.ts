@@ -5,6 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { lastEpochBefore } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { pause } from "#base/waiting.ts";
 import type {
   LocalMove,
   MoveBucket,
@@ -29,6 +30,8 @@ const PROGRESS_INTERVAL_MS = 2_000;
 /** The longest answer with rows: a bucket has at most some tens of megabytes. */
 const ROWS_MAX_BYTES = 256_000_000;
 const CALL_TIMEOUT_MS = 30_000;
+/** Pause where rows wait for chunks that this node still removes. */
+const REMOVAL_PAUSE_MS = 1_000;
 /** Chunk files that are pulled side by side: each waits for the network, then for a flush. */
 const CHUNKS_AT_ONCE = 4;
 
@@ -55,11 +58,24 @@ interface PulledRound {
   readonly totals?: MoveTotals;
 }
 
-interface Progress {
+/** What has come of a move, over all of its runs. */
+export interface MoveProgress {
   bytes: number;
   rows: number;
   left: number;
   reportedAtMs: number;
+}
+
+/** That of a move which begins. */
+export function noProgress(): MoveProgress {
+  return { bytes: 0, rows: 0, left: 0, reportedAtMs: Number.NEGATIVE_INFINITY };
+}
+
+/** One run of a move. */
+export interface MoveRun {
+  readonly source: Client<typeof RootSource>;
+  readonly signal: AbortSignal;
+  readonly progress: MoveProgress;
 }
 
 /** One move to this node. */
@@ -67,16 +83,17 @@ export class MoveTarget {
   readonly #deps: MoveTargetDeps;
   readonly #move: NodeMove;
   readonly #source: Client<typeof RootSource>;
-  readonly #progress: Progress = { bytes: 0, rows: 0, left: 0, reportedAtMs: Number.NEGATIVE_INFINITY };
+  readonly #progress: MoveProgress;
   readonly #signal: AbortSignal;
   #receipts: readonly MoveReceipt[] = [];
   #lastBytes = 0;
 
-  constructor(deps: MoveTargetDeps, move: NodeMove, source: Client<typeof RootSource>, signal: AbortSignal) {
+  constructor(deps: MoveTargetDeps, move: NodeMove, { source, signal, progress }: MoveRun) {
     this.#deps = deps;
     this.#move = move;
     this.#source = source;
     this.#signal = signal;
+    this.#progress = progress;
   }
 
   /** Pulls until the root lives here. Rejects when it cannot go on now; a repeated run goes on. */
@@ -88,13 +105,16 @@ export class MoveTarget {
     const afresh = !isBegun || moves.importTotals(moveId).rows === 0;
     const begin = { moveId, secret, afresh };
     const { number, usedBytes } = await this.#source.beginExport(begin, this.#options());
-    if (!roomFor(usedBytes)) {
-      throw new GroveError("DISK_RESERVE", `there is no room here for ${usedBytes} bytes above the reserve`);
-    }
+    // A part of a begun one is here already: each of its chunks asks for its own room.
+    if (!isBegun && !roomFor(usedBytes)) throw noRoomFor(usedBytes);
     await moves.beginImport({ moveId, owner, numbers: [number, spare] });
     for (;;) {
       const left = await this.#round();
-      if (left > LEFT_AT_FREEZE || this.#lastBytes > BYTES_AT_FREEZE) continue;
+      // What this node still removes from before comes later, and not while users wait.
+      const isKeptWaiting = this.#receipts.some(({ kind, checksum }) => kind === 1 && checksum === "");
+      if (isKeptWaiting) await pause(this.#deps.clock, REMOVAL_PAUSE_MS, this.#signal);
+      this.#signal.throwIfAborted();
+      if (isKeptWaiting || left > LEFT_AT_FREEZE || this.#lastBytes > BYTES_AT_FREEZE) continue;
       try {
         await this.#switch();
       } finally {
@@ -232,6 +252,7 @@ export class MoveTarget {
 
   async #pullChunk({ name, length }: MovedChunk): Promise<Buffer | undefined> {
     const { moveId, secret } = this.#move;
+    if (!this.#deps.roomFor(BigInt(length))) throw noRoomFor(BigInt(length));
     const pieces: Uint8Array[] = [];
     let size = 0;
     let isFound = false;
@@ -261,6 +282,10 @@ export class MoveTarget {
   #options(): { readonly signal: AbortSignal; readonly timeoutMs: number } {
     return { signal: this.#signal, timeoutMs: CALL_TIMEOUT_MS };
   }
+}
+
+function noRoomFor(bytes: bigint): GroveError {
+  return new GroveError("DISK_RESERVE", `there is no room here for ${bytes} bytes above the reserve`);
 }
 
 /** Bytes of small contents, which travel in rows as base64; a little more than they are. */

@@ -59,7 +59,7 @@ test("a target without room takes nothing, says so in the store, and goes on onc
   assert.match(waiting?.problem ?? "", /no room here for 1000 bytes above the reserve/);
   assert.equal(waiting?.state, "copying");
   assert.equal(query(to.side.directory, "SELECT 1 FROM inode").length, 0);
-  faults.room = 1_000n;
+  delete faults.room;
   pass(60_000);
   await reaches((move) => move?.state === "switched");
   await until(() => to.side.storage.root(OWNER) !== undefined);
@@ -95,6 +95,30 @@ test("the store hears of the progress before a round with many chunks is over", 
   assert.equal(query(to.side.directory, "SELECT 1 FROM inode").length, 0);
   rest.resolve();
   await reaches((move) => move?.state === "switched");
+});
+
+test("a move that has begun goes on in room for the rest alone, tells on what has come, and takes no chunk below the reserve", async (context) => {
+  const cluster = await startTwoNodes(context, fill);
+  const { directory, faults, to, pass, reaches } = cluster;
+  let sent = 0;
+  let isCut = true;
+  faults.usedBytes = 10_000_000;
+  faults.beforeChunk = async () => {
+    if (++sent > 1 && isCut) throw new GroveError("OVERLOADED", "cut");
+  };
+  await directory.beginMove(ORDER);
+  const cut = await reaches((move) => /cut/.test(move?.problem ?? ""));
+  assert.ok((cut?.bytes ?? 0) > 0, "a failure tells on what has come");
+  // Half of it is here by now, so less is free than the whole root has.
+  faults.room = 100n;
+  isCut = false;
+  pass(60_000);
+  const full = await reaches((move) => /no room here for/.test(move?.problem ?? ""));
+  assert.ok((full?.bytes ?? 0) >= (cut?.bytes ?? 0));
+  faults.room = 5_000_000n;
+  pass(60_000);
+  await reaches((move) => move?.state === "switched");
+  await until(() => to.side.storage.root(OWNER) !== undefined);
 });
 
 test("a source that has given a move up and begun again leaves nothing at the target that it removed in between", async (context) => {

@@ -7,7 +7,7 @@ import { Code, StatusError } from "#wire/framing/status.ts";
 import { MoveStep, type NodeMove } from "#wire/proto/gen/grove/v1/root_moves_pb.ts";
 import type { KnownMoves } from "./known-moves.ts";
 import type { MoveSource } from "./move-source.ts";
-import { MoveTarget, type MoveTargetDeps } from "./move-target.ts";
+import { type MoveProgress, MoveTarget, type MoveTargetDeps, noProgress } from "./move-target.ts";
 
 /** Roots that come to one node at the same time: chunks that two of them share arrive once. */
 export const ARRIVALS_AT_ONCE = 1;
@@ -36,6 +36,9 @@ export class RootMover {
   /** Steady time of the next try of moves that have failed, and the pause before it. */
   readonly #notBefore = new Map<string, number>();
   readonly #pauses = new Map<string, number>();
+  readonly #progress = new Map<string, MoveProgress>();
+  /** Moves whose rows are removed here, which may take minutes and keeps no other waiting. */
+  readonly #ending = new Map<string, Promise<void>>();
   /** Steady time of the first list without them, by move that is copied here. */
   #unknownSince = new Map<string, number>();
   #cancelTimer: (() => void) | undefined;
@@ -62,7 +65,9 @@ export class RootMover {
     this.#isStopped = true;
     this.#cancelTimer?.();
     for (const { stop } of this.#pulling.values()) stop.abort();
-    await Promise.allSettled([this.#looking, ...[...this.#pulling.values()].map(({ done }) => done)]);
+    await this.#looking;
+    await Promise.allSettled([...this.#pulling.values()].map(({ done }) => done));
+    await Promise.allSettled(this.#ending.values());
   }
 
   #lookIn(delayMs: number): void {
@@ -79,9 +84,16 @@ export class RootMover {
     try {
       const listed = await known.ask();
       for (const move of listed ?? []) {
-        await this.#follow(move).catch((error: unknown) => {
+        if (this.#ending.has(move.moveId)) continue;
+        const followed = this.#follow(move).catch((error: unknown) => {
           log.warn("root_move_waits", { user: move.owner, state: move.state, error: errorText(error) });
         });
+        if (move.state !== "confirmed" && move.state !== "undone") await followed;
+        else
+          this.#ending.set(
+            move.moveId,
+            followed.finally(() => this.#ending.delete(move.moveId)),
+          );
       }
       if (listed !== undefined)
         await this.#endUnknown(moves.list(), new Set(listed.map(({ moveId }) => moveId)));
@@ -118,6 +130,7 @@ export class RootMover {
       await this.#target(move, new AbortController()).finish(local);
     this.#notBefore.delete(moveId);
     this.#pauses.delete(moveId);
+    this.#progress.delete(moveId);
     if (state === "switched") return;
     await moves.endImport(moveId);
     await known.take({ moveId, step: MoveStep.END });
@@ -129,7 +142,13 @@ export class RootMover {
     if (otherAddress === "") return;
     const stop = new AbortController();
     const link = connect(otherAddress);
-    const run = new MoveTarget(this.#deps, move, link.client, stop.signal).run();
+    const progress = this.#progress.get(moveId) ?? noProgress();
+    this.#progress.set(moveId, progress);
+    const run = new MoveTarget(this.#deps, move, {
+      source: link.client,
+      signal: stop.signal,
+      progress,
+    }).run();
     const done = run
       .catch(async (error: unknown) => {
         log.warn("root_move_waits", { user: owner, error: errorText(error) });
@@ -138,7 +157,12 @@ export class RootMover {
         const pauseMs = Math.min(RETRY_MAX_MS, 2 * (this.#pauses.get(moveId) ?? RETRY_FIRST_MS / 2));
         this.#pauses.set(moveId, pauseMs);
         this.#notBefore.set(moveId, this.#deps.clock.steadyMs() + pauseMs);
-        await known.take({ moveId, step: MoveStep.PROGRESS, problem }).catch(() => undefined);
+        const counts = {
+          bytes: BigInt(progress.bytes),
+          rows: BigInt(progress.rows),
+          left: BigInt(progress.left),
+        };
+        await known.take({ moveId, step: MoveStep.PROGRESS, ...counts, problem }).catch(() => undefined);
       })
       .finally(() => {
         link.close();
@@ -152,7 +176,8 @@ export class RootMover {
   #target(move: NodeMove, stop: AbortController): MoveTarget {
     const link = this.#deps.connect(move.otherAddress);
     link.close();
-    return new MoveTarget(this.#deps, move, link.client, stop.signal);
+    const run = { source: link.client, signal: stop.signal, progress: noProgress() };
+    return new MoveTarget(this.#deps, move, run);
   }
 
   /** True for a move that the store has not told of for a time. */
@@ -170,7 +195,8 @@ export class RootMover {
     this.#unknownSince = new Map([...this.#unknownSince].filter(([moveId]) => unknown.includes(moveId)));
     for (const { moveId, owner } of locals) {
       // One may have begun since the list was asked for.
-      if (listed.has(moveId) || this.#pulling.has(moveId) || known.find(moveId) !== undefined) continue;
+      if (listed.has(moveId) || this.#pulling.has(moveId) || this.#ending.has(moveId)) continue;
+      if (known.find(moveId) !== undefined) continue;
       // Another process on the same storage may have ended it.
       await moves.takeOver(moveId);
       const local = moves.list().find((one) => one.moveId === moveId);

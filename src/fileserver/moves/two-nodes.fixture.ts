@@ -34,6 +34,8 @@ export interface Faults {
   beforeChunk?: () => Promise<void>;
   /** Free bytes at the target; unlimited by default. */
   room?: bigint;
+  /** Bytes of the root, as its source tells; 1,000 by default. */
+  usedBytes?: number;
 }
 
 /** One of the two nodes. */
@@ -102,7 +104,12 @@ export async function startTwoNodes(
       hurry: () => mover.hurry(),
     });
     const server = new GrpcServer({ mapError });
-    const routes = sourceRoutes({ ...common, source, mock: true, usedBytes: async () => 1_000 });
+    const routes = sourceRoutes({
+      ...common,
+      source,
+      mock: true,
+      usedBytes: async () => faults.usedBytes ?? 1_000,
+    });
     server.addService(RootSource, withFaults(routes, faults));
     const listening = await server.listen({ host: "127.0.0.1", port: 0 });
     const held = { owner: OWNER, rootId: "01ROOT", version: 1n, grants: [] };

@@ -131,7 +131,7 @@ export class Access {
   ): Reached {
     const { owner } = link;
     if (this.#deps.isFrozen?.(owner) === true) throw rootIsFrozen();
-    if (this.#deps.hasMoved?.(owner) === true) throw this.#wrongNode(owner);
+    this.#requireHere(owner);
     const above = this.#namesOfLink(link);
     if (above === undefined) throw linkEnded();
     const names = [...above, ...below];
@@ -199,11 +199,13 @@ export class Access {
 
   /**
    * True while the caller may still do what was allowed. Decides again after any change of shares, moves or
-   * trash, at the inode that was reached, wherever it lies now (D13).
+   * trash, at the inode that was reached, wherever it lies now (D13). Throws WRONG_NODE to others than the owner
+   * once the root has moved: what is shared is decided where it lives.
    */
   stillAllowed(caller: VerifiedIdentity, reached: Reached, permission: Permission): boolean {
     const { storage, adminUsername } = this.#deps;
     const { owner } = reached;
+    if (!reached.isOwner) this.#requireHere(owner);
     if (caller.link !== undefined) return this.#stillByLink(caller, caller.link, reached, permission);
     // A credential for one folder ends with the place that was reached: another may lie there by now.
     const way = caller.limit?.folderId === undefined ? undefined : this.#wayNow(reached);
@@ -289,6 +291,11 @@ export class Access {
 
   #require(decision: Decision): void {
     if (!decision.allowed) throw refusalOf(decision);
+  }
+
+  #requireHere(owner: string): void {
+    const { storage, hasMoved } = this.#deps;
+    if (storage.root(owner) === undefined && hasMoved?.(owner) === true) throw this.#wrongNode(owner);
   }
 
   #wrongNode(owner: string): GroveError {

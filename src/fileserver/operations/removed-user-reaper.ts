@@ -92,6 +92,11 @@ export class RemovedUserReaper {
     );
   }
 
+  /** A root has come from another node, which may not have carried out its owner's removal. */
+  arrived(username: string): void {
+    if (this.#done.delete(username)) void this.sweep();
+  }
+
   /** Carries out what is due; waits for a sweep that runs already. Never rejects. */
   async sweep(): Promise<void> {
     const before = this.#running;

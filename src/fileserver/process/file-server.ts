@@ -134,7 +134,7 @@ async function assemble(
   const parts = { admission, link: () => link, moves: addresses.pausing(moves.source) };
   const service: FileService = serviceOver(options, { ...opened, ...doors }, parts);
   closers.defer(() => service.stop());
-  opened.follow(service.usage, () => link?.beatSoon("registration"));
+  opened.follow(service, () => link?.beatSoon("registration"));
   const { grpc, bound } = await frontOver(options, opened, { certificate, service, moves });
   closers.defer(() => grpc.server.close());
   storage.onFailure((reason) => {

@@ -31,9 +31,7 @@ export async function takeProperties(
   { quotaBytes, inodeLimit, subject, looks }: MovedProperties,
   { quotas, subjects, operatorLooks }: PropertyDeps,
 ): Promise<void> {
-  const bytes = BigInt(quotaBytes);
-  if (quotas.quotaBytes(owner) !== bytes) await quotas.set(owner, { quotaBytes: bytes });
-  if (quotas.inodeLimit(owner) !== inodeLimit) await quotas.set(owner, { inodeLimit });
+  await quotas.take(owner, BigInt(quotaBytes), inodeLimit);
   await operatorLooks.take(owner, looks);
   if (subject === undefined) return;
   // What this node knows of the address counts, unless an operator's word came later.

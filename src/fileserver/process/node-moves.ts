@@ -114,6 +114,7 @@ export class NodeMoves {
         this.source.returned(owner);
         const root = storage.root(owner);
         if (root !== undefined) linked.service.usage.record(owner, root.usage);
+        linked.service.removals.arrived(owner);
         linked.onChange();
       },
       pace: pacerOver(clock),

@@ -5,6 +5,7 @@ import type { Logger } from "#base/log.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
 import { type Random, systemFraction } from "#base/random.ts";
 import type { DiskSpace } from "#fileserver/control/meta-link.ts";
+import type { RemovedUserReaper } from "#fileserver/operations/removed-user-reaper.ts";
 import type { RootUsage } from "#fileserver/operations/root-usage.ts";
 import { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from "#fileserver/operations/service-limits.ts";
 import { QuotaStore, type QuotaStoreDeps } from "#quota/quota-store.ts";
@@ -45,7 +46,13 @@ export interface NodeStorage {
   /** What /metrics shows of the shared engine; undefined on a node's own disks. */
   readonly engine: (() => EngineReadings) | undefined;
   /** Keeps what is known of roots true while they come and go; `moved` tells the MetaServer. */
-  follow(usage: RootUsage, moved: () => void): void;
+  follow(service: RootFollowers, moved: () => void): void;
+}
+
+/** What is told of roots that come and go. */
+interface RootFollowers {
+  readonly usage: RootUsage;
+  readonly removals: Pick<RemovedUserReaper, "arrived">;
 }
 
 /** An object store has no size that a node could see. */
@@ -117,7 +124,7 @@ async function openShared(
       freeBytes: () => BOUNDLESS_BYTES,
       ended: ended.promise,
       engine: opened.readings,
-      follow: (usage, moved) => followRoots(storage, usage, moved),
+      follow: (service, moved) => followRoots(storage, service, moved),
     };
   } catch (error) {
     await storage.close();
@@ -125,9 +132,10 @@ async function openShared(
   }
 }
 
-function followRoots(storage: SharedStorage, usage: RootUsage, moved: () => void): void {
+function followRoots(storage: SharedStorage, { usage, removals }: RootFollowers, moved: () => void): void {
   storage.onRoots((gained, lost) => {
     for (const owner of lost) usage.forget(owner);
+    for (const owner of gained) removals.arrived(owner);
     void (async () => {
       for (const owner of gained) {
         const root = await againWhenRowsCome(() => storage.root(owner));

@@ -119,6 +119,22 @@ test("after 30 days files, trash and shares are gone, and a newcomer with the re
   assert.deepEqual([usedBytes(it), sharedWithDave(it)], [4, 1]);
 });
 
+test("a root that comes from a node which has not carried its owner's removal out is removed here", async (t) => {
+  const it = await rig(t);
+  const due = removal(it);
+  await it.set({ disabled: true, ...due });
+  it.clock.sleep(REMOVAL_GRACE_MS + 1_000);
+  await sweep(it);
+  const { removals } = it.node.node.service;
+  await it.set({ disabled: false, ...due, released: true });
+  await sweep(it);
+  removals.requireClear(DAVE);
+  removals.arrived(DAVE);
+  assert.throws(() => removals.requireClear(DAVE), /are still being removed/);
+  await sweep(it);
+  removals.requireClear(DAVE);
+});
+
 test("whom the whole root was shared with reaches nothing of a newcomer's, who is not told what administrators saw before", async (t) => {
   const it = await rig(t);
   const dave = await it.node.signIn(DAVE);

@@ -301,6 +301,14 @@ export class LocalMoves implements RootMoveStorage {
 
   async endImport(moveId: string): Promise<void> {
     while (await this.#deps.queue.submit({ op: "dropImport", moveId }));
+    // Another arrival may count on a file that it shares with this one.
+    if (this.list().some(({ state }) => state === "arriving")) return;
+    const { store } = this.#deps;
+    for (const name of [...this.#landed]) {
+      if (!this.#landed.delete(name)) continue;
+      await store.unlink(name);
+      store.settle([name]);
+    }
   }
 
   #require(moveId: string): LocalMove {

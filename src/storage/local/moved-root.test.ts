@@ -171,6 +171,26 @@ test("a chunk that arrives with other bytes is refused, and rows that belong els
   await Promise.all([from.storage.close(), to.storage.close()]);
 });
 
+test("chunk files that have landed without their rows go with the end of the only import", async (context) => {
+  const [from, to] = [await Side.open(context), await Side.open(context)];
+  await fillRoot(from.storage);
+  await from.storage.moves.beginExport(MOVED);
+  await to.storage.moves.beginImport({ ...MOVED, numbers: [NUMBER] });
+  const { buckets } = await from.storage.moves.nextRound(MOVE, [], 100_000_000);
+  for (const chunk of await to.storage.moves.missingChunks(MOVE, buckets)) {
+    const bytes = await from.storage.moves.readChunk(MOVE, chunk.name);
+    await to.storage.moves.putChunk(MOVE, chunk, bytes ?? Buffer.alloc(0));
+  }
+  assert.ok(chunkFiles(to.directory).length > 1);
+  await to.storage.moves.endImport(MOVE);
+  assert.deepEqual(chunkFiles(to.directory), []);
+  await to.storage.moves.beginImport({ ...MOVED, numbers: [NUMBER] });
+  await pullAll(from, to);
+  await switchOver(from, to);
+  await Promise.all([from.storage.close(), to.storage.close()]);
+  assertSound(to.directory);
+});
+
 test("chunk files that have landed stay while buckets of another kind or another move are put", async (context) => {
   const [from, to] = [await Side.open(context), await Side.open(context)];
   await fillRoot(from.storage);
