@@ -100,6 +100,21 @@ test("issue, list, renew and revoke: 90 days, the same key, keys of mode 0600 th
   assert.match(await readFile(join(folder, "ca", "revoked"), "utf8"), /^[0-9a-f]+ n1 20/m);
 });
 
+test("a door's certificate is renewed in the file that it was issued in, by the id that lists show", async () => {
+  const folder = scratchFolder("metaserver-");
+  const words = ["-ca_dir", join(folder, "ca"), "-out", join(folder, "door")];
+  await grove("ca", "init", ...words.slice(0, 2));
+  assert.equal((await grove("ca", "issue", "door", "-door", ...words)).code, 0);
+  const read = async (): Promise<X509Certificate> =>
+    new X509Certificate(await readFile(join(folder, "door", "door.crt")));
+  const first = await read();
+  const renewed = await grove("ca", "renew", "door.door", ...words);
+  assert.equal(renewed.code, 0, renewed.err);
+  const second = await read();
+  assert.notEqual(second.serialNumber, first.serialNumber);
+  assert.ok(second.publicKey.equals(first.publicKey));
+});
+
 test("'node token' prints the token alone; 'node join' says what is wrong with one, with its file and with the server", async () => {
   const folder = scratchFolder("metaserver-");
   const ca = ["-ca_dir", join(folder, "ca")];

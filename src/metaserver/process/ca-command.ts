@@ -259,10 +259,12 @@ function tellIssued(
   ]);
 }
 
+/** The files of an id; those of a door, which lists call `d1.door`, have the name that it was issued with. */
 function pathsIn(folder: string, id: string): { certificate: string; key: string; authority: string } {
+  const name = id.replace(/\.door$/, "");
   return {
-    certificate: join(folder, `${id}.crt`),
-    key: join(folder, `${id}.key`),
+    certificate: join(folder, `${name}.crt`),
+    key: join(folder, `${name}.key`),
     authority: join(folder, AUTHORITY_CERTIFICATE_FILE),
   };
 }
