@@ -96,7 +96,10 @@ export function command(host: CommandHost = processHost()): Command {
       ),
     [
       ["grove doctor", "why can I not sign in, or not reach my files?"],
-      ["sudo -u grove grove doctor -data /srv/grove", "a FileServer's host"],
+      [
+        "sudo grove doctor -data /var/lib/grove/fileserver -env_file /etc/grove/fileserver.env",
+        "a node's host",
+      ],
       ["ssh svc@n1 /opt/grove/grove doctor -actions", "may the console's actions run on n1?"],
       ["grove doctor -cluster grove-data/cluster.json", "what 'grove up' runs"],
     ],

@@ -36,8 +36,12 @@ const CHECKED = [
   "IDP_TOKENINFO_URL",
   "IDP_HOSTED_DOMAIN",
   "IDP_ALLOW_AUD_LIST",
+  "IDP_AUTH_URL",
+  "IDP_TOKEN_URL",
+  "IDP_DOOR_CLIENT_ID",
   "SVC_AUTH_MOCK",
   "SVC_ADMIN_EMAIL",
+  "SVC_METRICS_TOKEN",
   "ADMIN_PASSWORD_HASH",
   "ADMIN_PASSWORD",
   "USE_IDP_AUTH",
@@ -113,6 +117,22 @@ const JUDGES: Readonly<Record<Variable, Judge>> = {
       "IDP_ALLOW_AUD_LIST",
       allowAudienceList ? "is on: a token whose aud is a list of one counts" : "is off: aud is one text",
     ),
+  IDP_AUTH_URL: (env) => ok("IDP_AUTH_URL", isSet(env, "IDP_AUTH_URL") ? "is set" : "is not set"),
+  IDP_TOKEN_URL: (env) => ok("IDP_TOKEN_URL", isSet(env, "IDP_TOKEN_URL") ? "is set" : "is not set"),
+  IDP_DOOR_CLIENT_ID(env, { clientId }) {
+    if (!isSet(env, "IDP_DOOR_CLIENT_ID"))
+      return ok(
+        "IDP_DOOR_CLIENT_ID",
+        "is not set: doors take app passwords and links, and no browser's sign-in",
+      );
+    if (env["IDP_DOOR_CLIENT_ID"] === clientId)
+      return failed(
+        "IDP_DOOR_CLIENT_ID",
+        "is IDP_CLIENT_ID, and a MetaServer does not start so",
+        "Register a client of their own for doors, and set its id.",
+      );
+    return ok("IDP_DOOR_CLIENT_ID", "is set: browsers sign in at doors as that client");
+  },
   SVC_AUTH_MOCK: (_env, { mock }) =>
     mock
       ? warning(
@@ -127,6 +147,13 @@ const JUDGES: Readonly<Record<Variable, Judge>> = {
       isSet(env, "SVC_ADMIN_EMAIL")
         ? "is set"
         : "is not set; quotas are set with the administrator's password alone",
+    ),
+  SVC_METRICS_TOKEN: (env) =>
+    ok(
+      "SVC_METRICS_TOKEN",
+      isSet(env, "SVC_METRICS_TOKEN")
+        ? "is set: what /metrics tells of single users needs it"
+        : "is not set: /metrics tells of single users too",
     ),
   ADMIN_PASSWORD_HASH(env) {
     const { isDefault } = createAdminPassword({
