@@ -73,10 +73,10 @@ Examples:
   On the MetaServer's host, for this machine and whoever looks without signing in:
     grove admin -data /var/lib/grove/admin -meta sqlite:/var/lib/grove/metaserver/metadata.db
 
-  With HTTPS, and the password's hash in a file:
-    grove admin hash-password -argon2 > /etc/grove/admin-password && chmod 600 /etc/grove/admin-password
-    grove admin -data /var/lib/grove/admin -meta_file /etc/grove/store -tls_ca /etc/grove/ca.crt \\
-      -tls_cert admin.crt -tls_key admin.key -password_file /etc/grove/admin-password
+  With HTTPS, and the password's hash in a file that the user of the service alone can read:
+    (umask 077; grove admin hash-password -argon2 > /var/lib/grove/admin/password)
+    grove admin -data /var/lib/grove/admin -meta_file /var/lib/grove/metaserver/store -tls_ca /var/lib/grove/ca/ca.crt \\
+      -tls_cert admin.crt -tls_key admin.key -password_file /var/lib/grove/admin/password
 
   Behind a proxy on the same machine that does the TLS:
     grove admin -listen 127.0.0.1:8080 -trusted_proxy 127.0.0.1 -meta sqlite:/var/lib/grove/metaserver/metadata.db

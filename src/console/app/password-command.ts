@@ -25,9 +25,11 @@ const HELP = `
 Reads passwords from the terminal without showing them, or as lines of standard input: for 'check' the password, for 'rotate' the present one and
 the new one. Each node is asked over TLS whether it takes it; nothing there is changed.
 
-Examples:
-  grove admin password rotate -password_file /etc/grove/admin-password -meta_file /etc/grove/store -tls_ca /etc/grove/ca.crt
-  grove admin password check  -password_file /etc/grove/admin-password -meta_file /etc/grove/store -tls_ca /etc/grove/ca.crt`;
+Examples, as the user of the service, who owns the file:
+  sudo -u grove grove admin password rotate -password_file /var/lib/grove/admin/password \\
+    -meta sqlite:/var/lib/grove/metaserver/metadata.db -tls_ca /var/lib/grove/ca/ca.crt
+  sudo -u grove grove admin password check -password_file /var/lib/grove/admin/password \\
+    -meta sqlite:/var/lib/grove/metaserver/metadata.db -tls_ca /var/lib/grove/ca/ca.crt`;
 
 /** The parser of `grove admin password`. */
 export function passwordCommand(): Command {

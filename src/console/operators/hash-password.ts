@@ -21,7 +21,7 @@ Prints two lines of which either goes into ADMIN_PASSWORD_HASH, or into the file
 
 Examples:
   grove admin hash-password
-  pwgen -s 24 1 | tee /dev/tty | grove admin hash-password -argon2 > /etc/grove/admin-password`;
+  pwgen -s 24 1 | tee /dev/tty | grove admin hash-password -argon2 > /var/lib/grove/admin/password`;
 
 /** The parser of `grove admin hash-password`. */
 export function hashPasswordCommand(): Command {

@@ -50,12 +50,12 @@ interface Listed extends IssuedRecord {
 
 const EXAMPLES = `
 Examples:
-  grove ca init -ca_dir /etc/grove/ca
-  grove ca issue n1 -ca_dir /etc/grove/ca -host n1.example.net -out ./n1      for a node that cannot join by itself
-  grove ca issue d1 -door -ca_dir /etc/grove/ca -out ./d1                     for a door; list and revoke call it d1.door
-  grove ca list -ca_dir /etc/grove/ca
-  grove ca renew n1 -ca_dir /etc/grove/ca -out ./n1                           the same key and names, a new end
-  grove ca revoke n1 -ca_dir /etc/grove/ca                                    n1 may make no control calls any more
+  grove ca init -ca_dir /var/lib/grove/ca
+  grove ca issue n1 -ca_dir /var/lib/grove/ca -host n1.example.net -out ./n1      for a node that cannot join by itself
+  grove ca issue d1 -door -ca_dir /var/lib/grove/ca -out ./d1                     for a door; list and revoke call it d1.door
+  grove ca list -ca_dir /var/lib/grove/ca
+  grove ca renew n1 -ca_dir /var/lib/grove/ca -out ./n1                           the same key and names, a new end
+  grove ca revoke n1 -ca_dir /var/lib/grove/ca                                    n1 may make no control calls any more
 
 Nodes that can reach the MetaServer need none of this but init: see 'grove node token --help'.`;
 

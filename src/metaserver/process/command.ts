@@ -60,9 +60,9 @@ interface MetaServerFlags {
 
 const EXAMPLES = `
 Examples:
-  grove metaserver -data /var/lib/grove/metaserver -ca_dir /etc/grove/ca -advertise meta.example.net:50050
+  grove metaserver -data /var/lib/grove/metaserver -ca_dir /var/lib/grove/ca -advertise meta.example.net:50050
   grove metaserver -data /var/lib/grove/metaserver -tls_cert m.crt -tls_key m.key -tls_ca ca.crt
-  grove metaserver -data /var/lib/grove/metaserver -ca_dir /etc/grove/ca -meta postgres://grove@db1,db2/grove
+  grove metaserver -data /var/lib/grove/metaserver -ca_dir /var/lib/grove/ca -meta postgres://grove@db1,db2/grove
   grove metaserver -mock -listen 127.0.0.1:50050      a trial without certificates; accepts mock tokens
 
 Environment: IDP_CLIENT_ID and IDP_ISSUER or IDP_TOKENINFO_URL for sign-in, SVC_AUTH_MOCK=1 for -mock.

@@ -46,7 +46,7 @@ interface JoinFlags {
 const EXAMPLES = `
 Examples:
   On the MetaServer's host, then on the new machine with the token on standard input:
-    grove node token -ca_dir /etc/grove/ca -id n1 > n1.token
+    grove node token -ca_dir /var/lib/grove/ca -id n1 > n1.token
     grove node join -metaserver meta.example.net:50050 -data /srv/grove -advertise n1.example.net:50051 < n1.token
     grove fileserver -data /srv/grove
 
@@ -56,7 +56,7 @@ Examples:
   A node that goes: its roots move away while it runs, and once it is stopped for good it is taken out:
     grove node drain n3 -meta sqlite:/srv/grove-meta/metadata.db
     grove node remove n3 -meta sqlite:/srv/grove-meta/metadata.db
-    grove ca revoke n3 -ca_dir /etc/grove/ca
+    grove ca revoke n3 -ca_dir /var/lib/grove/ca
 
   When a node does not come back after the metadata store was lost, or a restored one lacks somebody's root:
     grove node lost n3 -meta sqlite:/srv/grove-meta/metadata.db
