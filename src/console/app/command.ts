@@ -85,6 +85,8 @@ Everybody who reaches the port sees a page without users in it. Operators sign i
 ADMIN_PASSWORD_HASH: from this machine, over HTTPS, or with -insecure_http. Without a hash it is "admin", on this machine only.
 
 Environment: ADMIN_PASSWORD_HASH ('grove admin hash-password' makes it), or ADMIN_PASSWORD; SVC_METRICS_TOKEN (the nodes' own).
+With -operators or -operator_claim: IDP_ISSUER, IDP_CLIENT_ID, IDP_CLIENT_SECRET where the provider insists on one, and
+IDP_REDIRECT_URI, which is the console's address and /api/auth/idp/callback; IDP_HOSTED_DOMAIN and IDP_ALLOW_AUD_LIST.
 SIGHUP reads -password_file, -tls_cert and -tls_key again; another password signs everybody out.
 SIGUSR2 switches the log between debug and the level it was started with.`;
 

@@ -42,7 +42,8 @@ Examples:
       -metaserver meta.example.net:50050 -tls_cert door.crt -tls_key door.key -tls_ca ca.crt
 
 People sign in at PUBLIC_URL with a browser where IDP_ISSUER and IDP_CLIENT_ID (a client of the doors' own, with
-the address PUBLIC_URL/sign-in/callback; the metaserver's IDP_DOOR_CLIENT_ID) are set.
+the address PUBLIC_URL/sign-in/callback; the metaserver's IDP_DOOR_CLIENT_ID) are set, and IDP_CLIENT_SECRET where
+the provider insists on one.
 People connect to PUBLIC_URL/dav/ by WebDAV, with their e-mail address and an app password ('grove app-password').
 All certificates are read again when they change, and on SIGHUP. Requests under way have 10 s to finish at a stop.`;
 

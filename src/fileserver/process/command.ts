@@ -82,9 +82,9 @@ Examples:
     grove fileserver -data /srv/grove -id n1 -listen :50051 -advertise n1.example.net:50051 \\
       -metaserver meta.example.net:50050 -tls_cert n1.pem -tls_key n1.key -tls_ca cluster-ca.pem
 
-Environment: IDP_CLIENT_ID with IDP_ISSUER or IDP_TOKENINFO_URL (whose ID tokens count), SVC_ADMIN_EMAIL,
-ADMIN_PASSWORD_HASH or ADMIN_PASSWORD (who may set quotas), SVC_METRICS_TOKEN (guards what /metrics tells of users),
-SVC_AUTH_MOCK=1 (the same as -mock).
+Environment: IDP_CLIENT_ID with IDP_ISSUER or IDP_TOKENINFO_URL (whose ID tokens count), IDP_HOSTED_DOMAIN and
+IDP_ALLOW_AUD_LIST (which of them), SVC_ADMIN_EMAIL, ADMIN_PASSWORD_HASH or ADMIN_PASSWORD (who may set quotas),
+SVC_METRICS_TOKEN (guards what /metrics tells of users), SVC_AUTH_MOCK=1 (the same as -mock).
 
 The metrics listener (/metrics, /health, /ready) is plain HTTP on the gRPC port minus 41000.
 Stop with Ctrl-C or SIGTERM: running transfers have 15 seconds to finish.
@@ -100,22 +100,22 @@ export function command(): Command {
     .requiredOption("--data <folder>", "where everything is kept; made when missing, one process at a time")
     .option(
       "--id <id>",
-      "name of this node in the cluster, as in its certificate (default: this machine's name)",
+      "name of this node in the cluster, as in its certificate (default: that of 'grove node join', else this machine's name)",
     )
     .option("--name <name>", "name of this node for people (default: its id)")
     .option(
       "--listen <host:port>",
-      `gRPC address; the port must be above 41000 (default: :${FILESERVER_PORT}, without TLS 127.0.0.1:${FILESERVER_PORT})`,
+      `gRPC address; the port must be above 41000 (default: :${FILESERVER_PORT}, without TLS and with mock sign-in 127.0.0.1:${FILESERVER_PORT})`,
       parseListen,
     )
     .option(
       "--advertise <host:port>",
-      "address that clients are sent to (default: the one listened on)",
+      "address that clients are sent to (default: that of 'grove node join', else the one listened on; for all addresses, this machine's name)",
       parseAdvertise,
     )
     .option(
       "--metaserver <host:port,...>",
-      "the coordinator; without one the node stands alone and makes every root itself",
+      "the coordinator (default: that of 'grove node join'); without one the node stands alone and makes every root itself",
       parseList,
     )
     .option(
@@ -141,7 +141,7 @@ export function command(): Command {
     .option("--reflection", "let clients ask for the protocol (grpcurl and others)", false)
     .option(
       "--loops <number>",
-      `threads that serve connections, 1 to ${LOOPS_MAX} (default: 1 below four cores, else half of the cores)`,
+      `threads that serve connections, 1 to ${LOOPS_MAX} (default: 1 below four cores, off Linux and with -engine, else half of the cores)`,
       (text: string) => parseLoops(text),
     )
     .option("--no-password-path", "refuse SetQuota by x-admin-password-hash; SVC_ADMIN_EMAIL still may")

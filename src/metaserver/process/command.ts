@@ -65,7 +65,9 @@ Examples:
   grove metaserver -data /var/lib/grove/metaserver -ca_dir /var/lib/grove/ca -meta postgres://grove@db1,db2/grove
   grove metaserver -mock -listen 127.0.0.1:50050      a trial without certificates; accepts mock tokens
 
-Environment: IDP_CLIENT_ID and IDP_ISSUER or IDP_TOKENINFO_URL for sign-in, SVC_AUTH_MOCK=1 for -mock.
+Environment: IDP_CLIENT_ID with IDP_ISSUER or IDP_TOKENINFO_URL (whose ID tokens count), IDP_HOSTED_DOMAIN and
+IDP_ALLOW_AUD_LIST (which of them), IDP_DOOR_CLIENT_ID (the doors' own client, for browsers), SVC_ADMIN_EMAIL,
+ADMIN_PASSWORD_HASH or ADMIN_PASSWORD (who administers users and groups), SVC_AUTH_MOCK=1 (the same as -mock).
 SIGUSR2 switches the log between debug and the level it was started with.`;
 
 /** Makes the parser of `grove metaserver`. */
@@ -78,7 +80,7 @@ export function command(): Command {
     )
     .option(
       "--control-listen <host:port>",
-      "a second address for FileServers alone, to give them as -meta: no flood of the public one keeps them from it (default: none)",
+      "a second address for FileServers alone, to give them as -metaserver: no flood of the public one keeps them from it (default: none)",
     )
     .option("--advertise <host:port>", "address under which others reach it (default: the one above)")
     .option(
