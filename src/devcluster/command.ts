@@ -36,7 +36,7 @@ export function command(): Command {
   return new Command("up")
     .summary("Run a whole cluster on this machine, with demo users to sign in as")
     .description(
-      "Run a whole cluster on this machine: an identity provider with demo users, a MetaServer, FileServers and the console.",
+      "Run a whole cluster on this machine: an identity provider with demo users, a MetaServer, FileServers, the console and a door.",
     )
     .option("--data <folder>", "where everything is kept; made when missing", "grove-data")
     .option(

@@ -1,6 +1,6 @@
 // `grove init invite`: a file of answers for the next machine, with a join token in it.
 import { resolve } from "node:path";
-import { Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { systemClock } from "#base/clock.ts";
 import { parseDuration } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
@@ -31,7 +31,11 @@ export function inviteCommand(terminal: Terminal): Command {
     .argument("<name>", "the name by which other machines reach it, such as n2.example.net")
     .description("Make the file of answers with which another machine becomes a node of this cluster.")
     .option("--out <file>", "where it goes (default: ID.answers here)")
-    .option("--ttl <time>", "how long its token is good: 30m, 1h, 7d at most", parseTtl, LIFETIME_MS)
+    .addOption(
+      new Option("--ttl <time>", "how long its token is good: 30m, 1h, 7d at most")
+        .argParser(parseTtl)
+        .default(LIFETIME_MS, "1h"),
+    )
     .addHelpText(
       "after",
       "\nExamples:\n  grove init invite n2 n2.example.net        on the MetaServer's machine; then copy n2.answers to n2\n" +

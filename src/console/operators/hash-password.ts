@@ -13,7 +13,8 @@ const ARGON2 = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 } as c
 const SALT_BYTES = 16;
 
 const HELP = `
-Reads the password from the terminal without showing it, or the first line of standard input. It is never an argument.
+Reads the password from the terminal without showing it, or the first line of standard input. It is never an argument,
+and has at least ${PASSWORD_MIN_LENGTH} characters.
 
 Prints two lines of which either goes into ADMIN_PASSWORD_HASH, or into the file of -password_file, of console and FileServers:
   $argon2id$…   cannot be turned back into the password, nor used in its place: the better one

@@ -16,9 +16,9 @@ interface Flags {
 const HELP = `
 Run it with the newer Grove, while the node is stopped; then start the older one on the folder. Files, folders, shares,
 trash, begun uploads and quotas stay, also those that have come since the upgrade. What the older Grove cannot keep is
-named: properties and locks of WebDAV programs, and limits of files. It refuses where going back would open a folder
-that was taken out of a share, or while a root moves. The MetaServer's store has a copy of its own; see "Upgrading" in
-docs/operating.md.
+named: links for people without an account, properties and locks of WebDAV programs, and limits of files. It refuses
+where going back would open a folder that was taken out of a share, or while a root moves. The MetaServer's store has a
+copy of its own; see "Upgrading" in docs/operating.md.
 
 Examples:
   grove downgrade -data /srv/grove -to 0.1.0

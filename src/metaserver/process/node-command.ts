@@ -1,7 +1,7 @@
 // `grove node`: adds machines to the cluster, with one-time tokens instead of keys copied by hand (D20).
 import { hostname } from "node:os";
 import { resolve } from "node:path";
-import { Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { systemClock } from "#base/clock.ts";
 import { parseDuration } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
@@ -51,7 +51,7 @@ Examples:
     grove fileserver -data /srv/grove
 
   On the MetaServer's host, so that the console may run actions on the machine:
-    grove node add n1 grove@n1.example.net -meta sqlite:/srv/grove-meta/metadata.db
+    grove node add n1 svc@n1.example.net -meta sqlite:/srv/grove-meta/metadata.db
 
   A node that goes: its roots move away while it runs, and once it is stopped for good it is taken out:
     grove node drain n3 -meta sqlite:/srv/grove-meta/metadata.db
@@ -87,7 +87,11 @@ export function command(terminal: Terminal = processTerminal()): Command {
       "DNS name or address that the node's certificate may have; may be repeated (default: the node says which)",
       collect,
     )
-    .option("--ttl <time>", "how long it is good: 30m, 1h, 7d at most", parseTtl, JOIN_TOKEN_LIFETIME_MS)
+    .addOption(
+      new Option("--ttl <time>", "how long it is good: 30m, 1h, 7d at most")
+        .argParser(parseTtl)
+        .default(JOIN_TOKEN_LIFETIME_MS, "1h"),
+    )
     .option("--json", "print JSON", false)
     .action((flags: TokenFlags) => makeToken(flags, terminal));
   root
