@@ -27,7 +27,10 @@ export function command(host: CommandHost = processHost()): Command {
   return withClientFlags(
     new Command("login")
       .description("Sign in with your identity provider. Later commands use the session until it ends.")
-      .option("--cluster <file>", "take the cluster's settings from the cluster.json of 'grove up'")
+      .option(
+        "--cluster <file>",
+        "take the settings of the cluster's cluster.json, from 'grove init' or 'grove up'",
+      )
       .option("--no-browser", "print the address and paste what comes of it, without showing it")
       .option("--token-stdin", "read an ID token from standard input")
       .option(
@@ -41,7 +44,7 @@ export function command(host: CommandHost = processHost()): Command {
       )
       .option("--no-remember-id-token", "the same as --remember-id-token=false"),
     [
-      ["grove login --cluster data/cluster.json", "the first time, at a cluster of 'grove up'"],
+      ["grove login --cluster cluster.json", "the first time, with the cluster's file"],
       ["grove login", "again, at the same cluster"],
       ["grove login --no-browser", "on a machine without a browser"],
       ["grove login --mock alice@example.com", "at a cluster in mock mode"],

@@ -62,7 +62,7 @@ export async function readClusterFile(path: string): Promise<Profile> {
   const metaserver = fields?.text("metaserver");
   if (fields === undefined || metaserver === undefined) {
     throw new ClientError("USAGE", `${path} is not a cluster file: it names no metaserver`, {
-      todo: "Give the cluster.json in the data folder of 'grove up'.",
+      todo: "Give the cluster.json of 'grove init' or 'grove up'.",
     });
   }
   const caFile = fields.text("ca");
