@@ -16,7 +16,8 @@ export function helpText(table: readonly CommandGroup[]): string {
     `${styleText("bold", "Usage:")} grove COMMAND [options]`,
     ...groups,
     "'grove COMMAND --help' explains a command, with examples; 'grove --version' prints the version.\n" +
-      "Options may be written with one dash and underscores (-data, -history_limit) or as --data, --history-limit.",
+      "Options may be written with one dash and underscores (-data, -history_limit) or as --data, --history-limit.\n" +
+      "Exit codes: 0 done, 2 sign in, 3 not found, 4 not allowed, 5 quota, 6 disk full, 7 network, 8 in use, 1 all else.",
     "",
   ]
     .join("\n\n")
