@@ -10,6 +10,8 @@ import * as pages from "#door/pages/limits.ts";
 import { SIGN_INS_PER_NETWORK } from "#door/session/sign-in.ts";
 import { HANDED_ON_MAX_BYTES } from "#door/tree/downloads.ts";
 import { VISITS_KEPT, VISITS_KEPT_PER_NETWORK } from "#door/tree/visit-room.ts";
+import { DOOR_SESSIONS, DOOR_SESSIONS_PER_USER } from "#fileserver/doors/door-sessions.ts";
+import { DOOR_SIGN_INS_PER_MINUTE } from "#fileserver/doors/door-sign-in.ts";
 import { ARRIVALS_AT_ONCE } from "#fileserver/moves/root-mover.ts";
 import { ROUND_BYTES } from "#fileserver/moves/source-routes.ts";
 import {
@@ -19,6 +21,8 @@ import {
 } from "#fileserver/operations/service-limits.ts";
 import { MOVE_BYTES_PER_SECOND } from "#fileserver/process/node-moves.ts";
 import { LARGE_READS_AT_ONCE, LARGE_READS_PER_USER } from "#fileserver/transfers/large-reads.ts";
+import { APP_PASSWORDS_PER_USER } from "#metaserver/directory/credential-commands.ts";
+import { DOOR_SESSIONS_PER_PERSON } from "#metaserver/directory/door-session-commands.ts";
 import { ROOT_MOVES_MAX } from "#metaserver/directory/root-move-commands.ts";
 import {
   TOKEN_VERIFICATIONS_IN_FLIGHT,
@@ -141,6 +145,8 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     TOKEN_VERIFICATIONS_WAITING_PER_NETWORK,
   ].map(text),
   "sign-ins": [text(REGISTER_PER_MINUTE)],
+  "app passwords": [text(APP_PASSWORDS_PER_USER)],
+  "sessions of browsers at doors": [text(DOOR_SESSIONS_PER_PERSON)],
   "wrong administrator's passwords": [text(base.ADMIN_HASH_FAILURES_PER_WINDOW)],
   "connections of a door": [
     door.DOOR_CONNECTIONS,
@@ -243,6 +249,8 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   "read cache on the disk": [mb(READ_CACHE_BYTES), text(READ_CACHE_ENTRIES)],
   grants: [base.GRANTS_PER_INODE, base.GRANTS_PER_ROOT].map(text),
   sessions: [base.SESSIONS_GLOBAL, base.SESSIONS_PER_USER].map(text),
+  "sessions through doors": [text(DOOR_SESSIONS), text(DOOR_SESSIONS_PER_USER)],
+  "sign-ins of doors, renewals too": [`${DOOR_SIGN_INS_PER_MINUTE} a minute`],
   "roots that move": [text(ROOT_MOVES_MAX), `${ARRIVALS_AT_ONCE} at once`],
   "bytes that a node pulls for moves": [
     `${text(MOVE_BYTES_PER_SECOND / 1_000_000)} MB a second`,
