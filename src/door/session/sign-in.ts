@@ -137,9 +137,10 @@ export class BrowserSignIn {
     requireOwnChange(exchange);
     const secret = cookieOf(exchange, "session");
     const everywhere = exchange.query.get("everywhere") === "1";
+    if (secret !== undefined) await this.#deps.keeper.endSession(secret, everywhere, exchange.facts.address);
+    // Not before: without its cookie nobody could end a session that goes on.
     exchange.setHeader("set-cookie", setCookie(exchange, "session", "", 0));
     exchange.setHeader("clear-site-data", '"cache"');
-    if (secret !== undefined) await this.#deps.keeper.endSession(secret, everywhere, exchange.facts.address);
     exchange.setHeader("content-length", 0);
     exchange.setHeader("cache-control", "no-store");
     exchange.statusCode = 204;
