@@ -54,6 +54,20 @@ test("an empty file of a link is an attachment too", async (t) => {
   assert.match(answer.headers.get("content-disposition") ?? "", ATTACHED);
 });
 
+test("no browser and no cache keeps a link's file: whole, in ranges or unchanged", async (t) => {
+  for (const [status, headers] of [
+    [200, {}],
+    [206, { range: "bytes=2-4" }],
+    [206, { range: "bytes=0-1,7-8" }],
+    [304, { "if-none-match": '"e"' }],
+  ] as const) {
+    const answer = await fetchFile(t, visitorOf("0123456789"), headers);
+    await answer.arrayBuffer();
+    assert.deepEqual([answer.status, answer.headers.get("cache-control")], [status, "no-store"]);
+    assert.equal(answer.headers.get("referrer-policy"), "no-referrer");
+  }
+});
+
 test("a refusal before a file's first byte is a page, and no file", async (t) => {
   const used = new GroveError("NOT_SHARED", "used up", { metadata: { link: "used-up" } });
   const answer = await fetchFile(t, visitorOf("0123456789", used));

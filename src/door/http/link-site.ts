@@ -35,10 +35,11 @@ const FORM_MAX_BYTES = 4_096;
 const COOKIE_SECONDS = 86_400;
 const VISITOR_BYTES = 16;
 
+const CACHE_CONTROL = "no-store";
 /** Headers of everything below /l/. */
 const LINK_HEADERS: Readonly<Record<string, string>> = {
   "referrer-policy": "no-referrer",
-  "cache-control": "no-store",
+  "cache-control": CACHE_CONTROL,
   "x-robots-tag": "noindex, nofollow",
 };
 
@@ -159,7 +160,8 @@ export class LinkSite {
   async #sendFile(tree: Looks, { exchange, path, id, awaitsContinue }: LinkRequest): Promise<void> {
     // Before the first byte, which several ranges begin with a line of their own.
     exchange.setHeader("content-disposition", attachment(path.at(-1) ?? "file"));
-    const place = { prefix: `${LINK_PREFIX}/${id}`, hosts: this.#deps.hosts.all };
+    const prefix = `${LINK_PREFIX}/${id}`;
+    const place = { prefix, hosts: this.#deps.hosts.all, cacheControl: CACHE_CONTROL };
     await answerGet(new DavExchange(exchange, exchange, { tree: tree as DavTree, place, awaitsContinue }));
   }
 

@@ -40,6 +40,8 @@ export interface DavPlace {
   readonly prefix: string;
   /** Hosts, with ports, under which this door is known; in lower case. */
   readonly hosts: ReadonlySet<string>;
+  /** Cache-Control of files; undefined where their user's own browser may keep them and ask each time. */
+  readonly cacheControl?: string;
 }
 
 /** The version by which a request's conditions were judged: an etag, nothing there, or no condition. */

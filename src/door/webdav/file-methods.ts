@@ -17,8 +17,10 @@ const USER_BYTES_HEADERS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
   "content-security-policy": "sandbox; default-src 'none'",
   "cross-origin-resource-policy": "same-origin",
-  "cache-control": "private, no-cache",
 };
+
+/** Cache-Control where the place names no other. */
+const USUAL_CACHE_CONTROL = "private, no-cache";
 
 const FOLDER_TEXT =
   "This is a folder: open it with a WebDAV program, or in the browser at the door's address.\n";
@@ -30,6 +32,7 @@ export async function answerGet(exchange: DavExchange): Promise<void> {
     ? await exchange.fetched()
     : { resource: await exchange.resource() };
   for (const [name, value] of Object.entries(USER_BYTES_HEADERS)) response.setHeader(name, value);
+  response.setHeader("cache-control", exchange.place.cacheControl ?? USUAL_CACHE_CONTROL);
   // Some programs ask by HEAD whether a folder is there (RFC 4918, section 9.4, leaves it open what a GET gives).
   if (resource.isCollection) return exchange.replyText(200, "text/plain; charset=utf-8", FOLDER_TEXT);
   response.setHeader("etag", `"${resource.etag}"`);

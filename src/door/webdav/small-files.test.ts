@@ -51,6 +51,9 @@ test("a small file replaces another, and is refused where a large one is", async
   const answer = await fetch(`${top}a`);
   assert.equal(await answer.text(), "new");
   assert.equal(answer.headers.get("last-modified"), new Date(1_700_000_000_000).toUTCString());
+  assert.equal(answer.headers.get("cache-control"), "private, no-cache");
+  const kept = await fetch(`${top}a`, { headers: { "if-none-match": answer.headers.get("etag") ?? "" } });
+  assert.deepEqual([kept.status, kept.headers.get("cache-control")], [304, "private, no-cache"]);
   assert.equal(await put("none/b", "new"), 409, "no folder");
   assert.equal(await put("a/b", "new"), 409, "a file where a folder should be");
   assert.equal((await fetch(`${top}folder`, { method: "MKCOL" })).status, 201);
