@@ -29,7 +29,9 @@ interface Doors extends Cluster {
   readonly doorKey: string;
   readonly node: Meta;
   readonly clusterId: string;
-  /** A sign-in of now, as a person of the provider. */
+  /** Of now, for a person of the provider. */
+  idToken(email: string, facts?: object): string;
+  /** A sign-in by such a token. */
   signedIn(email: string, facts?: object): CallOptions;
   password(email?: string, wish?: object): Promise<string>;
 }
@@ -45,12 +47,14 @@ async function startDoors(t: TestContext): Promise<Doors> {
   const node = cluster.connect({ ca, cert: joined.cert, key: joined.key });
   const { clusterId } = await node.registerFileServer(nodeMessage("n1"));
   const user = cluster.connect({ ca });
-  const signedIn: Doors["signedIn"] = (email, facts = {}) => {
+  const idToken: Doors["idToken"] = (email, facts = {}) => {
     const iat = Math.floor(cluster.clock.wallMs() / 1_000);
     const claims = { email, iss: "https://idp.example", sub: `s-${email}`, iat, ...facts };
-    const token = Buffer.from(JSON.stringify(claims)).toString("base64url");
-    return { metadata: { authorization: `Bearer mock-jwt.${token}` } };
+    return `mock-jwt.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`;
   };
+  const signedIn: Doors["signedIn"] = (email, facts) => ({
+    metadata: { authorization: `Bearer ${idToken(email, facts)}` },
+  });
   return {
     ...cluster,
     user,
@@ -58,6 +62,7 @@ async function startDoors(t: TestContext): Promise<Doors> {
     doorKey: keyFingerprint(new X509Certificate(issued.certificatePem)),
     node,
     clusterId,
+    idToken,
     signedIn,
     password: async (email = "alice@example.com", wish = {}) =>
       (await user.createAppPassword({ name: "laptop", ...wish }, signedIn(email))).password,
@@ -260,6 +265,24 @@ test("wrong secrets are counted for each network; right ones of a neighbour go o
   await refused(ask(guess, "198.51.100.8"), Code.UNAUTHENTICATED, "TOKEN_REJECTED");
   await ask(right);
 });
+
+test(
+  "a session or an app password that was just made opens something beside a neighbour's guesses",
+  TIMEOUT,
+  async (t) => {
+    const { user, door, idToken, signedIn } = await startDoors(t);
+    const ask = (appPassword: string) => door.issueTicket({ appPassword }, AT_HOME);
+    for (let at = 0; at < WRONG_APP_PASSWORDS_PER_MINUTE; at++)
+      await refused(ask(makeAppPassword(systemRandom).text), Code.UNAUTHENTICATED, "TOKEN_REJECTED");
+    const { secret } = await door.openDoorSession({ idToken: idToken("alice@example.com") }, AT_HOME);
+    assert.equal((await ask(secret)).username, "alice@example.com");
+    const { password } = await user.createAppPassword({ name: "laptop" }, signedIn("alice@example.com"));
+    assert.equal((await ask(password)).username, "alice@example.com");
+    await refused(ask(makeAppPassword(systemRandom).text), Code.RESOURCE_EXHAUSTED, "RATE_LIMITED");
+    await door.endDoorSession({ secret }, AT_HOME);
+    await refused(ask(secret), Code.UNAUTHENTICATED, "TOKEN_REJECTED");
+  },
+);
 
 test("a program that goes on with a revoked password shuts nobody of its network out", TIMEOUT, async (t) => {
   const doors = await startDoors(t);

@@ -94,6 +94,11 @@ export class AppPasswords {
     return identifiedOf(kept);
   }
 
+  /** One with this hash, in hex, was just made here: nobody guesses it. */
+  made(hash: string): void {
+    this.#right.set(hash, true);
+  }
+
   async #find(kind: DoorSecretKind, id: string): Promise<Kept | undefined> {
     const { directory } = this.#deps;
     if (kind === "app") {

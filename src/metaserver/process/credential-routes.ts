@@ -49,6 +49,7 @@ export function credentialRoutes(deps: CredentialRoutesDeps): CredentialRoutes {
       const user = await requireRecentUser(context, deps);
       const { record, text } = newRecord(request, user, deps);
       await directory.addAppPassword(record);
+      passwords.made(record.hash);
       log.info("app_password_made", {
         user: record.owner,
         credential: `app:${record.id}`,
@@ -69,11 +70,7 @@ export function credentialRoutes(deps: CredentialRoutesDeps): CredentialRoutes {
       const record = await directory.revokeAppPassword(username, which, Math.trunc(clock.wallMs()));
       if (record === undefined)
         throw new GroveError("BAD_ARGUMENT", "you have no app password of that name or id");
-      log.info("app_password_revoked", {
-        user: username,
-        credential: `app:${record.id}`,
-        peer,
-      });
+      log.info("app_password_revoked", { user: username, credential: `app:${record.id}`, peer });
       return { revoked: message(record) };
     },
 

@@ -70,6 +70,7 @@ export function doorSessionRoutes(deps: DoorSessionRoutesDeps): DoorSessionRoute
         doors: { [door.id]: nowMs },
       };
       await directory.addDoorSession(record);
+      passwords.made(record.hash);
       const credential = `browser:${made.id}`;
       log.info("door_session_opened", { user: username, credential, door: door.id, peer: door.address });
       return { secret: made.text, username, endsMs: BigInt(record.endsMs) };
