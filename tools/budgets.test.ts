@@ -7,6 +7,7 @@ import { SIGN_IN_PLACES_MAX, USER_NOTICE_BOOK_MAX } from "#console/alerts/user-n
 import * as door from "#door/http/door-limits.ts";
 import { ARCHIVE_ENTRIES_MAX, ARCHIVE_NAMES_MAX_LENGTH } from "#door/pages/archive.ts";
 import * as pages from "#door/pages/limits.ts";
+import { UNKNOWN_SESSIONS_PER_NETWORK } from "#door/session/known-sessions.ts";
 import { SIGN_INS_PER_NETWORK } from "#door/session/sign-in.ts";
 import { HANDED_ON_MAX_BYTES } from "#door/tree/downloads.ts";
 import { VISITS_KEPT, VISITS_KEPT_PER_NETWORK } from "#door/tree/visit-room.ts";
@@ -162,7 +163,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   "listings of a door": [text(door.DOOR_LISTINGS_PER_USER), text(door.DOOR_REQUESTS_PER_USER)],
   "passwords that a door has checked": [text(door.DOOR_CHECKS), text(door.DOOR_CHECKS_PER_NETWORK)],
   "sign-ins of browsers at a door": [text(SIGN_INS_PER_NETWORK)],
-  "wrong sessions of browsers at a door": [text(pages.UNKNOWN_SESSIONS_PER_NETWORK)],
+  "wrong sessions of browsers at a door": [text(UNKNOWN_SESSIONS_PER_NETWORK)],
   "requests of a door's pages": [
     text(pages.PAGE_REQUESTS),
     text(pages.PAGE_WAITING),

@@ -515,9 +515,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   "door/session": {
     floor: 4,
-    holds: "browsers at a door: cookies, sign-in, and whose page a request comes from",
+    holds: "browsers at a door: cookies, sign-in, known sessions, and whose page a request comes from",
     imports: ["base", "door/http", "door/webdav", "security/identity"],
-    packages: [],
+    packages: ["lru-cache"],
     builtins: [],
   },
   "door/pages": {
@@ -536,7 +536,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "wire/proto",
       "wire/webapi",
     ],
-    packages: ["lru-cache"],
+    packages: [],
     builtins: FILES,
   },
   "door/process": {

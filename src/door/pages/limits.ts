@@ -20,9 +20,3 @@ export const SEARCH_FOLDERS_MAX = 5_000;
 export const SEARCH_FOUND_MAX = 500;
 /** Characters that are searched for. */
 export const SEARCH_TEXT_MAX_LENGTH = 255;
-/** Sessions that were not known, from one network in the window below. */
-export const UNKNOWN_SESSIONS_PER_NETWORK = 60;
-/** The window of the limit above. */
-export const UNKNOWN_SESSIONS_WINDOW_MS: number = 5 * 60_000;
-/** Sessions that were right lately, which a shut network lets pass. */
-export const KNOWN_SESSIONS = 4_096;

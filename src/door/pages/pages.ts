@@ -1,14 +1,10 @@
 // A door's pages: the page itself, and its interface, which takes the browser's cookie and nothing else.
-import { createHash } from "node:crypto";
-import { LRUCache } from "lru-cache";
-import { atMost } from "#base/at-most.ts";
-import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
-import { SlidingWindow } from "#base/sliding-window.ts";
 import type { DoorPages, PageExchange } from "#door/http/pages.ts";
 import { Places } from "#door/http/places.ts";
 import { cookieOf, setCookie } from "#door/session/cookies.ts";
+import type { KnownSessions } from "#door/session/known-sessions.ts";
 import { requireOwnChange, requireOwnPage } from "#door/session/own-page.ts";
 import type { BrowserSignIn } from "#door/session/sign-in.ts";
 import { davRefusalOf } from "#door/tree/refusals.ts";
@@ -23,14 +19,11 @@ import * as changes from "./changes.ts";
 import { sendContent, takeContent } from "./content.ts";
 import {
   ARCHIVES_PER_USER,
-  KNOWN_SESSIONS,
   PAGE_REQUESTS,
   PAGE_REQUESTS_PER_USER,
   PAGE_WAITING,
   PAGE_WAITING_PER_USER,
   SEARCHES_PER_USER,
-  UNKNOWN_SESSIONS_PER_NETWORK,
-  UNKNOWN_SESSIONS_WINDOW_MS,
 } from "./limits.ts";
 import * as looks from "./looks.ts";
 import { search } from "./search.ts";
@@ -40,8 +33,8 @@ import { answerUpload, UPLOADS_PATH } from "./uploads.ts";
 export interface PagesDeps {
   readonly signIn: BrowserSignIn;
   readonly people: BrowserPeople;
+  readonly sessions: KnownSessions;
   readonly publicUrl: string;
-  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -83,9 +76,6 @@ export async function openPages(deps: PagesDeps): Promise<DoorPages> {
 class Pages implements DoorPages {
   readonly #deps: PagesDeps;
   readonly #files: BuiltFiles;
-  readonly #unknown: SlidingWindow;
-  /** Fingerprints of sessions that were right lately. */
-  readonly #known = new LRUCache<string, true>(atMost(KNOWN_SESSIONS));
   readonly #requests = new Places({
     total: PAGE_REQUESTS,
     perParty: PAGE_REQUESTS_PER_USER,
@@ -109,10 +99,6 @@ class Pages implements DoorPages {
   constructor(deps: PagesDeps, files: BuiltFiles) {
     this.#deps = deps;
     this.#files = files;
-    this.#unknown = new SlidingWindow(deps.clock, {
-      count: UNKNOWN_SESSIONS_PER_NETWORK,
-      windowMs: UNKNOWN_SESSIONS_WINDOW_MS,
-    });
   }
 
   async answer(exchange: PageExchange): Promise<boolean> {
@@ -161,25 +147,13 @@ class Pages implements DoorPages {
   async #personOf(exchange: PageExchange): Promise<BrowserPerson> {
     const secret = cookieOf(exchange, "session");
     if (secret === undefined) throw new GroveError("TOKEN_REJECTED", "sign in");
+    const { people, sessions } = this.#deps;
     const { address } = exchange.facts;
-    const print = createHash("sha256").update(secret).digest("base64");
-    // A neighbour's wrong ones do not shut out who is signed in.
-    const waitMs = this.#known.has(print) ? 0 : this.#unknown.waitMs(address);
-    if (waitMs > 0)
-      throw new GroveError(
-        "RATE_LIMITED",
-        `too many wrong sessions came from your network: try again in ${Math.ceil(waitMs / 60_000)} min`,
-      );
     try {
-      const person = await this.#deps.people.bySession(secret, address);
-      this.#known.set(print, true);
-      return person;
+      return await sessions.judge(secret, address, () => people.bySession(secret, address));
     } catch (error) {
-      if (isGroveError(error, "TOKEN_REJECTED")) {
-        this.#known.delete(print);
-        this.#unknown.count(address);
+      if (isGroveError(error, "TOKEN_REJECTED"))
         exchange.setHeader("set-cookie", setCookie(exchange, "session", "", 0));
-      }
       throw error;
     }
   }

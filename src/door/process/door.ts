@@ -8,6 +8,7 @@ import { Front } from "#door/http/front.ts";
 import { startListener } from "#door/http/listener.ts";
 import { OwnHosts } from "#door/http/own-hosts.ts";
 import { openPages } from "#door/pages/pages.ts";
+import { KnownSessions } from "#door/session/known-sessions.ts";
 import { BrowserSignIn, CALLBACK_PATH } from "#door/session/sign-in.ts";
 import { TrustedProxies } from "#os/client-address.ts";
 import type { CodeFlow } from "#security/identity/code-flow-types.ts";
@@ -51,8 +52,9 @@ export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
   const connections = new Connections(proxies);
   const { publicUrl } = hosts;
   const flow = options.flowTo?.(publicUrl + CALLBACK_PATH);
-  const signIn = new BrowserSignIn({ flow, mock: options.mock, hosts, keeper: people, clock, log });
-  const pages = await openPages({ signIn, people, publicUrl, clock, log });
+  const sessions = new KnownSessions(clock);
+  const signIn = new BrowserSignIn({ flow, mock: options.mock, hosts, keeper: people, sessions, clock, log });
+  const pages = await openPages({ signIn, people, sessions, publicUrl, log });
   const front = new Front({ people, visitors: people, pages, hosts, proxies, connections, clock, log });
   const ends = new AsyncDisposableStack();
   try {

@@ -5,6 +5,7 @@ import { systemClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
 import { sendRaw, startTestDoor } from "#door/http/door.fixture.ts";
 import { OwnHosts } from "#door/http/own-hosts.ts";
+import { KnownSessions } from "./known-sessions.ts";
 import { BrowserSignIn } from "./sign-in.ts";
 
 const PUBLIC = "https://files.example.net";
@@ -27,6 +28,7 @@ test("behind a named proxy a session has the person's address, whatever the pers
     mock: true,
     hosts,
     keeper,
+    sessions: new KnownSessions(systemClock),
     clock: systemClock,
     log: silentLogger,
   });

@@ -1,46 +1,74 @@
-// A sign-out drops the browser's cookie once its session has ended, and not before.
+// Browsers' sessions as they begin and end at a door: known at once, and not forgotten before they have ended.
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { silentLogger } from "#base/log.ts";
-import { startTestDoor } from "#door/http/door.fixture.ts";
+import { startTestDoor, type TestDoor } from "#door/http/door.fixture.ts";
 import { OwnHosts } from "#door/http/own-hosts.ts";
+import type { SessionKeeper } from "./browser-people.ts";
+import { KnownSessions, UNKNOWN_SESSIONS_PER_NETWORK } from "./known-sessions.ts";
 import { BrowserSignIn } from "./sign-in.ts";
 
+const ADDRESS = "127.0.0.1";
+
+async function openDoor(t: TestContext, keeper: SessionKeeper, sessions: KnownSessions): Promise<TestDoor> {
+  const hosts = new OwnHosts(undefined, { host: ADDRESS, port: 1 }, false);
+  const parts = { flow: undefined, mock: true, hosts, keeper, sessions };
+  const pages = new BrowserSignIn({ ...parts, clock: systemClock, log: silentLogger });
+  const door = await startTestDoor({ pages });
+  t.after(() => door.stop());
+  return door;
+}
+
+function post(door: TestDoor, path: string, body: string): Promise<Response> {
+  return fetch(`http://${door.host}${path}`, {
+    method: "POST",
+    body,
+    redirect: "manual",
+    headers: { cookie: "grove-door-session=gds_mine", origin: `http://${door.host}` },
+  });
+}
+
 test("a sign-out that fails leaves the cookie, so that a second one ends the session", async (t) => {
-  const told: string[] = [];
+  const ended: string[] = [];
   let isAway = true;
   const keeper = {
     openSession: () => Promise.reject(new Error("nobody signs in here")),
     async endSession(secret: string) {
       if (isAway) throw new GroveError("STORE_UNAVAILABLE", "no MetaServer answers");
-      told.push(secret);
+      ended.push(secret);
     },
   };
-  const hosts = new OwnHosts(undefined, { host: "127.0.0.1", port: 1 }, false);
-  const pages = new BrowserSignIn({
-    flow: undefined,
-    mock: true,
-    hosts,
-    keeper,
-    clock: systemClock,
-    log: silentLogger,
-  });
-  const door = await startTestDoor({ pages });
-  t.after(() => door.stop());
-  const signOut = (): Promise<Response> =>
-    fetch(`http://${door.host}/sign-out`, {
-      method: "POST",
-      headers: { cookie: "grove-door-session=gds_mine", origin: `http://${door.host}` },
-    });
-  const failed = await signOut();
+  const door = await openDoor(t, keeper, new KnownSessions(systemClock));
+  const failed = await post(door, "/sign-out", "");
   assert.equal(failed.status, 503);
   assert.deepEqual([failed.headers.get("set-cookie"), failed.headers.get("clear-site-data")], [null, null]);
   isAway = false;
-  const done = await signOut();
+  const done = await post(door, "/sign-out", "");
   assert.equal(done.status, 204);
   assert.match(done.headers.get("set-cookie") ?? "", /^grove-door-session=; .*Max-Age=0/u);
   assert.equal(done.headers.get("clear-site-data"), '"cache"');
-  assert.deepEqual(told, ["gds_mine"]);
+  assert.deepEqual(ended, ["gds_mine"]);
+});
+
+test("who signs in anew is known at once, also where others of the network have guessed", async (t) => {
+  const sessions = new KnownSessions(systemClock);
+  const wrong = () => Promise.reject(new GroveError("TOKEN_REJECTED", "no"));
+  for (let guess = 0; guess < UNKNOWN_SESSIONS_PER_NETWORK; guess++)
+    await assert.rejects(sessions.judge(`gds_${guess}`, ADDRESS, wrong), { code: "TOKEN_REJECTED" });
+  const look = (secret: string): Promise<string> => sessions.judge(secret, ADDRESS, async () => "alice");
+  await assert.rejects(look("gds_new"), { code: "RATE_LIMITED" });
+  const keeper = {
+    openSession: async () => ({
+      secret: "gds_new",
+      username: "alice",
+      endsMs: systemClock.wallMs() + 60_000,
+    }),
+    endSession: async () => undefined,
+  };
+  const door = await openDoor(t, keeper, sessions);
+  assert.equal((await post(door, "/sign-in", "email=alice%40example.com")).status, 303);
+  assert.equal(await look("gds_new"), "alice");
+  await assert.rejects(look("gds_other"), { code: "RATE_LIMITED" });
 });

@@ -10,6 +10,7 @@ import type { CodeFlow } from "#security/identity/code-flow-types.ts";
 import type { SessionKeeper } from "./browser-people.ts";
 import { cookieOf, setCookie } from "./cookies.ts";
 import { FLOW_MS, localPath, readFlow, writeFlow } from "./flow-cookie.ts";
+import type { KnownSessions } from "./known-sessions.ts";
 import { requireOwnChange, requireOwnPage } from "./own-page.ts";
 import { FORM_HEADERS, MOCK_FORM } from "./sign-in-page.ts";
 
@@ -32,6 +33,7 @@ export interface SignInDeps {
   readonly mock: boolean;
   readonly hosts: OwnHosts;
   readonly keeper: SessionKeeper;
+  readonly sessions: KnownSessions;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -114,12 +116,13 @@ export class BrowserSignIn {
     exchange: PageExchange,
     signIn: { readonly idToken: string; readonly returnTo: string; readonly cookies: readonly string[] },
   ): Promise<void> {
-    const { keeper, clock, log } = this.#deps;
+    const { keeper, sessions, clock, log } = this.#deps;
     const { address } = exchange.facts;
     try {
       const { "user-agent": agent } = exchange.headers;
       const browser = { address, userAgent: typeof agent === "string" ? agent : "" };
       const { secret, username, endsMs } = await keeper.openSession(signIn.idToken, browser);
+      sessions.opened(secret);
       const seconds = Math.max(0, Math.floor((endsMs - clock.wallMs()) / 1_000));
       const former = cookieOf(exchange, "session");
       if (former !== undefined) await this.#endQuietly(former, false, address);
