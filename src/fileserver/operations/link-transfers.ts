@@ -35,7 +35,8 @@ export async function countDownload(
   const from = offsetInside(file, request.offset);
   const isWhole = from === 0 && (request.length === 0n || request.length >= BigInt(file.sizeBytes));
   const { owner, id, visitor } = link;
-  await links.countDownload({ owner, id, visitor, inodeId: file.id, isWhole });
+  const { requestKey } = request;
+  await links.countDownload({ owner, id, visitor, inodeId: file.id, isWhole, requestKey });
 }
 
 type Reply = Omit<UploadResponse, "$typeName" | "$unknown">;

@@ -14,16 +14,20 @@ import { bytesOf, parts, type TestNode } from "./node.fixture.ts";
 /** Where visitors come from unless a test says otherwise. */
 export const VISITORS_ADDRESS = "198.51.100.7";
 
+/** A part of a file, and of which request. */
+interface Wanted {
+  readonly offset?: bigint;
+  readonly length?: bigint;
+  readonly requestKey?: string;
+}
+
 /** A visitor whose link opened something. */
 export interface TestVisitor {
   readonly registered: RegisterClientResponse;
   readonly files: Client<typeof FileServer>;
   readonly options: CallOptions;
-  download(
-    path: string,
-    range?: { readonly offset?: bigint; readonly length?: bigint },
-  ): Promise<DownloadResponse[]>;
-  read(path: string, range?: { readonly offset?: bigint; readonly length?: bigint }): Promise<string>;
+  download(path: string, wanted?: Wanted): Promise<DownloadResponse[]>;
+  read(path: string, wanted?: Wanted): Promise<string>;
   drop(name: string, data: Uint8Array): Promise<unknown>;
 }
 
@@ -45,9 +49,9 @@ export async function visit(
       [LINK_VISIT_HEADER]: "1",
     },
   };
-  const download: TestVisitor["download"] = async (path, range = {}) => {
+  const download: TestVisitor["download"] = async (path, wanted = {}) => {
     const replies: DownloadResponse[] = [];
-    for await (const reply of files.downloadFile({ path, ...range }, options)) replies.push(reply);
+    for await (const reply of files.downloadFile({ path, ...wanted }, options)) replies.push(reply);
     return replies;
   };
   return {
@@ -55,7 +59,7 @@ export async function visit(
     files,
     options,
     download,
-    read: async (path, range) => bytesOf(await download(path, range)).toString(),
+    read: async (path, wanted) => bytesOf(await download(path, wanted)).toString(),
     drop: (name, data) => files.uploadFile(toAsync(parts(`/${name}`, data, 1_000_000)), options),
   };
 }

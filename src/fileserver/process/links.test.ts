@@ -217,6 +217,35 @@ test("a limit of downloads is exact under 50 at once, and parts of one visitor c
   assert.equal(await reasonOf(back.read("/", { offset: 4n })), "NOT_SHARED");
 });
 
+test("repeats of one request count once in an hour, for its visitor and file alone", async () => {
+  const { token } = await alice.call.createLink({ path: "/d", maxDownloads: 3n });
+  const downloads = async (): Promise<bigint | undefined> =>
+    (await alice.call.listLinks({ path: "/" })).links[0]?.downloads;
+  const first = await visit(node, { token });
+  const second = await visit(node, { token, visitor: "another000000001" });
+  // Two requests of one visitor are under way at once, and either may break.
+  for (const requestKey of ["a", "b", "a", "b", "a"]) {
+    assert.equal(await first.read("/f", { requestKey }), "0123456789");
+  }
+  assert.equal(await downloads(), 2n);
+  const ends = await Promise.allSettled(
+    Array.from({ length: 50 }, () => second.read("/f", { requestKey: "a" })),
+  );
+  assert.ok(ends.every(({ status }) => status === "fulfilled"));
+  assert.equal(await downloads(), 3n);
+  assert.equal(await first.read("/f", { requestKey: "b" }), "0123456789");
+  const others = [
+    first.read("/f", { requestKey: "c" }),
+    first.read("/f"),
+    first.read("/sub/g", { requestKey: "a" }),
+    second.read("/f", { requestKey: "b" }),
+  ];
+  for (const other of others) assert.equal(await reasonOf(other), "NOT_SHARED");
+  clock.advance(3_600_000);
+  const back = await visit(node, { token });
+  assert.equal(await reasonOf(back.read("/f", { requestKey: "a" })), "NOT_SHARED");
+});
+
 test("a link ends when it says so, when it is revoked, and with its file; it goes along with moves", async () => {
   const ending = await alice.call.createLink({ path: "/d/f", endsMs: later() });
   const revoked = await alice.call.createLink({ path: "/d" });

@@ -47,8 +47,8 @@ export interface LinkStorage {
   /** Throws NO_SUCH_PATH where the root has none with that id. */
   revoke(owner: string, id: string): Promise<void>;
   /**
-   * Counts a download, durably. A part counts once within an hour for each visitor and file. Throws NOT_SHARED where
-   * the link has gone, has ended or is used up.
+   * Counts a download, durably. A part counts once within an hour for each visitor and file, and so do repeats of one
+   * request. Throws NOT_SHARED where the link has gone, has ended or is used up.
    */
   countDownload(order: DownloadCount): Promise<void>;
   /** Counts a file that is about to be dropped, durably. Throws NOT_SHARED as countDownload does. */
@@ -65,6 +65,8 @@ export interface DownloadCount {
   readonly visitor: string;
   /** True where the whole file is asked for, which always counts. */
   readonly isWhole: boolean;
+  /** Of one request, whose repeats count once within an hour; empty where each call is one. */
+  readonly requestKey: string;
 }
 
 /** A file to be dropped by a link. */

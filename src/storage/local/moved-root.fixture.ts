@@ -168,7 +168,14 @@ async function makeLink(storage: Storage, inodeId: InodeId): Promise<void> {
   const link = { id: "aaaaaaaaaaaa", inodeId, kind: "read" } as const;
   const by = { owner: OWNER, by: OWNER, accessVersion: undefined };
   await storage.links.create({ ...by, ...link, ...limits, ...secrets });
-  await storage.links.countDownload({ owner: OWNER, id: link.id, inodeId, visitor: "v", isWhole: true });
+  await storage.links.countDownload({
+    owner: OWNER,
+    id: link.id,
+    inodeId,
+    visitor: "v",
+    isWhole: true,
+    requestKey: "",
+  });
 }
 
 /** Everything that users see of a root, with its contents; the same on both sides of a move. */

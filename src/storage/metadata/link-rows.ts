@@ -109,13 +109,16 @@ export class LinkRows {
   }
 }
 
+/** A download that was counted; those of earlier releases have no mark of their request. */
+type Recent = readonly [key: string, atMs: number, mark?: string];
+
 /** The last downloads of a link's visitors. */
 export class RecentDownloads {
-  #entries: (readonly [key: string, atMs: number])[];
+  #entries: Recent[];
 
   /** Reads what a row holds, without what is too old to matter. */
   constructor(text: string, nowMs: number) {
-    const entries = JSON.parse(text) as [string, number][];
+    const entries = JSON.parse(text) as Recent[];
     this.#entries = entries.filter(([, atMs]) => Math.abs(nowMs - atMs) < DOWNLOAD_SESSION_MS);
   }
 
@@ -123,10 +126,15 @@ export class RecentDownloads {
     return this.#entries.some(([other]) => other === key);
   }
 
-  add(key: string, atMs: number): void {
-    this.#entries = [...this.#entries.filter(([other]) => other !== key), [key, atMs] as const].slice(
-      -RECENT_DOWNLOADS,
-    );
+  /** True where that request of the key was counted; an empty mark is no request's. */
+  hasRequest(key: string, mark: string): boolean {
+    return mark !== "" && this.#entries.some(([other, , request]) => other === key && request === mark);
+  }
+
+  /** Keeps the other requests of the key, which may be repeated as well. */
+  add(key: string, atMs: number, mark: string): void {
+    const others = this.#entries.filter(([other, , request]) => other !== key || (request ?? "") !== mark);
+    this.#entries = [...others, [key, atMs, mark] as const].slice(-RECENT_DOWNLOADS);
   }
 
   text(): string {
@@ -136,6 +144,14 @@ export class RecentDownloads {
 
 /** What a visitor's download of a file is remembered by; the same after the root has moved. */
 export function downloadKey(visitor: string, inodeId: InodeId): string {
-  const text = `${visitor} ${inodeId % ROOT_STRIDE}`;
+  return shortHash(`${visitor} ${inodeId % ROOT_STRIDE}`);
+}
+
+/** What a request is remembered by, of bounded length; empty for none. */
+export function requestMark(requestKey: string): string {
+  return requestKey === "" ? "" : shortHash(requestKey);
+}
+
+function shortHash(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, 22);
 }

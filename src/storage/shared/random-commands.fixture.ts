@@ -286,7 +286,8 @@ export class RandomCommands {
     if (link.kind === "read") {
       const visitor = this.#pick(["v", "w"]);
       const isWhole = this.#random() < 0.5;
-      return { op: "countDownload", ...order, inodeId: this.#inode(), visitor, isWhole, nowMs };
+      const requestKey = this.#pick(["", "r", "s"]);
+      return { op: "countDownload", ...order, inodeId: this.#inode(), visitor, isWhole, requestKey, nowMs };
     }
     const bytes = Math.floor(this.#random() * 25);
     return kind < 0.8 ? { op: "claimDrop", ...order, bytes, nowMs } : { op: "returnDrop", ...order, bytes };

@@ -2,7 +2,13 @@
 import { GroveError } from "#base/errors.ts";
 import { LINK_ENDED_TEXT } from "#storage/contract/links.ts";
 import type { InodeRows } from "#storage/metadata/inode-rows.ts";
-import { downloadKey, type LinkCounts, type LinkRows, RecentDownloads } from "#storage/metadata/link-rows.ts";
+import {
+  downloadKey,
+  type LinkCounts,
+  type LinkRows,
+  RecentDownloads,
+  requestMark,
+} from "#storage/metadata/link-rows.ts";
 import type { Ledger, RootState } from "#storage/metadata/unit-of-work.ts";
 import { directoriesAbove } from "./in-place.ts";
 import type {
@@ -65,14 +71,16 @@ export class LinkCommands {
   }
 
   /** Counts a download. Throws NOT_SHARED where the link allows no more. */
-  #countDownload({ owner, id, inodeId, visitor, isWhole, nowMs }: CountDownloadCommand): void {
+  #countDownload({ owner, id, inodeId, visitor, isWhole, requestKey, nowMs }: CountDownloadCommand): void {
     const root = this.#ledger.root(owner);
     const counts = this.#open(root, id, "read", nowMs);
     const recent = new RecentDownloads(counts.recent, nowMs);
     const key = downloadKey(visitor, inodeId);
-    if (!isWhole && recent.has(key)) return;
+    // A door asks again where a call broke, also before its first byte.
+    const request = requestMark(requestKey);
+    if (recent.hasRequest(key, request) || (!isWhole && recent.has(key))) return;
     if (counts.maxDownloads !== 0 && counts.downloads >= counts.maxDownloads) throw usedUp();
-    recent.add(key, nowMs);
+    recent.add(key, nowMs, request);
     this.#links.addDownload(id, recent);
   }
 
