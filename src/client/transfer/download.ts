@@ -34,9 +34,11 @@ export async function downloadFile(
     readonly ifMatch?: string;
     /** CRC-32 of all bytes before the range, which makes the checksum of the whole file known. */
     readonly crcBefore?: number;
+    /** The same for each repeat of one request of a link's visitor. */
+    readonly requestKey?: string;
   } = {},
 ): Promise<Attr> {
-  const { range = { offset: 0, length: 0 }, onBytes, ifMatch = "", crcBefore } = options;
+  const { range = { offset: 0, length: 0 }, onBytes, ifMatch = "", crcBefore, requestKey = "" } = options;
   const download = server.channel.slicedDownload(
     FileServer.method.downloadFile,
     "chunk.data",
@@ -46,6 +48,7 @@ export async function downloadFile(
       offset: BigInt(range.offset),
       length: BigInt(range.length),
       ifMatch,
+      requestKey,
     },
     server.stream,
   );

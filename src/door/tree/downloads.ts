@@ -20,6 +20,12 @@ export function handedOnAtOnce(goneBytes: number): number {
   return Math.min(HANDED_ON_MAX_BYTES, Math.max(HANDED_ON_MIN_BYTES, goneBytes / 8));
 }
 
+/** A download, which is asked for again where a call breaks. */
+export interface Wanted extends VersionRange {
+  /** Of a link's visitor: by it repeats count as one download. */
+  readonly requestKey?: string;
+}
+
 /** Hands the bytes of one version of a file to `take`: a small file's by one call. Rejects as `sendDownload` does. */
 export async function sendVersion(
   cluster: Cluster,
@@ -41,7 +47,7 @@ export async function sendVersion(
 export async function sendDownload(
   cluster: Cluster,
   source: RemotePath,
-  { etag, start, end }: VersionRange,
+  { etag, start, end, requestKey = "" }: Wanted,
   take: BytesTaker,
 ): Promise<void> {
   if (start >= end) return;
@@ -70,7 +76,7 @@ export async function sendDownload(
         return bytes < handedOnAtOnce(offset - start) || offset === end ? true : handOn();
       };
       const range = { offset, length: end - offset };
-      await downloadFile(server, source, takeSlice, { range, ifMatch: etag });
+      await downloadFile(server, source, takeSlice, { range, ifMatch: etag, requestKey });
     });
   } catch (error) {
     throw reader.hasFailed ? reader.failure : error;

@@ -1,5 +1,5 @@
 // Visitors by links: the server that holds the link is found, and a session there opened by the raw token.
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { LINK_VISIT_HEADER, PERSON_ADDRESS_HEADER } from "#base/door-call.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
@@ -27,6 +27,8 @@ const VISIT_IDLE_MS = 300_000;
 /** How long the place of a root counts. */
 const PLACE_KEPT_MS = 30_000;
 const CALL_TIMEOUT_MS = 10_000;
+/** Random bytes by which repeats of one request are known. */
+const KEY_BYTES = 16;
 /** Entries on one page of a folder. */
 const PAGE_ENTRIES = 500;
 
@@ -248,7 +250,8 @@ export class LinkVisit {
   /** Bytes of that version of a file. */
   async read(path: readonly string[], etag: string, range: ByteRange, take: BytesTaker): Promise<void> {
     const place = { root: "", path: joinPath(path) };
-    await this.#run(() => sendDownload(this.#person.cluster, place, { etag, ...range }, take));
+    const requestKey = randomBytes(KEY_BYTES).toString("base64url");
+    await this.#run(() => sendDownload(this.#person.cluster, place, { etag, ...range, requestKey }, take));
   }
 
   /** Drops a file. */
