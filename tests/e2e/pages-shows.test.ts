@@ -160,6 +160,13 @@ test("a quota set in the page stops an upload that runs, a disk that fills raise
   assert.equal(await page.evaluate("window.isSamePage"), true);
 });
 
+/** Waits for the end of a rollout, which says why it stopped before. */
+async function bothDone(page: Page): Promise<void> {
+  const end = page.getByText(/2 of 2 nodes done\.$|It stopped/).first();
+  await end.waitFor({ timeout: 180_000 });
+  assert.equal(await end.innerText(), "2 of 2 nodes done.");
+}
+
 test("a rollout is planned, run and taken back from the page, each node seen at its gate", {
   skip,
   timeout: 480_000,
@@ -177,9 +184,9 @@ test("a rollout is planned, run and taken back from the page, each node seen at 
     .getByText(/waits at its gate/)
     .first()
     .waitFor();
-  await page.getByText("2 of 2 nodes done.").waitFor({ timeout: 180_000 });
+  await bothDone(page);
   await page.getByRole("button", { name: "Go back …" }).click();
   await page.getByRole("button", { name: "Go back on 2 nodes" }).click();
   await page.getByRole("heading", { name: "Back from the rollout of main" }).waitFor();
-  await page.getByText("2 of 2 nodes done.").waitFor({ timeout: 180_000 });
+  await bothDone(page);
 });

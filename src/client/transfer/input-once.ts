@@ -29,7 +29,7 @@ export class InputOnce<T extends Part> implements AsyncIterable<T>, RetryPolicy,
   /** All of the input from its beginning. Throws once it is consumed. */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     if (this.#kept === undefined) throw new Error("the input cannot be read again");
-    yield* [...this.#kept];
+    yield* this.#kept;
     for (;;) {
       const { done, value } = await this.#source.next();
       if (done === true) return;

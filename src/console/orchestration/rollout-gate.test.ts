@@ -136,6 +136,8 @@ test("a node that starts again, falls silent, gets ill or tells nothing while it
   });
   assert.match(await message({ look: silent }), /stopped to answer polls/);
   assert.match(await message({ isHealthy: (second) => second < 10 }), /does not answer \/health any more/);
+  const late = await gate({ isHealthy: (second) => second < 10 || second > 25 });
+  assert.equal(late.result?.message, undefined, "one late answer ends no rollout");
   assert.match(await message({ look: () => ({ errors: null }) }), /does not tell/);
 });
 

@@ -5,7 +5,7 @@ import type { RequestedRollout } from "./rollout-plan.ts";
 
 /** Interval of a rollout's checks of a node. */
 const ROLLOUT_LOOK_INTERVAL_MS = 1_000;
-/** Wait for a watched node's last poll beyond its time: two polls and the duration of one. */
+/** Wait for a watched node's last poll and answer beyond its time: two polls and the duration of one. */
 export const ROLLOUT_LAST_POLL_MS = 15_000;
 /** Time limit for reading a node's commit before a rollout changes anything. */
 export const ROLLOUT_CHECK_LIMIT_MS = 30_000;
@@ -108,15 +108,21 @@ class Gate {
       if (why !== undefined) return why;
       const nowMs = this.#clock.steadyMs();
       const isAnswered = (this.#pulse.look(nodeId)?.answeredMs ?? 0) > answeredFromMs;
-      if (nowMs >= endMs && isAnswered) break;
+      // One late answer of a busy node is no reason to stop a rollout.
+      if (nowMs >= endMs && isAnswered && (await this.#isHealthy())) return undefined;
       if (nowMs >= endMs + ROLLOUT_LAST_POLL_MS) {
-        return `${nodeId} stopped to answer polls while it was watched`;
+        return isAnswered
+          ? `${nodeId} does not answer /health any more`
+          : `${nodeId} stopped to answer polls while it was watched`;
       }
       await pause(this.#clock, ROLLOUT_LOOK_INTERVAL_MS, signal);
       if (signal.aborted) return undefined;
     }
-    const isHealthy = await this.#pulse.isHealthy(nodeId, signal).catch(() => false);
-    return isHealthy ? undefined : `${nodeId} does not answer /health any more`;
+  }
+
+  #isHealthy(): Promise<boolean> {
+    const { nodeId, signal } = this.#request;
+    return this.#pulse.isHealthy(nodeId, signal).catch(() => false);
   }
 
   result(message: string | undefined): GateResult {
@@ -132,8 +138,8 @@ class Gate {
 
   /** The reason why the node is not healthy; undefined when it is. */
   async #sickness(): Promise<string | undefined> {
-    const { nodeId, restartsFileServer, restartedMs, before, signal } = this.#request;
-    if (!(await this.#pulse.isHealthy(nodeId, signal).catch(() => false))) return "/health does not answer";
+    const { nodeId, restartsFileServer, restartedMs, before } = this.#request;
+    if (!(await this.#isHealthy())) return "/health does not answer";
     const look = this.#pulse.look(nodeId);
     if (look === undefined) return restartsFileServer ? "no FileServer of it is known here" : undefined;
     if (look.answeredMs <= restartedMs) return "no poll of it has been answered since";

@@ -23,7 +23,7 @@ import { LINK_ENDED_TEXT } from "#storage/contract/links.ts";
 import type { LockStorage } from "#storage/contract/locks.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Resolution, ShareStorage, Storage } from "#storage/contract/storage.ts";
-import { rootIsFrozen } from "./moving-roots.ts";
+import { rootIsElsewhere, rootIsFrozen } from "./moving-roots.ts";
 
 /** Dependencies of the policy step. */
 export interface AccessDeps {
@@ -299,12 +299,7 @@ export class Access {
   }
 
   #wrongNode(owner: string): GroveError {
-    const address = this.#deps.homeAddressOf(owner);
-    return address === undefined
-      ? new GroveError("WRONG_NODE", "your root is not on this fileserver; ask the metaserver where it is")
-      : new GroveError("WRONG_NODE", `your root is on another fileserver: ${address}`, {
-          metadata: { address },
-        });
+    return rootIsElsewhere(this.#deps.homeAddressOf(owner));
   }
 }
 

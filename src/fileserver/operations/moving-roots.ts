@@ -26,3 +26,12 @@ export function rootIsFrozen(): GroveError {
     metadata: { retry_after_ms: "500", moving: "true" },
   });
 }
+
+/** The refusal where a root is not here, with the address of its node where that is known. */
+export function rootIsElsewhere(address: string | undefined): GroveError {
+  return address === undefined
+    ? new GroveError("WRONG_NODE", "your root is not on this fileserver; ask the metaserver where it is")
+    : new GroveError("WRONG_NODE", `your root is on another fileserver: ${address}`, {
+        metadata: { address },
+      });
+}
