@@ -1,5 +1,5 @@
 // Resumable uploads of browsers: the core of tus 1.0 with creation and termination, over BeginUpload (D29).
-import { isGroveError } from "#base/errors.ts";
+import { GroveError, isGroveError, UPLOAD_ENDING_CODES } from "#base/errors.ts";
 import { ONCE, SHORT } from "#client/connection/cluster.ts";
 import { attrIfThere } from "#client/connection/listing.ts";
 import { uploadChunks } from "#client/transfer/upload.ts";
@@ -42,7 +42,7 @@ export async function answerUpload(call: PageCall): Promise<void> {
   const name = readName(exchange.path.slice(UPLOADS_PATH.length + 1));
   switch (exchange.method) {
     case "HEAD":
-      return sendOffset(exchange, await offsetOf(call, name), name.size, 200);
+      return sendOffset(exchange, (await lookAt(call, name)).offset, name.size, 200);
     case "PATCH":
       return await take(call, name);
     case "DELETE":
@@ -75,14 +75,18 @@ async function begin({ exchange, person }: PageCall): Promise<void> {
   sendNothing(exchange, 201);
 }
 
-/** Takes bytes from an offset on. What of them is safe when the connection breaks, HEAD tells afterwards. */
+/**
+ * Takes bytes from an offset on; none at the full size make the file of what is there, where that failed before.
+ * What of them is safe when the connection breaks, HEAD tells afterwards.
+ */
 async function take(call: PageCall, name: UploadName): Promise<void> {
   const { exchange, person } = call;
   if (headerOf(exchange.headers, "content-type") !== "application/offset+octet-stream")
     throw new DavRefusal(415, "the body has to be application/offset+octet-stream");
   const offset = Number(headerOf(exchange.headers, "upload-offset") ?? "x");
-  const safe = await offsetOf(call, name);
-  if (offset !== safe) throw new DavRefusal(409, `the upload goes on at byte ${safe}`);
+  const { offset: safe, hasArrived } = await lookAt(call, name);
+  if (offset !== safe) throw new GroveError("OFFSET_MISMATCH", `the upload goes on at byte ${safe}`);
+  if (hasArrived) return sendOffset(exchange, safe, name.size, 204);
   const { root, path, id: uploadId, size, replaces, changedMs } = name;
   const body = new BodyUntil(exchange, size - offset);
   await using input = inputOf(body);
@@ -104,8 +108,8 @@ async function take(call: PageCall, name: UploadName): Promise<void> {
     );
   } catch (error) {
     // The FileServer refuses a part as a whole file, once what has come of it is safe.
-    if (!body.isPart()) throw error;
-    return sendOffset(exchange, await offsetOf(call, name), size, 204);
+    if (!body.isPart() || isGroveError(error, ...UPLOAD_ENDING_CODES)) throw error;
+    return sendOffset(exchange, (await lookAt(call, name)).offset, size, 204);
   }
   sendOffset(exchange, size, size, 204);
 }
@@ -117,18 +121,27 @@ async function abort({ exchange, person }: PageCall, { root, id: uploadId }: Upl
   sendNothing(exchange);
 }
 
-/** Bytes on stable storage; the whole size for an upload that has arrived, whose answer was lost. */
-async function offsetOf({ person }: PageCall, name: UploadName): Promise<number> {
+/** How far an upload is. */
+interface UploadLook {
+  /** Bytes on stable storage. */
+  readonly offset: number;
+  /** True once they are the file; all of them may be there before. */
+  readonly hasArrived: boolean;
+}
+
+/** Looks how far it is; one that has arrived is known by its file, since its answer may be lost. */
+async function lookAt({ person }: PageCall, name: UploadName): Promise<UploadLook> {
   const { root, path, id: uploadId, size, changedMs } = name;
   try {
     const upload = await person.cluster.run(root, SHORT, (server) =>
       server.files.getUpload({ root, uploadId }, server.unary),
     );
-    return Number(upload.offset);
+    return { offset: Number(upload.offset), hasArrived: false };
   } catch (error) {
     if (!isGroveError(error, "NO_SUCH_UPLOAD")) throw error;
     const attr = changedMs === 0 ? undefined : await attrIfThere(person.cluster, { root, path });
-    if (attr?.size === BigInt(size) && attr.mtimeMs === BigInt(changedMs)) return size;
+    if (attr?.size === BigInt(size) && attr.mtimeMs === BigInt(changedMs))
+      return { offset: size, hasArrived: true };
     throw new DavRefusal(410, "this upload is over: begin it again");
   }
 }
