@@ -17,6 +17,9 @@ import type {
   TrashList,
 } from "#wire/webapi/files.ts";
 
+/** Of a door that is away, and of servers before one; 0 stands for no answer. */
+const PASSING_STATUSES: ReadonlySet<number> = new Set([0, 429, 502, 503, 504]);
+
 /** A refusal of the door, or none of its answers at all (status 0). */
 export class Refusal extends Error {
   override readonly name = "Refusal";
@@ -32,7 +35,7 @@ export class Refusal extends Error {
 
   /** True where the same call may well be answered in a moment. */
   get isPassing(): boolean {
-    return this.status === 0 || this.status === 429 || this.status === 502 || this.status === 503;
+    return PASSING_STATUSES.has(this.status);
   }
 }
 
@@ -64,10 +67,21 @@ export interface Place {
 export function refusalOf(status: number, text: string): Refusal {
   if (status === 0)
     return new Refusal(0, { error: "NETWORK", message: "The door does not answer. Is the network there?" });
+  const problem = problemIn(text);
+  if (problem !== undefined) return new Refusal(status, problem);
+  // A server before the door answers with a page of its own, which says nothing to people.
+  const isPlain = /^[^<{}]{1,500}$/u.test(text) && text.trim() !== "";
+  const message = isPlain ? text.trim() : `The door, or a server before it, answered ${status}.`;
+  return new Refusal(status, { error: "REFUSED", message });
+}
+
+/** What the door's own answer says; undefined for any other text. */
+function problemIn(text: string): FileProblem | undefined {
   try {
-    return new Refusal(status, JSON.parse(text) as FileProblem);
+    const { error, message } = JSON.parse(text) as Partial<FileProblem>;
+    return typeof error === "string" && typeof message === "string" ? { error, message } : undefined;
   } catch {
-    return new Refusal(status, { error: "REFUSED", message: text.trim() || `The door answered ${status}.` });
+    return undefined;
   }
 }
 
