@@ -1,8 +1,8 @@
 // A folder: its way, what can be done, its entries, and the place where files are dropped.
 import { type DragEvent, type ReactNode, useEffect, useEffectEvent, useState } from "react";
-import { trashAll } from "./acts.ts";
+import { type ActsOf, trashAll } from "./acts.ts";
 import type { Place } from "./api.ts";
-import { readDrop } from "./drop.ts";
+import { readDrop, unreadableText } from "./drop.ts";
 import { Entries, type EntriesProps, type EntryKey } from "./entries.tsx";
 import { FolderDialogs, type OpenDialog } from "./folder-dialogs.tsx";
 import { Tools } from "./folder-tools.tsx";
@@ -48,7 +48,7 @@ export function FolderPage(props: {
     else if (key !== "rename" || chosen.length === 1) setOpen(key);
   };
   return (
-    <DropPlace here={here}>
+    <DropPlace here={here} say={say}>
       <Way here={here} />
       <Tools
         here={here}
@@ -156,12 +156,19 @@ function useSlow(isUnderWay: boolean): boolean {
   return isSlow;
 }
 
-function DropPlace({ here, children }: { readonly here: Place; readonly children: ReactNode }): ReactNode {
+function DropPlace({
+  here,
+  say,
+  children,
+}: Pick<ActsOf, "here" | "say"> & { readonly children: ReactNode }): ReactNode {
   const [isOver, setIsOver] = useState(false);
   const onDrop = (event: DragEvent): void => {
     event.preventDefault();
     setIsOver(false);
-    void readDrop(event.dataTransfer).then(({ files, folders }) => uploads.add(here, files, folders));
+    void readDrop(event.dataTransfer).then(({ files, folders, unreadable }) => {
+      uploads.add(here, files, folders);
+      if (unreadable.length > 0) say({ text: unreadableText(unreadable), isProblem: true });
+    });
   };
   return (
     <div
