@@ -47,12 +47,13 @@ async function sendWhole(sending: Sending): Promise<void> {
 }
 
 async function sendResumably(sending: Sending): Promise<void> {
+  const { size } = sending.file;
   const key = keyOfUpload(sending.place.root, sending.place.path, sending.file);
   let address = localStorage.getItem(key) ?? undefined;
   let offset = address === undefined ? undefined : await offsetOf(address, sending);
   if (address === undefined || offset === undefined) {
     const begun = await request("POST", addressOf("/api/uploads", sending.place, wishOf(sending)), {
-      headers: { ...TUS, "upload-length": String(sending.file.size) },
+      headers: { ...TUS, "upload-length": String(size) },
       sending,
       from: 0,
     });
@@ -60,9 +61,11 @@ async function sendResumably(sending: Sending): Promise<void> {
     offset = 0;
     localStorage.setItem(key, address);
   }
-  while (offset < sending.file.size) {
+  // Only a part up to the end makes the file: an empty one, where all bytes are there since a refusal.
+  for (let isMade = false; !isMade; ) {
+    const end = Math.min(offset + partOf(size), size);
     const sent = await request("PATCH", address, {
-      body: sending.file.slice(offset, offset + partOf(sending.file.size)),
+      body: sending.file.slice(offset, end),
       headers: {
         ...TUS,
         "upload-offset": String(offset),
@@ -72,6 +75,7 @@ async function sendResumably(sending: Sending): Promise<void> {
       from: offset,
     });
     offset = Number(sent.getResponseHeader("upload-offset") ?? "0");
+    isMade = end === size && offset === size;
   }
   localStorage.removeItem(key);
 }

@@ -1,0 +1,99 @@
+// Resumable uploads over a played door: success means a file.
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+import { keyOfUpload } from "./cut-uploads.ts";
+import { sendFile } from "./send-file.ts";
+
+const ADDRESS = "/api/uploads/abc";
+const SIZE = 8_000_000;
+const PLACE = { root: "", path: "/a.bin" };
+const FILE = new File([new Uint8Array(SIZE)], "a.bin", { lastModified: 1_700_000_000_000 });
+const KEY = keyOfUpload(PLACE.root, PLACE.path, FILE);
+
+/** A request as the door gets it. */
+interface Asked {
+  readonly method: string;
+  readonly offset: string | undefined;
+  readonly bytes: number;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly offset?: number;
+  readonly text?: string;
+}
+
+let stored: Map<string, string>;
+let asked: Asked[];
+let answers: Answer[];
+
+class PlayedRequest extends EventTarget {
+  readonly upload = new EventTarget();
+  readonly #headers = new Map<string, string>();
+  #method = "";
+  #answer: Answer = { status: 0 };
+  open(method: string): void {
+    this.#method = method;
+  }
+  setRequestHeader(name: string, value: string): void {
+    this.#headers.set(name, value);
+  }
+  send(body: Blob | null): void {
+    asked.push({ method: this.#method, offset: this.#headers.get("upload-offset"), bytes: body?.size ?? 0 });
+    this.#answer = answers.shift() ?? assert.fail("one request too many");
+    this.dispatchEvent(new Event("loadend"));
+  }
+  get status(): number {
+    return this.#answer.status;
+  }
+  get responseText(): string {
+    return this.#answer.text ?? "";
+  }
+  getResponseHeader(name: string): string | null {
+    return name === "location" ? ADDRESS : String(this.#answer.offset);
+  }
+}
+
+beforeEach(() => {
+  stored = new Map();
+  asked = [];
+  answers = [];
+  const localStorage = {
+    getItem: (key: string) => stored.get(key) ?? null,
+    setItem: (key: string, value: string) => stored.set(key, value),
+    removeItem: (key: string) => stored.delete(key),
+  };
+  Object.defineProperty(globalThis, "localStorage", { value: localStorage, configurable: true });
+  Object.assign(globalThis, { XMLHttpRequest: PlayedRequest });
+});
+
+async function send(): Promise<void> {
+  const { signal } = new AbortController();
+  await sendFile({ place: PLACE, file: FILE, replaces: false, signal, onSent: () => undefined }, false);
+}
+
+test("an upload with all its bytes there is done once an empty part has made the file", async () => {
+  stored.set(KEY, ADDRESS);
+  answers = [
+    { status: 200, offset: SIZE },
+    { status: 423, text: '{"error":"LOCKED","message":"locked"}' },
+  ];
+  await assert.rejects(send(), { code: "LOCKED" });
+  assert.equal(stored.get(KEY), ADDRESS, "it goes on later");
+  answers = [
+    { status: 200, offset: SIZE },
+    { status: 204, offset: SIZE },
+  ];
+  await send();
+  assert.deepEqual(asked.slice(2), [
+    { method: "HEAD", offset: undefined, bytes: 0 },
+    { method: "PATCH", offset: String(SIZE), bytes: 0 },
+  ]);
+  assert.equal(stored.size, 0);
+});
+
+test("a part that leaves bytes to come is no file, also where the door says that all are there", async () => {
+  answers = [{ status: 201 }, { status: 204, offset: SIZE }, { status: 204, offset: SIZE }];
+  await send();
+  assert.equal(asked.at(-1)?.bytes, 0);
+});
