@@ -67,9 +67,15 @@ beforeEach(() => {
   Object.assign(globalThis, { XMLHttpRequest: PlayedRequest });
 });
 
-async function send(): Promise<void> {
-  const { signal } = new AbortController();
-  await sendFile({ place: PLACE, file: FILE, replaces: false, signal, onSent: () => undefined }, false);
+async function send(): Promise<readonly number[]> {
+  const safe: number[] = [];
+  const signal = new AbortController().signal;
+  const onSafe = (bytes: number): number => safe.push(bytes);
+  await sendFile(
+    { place: PLACE, file: FILE, replaces: false, signal, onSent: () => undefined, onSafe },
+    false,
+  );
+  return safe;
 }
 
 test("an upload with all its bytes there is done once an empty part has made the file", async () => {
@@ -90,6 +96,25 @@ test("an upload with all its bytes there is done once an empty part has made the
     { method: "PATCH", offset: String(SIZE), bytes: 0 },
   ]);
   assert.equal(stored.size, 0);
+});
+
+test("parts go on where the door says, and what is safe is told", async () => {
+  answers = [
+    { status: 201 },
+    { status: 204, offset: 4_000_000 },
+    { status: 204, offset: 4_000_000 },
+    { status: 204, offset: SIZE },
+  ];
+  assert.deepEqual(await send(), [0, 4_000_000, 4_000_000]);
+  assert.deepEqual(
+    asked.map(({ method, offset, bytes }) => [method, offset, bytes]),
+    [
+      ["POST", undefined, 0],
+      ["PATCH", "0", 4_000_000],
+      ["PATCH", "4000000", 4_000_000],
+      ["PATCH", "4000000", 4_000_000],
+    ],
+  );
 });
 
 test("a part that leaves bytes to come is no file, also where the door says that all are there", async () => {

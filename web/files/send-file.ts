@@ -17,6 +17,8 @@ export interface Sending {
   readonly signal: AbortSignal;
   /** Bytes of the file that have left. */
   readonly onSent: (bytes: number) => void;
+  /** Bytes of it that the server has for sure. */
+  readonly onSafe: (bytes: number) => void;
 }
 
 /** Sends it. Rejects with Refusal; a call again goes on with what had arrived. */
@@ -63,6 +65,7 @@ async function sendResumably(sending: Sending): Promise<void> {
   }
   // Only a part up to the end makes the file: an empty one, where all bytes are there since a refusal.
   for (let isMade = false; !isMade; ) {
+    sending.onSafe(offset);
     const end = Math.min(offset + partOf(size), size);
     const sent = await request("PATCH", address, {
       body: sending.file.slice(offset, end),

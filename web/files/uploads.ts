@@ -1,13 +1,10 @@
 // The queue of uploads: a few files at once, again after failures, with questions where a name is taken.
 import { door, type Place, Refusal } from "./api.ts";
 import { sendFile } from "./send-file.ts";
+import { Attempts } from "./upload-attempts.ts";
 import { below, folderOf, nameOf, numberedName } from "./words.ts";
 
 const AT_ONCE = 4;
-const WAIT_FIRST_MS = 500;
-const WAIT_LONGEST_MS = 8_000;
-/** A door that is away longer than some minutes needs a person. */
-const TRIES_MAX = 60;
 const TELL_EVERY_MS = 100;
 
 /** How far a file is. */
@@ -50,8 +47,22 @@ export interface UploadsView {
   readonly isRetrying: boolean;
 }
 
+/** What the queue does outside of itself. */
+export interface UploadsDeps {
+  readonly send: typeof sendFile;
+  readonly makeFolder: (place: Place) => Promise<unknown>;
+  readonly wait: (ms: number) => Promise<void>;
+}
+
+const OF_THE_PAGE: UploadsDeps = {
+  send: sendFile,
+  makeFolder: door.makeFolder,
+  wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms * (0.5 + Math.random() / 2))),
+};
+
 /** The page's uploads; they go on while it shows something else. */
 export class Uploads {
+  readonly #deps: UploadsDeps;
   #items: UploadItem[] = [];
   readonly #listeners = new Set<() => void>();
   readonly #folders = new Map<string, Promise<void>>();
@@ -63,6 +74,10 @@ export class Uploads {
   #view: UploadsView = this.#look();
   #isTelling = false;
   readonly #onArrival = new Set<(folder: Place) => void>();
+
+  constructor(deps: UploadsDeps = OF_THE_PAGE) {
+    this.#deps = deps;
+  }
 
   /** Adds files and folders below a place. */
   add(into: Place, files: readonly Dropped[], folders: readonly string[]): void {
@@ -77,7 +92,8 @@ export class Uploads {
         replaces: false,
         problem: undefined,
       });
-    for (const path of folders) void this.#makeQuietly({ root: into.root, path: below(into.path, path) });
+    for (const path of folders)
+      void this.#makeQuietly({ root: into.root, path: below(into.path, path) }, this.#gone.signal);
     this.#stopped = undefined;
     this.#tell();
     this.#go();
@@ -138,49 +154,38 @@ export class Uploads {
         this.#running--;
         this.#tell();
         this.#go();
+        this.#forgetFolders();
       });
     }
   }
 
   async #send(item: UploadItem, signal: AbortSignal): Promise<void> {
-    let waitMs = WAIT_FIRST_MS;
-    for (let tries = 1; ; tries++) {
+    const attempts = new Attempts();
+    while (!signal.aborted) {
       try {
         await this.#makeFolder({ root: item.place.root, path: folderOf(item.place.path) });
         const onSent = (bytes: number): void => {
           item.sent = Math.min(bytes, item.file.size);
           this.#tell();
         };
+        const onSafe = (bytes: number): void => attempts.noteSafe(bytes);
         const { place, file, replaces } = item;
-        await sendFile({ place, file, replaces, signal, onSent }, tries > 1);
+        await this.#deps.send({ place, file, replaces, signal, onSent, onSafe }, attempts.isRepeated);
         item.sent = file.size;
         item.state = "done";
         this.#tellArrival({ root: place.root, path: folderOf(place.path) });
         return;
       } catch (error) {
         if (signal.aborted) return;
-        if (!(await this.#passes(item, error, { tries, waitMs }))) return;
-        waitMs = Math.min(2 * waitMs, WAIT_LONGEST_MS);
+        if (!(await this.#passes(item, error, attempts))) return;
       }
     }
   }
 
   /** Waits where the failure passes; else says what has become of the file. */
-  async #passes(
-    item: UploadItem,
-    error: unknown,
-    { tries, waitMs }: { readonly tries: number; readonly waitMs: number },
-  ): Promise<boolean> {
+  async #passes(item: UploadItem, error: unknown, attempts: Attempts): Promise<boolean> {
     const refusal = error instanceof Refusal ? error : undefined;
-    // Offsets differ after a cut until the server has noticed it.
-    const isOffset = refusal?.status === 409 && refusal.code !== "PATH_EXISTS";
-    if (refusal !== undefined && (refusal.isPassing || isOffset) && tries < TRIES_MAX) {
-      this.#retrying++;
-      this.#tell();
-      await new Promise((resolve) => setTimeout(resolve, waitMs * (0.5 + Math.random() / 2)));
-      this.#retrying--;
-      return true;
-    }
+    if (refusal !== undefined && (await this.#waits(item.place, refusal, attempts))) return true;
     item.sent = 0;
     if (refusal?.code === "PATH_EXISTS") {
       item.state = "taken";
@@ -192,16 +197,39 @@ export class Uploads {
     return false;
   }
 
+  /** Waits for the next try; false where none may help. */
+  async #waits(place: Place, refusal: Refusal, attempts: Attempts): Promise<boolean> {
+    const next = attempts.after(refusal);
+    if (next === undefined) return false;
+    if (next.isFolderGone) {
+      this.#forgetFoldersOf(place);
+      return true;
+    }
+    this.#retrying++;
+    this.#tell();
+    await this.#deps.wait(next.waitMs);
+    this.#retrying--;
+    return true;
+  }
+
+  /** A folder may be deleted between two drops. */
+  #forgetFolders(): void {
+    if (this.#running === 0) this.#folders.clear();
+  }
+
+  /** Those above a place have to be made again, the place itself too. */
+  #forgetFoldersOf({ root, path: from }: Place): void {
+    for (let path = from; path !== "/"; path = folderOf(path))
+      this.#folders.delete(keyOfFolder({ root, path }));
+  }
+
   /** Makes a folder and those above it, once. */
   #makeFolder(place: Place): Promise<void> {
     if (place.path === "/") return Promise.resolve();
-    const key = JSON.stringify(place);
+    const key = keyOfFolder(place);
     let making = this.#folders.get(key);
     if (making === undefined) {
-      making = this.#make(place).finally(() => {
-        // A folder may be deleted between two drops.
-        if (this.#running === 0) this.#folders.clear();
-      });
+      making = this.#make(place).finally(() => this.#forgetFolders());
       this.#folders.set(key, making);
       making.catch(() => this.#folders.delete(key));
     }
@@ -210,25 +238,25 @@ export class Uploads {
 
   async #make(place: Place): Promise<void> {
     try {
-      await door.makeFolder(place);
+      await this.#deps.makeFolder(place);
       this.#tellArrival({ root: place.root, path: folderOf(place.path) });
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (error.code === "PATH_EXISTS") return;
       if (error.code !== "NO_SUCH_PATH") throw error;
       await this.#makeFolder({ root: place.root, path: folderOf(place.path) });
-      await door.makeFolder(place);
+      await this.#deps.makeFolder(place);
     }
   }
 
   /** An empty folder of a drop; files make theirs themselves, and again after a failure. */
-  async #makeQuietly(place: Place): Promise<void> {
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
+  async #makeQuietly(place: Place, signal: AbortSignal): Promise<void> {
+    const attempts = new Attempts();
+    while (!signal.aborted) {
       try {
         return await this.#makeFolder(place);
       } catch (error) {
-        if (!(error instanceof Refusal) || !error.isPassing) return;
-        await new Promise((resolve) => setTimeout(resolve, WAIT_LONGEST_MS / 4));
+        if (!(error instanceof Refusal) || !(await this.#waits(place, error, attempts))) return;
       }
     }
   }
@@ -270,6 +298,10 @@ export class Uploads {
       isRetrying: this.#retrying > 0,
     };
   }
+}
+
+function keyOfFolder({ root, path }: Place): string {
+  return JSON.stringify([root, path]);
 }
 
 /** Why nothing more is sent after a refusal; undefined for one of a single file. */
