@@ -17,6 +17,9 @@ import type {
   TrashList,
 } from "#wire/webapi/files.ts";
 
+/** What every call about a resumable upload says. */
+export const TUS = { "tus-resumable": "1.0.0" } as const;
+
 /** Of a door that is away, and of servers before one; 0 stands for no answer. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([0, 429, 502, 503, 504]);
 
@@ -143,6 +146,7 @@ export const door = {
     call("/api/app-passwords"),
   makeAppPassword: (wish: AppPasswordWish): Promise<MadeAppPassword> => change("/api/app-passwords", wish),
   revokeAppPassword: (id: string): Promise<unknown> => change("/api/app-passwords/revoke", { id }),
+  endUpload: (address: string): Promise<undefined> => call(address, { method: "DELETE", headers: TUS }),
   sessions: (): Promise<{ readonly sessions: readonly SessionFacts[] }> => call("/api/sessions"),
   endSessions: (
     which: { readonly id: string } | { readonly others: true },

@@ -1,4 +1,5 @@
 // Large uploads that a closed page has left behind: what they were, until their files are chosen again.
+import { door } from "./api.ts";
 import { nameOf } from "./words.ts";
 
 const PREFIX = "grove-upload ";
@@ -27,7 +28,16 @@ export function cutUploads(): CutUpload[] {
   });
 }
 
+/** Ends uploads at the door and here. One whose end the door does not hear of is removed by the server in time. */
+export function endUploads(keys: readonly string[]): void {
+  for (const key of keys) {
+    const address = localStorage.getItem(key);
+    localStorage.removeItem(key);
+    if (address) door.endUpload(address).catch(() => undefined);
+  }
+}
+
 /** Forgets them; what has arrived of them is removed by the server in time. */
-export function forgetUploads(uploads: readonly CutUpload[] = cutUploads()): void {
-  for (const { key } of uploads) localStorage.removeItem(key);
+export function forgetUploads(): void {
+  for (const { key } of cutUploads()) localStorage.removeItem(key);
 }

@@ -1,7 +1,7 @@
-// Resumable uploads over a played door: success means a file.
+// Resumable uploads over a played door: success means a file, and an end here is an end at the door.
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { keyOfUpload } from "./cut-uploads.ts";
+import { cutUploads, endUploads, keyOfUpload } from "./cut-uploads.ts";
 import { sendFile } from "./send-file.ts";
 
 const ADDRESS = "/api/uploads/abc";
@@ -58,11 +58,16 @@ beforeEach(() => {
   stored = new Map();
   asked = [];
   answers = [];
-  const localStorage = {
+  const storage = {
     getItem: (key: string) => stored.get(key) ?? null,
     setItem: (key: string, value: string) => stored.set(key, value),
     removeItem: (key: string) => stored.delete(key),
   };
+  // The keys of a browser's storage are its own properties.
+  const localStorage = new Proxy(storage, {
+    ownKeys: () => [...stored.keys()],
+    getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }),
+  });
   Object.defineProperty(globalThis, "localStorage", { value: localStorage, configurable: true });
   Object.assign(globalThis, { XMLHttpRequest: PlayedRequest });
 });
@@ -121,4 +126,19 @@ test("a part that leaves bytes to come is no file, also where the door says that
   answers = [{ status: 201 }, { status: 204, offset: SIZE }, { status: 204, offset: SIZE }];
   await send();
   assert.equal(asked.at(-1)?.bytes, 0);
+});
+
+test("an upload that is given up ends at the door, and is not known as cut off", async (t) => {
+  stored.set(KEY, ADDRESS);
+  stored.set("grove-tiles", "1");
+  assert.equal(cutUploads().length, 1);
+  const ask = t.mock.method(globalThis, "fetch", async () => new Response(null, { status: 204 }));
+  endUploads([KEY, keyOfUpload("", "/never-begun.bin", FILE)]);
+  assert.deepEqual(cutUploads(), []);
+  assert.deepEqual([...stored.keys()], ["grove-tiles"]);
+  assert.equal(ask.mock.callCount(), 1);
+  const [address, init] = ask.mock.calls[0]?.arguments ?? [];
+  assert.equal(address, ADDRESS);
+  assert.equal(init?.method, "DELETE");
+  assert.deepEqual(init?.headers, { "tus-resumable": "1.0.0" });
 });

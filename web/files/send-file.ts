@@ -1,5 +1,5 @@
 // Sends one file: small ones whole, others as a resumable upload (tus 1.0) that goes on where it stopped.
-import { addressOf, door, type Place, Refusal, refusalOf } from "./api.ts";
+import { addressOf, door, type Place, Refusal, refusalOf, TUS } from "./api.ts";
 import { keyOfUpload } from "./cut-uploads.ts";
 
 /** Larger files are sent as resumable uploads. */
@@ -7,7 +7,6 @@ export const WHOLE_MAX_BYTES = 4_000_000;
 /** What a FileServer keeps of a cut upload comes in whole chunks of so many bytes. */
 const CHUNK_BYTES = 4_000_000;
 const PART_MAX_BYTES = 16 * CHUNK_BYTES;
-const TUS = { "tus-resumable": "1.0.0" } as const;
 
 /** How a file is sent. */
 export interface Sending {

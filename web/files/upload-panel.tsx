@@ -1,6 +1,6 @@
 // What is being uploaded: how far, what failed and what to do, and the question about names that are taken.
 import { type ReactNode, useState, useSyncExternalStore } from "react";
-import { cutUploads, forgetUploads } from "./cut-uploads.ts";
+import { cutUploads, endUploads } from "./cut-uploads.ts";
 import { Dialog } from "./dialog.tsx";
 import { goTo } from "./place-in-address.ts";
 import { type UploadItem, uploads } from "./uploads.ts";
@@ -82,7 +82,7 @@ function CutPanel(): ReactNode {
   const [first] = cut;
   if (first === undefined) return null;
   const forget = (): void => {
-    forgetUploads(cut);
+    endUploads(cut.map(({ key }) => key));
     setCut([]);
   };
   return (

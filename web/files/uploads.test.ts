@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { until } from "#testing/until.ts";
 import { type Place, Refusal } from "./api.ts";
+import { keyOfUpload } from "./cut-uploads.ts";
 import type { sendFile } from "./send-file.ts";
 import { Uploads } from "./uploads.ts";
 import { folderOf } from "./words.ts";
@@ -19,6 +20,7 @@ class PlayedDoor {
   readonly folders = new Set(["/"]);
   readonly files = new Set<string>();
   readonly made: string[] = [];
+  readonly ended: string[] = [];
   readonly waits: number[] = [];
   /** Ends every wait. */
   waited: Promise<void> = Promise.resolve();
@@ -41,6 +43,7 @@ class PlayedDoor {
       if (!this.folders.has(folderOf(path))) throw refused(404, "NO_SUCH_PATH");
       this.folders.add(path);
     },
+    end: (keys) => this.ended.push(...keys),
     wait: async (ms) => {
       this.waits.push(ms);
       await this.waited;
@@ -121,6 +124,24 @@ test("an upload that moves on between failures is never given up", async () => {
   assert.ok(Math.max(...door.waits) <= 1_000, "waits begin anew");
 });
 
+test("giving up ends what has begun at the server, and what was on its way", async () => {
+  const door = new PlayedDoor();
+  door.onSend = ({ signal }) =>
+    new Promise((_, reject) => {
+      signal.addEventListener("abort", () => reject(refused(0, "NETWORK")));
+    });
+  const drop = ["one", "two", "three", "four", "five"].map(dropped);
+  door.uploads.add(HERE, drop, []);
+  await until(() => door.sent === 4, "four at once");
+  door.uploads.cancel();
+  assert.deepEqual(
+    door.ended,
+    drop.map(({ path, file }) => keyOfUpload("", `/${path}`, file)),
+  );
+  await until(() => door.uploads.view().items.length === 0, "an empty queue");
+  assert.deepEqual([door.sent, door.files.size], [4, 0]);
+});
+
 test("nothing is made for a file that waited for its next try when all was given up", async () => {
   const door = new PlayedDoor();
   let endWait = (): void => undefined;
@@ -138,4 +159,18 @@ test("nothing is made for a file that waited for its next try when all was given
   door.uploads.add(HERE, [dropped("b/two")], []);
   await door.all("done");
   assert.deepEqual([door.made, [...door.files], door.sent], [["/a", "/b"], ["/b/two"], 2]);
+});
+
+test("a file that keeps both names, or is skipped, ends what had begun under the first", async () => {
+  const door = new PlayedDoor();
+  door.onSend = async ({ place }) => {
+    if (place.path === "/one") throw refused(409, "PATH_EXISTS");
+  };
+  const one = dropped("one");
+  door.uploads.add(HERE, [one], []);
+  await door.all("taken");
+  door.uploads.answer(door.uploads.view().items, "both");
+  await door.all("done");
+  assert.deepEqual([...door.files], ["/one (2)"]);
+  assert.deepEqual(door.ended, [keyOfUpload("", "/one", one.file)]);
 });

@@ -1,5 +1,6 @@
 // The queue of uploads: a few files at once, again after failures, with questions where a name is taken.
 import { door, type Place, Refusal } from "./api.ts";
+import { endUploads, keyOfUpload } from "./cut-uploads.ts";
 import { sendFile } from "./send-file.ts";
 import { Attempts } from "./upload-attempts.ts";
 import { below, folderOf, nameOf, numberedName } from "./words.ts";
@@ -51,12 +52,15 @@ export interface UploadsView {
 export interface UploadsDeps {
   readonly send: typeof sendFile;
   readonly makeFolder: (place: Place) => Promise<unknown>;
+  /** Ends what has begun of uploads, named by their keys. */
+  readonly end: (keys: readonly string[]) => void;
   readonly wait: (ms: number) => Promise<void>;
 }
 
 const OF_THE_PAGE: UploadsDeps = {
   send: sendFile,
   makeFolder: door.makeFolder,
+  end: endUploads,
   wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms * (0.5 + Math.random() / 2))),
 };
 
@@ -103,6 +107,8 @@ export class Uploads {
   answer(items: readonly UploadItem[], how: "both" | "replace" | "skip"): void {
     for (const item of items) {
       if (item.state !== "taken") continue;
+      // What had begun of it was to be a new file of this name.
+      this.#deps.end([keyOf(item)]);
       if (how === "skip") item.state = "skipped";
       else {
         item.replaces = how === "replace";
@@ -122,10 +128,11 @@ export class Uploads {
     this.#go();
   }
 
-  /** Gives up all that has not arrived. */
+  /** Gives up all that has not arrived, at the server too. */
   cancel(): void {
     this.#gone.abort();
     this.#gone = new AbortController();
+    this.#deps.end(this.#items.filter(({ state }) => state !== "done").map(keyOf));
     this.#items = [];
     this.#stopped = undefined;
     this.#tell();
@@ -298,6 +305,10 @@ export class Uploads {
       isRetrying: this.#retrying > 0,
     };
   }
+}
+
+function keyOf({ place, file }: UploadItem): string {
+  return keyOfUpload(place.root, place.path, file);
 }
 
 function keyOfFolder({ root, path }: Place): string {
