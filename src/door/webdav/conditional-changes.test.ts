@@ -67,6 +67,11 @@ class SlippingTree extends MemoryTree {
     return super.write(...order);
   }
 
+  override async makeCollection(...order: Parameters<MemoryTree["makeCollection"]>): Promise<void> {
+    await this.slip();
+    return super.makeCollection(...order);
+  }
+
   override async remove(...order: Parameters<MemoryTree["remove"]>): Promise<void> {
     await this.slip();
     return super.remove(...order);
@@ -123,6 +128,19 @@ test("a change that slips in after the conditions were judged makes them fail, a
       assert.equal((await fetch(`${top}a`, { method, headers })).status, 412, method);
       assert.equal(await (await fetch(`${top}c`)).text(), "new");
       await MemoryTree.prototype.remove.call(tree, ["c"], { tokens: [] });
+    }
+  }
+});
+
+test("of two who make one folder the second is told that it is there, with a condition too (RFC 4918, 9.3.1)", async (t) => {
+  const tree = new SlippingTree();
+  const top = await serveTree(t, tree);
+  for (const headers of [{}, { "if-none-match": "*" }, { if: '(Not ["another"])' }]) {
+    const name = `d${Object.keys(headers).join("")}`;
+    tree.slip = () => MemoryTree.prototype.makeCollection.call(tree, [name], []);
+    for (const whose of ["that slipped in", "that was there"]) {
+      const { status } = await fetch(top + name, { method: "MKCOL", headers: { ...headers } });
+      assert.equal(status, 405, `${JSON.stringify(headers)} ${whose}`);
     }
   }
 });

@@ -111,6 +111,7 @@ export class MemoryTree implements DavTree {
 
   makeCollection(path: readonly string[], tokens: SubmittedTokens): Promise<void> {
     this.#checkMembership(path, tokens);
+    if (this.#find(path) !== undefined) return Promise.reject(taken());
     this.#put(path, folder());
     return Promise.resolve();
   }

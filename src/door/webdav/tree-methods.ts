@@ -1,5 +1,5 @@
 // MKCOL, DELETE, COPY, MOVE.
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { type DavExchange, versionIn } from "./exchange.ts";
 import { readDepth, readOverwrite } from "./request-headers.ts";
 import type { ChangeTerms, DavResource, DavTarget } from "./resource.ts";
@@ -8,13 +8,21 @@ import { DavRefusal } from "./status-table.ts";
 /** Answers a MKCOL. */
 export async function answerMkcol(exchange: DavExchange): Promise<void> {
   if (exchange.hasBody) throw new DavRefusal(415, "a MKCOL has no body");
-  if ((await exchange.tree.look(exchange.path)) !== undefined) {
-    throw new DavRefusal(405, "something of that name exists");
-  }
+  if ((await exchange.tree.look(exchange.path)) !== undefined) throw nameTaken();
   await checkParent(exchange, exchange.path);
   exchange.checkVersion(undefined);
-  await exchange.tree.makeCollection(exchange.path, exchange.tokens);
+  try {
+    await exchange.tree.makeCollection(exchange.path, exchange.tokens);
+  } catch (error) {
+    // What came since the look is answered as if it had been there (RFC 4918, section 9.3.1).
+    throw isGroveError(error, "PATH_EXISTS") ? nameTaken() : error;
+  }
   exchange.replyStatus(201);
+}
+
+/** With a condition too: one counts only where the answer without it were another (RFC 9110, section 13.2.1). */
+function nameTaken(): DavRefusal {
+  return new DavRefusal(405, "something of that name exists");
 }
 
 /** Answers a DELETE. */
