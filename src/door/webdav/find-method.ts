@@ -1,4 +1,5 @@
 // PROPFIND: properties of a resource, or of a collection and what lies directly in it, as a stream.
+import { type ErrorCode, isGroveError } from "#base/errors.ts";
 import type { DavExchange } from "./exchange.ts";
 import { encodedName } from "./href.ts";
 import {
@@ -23,6 +24,9 @@ export const XML_TYPE = 'application/xml; charset="utf-8"';
 /** Start and end of a multi-status answer. */
 export const MULTISTATUS_START = '<?xml version="1.0" encoding="utf-8"?>\n<D:multistatus xmlns:D="DAV:">';
 export const MULTISTATUS_END = "</D:multistatus>\n";
+
+/** What is said of an entry that somebody has removed, or taken back, since its folder was listed. */
+const GONE: readonly ErrorCode[] = ["NO_SUCH_PATH", "NOT_DIRECTORY", "NOT_SHARED", "NOT_OWNER"];
 
 /** Characters that are gathered before a part of the answer is sent. */
 const PART_CHARACTERS = 32_768;
@@ -96,12 +100,19 @@ class Finder {
     return this.#written(href, resource, wantsDead ? await this.#deadOf(resource) : []);
   }
 
-  /** That of an entry of its listing, of which dead properties are told by name only. */
+  /** That of an entry of its listing, of which dead properties are told by name only; nothing where it has gone. */
   foundBelow(resource: DavResource): string | Promise<string> {
     const name = encodedName(resource.path.at(-1) ?? "");
     const href = resource.isCollection ? `${this.#above}${name}/` : this.#above + name;
     if (!this.#needsDead || resource.mayHaveProperties === false) return this.#written(href, resource, []);
-    return this.#deadOf(resource).then((dead) => this.#written(href, resource, dead));
+    return this.#deadOf(resource).then(
+      (dead) => this.#written(href, resource, dead),
+      (error: unknown) => {
+        // What went after the listing was made would otherwise take all that is still there with it.
+        if (isGroveError(error, ...GONE)) return "";
+        throw error;
+      },
+    );
   }
 
   async #deadOf(resource: DavResource): Promise<readonly DeadProperty[]> {
