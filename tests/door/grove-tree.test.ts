@@ -278,6 +278,16 @@ test("locks are seen in a listing, hold against others, and pass by their token"
   await put(alice, ["d", "f"], Buffer.from("y"));
 });
 
+test("a lock that is refused leaves no file where nothing was", async (t) => {
+  const { tree } = await startTreeNode(t);
+  const alice = tree(ALICE);
+  const lock = (...path: string[]) =>
+    alice.lock(path, { scope: "exclusive", isDeep: false, owner: "x".repeat(1_001), seconds: 60 }, []);
+  assert.equal(await codeOf(lock("f")), "BAD_ARGUMENT");
+  assert.equal(await codeOf(lock("none", "f")), "BAD_ARGUMENT");
+  assert.deepEqual(await namesIn(alice, []), []);
+});
+
 test("a reader that leaves in the middle of a file ends the download", async (t) => {
   const { tree } = await startTreeNode(t);
   const alice = tree(ALICE);

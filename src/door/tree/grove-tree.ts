@@ -33,6 +33,7 @@ import { refusing, refusingStream } from "./refusals.ts";
 import { davLockOf, editOf, resourceOf, virtualResource } from "./resources.ts";
 import { shownTokens } from "./shown-tokens.ts";
 import { fetchFile } from "./small-files.ts";
+import { takeLock } from "./take-lock.ts";
 import { createFile, writeFile } from "./write-file.ts";
 
 /** Names that a folder of the door may take. */
@@ -169,20 +170,8 @@ export class GroveTree implements DavTree {
   ): Promise<{ readonly lock: DavLock; readonly hasMadeFile: boolean }> {
     return refusing(async () => {
       const place = await this.#realPlace(path);
-      const { root, path: at } = place;
-      const { scope, isDeep, owner, seconds } = wish;
-      const request = { root, path: at, shared: scope === "shared", deep: isDeep, note: owner, seconds };
-      return this.#at(place, tokens, ONCE, async (server) => {
-        const take = async (): Promise<DavLock> =>
-          davLockOf(await server.files.lock(request, server.unary), place);
-        const isThere = await server.files.getAttr({ root, path: at }, server.unary).then(
-          () => true,
-          // What is the matter with the place, the next call says.
-          () => false,
-        );
-        if (!isThere) await server.files.createFile({ root, path: at }, server.unary);
-        return { lock: await take(), hasMadeFile: !isThere };
-      });
+      const { lock, hasMadeFile } = await takeLock(this.#person.cluster, place, wish, tokens);
+      return { lock: davLockOf(lock, place), hasMadeFile };
     });
   }
 
