@@ -34,6 +34,7 @@ import { davLockOf, editOf, resourceOf, virtualResource } from "./resources.ts";
 import { shownTokens } from "./shown-tokens.ts";
 import { fetchFile } from "./small-files.ts";
 import { takeLock } from "./take-lock.ts";
+import { wayEntries } from "./way-entries.ts";
 import { createFile, writeFile } from "./write-file.ts";
 
 /** Names that a folder of the door may take. */
@@ -42,10 +43,12 @@ const FOLDER_NAMES_MAX = 9;
 /** A tree over the FileServers of a cluster, for one person. */
 export class GroveTree implements DavTree {
   readonly #person: Person;
+  readonly #clock: Pick<Clock, "steadyMs">;
   readonly #shares: KnownShares;
 
   constructor(person: Person, clock: Pick<Clock, "steadyMs">) {
     this.#person = person;
+    this.#clock = clock;
     this.#shares = new KnownShares(person, clock);
   }
 
@@ -223,10 +226,8 @@ export class GroveTree implements DavTree {
     const place = await this.#placeOf(path);
     if (place.kind === "nothing") return;
     if (place.kind === "virtual") {
-      for (const name of place.names) {
-        const child = await this.look([...path, name], true);
-        if (child !== undefined) yield [child];
-      }
+      const paths = place.names.map((name) => [...path, name]);
+      yield await wayEntries(paths, (entry) => this.look(entry, true), this.#clock);
       return;
     }
     const asked = [this.#locksAt(place, true), this.#propertiesAt(place)] as const;

@@ -41,7 +41,8 @@ export function resourceOf(
 
 /** A folder that is there for the way alone. */
 export function virtualResource(path: readonly string[]): DavResource {
-  return { path, isCollection: true, size: 0, createdMs: 0, changedMs: 0, etag: "way", locks: [] };
+  const plain = { size: 0, createdMs: 0, changedMs: 0, etag: "way", locks: [] };
+  return { path, isCollection: true, mayHaveProperties: false, ...plain };
 }
 
 function covers({ root, isDeep }: DavLock, path: readonly string[]): boolean {

@@ -1,5 +1,5 @@
 // The table from refusals to WebDAV's statuses and precondition elements.
-import type { ErrorCode } from "#base/errors.ts";
+import { type ErrorCode, isGroveError } from "#base/errors.ts";
 
 /** Status of an answer, and the element of its error body where RFC 4918 or RFC 4331 names one. */
 export interface DavStatus {
@@ -80,4 +80,10 @@ export class DavRefusal extends Error {
     this.status = status;
     this.element = element;
   }
+}
+
+/** The status that a refusal has at /dav/; undefined for any other error. */
+export function statusOf(error: unknown): number | undefined {
+  if (error instanceof DavRefusal) return error.status;
+  return isGroveError(error) ? DAV_STATUS[error.code].status : undefined;
 }
