@@ -8,7 +8,7 @@ import { LogSampler } from "#base/log-sampler.ts";
 import { networkOf } from "#base/network.ts";
 import { requestIdFrom, withRequestId } from "#base/request-scope.ts";
 import { answerDav } from "#door/webdav/methods.ts";
-import { DAV_STATUS, DavRefusal } from "#door/webdav/status-table.ts";
+import { DAV_STATUS, DavRefusal, refusalHeaders } from "#door/webdav/status-table.ts";
 import { type ClientFacts, clientFacts, type TrustedProxies } from "#os/client-address.ts";
 import { readBasic } from "./basic-credentials.ts";
 import type { Connections } from "./connections.ts";
@@ -251,8 +251,7 @@ export class Front {
     if (exchange.destroyed) return;
     if (exchange.headersSent) return exchange.destroy();
     const { status, text } = this.#refusalOf(error);
-    if (status === 401) exchange.setHeader("www-authenticate", 'Basic realm="Grove", charset="UTF-8"');
-    if (status === 429 || status === 503) exchange.setHeader("retry-after", 5);
+    for (const [name, value] of Object.entries(refusalHeaders(status))) exchange.setHeader(name, value);
     if ((status === 401 || status === 429) && this.#deps.connections.refuse(request.socket)) {
       this.#end(request, exchange);
     }

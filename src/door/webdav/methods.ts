@@ -7,7 +7,7 @@ import { answerPropfind, XML_TYPE } from "./find-method.ts";
 import { answerLock, answerUnlock } from "./lock-methods.ts";
 import { answerProppatch } from "./property-method.ts";
 import type { DavTree } from "./resource.ts";
-import { DAV_STATUS, DavRefusal } from "./status-table.ts";
+import { DAV_STATUS, DavRefusal, refusalHeaders } from "./status-table.ts";
 import { answerCopy, answerDelete, answerMkcol, answerMove } from "./tree-methods.ts";
 import { escapedXml } from "./xml-text.ts";
 
@@ -35,9 +35,6 @@ const ALLOW = Object.keys(METHODS).join(", ");
 
 /** Preconditions whose elements hold the address of a lock (RFC 4918, section 16). */
 const LOCK_CONDITIONS: ReadonlySet<string> = new Set(["lock-token-submitted", "no-conflicting-lock"]);
-
-/** Seconds after which a client that met a pause may ask again. */
-const RETRY_SECONDS = 5;
 
 /** One request at /dav/ from somebody who has signed in. Never throws. */
 export async function answerDav(
@@ -80,7 +77,7 @@ async function replyError(
     response.destroy();
     return;
   }
-  if (status === 503) response.setHeader("retry-after", RETRY_SECONDS);
+  for (const [name, value] of Object.entries(refusalHeaders(status))) response.setHeader(name, value);
   const condition = await conditionXml(element, exchange);
   const words = `<G:message xmlns:G="urn:grove:dav">${escapedXml(text)}</G:message>`;
   const xml = `<?xml version="1.0" encoding="utf-8"?>\n<D:error xmlns:D="DAV:">${condition}${words}</D:error>\n`;

@@ -87,3 +87,12 @@ export function statusOf(error: unknown): number | undefined {
   if (error instanceof DavRefusal) return error.status;
   return isGroveError(error) ? DAV_STATUS[error.code].status : undefined;
 }
+
+/** Seconds after which a client that met a pause may ask again. */
+const RETRY_SECONDS = 5;
+
+/** Headers by which a client knows what to do after a refusal: sign in (RFC 9110, section 11.6.1), or wait. */
+export function refusalHeaders(status: number): Readonly<Record<string, string | number>> {
+  if (status === 401) return { "www-authenticate": 'Basic realm="Grove", charset="UTF-8"' };
+  return status === 429 || status === 503 ? { "retry-after": RETRY_SECONDS } : {};
+}
