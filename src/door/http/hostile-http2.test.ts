@@ -62,6 +62,12 @@ for (const method of ["constructor", "toString", "__proto__", "hasOwnProperty", 
   });
 }
 
+test("a path whose letters are not percent-encoded is refused, and names nothing else", async () => {
+  assert.equal(await ask({ ":method": "PUT", ":path": "/dav/caf\u00e9" }, "hello"), 400);
+  assert.equal(await ask({ ":method": "PUT", ":path": "/dav/caf%C3%A9" }, "hello"), 201);
+  assert.equal(await ask({ ":method": "GET", ":path": "/dav/caf%C3%83%C2%A9" }), 404);
+});
+
 test("a body without a length is taken whole, and where none belongs it is refused", async () => {
   assert.equal(await ask({ ":method": "PUT", ":path": "/dav/untold" }, "hello"), 201);
   assert.equal(await ask({ ":method": "PUT", ":path": "/dav/none" }), 201);

@@ -196,3 +196,21 @@ test("a network that guesses is shut out, but for credentials that were right be
     assert.ok(!log.includes(secret), secret);
   }
 });
+
+test("letters outside of ASCII that are not percent-encoded name nothing, and the answer says what to do", async () => {
+  await ask("PUT /dav/source", [SIGNED_IN, "Content-Length: 2"], "me");
+  // Bytes of UTF-8, each of which Node reads as one letter.
+  const raw = Buffer.from("/dav/caf\u00e9").toString("latin1");
+  for (const [line, header] of [
+    ["MOVE /dav/source", `Destination: ${raw}`],
+    ["COPY /dav/source", `Destination: http://${door.host}${raw}`],
+    ["DELETE /dav/source", `If: <${raw}> (Not <DAV:no-lock>)`],
+    [`DELETE ${raw}`, "Depth: infinity"],
+  ] as const) {
+    const answer = await ask(line, [SIGNED_IN, header]);
+    assert.equal(status(answer), "400", line);
+    if (!line.includes(raw)) assert.match(answer, /percent-encode/u);
+  }
+  const moved = await ask("MOVE /dav/source", [SIGNED_IN, "Destination: /dav/caf%C3%A9"]);
+  assert.equal(status(moved), "201", "it was still there");
+});

@@ -10,6 +10,9 @@ const ENCODED_SLASH_OR_NUL = /%(?:2f|00)/iu;
 const PLAIN = /^[A-Za-z0-9\-._~!$'()*+,;=:@]*$/u;
 const NOT_PLAIN = /[^A-Za-z0-9\-._~!$'()*+,;=:@]/gu;
 
+/** All that an address may consist of (RFC 3986, section 2). */
+const PRINTABLE_ASCII = /^[\x21-\x7e]*$/u;
+
 /** A path of a URL below the prefix, taken apart. */
 export interface ReadHref {
   readonly path: readonly string[];
@@ -18,14 +21,15 @@ export interface ReadHref {
 }
 
 /**
- * The names in the path of a URL. Throws BAD_ARGUMENT or BAD_NAME for an encoded slash or NUL, dot segments, bad UTF-8 or
- * empty segments in the middle.
+ * The names in the path of a URL. Throws BAD_ARGUMENT or BAD_NAME for what is not encoded, an encoded slash or NUL, dot
+ * segments, bad UTF-8 or empty segments in the middle.
  */
 export function readHref(path: string, prefix: string): ReadHref {
   if (path.length > HREF_MAX_BYTES) throw new GroveError("BAD_ARGUMENT", "the path is too long");
   if (path !== prefix && !path.startsWith(`${prefix}/`)) {
     throw new GroveError("BAD_ARGUMENT", `a path starts with ${prefix}/`);
   }
+  requireEncoded(path, "the path");
   const rest = path.slice(prefix.length);
   if (ENCODED_SLASH_OR_NUL.test(rest)) {
     throw new GroveError("BAD_NAME", 'bad name: a name cannot hold "/" or NUL');
@@ -33,6 +37,18 @@ export function readHref(path: string, prefix: string): ReadHref {
   const hasSlash = rest === "" || rest.endsWith("/");
   const trimmed = rest.replace(/^\//u, "").replace(/\/$/u, "");
   return { path: trimmed === "" ? [] : trimmed.split("/").map(decodedName), hasSlash };
+}
+
+/**
+ * Throws BAD_ARGUMENT for an address with spaces or letters outside of ASCII. HTTP reads each of their bytes as a letter
+ * of Latin-1, so that they would name something else.
+ */
+export function requireEncoded(address: string, what: string): void {
+  if (PRINTABLE_ASCII.test(address)) return;
+  throw new GroveError(
+    "BAD_ARGUMENT",
+    `${what} has spaces or letters outside of ASCII: percent-encode their UTF-8`,
+  );
 }
 
 /** The path of a URL for names: each name encoded, "/" behind a collection. */

@@ -1,5 +1,6 @@
 // The If header (RFC 4918, section 10.4): read in linear time, then judged against the state of resources.
 import { GroveError } from "#base/errors.ts";
+import { requireEncoded } from "./href.ts";
 
 /** Bytes of an If header. */
 const IF_MAX_BYTES = 8192;
@@ -40,6 +41,7 @@ export function readIf(header: string): IfList[] {
       if (isTagged === false) throw bad("mixes lists with and without a resource");
       isTagged = true;
       resource = reader.until("<", ">");
+      requireEncoded(resource, "an address in the If header");
       reader.skipSpace();
       lists.push({ resource, conditions: readConditions(reader) });
     } else {

@@ -1,5 +1,6 @@
 // WebDAV's own request headers: Depth, Overwrite, Destination, Timeout, Lock-Token.
 import { GroveError } from "#base/errors.ts";
+import { requireEncoded } from "./href.ts";
 
 /** Seconds for which a lock holds without a refresh, at most. */
 export const LOCK_MAX_SECONDS = 3600;
@@ -50,7 +51,9 @@ export interface Address {
  * Throws BAD_ARGUMENT for anything else.
  */
 export function readAddress(value: string, header: string): Address {
-  const found = /^(?:https?:\/\/([^/?#\\\s@]{1,300}))?(\/[^?#\s]*)$/iu.exec(value.trim());
+  const written = value.trim();
+  requireEncoded(written, header);
+  const found = /^(?:https?:\/\/([^/?#\\\s@]{1,300}))?(\/[^?#\s]*)$/iu.exec(written);
   const path = found?.[2];
   if (path === undefined) throw new GroveError("BAD_ARGUMENT", `${header} is an address of this server`);
   return { host: found?.[1]?.toLowerCase(), path };
