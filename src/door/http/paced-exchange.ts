@@ -131,6 +131,10 @@ export class PacedExchange implements HttpRequest, HttpResponse {
     this.#response.setHeader(name, value);
   }
 
+  removeHeader(name: string): void {
+    this.#response.removeHeader(name);
+  }
+
   writeContinue(): void {
     this.#response.writeContinue();
   }

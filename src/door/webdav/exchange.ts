@@ -23,6 +23,7 @@ export interface HttpResponse {
   readonly headersSent: boolean;
   readonly destroyed: boolean;
   setHeader(name: string, value: string | number): unknown;
+  removeHeader(name: string): unknown;
   writeContinue(): void;
   write(chunk: string | Uint8Array): boolean;
   /** All parts as one. False where `drain` will tell that there is room again. */

@@ -1,6 +1,6 @@
 // GET, HEAD and PUT.
 import { randomBytes } from "node:crypto";
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { type ByteRange, readRanges } from "./byte-ranges.ts";
 import { hasConditions, isRangeUsable, judgeConditions, wantsWhole } from "./conditions.ts";
@@ -25,8 +25,35 @@ const USUAL_CACHE_CONTROL = "private, no-cache";
 const FOLDER_TEXT =
   "This is a folder: open it with a WebDAV program, or in the browser at the door's address.\n";
 
-/** Answers a GET or a HEAD, with ranges and conditions. */
+/** Headers of one version, which an answer with another must not keep. */
+const VERSION_HEADERS: readonly string[] = [
+  "etag",
+  "last-modified",
+  "accept-ranges",
+  "content-range",
+  "content-length",
+];
+
+/** Versions of a file that a GET looks at, while each goes before its bytes are read. */
+const GET_VERSIONS = 2;
+
+/** Answers a GET or a HEAD, with ranges and conditions; once more where the file is replaced meanwhile. */
 export async function answerGet(exchange: DavExchange): Promise<void> {
+  const { response } = exchange;
+  for (let version = 1; version <= GET_VERSIONS; version++) {
+    try {
+      return await answerVersion(exchange);
+    } catch (error) {
+      if (!isGroveError(error, "ETAG_MISMATCH") || response.headersSent) throw error;
+      for (const name of VERSION_HEADERS) response.removeHeader(name);
+    }
+  }
+  // A 412 would say that a condition of the client's does not hold, and none was found so.
+  throw new DavRefusal(503, "the file is being replaced over and over; try again in a moment");
+}
+
+/** Answers with the version that is there; throws ETAG_MISMATCH, and sends nothing, where that has gone. */
+async function answerVersion(exchange: DavExchange): Promise<void> {
   const { response, request } = exchange;
   const { resource, data }: Fetched = wantsWhole(request)
     ? await exchange.fetched()
@@ -38,6 +65,8 @@ export async function answerGet(exchange: DavExchange): Promise<void> {
   response.setHeader("etag", `"${resource.etag}"`);
   response.setHeader("last-modified", httpDate(resource.changedMs));
   response.setHeader("accept-ranges", "bytes");
+  // The If header was judged by an earlier look.
+  exchange.judgedVersion(exchange.path, resource);
   const verdict = judgeConditions(request.headers, resource, true);
   if (verdict === "failed") throw new DavRefusal(412, "the file's version is another one");
   if (verdict === "not-modified") {
