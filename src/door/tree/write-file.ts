@@ -22,10 +22,11 @@ interface Writing {
 /** Writes a whole file: all of the body, or nothing. */
 export async function writeFile(cluster: Cluster, place: RemotePath, writing: Writing): Promise<Attr> {
   const { wish, tokens } = writing;
-  if (wish.size !== undefined && wish.size <= INLINE_FILE_MAX_BYTES && wish.ifMatch === undefined) {
-    return await writeSmall(cluster, place, writing, wish.size);
-  }
-  await askFirst(cluster, place, writing);
+  const { size } = wish;
+  const isSmall = size !== undefined && size <= INLINE_FILE_MAX_BYTES && wish.ifMatch === undefined;
+  // A small body that comes anyway is refused no later, and without another call.
+  if (!isSmall || wish.awaitsContinue === true) await askFirst(cluster, place, writing);
+  if (isSmall) return await writeSmall(cluster, place, writing, size);
   await using input = inputOf(writing.body);
   return await cluster.runAt(place, input, (server) =>
     upload(shownTokens(server, tokens), place, wish, input),

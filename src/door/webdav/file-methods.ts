@@ -109,6 +109,7 @@ export async function answerPut(exchange: DavExchange): Promise<void> {
   const judged = exchange.judgedVersion(exchange.path, before);
   const wish = {
     size: lengthOf(exchange),
+    awaitsContinue: exchange.awaitsContinue,
     ifMatch: versionIn(judged),
     mustBeNew: judged === "none",
     isThere: before !== undefined,
