@@ -9,8 +9,12 @@ import { startTreeNode } from "./tree.fixture.ts";
 const ALICE = "alice@example.com";
 
 /** Asks for leave, and sends a body of that size once it is given; the status and whether it was. */
-async function put(address: string, bytes: number): Promise<{ status: number; hasLeave: boolean }> {
-  const headers = { expect: "100-continue", "content-length": bytes };
+async function put(
+  address: string,
+  bytes: number,
+  announced: Readonly<Record<string, string | number>> = { "content-length": bytes },
+): Promise<{ status: number; hasLeave: boolean }> {
+  const headers = { expect: "100-continue", ...announced };
   const sending = request(address, { method: "PUT", headers, agent: false });
   let hasLeave = false;
   sending.once("continue", () => {
@@ -45,4 +49,14 @@ test("a body for which there is no room, or that a lock shuts out, is not asked 
   await administrator.call.setQuota({ username: ALICE, quotaBytes: 131_083n });
   for (const bytes of [10, 65_536, 65_537])
     assert.deepEqual(await put(`${top}more`, bytes), { status: 507, hasLeave: false }, `${bytes}`);
+
+  // What macOS expects to send in chunks is asked for as well, and then binds it to nothing.
+  const expected = (bytes: number) => ({
+    "transfer-encoding": "chunked",
+    "x-expected-entity-length": bytes,
+  });
+  await administrator.call.setQuota({ username: ALICE, quotaBytes: 132_000n });
+  assert.deepEqual(await put(`${top}more`, 1_000, expected(1_000)), { status: 507, hasLeave: false });
+  await administrator.call.setQuota({ username: ALICE, quotaBytes: 141_083n });
+  assert.deepEqual(await put(`${top}more`, 1_000, expected(3)), leave);
 });

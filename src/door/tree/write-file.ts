@@ -39,7 +39,12 @@ async function askFirst(
   { root, path }: RemotePath,
   { wish, tokens }: Writing,
 ): Promise<void> {
-  const question = { root, path, permission: Perm.WRITE, addBytes: BigInt(wish.size ?? 0) };
+  const question = {
+    root,
+    path,
+    permission: Perm.WRITE,
+    addBytes: BigInt(wish.size ?? wish.expectedBytes ?? 0),
+  };
   const { allowed, reason, message, metadata } = await cluster.run(root, SHORT, (server) =>
     server.files.explain(question, shownTokens(server, tokens).unary),
   );

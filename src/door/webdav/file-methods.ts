@@ -109,6 +109,7 @@ export async function answerPut(exchange: DavExchange): Promise<void> {
   const judged = exchange.judgedVersion(exchange.path, before);
   const wish = {
     size: lengthOf(exchange),
+    expectedBytes: bytesIn(exchange.header("x-expected-entity-length")),
     awaitsContinue: exchange.awaitsContinue,
     ifMatch: versionIn(judged),
     mustBeNew: judged === "none",
@@ -171,12 +172,14 @@ async function sendRanges(
   response.end(tail);
 }
 
-/** Bytes that the client announces; macOS names them apart where it sends chunks. */
+/** Bytes of the body; undefined for one without a length. macOS gives with its chunks what it expects, which binds nobody. */
 function lengthOf(exchange: DavExchange): number | undefined {
-  const plain = exchange.header("content-length");
-  const header = plain ?? (exchange.hasBody ? exchange.header("x-expected-entity-length") : "0");
-  if (header === undefined || !/^\d{1,15}$/u.test(header)) return undefined;
-  return Number(header);
+  return bytesIn(exchange.header("content-length") ?? (exchange.hasBody ? undefined : "0"));
+}
+
+/** A number of bytes in a header; undefined for none. */
+function bytesIn(header: string | undefined): number | undefined {
+  return header !== undefined && /^\d{1,15}$/u.test(header) ? Number(header) : undefined;
 }
 
 /** The time that rclone and ownCloud's programs give with a file; 0 for none. */

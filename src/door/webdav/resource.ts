@@ -49,6 +49,8 @@ export type PropertyChange =
 export interface WriteWish {
   /** Bytes of the body; undefined where the length is unknown. */
   readonly size: number | undefined;
+  /** Bytes that the client expects to send where it promises none: enough to ask for room. */
+  readonly expectedBytes?: number | undefined;
   /** True where the client sends its body once it is told to: a refusal comes before. */
   readonly awaitsContinue?: boolean;
   /** The version that is replaced; undefined for any. */
