@@ -1,8 +1,8 @@
 // Sends commands to the writer of the shared engine, which takes them root by root.
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
-import { GroveError } from "#base/errors.ts";
-import { type Counted, type InodeId, rootNumberOf } from "#storage/contract/inode.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { type Counted, type InodeId, rootNumberOf, StaleAccessError } from "#storage/contract/inode.ts";
 import { storageFailed } from "#storage/metadata/sqlite-errors.ts";
 import type { SharedWriter } from "#storage/shared/shared-writer.ts";
 import { heldElsewhere } from "#storage/shared/writer-refusals.ts";
@@ -12,6 +12,9 @@ import type { HeldRoots } from "./held-roots.ts";
 
 /** More than there are reports of damage at once. */
 const DAMAGED_CHUNKS_KNOWN = 4_096;
+
+/** Codes of failures after which a change may have been made. */
+const UNSURE = ["INTERNAL", "STORAGE_FAILED", "STORE_UNAVAILABLE"] as const;
 
 /** Dependencies of the queue. */
 export interface SharedQueueDeps {
@@ -27,6 +30,7 @@ export class SharedQueue {
   #failure: string | undefined;
   #waiting = 0;
   #waitingBytes = 0;
+  #unsureTotal = 0;
   /** Owners of chunks that were found damaged, for as long as their marks may take. */
   readonly #damaged = new LRUCache<number, string>(atMost(DAMAGED_CHUNKS_KNOWN));
 
@@ -37,6 +41,11 @@ export class SharedQueue {
   /** Reason for which every change is refused. */
   get failure(): string | undefined {
     return this.#failure;
+  }
+
+  /** Changes that failed otherwise than by a refusal: whether they were made is not said by that. */
+  get unsureTotal(): number {
+    return this.#unsureTotal;
   }
 
   /** Refuses all later changes. */
@@ -65,6 +74,9 @@ export class SharedQueue {
     this.#waitingBytes += bytes;
     try {
       return await this.#deps.writer.submit<Op>(owner, command);
+    } catch (error) {
+      if (!isRefusal(error)) this.#unsureTotal++;
+      throw error;
     } finally {
       this.#waiting--;
       this.#waitingBytes -= bytes;
@@ -98,6 +110,10 @@ export class SharedQueue {
 /** The refusal of a root that another process holds, or that does not exist. */
 export function notHere(): GroveError {
   return new GroveError("NO_SUCH_PATH", "there is no such root on this node");
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof StaleAccessError || (isGroveError(error) && !isGroveError(error, ...UNSURE));
 }
 
 function bytesOf(command: Command): number {

@@ -82,9 +82,13 @@ export class SharedUploads {
     if (root === undefined) throw notHere();
     const names = this.#names.get(root.number) ?? store.namesOf(root.rootId, root.epoch);
     this.#names.set(root.number, names);
-    // While the root is held on, every commit's outcome gets known before its answer.
+    // A refusal says that nothing was made, while the root is held on; of the rest the sweeps ask the database.
+    const { unsureTotal } = queue;
     const isUnsure = (): boolean =>
-      queue.failure !== undefined || isClosing() || roots.of(owner)?.epoch !== root.epoch;
+      queue.failure !== undefined ||
+      queue.unsureTotal !== unsureTotal ||
+      isClosing() ||
+      roots.of(owner)?.epoch !== root.epoch;
     return new StoreChunks(store.upload({ names, user: by, sizeBytes }), isUnsure);
   }
 

@@ -1,0 +1,54 @@
+// Tests of what becomes of chunks whose change has failed: they go at once only where it was surely not made.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { UploadSink } from "#storage/contract/inode.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import { patterned, refusal } from "#storage/local/store.fixture.ts";
+import { connectShared } from "#storage/shared/shared-connection.ts";
+import { enginePlaces } from "#testing/engine-places.ts";
+import { enginePlace, inodeAt, openEngine, upload } from "./engine.fixture.ts";
+import type { OpenedEngine } from "./open-shared-storage.ts";
+
+const places = enginePlaces();
+const LONG = { skip: places.skip, timeout: 120_000 };
+const ADA = "ada@example.com";
+const BY_ADA = { owner: ADA, by: ADA, accessVersion: undefined };
+
+async function objectsIn({ store: objects }: OpenedEngine): Promise<number> {
+  return (await objects.requests.list(`${objects.prefix}chunks/`, "")).objects.length;
+}
+
+async function received(storage: Storage): Promise<UploadSink> {
+  const sink = storage.beginUpload({ owner: ADA, sizeBytes: 300_000 });
+  sink.beginMessage();
+  await sink.write(patterned(300_000, 5));
+  sink.endMessage();
+  return sink;
+}
+
+test("chunks of a refused change go at once, and those of one that may be made stay", LONG, async (t) => {
+  const place = await enginePlace(places);
+  const engine = await openEngine(t, place);
+  const { storage } = engine;
+  const { directoryId: parentId } = await storage.createRoot({ owner: ADA, rootId: "01ROOT" });
+  await upload(storage, ADA, parentId, "taken", patterned(300_000, 1));
+  const target = { ...BY_ADA, parentId, onExists: "fail", ifMatch: undefined, mtimeMs: 0 } as const;
+  const refused = await received(storage);
+  await assert.rejects(refused.commit({ ...target, name: "taken" }), refusal("PATH_EXISTS"));
+  assert.equal(await objectsIn(engine), 2);
+  await refused.abort();
+  assert.equal(await objectsIn(engine), 1);
+  const client = await connectShared(place.database);
+  t.after(() => client.end());
+  await client.query(`
+    CREATE FUNCTION fail() RETURNS TRIGGER LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END';
+    CREATE TRIGGER fail BEFORE INSERT ON chunk EXECUTE FUNCTION fail()`);
+  const failed = await received(storage);
+  await assert.rejects(failed.commit({ ...target, name: "new" }), refusal("INTERNAL"));
+  await failed.abort();
+  assert.equal(await objectsIn(engine), 2);
+  const { id: fileId } = await inodeAt(storage, ADA, "taken");
+  const range = { ...BY_ADA, fileId, offset: 200_000, data: Buffer.from("x"), ifMatch: undefined };
+  await assert.rejects(storage.writeRange(range), refusal("INTERNAL"));
+  assert.equal(await objectsIn(engine), 3);
+});
