@@ -11,6 +11,7 @@ import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts
 import { until } from "#testing/until.ts";
 import { CHANGE, LocalRows, makeRoot, NOW_MS, openWriter, type Row } from "./both-engines.fixture.ts";
 import { OWNER, RandomCommands, type Step } from "./random-commands.fixture.ts";
+import { fetchRows } from "./row-fetch.ts";
 import { makeSharedDatabase } from "./shared-database.fixture.ts";
 import { SHARED_TABLES, type SharedTable } from "./shared-tables.ts";
 import type { SharedWriter } from "./shared-writer.ts";
@@ -324,5 +325,69 @@ test(
     const fetched = fetches();
     assert.ok((await know("inode")) < 10);
     assert.ok(fetches() > fetched);
+  },
+);
+
+test(
+  "rows are forgotten when that was asked for, though commands wait for rows all the time",
+  LONG,
+  async (t) => {
+    const database = await makeSharedDatabase(t, server);
+    const client = await database.connect();
+    const parentId = (await makeRoot(client)) * 2 ** 32 + 1;
+    let forgets = 0;
+    const forgotten: Promise<number>[] = [];
+    const ask = (how: () => Promise<void>): void => {
+      const before = forgets;
+      forgotten.push(how().then(() => forgets - before));
+    };
+    const { writer } = await openWriter(t, database, "one", {
+      fetch: (facts) => {
+        if (forgotten.length === 0) ask(() => writer.forgetSoon());
+        else if (forgotten.length === 1) ask(() => writer.renamed());
+        else if (forgotten.length === 2) ask(() => writer.release(77));
+        return fetchRows(client, facts);
+      },
+      forgot: () => {
+        forgets++;
+      },
+    });
+    const { inode } = await writer.submit(OWNER, directory(OWNER, parentId, "a"));
+    assert.equal(inode.name, "a");
+    assert.deepEqual(await Promise.all(forgotten), [1, 1, 1]);
+  },
+);
+
+test(
+  "a cache is bounded though some command waits for rows all the time, and none waits for ever",
+  LONG,
+  async (t) => {
+    const database = await makeSharedDatabase(t, server);
+    const before = await openWriter(t, database);
+    const parentId = (await makeRoot(before.client)) * 2 ** 32 + 1;
+    const ids: number[] = [];
+    for (let at = 0; at < 20; at++) {
+      const file = { name: `f${at}`, data: Buffer.alloc(60_000), mtimeMs: 0 };
+      const { inode } = await before.writer.submit(OWNER, { op: "createFile", ...CHANGE, parentId, ...file });
+      ids.push(inode.id);
+    }
+    const known: Promise<void>[] = [];
+    let most = 0;
+    const next = (writer: SharedWriter): void => {
+      const id = ids[known.length];
+      if (id !== undefined) known.push(writer.know(OWNER, { kind: "inline", id }));
+    };
+    const { writer } = await openWriter(t, database, "one", {
+      rowsMax: 60,
+      fetch: (facts) => {
+        most = Math.max(most, writer.cachedRows);
+        next(writer);
+        return fetchRows(before.client, facts);
+      },
+    });
+    next(writer);
+    await until(() => known.length === ids.length);
+    await Promise.all(known);
+    assert.ok(most <= 2 * 60 + 40, `${most} rows`);
   },
 );

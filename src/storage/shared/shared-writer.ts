@@ -29,7 +29,7 @@ export interface SharedWriterDeps {
   readonly fetch: (facts: readonly Fact[]) => Promise<Fetched>;
   /** This process, as the holder of its roots. */
   readonly instance: string;
-  /** Fetched rows above which all are forgotten; CACHED_ROWS_MAX by default. */
+  /** Fetched rows above which all are forgotten, at the latest at twice as many; CACHED_ROWS_MAX by default. */
   readonly rowsMax?: number;
   /** After a commit, before any of its answers; and when fetched rows are here. */
   readonly changed?: () => void;
@@ -194,12 +194,8 @@ export class SharedWriter {
       const group = takeGroup(this.#queue);
       try {
         if (this.#isClosed) throw closed();
-        // Commands for which rows have just come would wait for them again.
-        const isBetween = group.every(({ fetches }) => fetches === 0);
-        if (isBetween && (this.#mustForget || this.#fetched > (this.#deps.rowsMax ?? CACHED_ROWS_MAX)))
-          this.forget();
-        if (isBetween && this.#isRenamed) await this.#freshen();
-        await this.#runGroup(group);
+        if (await this.#forgetBefore(group)) await this.#runGroup(group);
+        else this.#queue.unshift(...group);
       } catch (error) {
         this.#giveUp();
         const failure = failureOf(error);
@@ -207,6 +203,24 @@ export class SharedWriter {
       }
     }
     this.#isWorking = false;
+  }
+
+  /** Forgets rows that may be old, or are too many. False when the commands are to be taken one by one. */
+  async #forgetBefore(group: readonly Work[]): Promise<boolean> {
+    const { rowsMax = CACHED_ROWS_MAX } = this.#deps;
+    // Commands for which rows have just come would wait for them again.
+    const isBetween = group.every(({ fetches }) => fetches === 0);
+    // Where some always wait they do; what one command needs by itself is let in, whatever it is.
+    const isCrowded = !isBetween && group.length > 1 && this.#fetched > 2 * rowsMax;
+    const isFull = isBetween && this.#fetched > rowsMax;
+    if (!this.#mustForget && !this.#isRenamed && !isFull && !isCrowded) return true;
+    for (const work of group) {
+      if (isCrowded && work.fetches > 0) work.isAlone = true;
+      work.fetches = 0;
+    }
+    if (this.#isRenamed) await this.#freshen();
+    else this.forget();
+    return !isCrowded;
   }
 
   async #runGroup(group: readonly Work[]): Promise<void> {
