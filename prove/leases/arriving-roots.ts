@@ -33,6 +33,7 @@ export class ArrivingRoots {
   readonly #arrived = new Map<number, Map<string, number>>();
   readonly #rows: EngineRows;
   readonly #hold: (number: number, holding: Holding) => void;
+  #epochs = 1;
 
   constructor(rows: EngineRows, hold: (number: number, holding: Holding) => void) {
     this.#rows = rows;
@@ -69,7 +70,13 @@ export class ArrivingRoots {
     ],
     ["SELECT commit_arrived_rows", (values) => this.#commit(values)],
     ["UPDATE arrival SET head", (values) => this.#keepHead(values)],
-    ["SELECT drop_arrival", ([moveId, epoch]) => [{ more: this.#drop(String(moveId), Number(epoch)) }]],
+    [
+      "SELECT drop_arrival",
+      ([moveId, epoch]) => {
+        const held = this.arrivals.get(String(moveId));
+        return held === undefined || held.epoch !== epoch ? [] : [{ more: this.#drop(held) }];
+      },
+    ],
     [
       "WITH ids AS (SELECT * FROM unnest($2::bigint[], $3::bigint[]) AS q (low, high)), small AS (SELECT * FROM unnest($4::bigint[], $5::bigint[]) AS q (low, high)), lists AS (SELECT * FROM unnest($6::bigint[], $7::bigint[], $8::bigint[]) AS q (content, low, high)), named",
       (values) => byTable(this.#fetch(values)),
@@ -86,7 +93,7 @@ export class ArrivingRoots {
     const known = this.arrivals.get(moveId);
     if (known === undefined) return [];
     known.instance = by;
-    known.epoch++;
+    known.epoch = ++this.#epochs;
     return this.#listed(moveId);
   }
 
@@ -157,10 +164,7 @@ export class ArrivingRoots {
   }
 
   /** In two parts, so that a process may end between them. */
-  #drop(moveId: string, epoch: number): boolean {
-    const held = this.arrivals.get(moveId);
-    if (held === undefined || held.epoch !== epoch) return false;
-    const { number, state } = held;
+  #drop({ moveId, number, state }: ArrivalRow): boolean {
     const chunks = this.#arrived.get(number);
     if (chunks !== undefined) {
       this.#arrived.delete(number);

@@ -102,8 +102,8 @@ const ofMoves: readonly PlantedBug[] = [
     edits: [
       {
         file: ARRIVALS,
-        from: "while (await this.#deps.commits.dropSlice(arrival.held));",
-        to: "await this.#deps.commits.dropSlice(arrival.held);",
+        from: '    while (dropped === "more") dropped = await this.#deps.commits.dropSlice(arrival.held);\n',
+        to: '    if (dropped === "more") dropped = "done";\n',
       },
     ],
   },

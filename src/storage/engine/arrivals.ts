@@ -144,15 +144,12 @@ export class Arrivals {
     const rows = await this.#deps.rows();
     const there = await this.#deps.commits.fetch((client) => fetchBuckets(client, held.number, buckets));
     const run = rows.put(held, buckets, there.rows);
-    await this.#commit(arrival, there, withStoreNames(held.number, run.effects, there, landed));
+    const { effects, left } = withStoreNames(held.number, run.effects, there, landed);
+    await this.#commit(arrival, there, effects);
     arrival.totals = run.totals;
+    settle(landed, left);
     const names = chunksOf(buckets).keys().toArray();
-    const known = await this.#deps.commits.known(held.number, names);
-    for (const name of names) {
-      if (!known.has(name)) continue;
-      landed.get(name)?.settle();
-      landed.delete(name);
-    }
+    settle(landed, await this.#deps.commits.known(held.number, names));
     // What counts is what PostgreSQL has by now, not what was sent to it.
     const now = await this.#deps.commits.fetch((client) => fetchKeys(client, held.number, buckets));
     const stored = rows.checksums(held, buckets, now.rows);
@@ -198,8 +195,11 @@ export class Arrivals {
   async endImport(moveId: string): Promise<void> {
     const arrival = this.#arrivals.get(moveId);
     if (arrival === undefined) return;
-    while (await this.#deps.commits.dropSlice(arrival.held));
+    let dropped = await this.#deps.commits.dropSlice(arrival.held);
+    while (dropped === "more") dropped = await this.#deps.commits.dropSlice(arrival.held);
     this.#arrivals.delete(moveId);
+    // Of another process's arrival rows may name them: they are left to the sweeps.
+    if (dropped === "fenced") return;
     for (const writer of arrival.landed.values()) await writer.discard();
   }
 
@@ -238,15 +238,18 @@ export class Arrivals {
   }
 }
 
-/** Rows as the engine keeps them: each chunk with its name in the store, and the source's name beside it. */
+/**
+ * Rows as the engine keeps them: each chunk with its name in the store, and the source's name beside it. With the
+ * names that have left: their rows wait for their removal.
+ */
 function withStoreNames(
   number: number,
   effects: readonly TableEffects[],
   { names, purging }: ArrivalThere,
   landed: ReadonlyMap<string, ObjectChunkWriter>,
-): TableEffects[] {
+): { readonly effects: TableEffects[]; readonly left: readonly string[] } {
   const arrived: object[] = [];
-  const left: object[] = [];
+  const left: string[] = [];
   const chunks = effects.map((effect) => {
     if (effect.table !== "chunk") return effect;
     const rows = (effect.rows as readonly { id: number; name: string; refs: number }[]).map((row) => {
@@ -254,7 +257,7 @@ function withStoreNames(
       const own = names.get(row.name) ?? writer?.record({ crc32: 0, blockCrcs: [] }).name;
       if (own === undefined) throw new Error("a chunk of a moving root has rows before its bytes");
       // A chunk that is dropped never comes back: the next row that names it brings its bytes again.
-      if (row.refs === 0) left.push({ number, name: row.name });
+      if (row.refs === 0) left.push(row.name);
       else if (!names.has(row.name)) arrived.push({ number, name: row.name, chunk_id: row.id });
       return { ...row, name: own };
     });
@@ -266,8 +269,17 @@ function withStoreNames(
   );
   if (gone.length > 0 && !kept.some(({ table }) => table === "purging"))
     kept.push({ table: "purging", gone, rows: [] });
-  if (arrived.length + left.length > 0) kept.push({ table: "arrived_chunk", gone: left, rows: arrived });
-  return kept;
+  const leaving = left.map((name) => ({ number, name }));
+  if (arrived.length + left.length > 0) kept.push({ table: "arrived_chunk", gone: leaving, rows: arrived });
+  return { effects: kept, left };
+}
+
+/** Says of chunks that they have had their rows. */
+function settle(landed: Map<string, ObjectChunkWriter>, names: Iterable<string>): void {
+  for (const name of names) {
+    landed.get(name)?.settle();
+    landed.delete(name);
+  }
 }
 
 function keyOf({ kind, a, b }: Pick<MoveBucket, "a" | "b" | "kind">): string {

@@ -7,6 +7,7 @@ import { CLUSTER_ROOT_NUMBERS_FROM, ROOT_NUMBER_MAX } from "#base/limits.ts";
 import { systemFraction } from "#base/random.ts";
 import { chunkPath } from "#storage/chunks/chunk-names.ts";
 import { rootNumberOf } from "#storage/contract/inode.ts";
+import type { MoveBucket } from "#storage/contract/root-move.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import {
   fillRoot,
@@ -26,6 +27,7 @@ import { enginePlaces } from "#testing/engine-places.ts";
 import { until } from "#testing/until.ts";
 import { type EnginePlace, enginePlace, openEngine, readAll, upload } from "./engine.fixture.ts";
 import { checkEngine } from "./engine-check.ts";
+import type { OpenedEngine } from "./open-shared-storage.ts";
 
 const places = enginePlaces();
 const { skip } = places;
@@ -281,3 +283,86 @@ async function spoil({ directory, storage }: Side, fileId: number): Promise<void
   await assert.rejects(readAll(storage, fileId));
   await until(() => storage.damagedFiles().count > 0);
 }
+
+/** Brings all chunks of a root to a process, and no rows; returns the buckets. */
+async function bringChunks(
+  { storage }: Side,
+  to: Pick<OpenedEngine, "storage">,
+): Promise<readonly MoveBucket[]> {
+  const { moves } = to.storage;
+  const { buckets } = await storage.moves.nextRound(MOVE, [], 100_000_000);
+  for (const chunk of await moves.missingChunks(MOVE, buckets)) {
+    const bytes = (await storage.moves.readChunk(MOVE, chunk.name)) ?? assert.fail();
+    await moves.putChunk(MOVE, chunk, bytes);
+  }
+  return buckets;
+}
+
+async function objectsIn({ store: objects }: Pick<OpenedEngine, "store">): Promise<number> {
+  return (await objects.requests.list(`${objects.prefix}chunks/`, "")).objects.length;
+}
+
+test(
+  "a target that another one has replaced ends nothing of the arrival, however often it began",
+  LONG,
+  async (t) => {
+    const place = await enginePlace(places);
+    const from = await Side.open(t);
+    const first = await openEngine(t, place);
+    const second = await openEngine(t, place, { name: "n2" });
+    await fillRoot(from.storage);
+    await from.storage.moves.beginExport(MOVED);
+    const begin = ({ storage }: OpenedEngine) => storage.moves.beginImport({ ...MOVED, numbers: [NUMBER] });
+    await begin(first);
+    await bringChunks(from, first);
+    const brought = await objectsIn(first);
+    assert.ok(brought > 0);
+    await second.storage.moves.takeOver(MOVE);
+    await first.storage.moves.endImport(MOVE);
+    assert.equal(await objectsIn(first), brought);
+    assert.deepEqual(first.storage.moves.list(), []);
+    // Each begins it anew once, so that both have had as many epochs of it.
+    const third = await openEngine(t, place, { name: "n3" });
+    await second.storage.moves.endImport(MOVE);
+    await begin(first);
+    await third.storage.moves.takeOver(MOVE);
+    await third.storage.moves.endImport(MOVE);
+    await begin(second);
+    await second.storage.moves.putBuckets(MOVE, await bringChunks(from, second));
+    await first.storage.moves.endImport(MOVE);
+    assert.notDeepEqual(await counts(t, place, "inode"), [0]);
+    assert.equal((await counts(t, place, "arrival"))[0], 1);
+    await from.storage.close();
+  },
+);
+
+test(
+  "a chunk whose row came and went before its list comes again comes with its bytes again",
+  LONG,
+  async (t) => {
+    const place = await enginePlace(places);
+    const from = await Side.open(t);
+    const to = await openEngine(t, place);
+    await fillRoot(from.storage);
+    await from.storage.moves.beginExport(MOVED);
+    await to.storage.moves.beginImport({ ...MOVED, numbers: [NUMBER] });
+    const buckets = await bringChunks(from, to);
+    const lists = buckets.filter(({ kind }) => kind === 1);
+    assert.ok(lists.length > 0);
+    const emptied = lists.map((bucket) => ({ ...bucket, changes: bucket.changes + 1, lines: [] }));
+    const again = lists.map((bucket) => ({ ...bucket, changes: bucket.changes + 2 }));
+    const { moves } = to.storage;
+    // All in one commit, which is not what the first of them said: its sender tries again.
+    await assert.rejects(moves.putBuckets(MOVE, [...buckets, ...emptied]), refusal("CHECKSUM_MISMATCH"));
+    const missing = await moves.missingChunks(MOVE, again);
+    assert.ok(missing.length > 0);
+    for (const chunk of missing) {
+      const bytes = (await from.storage.moves.readChunk(MOVE, chunk.name)) ?? assert.fail();
+      await moves.putChunk(MOVE, chunk, bytes);
+    }
+    await moves.putBuckets(MOVE, again);
+    await moves.endImport(MOVE);
+    await from.storage.close();
+    await assertSound(place);
+  },
+);

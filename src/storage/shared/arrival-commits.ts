@@ -35,11 +35,11 @@ export class ArrivalCommits {
     this.#instance = instance;
   }
 
-  /** Takes a move from whoever had it; none where nothing of it has come. */
+  /** Takes a move from whoever had it, under an epoch of its own; none where nothing of it has come. */
   async take(moveId: string): Promise<HeldArrival[]> {
     const rows = await this.#ask(
-      `UPDATE arrival SET instance = $1, epoch = epoch + 1, taken_at = clock_timestamp() WHERE move_id = $2
-       RETURNING ${COLUMNS}`,
+      `UPDATE arrival SET instance = $1, epoch = nextval('arrival_epoch'), taken_at = clock_timestamp()
+       WHERE move_id = $2 RETURNING ${COLUMNS}`,
       [this.#instance, moveId],
     );
     return rows as unknown as HeldArrival[];
@@ -117,14 +117,16 @@ export class ArrivalCommits {
     return rows.length === 1;
   }
 
-  /** Removes a part; true while more is left. */
-  async dropSlice({ moveId, epoch }: HeldArrival): Promise<boolean> {
-    const [row] = await this.#ask("SELECT drop_arrival($1, $2, $3) AS more", [
-      moveId,
-      epoch,
-      DROPPED_AT_ONCE,
-    ]);
-    return row?.["more"] === true;
+  /** Removes a part, and tells whether more is left, or another process had the move before that. */
+  async dropSlice({ moveId, epoch }: HeldArrival): Promise<"done" | "fenced" | "more"> {
+    // The lock comes first, so that the epoch is still that when the function looks.
+    const [row] = await this.#ask(
+      `SELECT drop_arrival(held.move_id, held.epoch, $3) AS more
+       FROM (SELECT move_id, epoch FROM arrival WHERE move_id = $1 AND epoch = $2 FOR UPDATE) held`,
+      [moveId, epoch, DROPPED_AT_ONCE],
+    );
+    if (row === undefined) return "fenced";
+    return row["more"] === true ? "more" : "done";
   }
 
   /** Reads rows. */

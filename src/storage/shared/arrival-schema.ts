@@ -57,6 +57,12 @@ const DROPS = DROPPED.map(
 ).join("");
 
 /**
+ * A beginning writes epoch 1, which nobody acts under: who takes an arrival gets the next of these. None comes
+ * twice, also where a program of before, which adds one, takes it in between.
+ */
+export const ARRIVAL_EPOCHS = `CREATE SEQUENCE arrival_epoch START 1048576 INCREMENT 1048576`;
+
+/**
  * Made beside the others wherever they are missing: programs of before do not look at them. An arrival is held
  * as a root is, by an instance under an epoch, and changes batch after batch.
  */

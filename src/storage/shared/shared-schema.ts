@@ -2,7 +2,7 @@
 import type { ClientBase } from "pg";
 import { requireKnownSchema } from "#os/state-file.ts";
 import { FLAG_DAMAGED } from "#storage/metadata/schema.ts";
-import { COMMIT_ARRIVAL, MAKE_ARRIVALS } from "./arrival-schema.ts";
+import { ARRIVAL_EPOCHS, COMMIT_ARRIVAL, MAKE_ARRIVALS } from "./arrival-schema.ts";
 import { COMMIT_ROWS } from "./commit-schema.ts";
 import { MAKE_DEPARTURES, NOTE_DEPARTURES } from "./departure-schema.ts";
 import { MAKE_RENAMES } from "./rename-schema.ts";
@@ -216,14 +216,15 @@ export async function makeSharedTables(client: ClientBase, schema: string): Prom
     const found = await client.query(`SELECT max(version) AS version FROM ${name}.schema_version`);
     const { version } = found.rows[0] as { version: string | number };
     requireKnownSchema("the shared engine", Number(version), SCHEMA_VERSION);
-    const add = async (table: string, statements: string): Promise<void> => {
-      const known = "SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = $2";
-      if ((await client.query(known, [schema, table])).rows.length > 0) return;
+    const add = async (relation: string, statements: string): Promise<void> => {
+      const known = "SELECT 1 FROM pg_class WHERE relname = $2 AND relnamespace = $1::regnamespace";
+      if ((await client.query(known, [name, relation])).rows.length > 0) return;
       await client.query(`SET LOCAL search_path TO ${name}; ${statements}`);
     };
     // Moves carry links.
     await add("link", `${MAKE_LINKS} ${MAKE_ARRIVALS} ${MAKE_DEPARTURES}`);
     await add("renamed_user", MAKE_RENAMES);
+    await add("arrival_epoch", ARRIVAL_EPOCHS);
     for (const [called, parameters, statement] of LATER_FUNCTIONS) {
       const known =
         "SELECT 1 FROM pg_proc WHERE proname = $2 AND pronargs = $3 AND pronamespace = $1::regnamespace";
