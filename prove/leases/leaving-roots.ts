@@ -107,7 +107,11 @@ export class LeavingRoots {
     const number = Number(numbered);
     if (this.#holders.epochOf(number) !== epoch) throw fenced();
     const known = this.departures.values().find((one) => one.number === number);
-    if (known !== undefined) return known.moveId === moveId;
+    if (known !== undefined && known.state !== "ended") return known.moveId === moveId;
+    if (known !== undefined) {
+      this.#forget(number);
+      this.departures.delete(known.moveId);
+    }
     if (this.#holders.isArriving(number)) return false;
     const [root] = this.#rows.all("SELECT owner, next_id AS ids FROM root WHERE number = ?", number);
     for (const statement of journalTriggers(number)) this.#rows.stored.db.exec(statement);

@@ -325,3 +325,18 @@ test(
     await assertSound(place);
   },
 );
+
+test("what is left of a move whose end was cut off keeps its root from no other move", LONG, async (t) => {
+  const place = await enginePlace(places);
+  const { storage } = await openEngine(t, place);
+  await fillRoot(storage);
+  const { number } = await storage.moves.beginExport(MOVED);
+  const more = `SELECT ${number}, 0, a, 0, 1, 0, '', 0 FROM generate_series(1000, 10000) AS a`;
+  await ask(t, place, `INSERT INTO move_bucket ${more}`);
+  // As after a kill between two of its parts.
+  await ask(t, place, "UPDATE departure SET state = 'ended'");
+  await storage.moves.beginExport({ ...MOVED, moveId: "02MOVE" });
+  assert.deepEqual(await ask(t, place, "SELECT move_id FROM departure"), [{ move_id: "02MOVE" }]);
+  assert.deepEqual(await counts(t, place, "move_bucket"), [0]);
+  await assert.rejects(storage.moves.beginExport({ ...MOVED, moveId: "03MOVE" }), refusal("BAD_ARGUMENT"));
+});

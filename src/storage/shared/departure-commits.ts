@@ -70,8 +70,16 @@ export class DepartureCommits {
 
   /** Begins it unless it has begun; false when the root is under another move. */
   async begin({ moveId, number, epoch }: LeavingRoot): Promise<boolean> {
-    const [row] = await this.#ask("SELECT begin_departure($1, $2, $3) AS begun", [moveId, number, epoch]);
-    return row?.["begun"] === true;
+    for (;;) {
+      const [row] = await this.#ask("SELECT begin_departure($1, $2, $3, $4) AS begun", [
+        moveId,
+        number,
+        epoch,
+        DROPPED_AT_ONCE,
+      ]);
+      // NULL: rows of a move that is over are left.
+      if (row === undefined || row["begun"] !== null) return row?.["begun"] === true;
+    }
   }
 
   /** Marks a part of what was there at the beginning. */

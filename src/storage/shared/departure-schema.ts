@@ -92,6 +92,27 @@ const DROPS = [...DROPPED, ["staging", "content_id"], ["copying", "inode_id"]]
   .join("");
 
 /**
+ * Begins a departure. True once it has begun, also before; false when the root is under another move; NULL while rows
+ * of a move that is over are left, of which each call removes some: who ended that move may not have come to it.
+ */
+export const BEGIN_DEPARTURE = `
+  CREATE FUNCTION begin_departure(p_move TEXT, p_number BIGINT, p_epoch BIGINT, p_limit BIGINT)
+  RETURNS BOOLEAN LANGUAGE plpgsql AS $body$
+  BEGIN
+    PERFORM 1 FROM holding h WHERE h.root_number = p_number AND h.epoch = p_epoch FOR UPDATE;
+    IF NOT FOUND THEN
+      RAISE EXCEPTION 'another process holds the root' USING ERRCODE = '${FENCED}';
+    END IF;
+    IF EXISTS (SELECT 1 FROM departure d WHERE d.number = p_number AND d.state = 'ended') THEN
+      DELETE FROM move_bucket WHERE (number, kind, a, b) IN
+        (SELECT number, kind, a, b FROM move_bucket WHERE number = p_number LIMIT p_limit);
+      IF FOUND THEN RETURN NULL; END IF;
+      DELETE FROM departure d WHERE d.number = p_number AND d.state = 'ended';
+    END IF;
+    RETURN begin_departure(p_move, p_number, p_epoch);
+  END $body$;`;
+
+/**
  * Made beside the others wherever they are missing. Whoever changes a root locks its `holding` first, so that
  * notes of changes and what is done with them follow one another.
  */

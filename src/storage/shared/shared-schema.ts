@@ -4,7 +4,7 @@ import { requireKnownSchema } from "#os/state-file.ts";
 import { FLAG_DAMAGED } from "#storage/metadata/schema.ts";
 import { ARRIVAL_EPOCHS, COMMIT_ARRIVAL, MAKE_ARRIVALS } from "./arrival-schema.ts";
 import { COMMIT_ROWS } from "./commit-schema.ts";
-import { MAKE_DEPARTURES, NOTE_DEPARTURES } from "./departure-schema.ts";
+import { BEGIN_DEPARTURE, MAKE_DEPARTURES, NOTE_DEPARTURES } from "./departure-schema.ts";
 import { MAKE_RENAMES } from "./rename-schema.ts";
 import { SHARED_TABLES, type SharedTable } from "./shared-tables.ts";
 
@@ -195,6 +195,7 @@ const MAKE_LINKS = `
 const LATER_FUNCTIONS = [
   ["commit_rows", 9, `${NOTE_DEPARTURES} ${COMMIT_ROWS}`],
   ["commit_arrived_rows", 10, COMMIT_ARRIVAL],
+  ["begin_departure", 4, BEGIN_DEPARTURE],
 ] as const;
 
 /**
