@@ -40,7 +40,6 @@ import type {
 } from "#storage/contract/trash.ts";
 import type { UserRename } from "#storage/contract/user-rename.ts";
 import { CopyRunner } from "#storage/local/copy-runner.ts";
-import { DropRetries } from "#storage/local/drop-retries.ts";
 import { LocalLinks } from "#storage/local/link-store.ts";
 import type { LocalUploads } from "#storage/local/local-uploads.ts";
 import { LocalLocks } from "#storage/local/lock-store.ts";
@@ -57,6 +56,7 @@ import type { SharedWriter } from "#storage/shared/shared-writer.ts";
 import { toChange, wholeMs } from "#storage/writer/change-values.ts";
 import type { DamageList } from "./damage-list.ts";
 import type { HeldRoots, OwnRoot } from "./held-roots.ts";
+import { SharedDrops } from "./shared-drops.ts";
 import { SharedLinks } from "./shared-links.ts";
 import { SharedLocks, SharedProperties } from "./shared-locks.ts";
 import type { SharedMoves } from "./shared-moves.ts";
@@ -106,7 +106,7 @@ export class SharedStorage implements Storage {
   readonly #uploads: SharedUploads;
   readonly #ranges: RangeWriter;
   readonly #copies: CopyRunner;
-  readonly #drops: DropRetries;
+  readonly #drops: SharedDrops;
   readonly #damage: DamageReports;
   readonly #passes: SharedPasses;
   readonly #failureCallbacks: ((reason: string) => void)[] = [];
@@ -141,7 +141,7 @@ export class SharedStorage implements Storage {
     this.locks = new SharedLocks(new LocalLocks({ ...tables, root }), this.#reads);
     this.properties = new SharedProperties(new LocalProperties(tables), this.#reads);
     this.links = new SharedLinks(new LocalLinks(tables), this.#reads, roots);
-    this.#drops = new DropRetries(deps);
+    this.#drops = new SharedDrops(deps);
     this.#copies = new CopyRunner({ queue, drops: this.#drops, nowMs });
     const read =
       <A extends InodeId, T>(run: (from: SnapshotReader, id: A) => T) =>

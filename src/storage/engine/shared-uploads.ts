@@ -1,11 +1,9 @@
 // Uploads to the shared engine: chunks go to the object store, then the file's row to PostgreSQL.
 import type { Clock } from "#base/clock.ts";
-import { GroveError } from "#base/errors.ts";
 import type { Logger } from "#base/log.ts";
 import type { Change, ChangeContext, UploadSink } from "#storage/contract/inode.ts";
 import type { WantedUpload } from "#storage/contract/storage.ts";
 import type { ResumableSink, StoredUpload } from "#storage/contract/upload-store.ts";
-import type { DropRetries } from "#storage/local/drop-retries.ts";
 import { LocalUploads } from "#storage/local/local-uploads.ts";
 import { type ResumePoint, StagedUpload, type UploadSinkDeps } from "#storage/local/upload-sink.ts";
 import type { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
@@ -14,6 +12,7 @@ import type { ObjectStore } from "#storage/object-store/object-store.ts";
 import { toChange, wholeMs } from "#storage/writer/change-values.ts";
 import type { NewContent } from "#storage/writer/write-commands.ts";
 import type { HeldRoots } from "./held-roots.ts";
+import type { SharedDrops } from "./shared-drops.ts";
 import { notHere, type SharedQueue } from "./shared-queue.ts";
 import type { SharedReads } from "./shared-reads.ts";
 import { StoreChunks } from "./store-chunks.ts";
@@ -25,7 +24,7 @@ export interface SharedUploadsDeps {
   readonly reader: SnapshotReader;
   readonly roots: Pick<HeldRoots, "of">;
   readonly store: Pick<ObjectStore, "namesOf" | "upload">;
-  readonly drops: DropRetries;
+  readonly drops: SharedDrops;
   readonly clock: Clock;
   readonly logger: Logger;
   /** True once the engine ends: what is under way may or may not get its rows. */
@@ -60,7 +59,7 @@ export class SharedUploads {
 
   /** Begins one. */
   begin({ owner, by = owner, sizeBytes }: WantedUpload): UploadSink {
-    const { queue } = this.#deps;
+    const { queue, drops } = this.#deps;
     const outlet = this.outletOf({ owner, by }, sizeBytes);
     return new StagedUpload(
       {
@@ -68,7 +67,7 @@ export class SharedUploads {
         stage: (contentId, chunks) =>
           queue.submit<"stageChunks">({ op: "stageChunks", owner, contentId, chunks }),
         dropStaged: (contentId) =>
-          this.#drop(() => queue.submit<"dropStaged">({ op: "dropStaged", contentId })),
+          drops.run(() => queue.submit<"dropStaged">({ op: "dropStaged", contentId })),
         commit: (target, uploaded) => this.#commit(target, uploaded),
       },
       sizeBytes,
@@ -97,7 +96,7 @@ export class SharedUploads {
     point: ResumePoint,
     onStaged: Parameters<LocalUploads["open"]>[1],
   ): ResumableSink {
-    const { queue } = this.#deps;
+    const { queue, drops } = this.#deps;
     const outlet = this.outletOf({ owner, by }, sizeBytes);
     return new StagedUpload(
       {
@@ -108,7 +107,7 @@ export class SharedUploads {
           onStaged(await queue.submit<"stageUpload">(command));
           return point.contentId;
         },
-        dropStaged: () => this.#drop(async () => onStaged(await this.resumable.drop(uploadId))),
+        dropStaged: () => drops.run(async () => onStaged(await this.resumable.drop(uploadId))),
         commit: (target, { content, ...uploaded }) => {
           const resumed =
             "inline" in content ? { ...content, uploadId } : { uploadId, chunks: content.chunks };
@@ -118,16 +117,6 @@ export class SharedUploads {
       sizeBytes,
       point,
     );
-  }
-
-  /** Whoever takes a root over purges what was staged there. */
-  #drop(drop: () => Promise<unknown>): Promise<void> {
-    return this.#deps.drops.run(async () => {
-      await drop().catch((error: unknown) => {
-        if (!(error instanceof GroveError && ["NO_SUCH_PATH", "WRONG_NODE"].includes(error.code)))
-          throw error;
-      });
-    });
   }
 
   #sinkDeps(outlet: StoreChunks): Pick<UploadSinkDeps, "outlet" | "budget" | "failure" | "failed"> {
