@@ -13,6 +13,13 @@ export interface StoredQuota {
   readonly inodes: number | undefined;
 }
 
+/** Blocks with the time at which each ended, while it is not closed: with the epoch under which it is used. */
+const BLOCKS_WITH_END = `
+  SELECT b.*, coalesce(closed_at, CASE WHEN coalesce(h.epoch, a.epoch) IS DISTINCT FROM b.epoch
+    THEN coalesce(h.taken_at, a.taken_at, to_timestamp(b.since_ms / 1000.0)) END) AS ended_at
+  FROM chunk_block b LEFT JOIN root r ON r.root_id = b.root_id LEFT JOIN holding h ON h.root_number = r.number
+    LEFT JOIN arrival a ON '${ARRIVING}' || a.move_id = b.root_id AND a.state = 'arriving'`;
+
 /** See the ports. Each statement stands for itself. */
 export class EngineRows implements ChunkBlocks, DroppedChunks, ListedChunks {
   readonly #line: SharedLine;
@@ -45,11 +52,8 @@ export class EngineRows implements ChunkBlocks, DroppedChunks, ListedChunks {
   async ended(select: { beforeMs: number; isSweptOnce: boolean; limit: number }): Promise<EndedBlock[]> {
     const rows = await this.#ask(
       `SELECT * FROM (
-         SELECT b.id, b.root_id AS "rootId", b.epoch, b.since_ms AS "sinceMs", is_swept_once AS "isSweptOnce",
-           (extract(epoch FROM coalesce(closed_at, CASE WHEN coalesce(h.epoch, a.epoch) IS DISTINCT FROM b.epoch
-             THEN coalesce(h.taken_at, a.taken_at, to_timestamp(b.since_ms / 1000.0)) END)) * 1000)::float8 AS "endedMs"
-         FROM chunk_block b LEFT JOIN root r ON r.root_id = b.root_id LEFT JOIN holding h ON h.root_number = r.number
-           LEFT JOIN arrival a ON '${ARRIVING}' || a.move_id = b.root_id AND a.state = 'arriving'
+         SELECT id, root_id AS "rootId", epoch, since_ms AS "sinceMs", is_swept_once AS "isSweptOnce",
+           (extract(epoch FROM ended_at) * 1000)::float8 AS "endedMs" FROM (${BLOCKS_WITH_END}) known
        ) block WHERE "endedMs" < $1 AND "isSweptOnce" = $2 ORDER BY "endedMs", id LIMIT $3`,
       [select.beforeMs, select.isSweptOnce, select.limit],
     );
@@ -61,8 +65,13 @@ export class EngineRows implements ChunkBlocks, DroppedChunks, ListedChunks {
     return new Set(rows.map(({ name }) => String(name)));
   }
 
+  /** Keeps its end too: a take-over says when the latest epoch ended, and the next one would put the second sweep off. */
   async sweptOnce(id: string): Promise<void> {
-    await this.#ask("UPDATE chunk_block SET is_swept_once = TRUE WHERE id = $1", [id]);
+    await this.#ask(
+      `UPDATE chunk_block SET is_swept_once = TRUE, closed_at = known.ended_at
+       FROM (${BLOCKS_WITH_END} WHERE b.id = $1) known WHERE chunk_block.id = known.id`,
+      [id],
+    );
   }
 
   async due(select: { beforeMs: number; afterId: number; limit: number }): Promise<DroppedChunk[]> {

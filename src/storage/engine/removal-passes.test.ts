@@ -77,3 +77,30 @@ test("what a process put and never committed goes with the blocks of its epoch",
   assert.deepEqual(rows, [{ count: 0 }]);
   assert.deepEqual(await differences(second), []);
 });
+
+test(
+  "a block is swept for the second time as its own epoch ended, however often its root was taken since",
+  LONG,
+  async (t) => {
+    const place = await enginePlace(places);
+    const engine = await openEngine(t, place);
+    const root = await engine.storage.createRoot({ owner: ADA, rootId: "01ROOT" });
+    await upload(engine.storage, ADA, root.directoryId, "kept", patterned(300_000, 1));
+    await engine.storage.close();
+    const next = await openEngine(t, place, { name: "n2" });
+    await until(() => next.storage.roots().length === 1);
+    const client = await connectShared(place.database);
+    t.after(() => client.end());
+    const blocks = async (): Promise<unknown[]> =>
+      (await client.query("SELECT is_swept_once FROM chunk_block WHERE epoch = 1")).rows;
+    await client.query("UPDATE holding SET taken_at = clock_timestamp() - interval '2 hours'");
+    await next.passes.run();
+    assert.deepEqual(await blocks(), [{ is_swept_once: true }]);
+    await client.query("UPDATE holding SET taken_at = clock_timestamp(), epoch = epoch + 1");
+    await next.passes.run();
+    assert.deepEqual(await blocks(), [{ is_swept_once: true }]);
+    await client.query("UPDATE chunk_block SET closed_at = closed_at - interval '8 days'");
+    await next.passes.run();
+    assert.deepEqual(await blocks(), []);
+  },
+);
