@@ -210,3 +210,39 @@ test("of a root that comes back after another process had it nothing is known fr
   assert.deepEqual(seen, ["brought ada", "gained ada", ...again]);
   assert.equal(roots.of("ada")?.epoch, 3);
 });
+
+test("a process that died without roots is ended, so that no change of an address waits for it", {
+  skip,
+  timeout: 60_000,
+}, async (t) => {
+  const { client, roots } = await makeTaker(t, "two");
+  await joinInstances(client, "three", "c:3", 500);
+  await roots.start();
+  const ended = "SELECT 1 FROM instance WHERE id = 'three' AND is_ended";
+  await until(async () => (await client.query(ended)).rows.length === 1, "the process to be ended");
+  assert.equal(roots.of("ada"), undefined);
+});
+
+test("a change of an address that could not be taken in is taken in by the next try", {
+  skip,
+  timeout: 60_000,
+}, async (t) => {
+  let fails = false;
+  const whileBrought = (): Promise<void> =>
+    fails ? Promise.reject(new Error("no answer")) : Promise.resolve();
+  const { client, roots, seen } = await makeTaker(t, "two", { whileBrought });
+  await roots.start();
+  const { ada, bob } = await holdings(client);
+  assert.ok(ada !== undefined && bob !== undefined);
+  await Promise.all([roots.adopt(ada), roots.adopt(bob)]);
+  await client.query("UPDATE root SET owner = 'eve' WHERE owner = 'ada'");
+  seen.length = 0;
+  fails = true;
+  await assert.rejects(roots.renamed(), /no answer/);
+  assert.equal(roots.of("eve"), undefined);
+  fails = false;
+  await roots.renamed();
+  assert.deepEqual(seen, ["brought eve", "brought eve", "lost ada", "gained eve"]);
+  assert.equal(roots.of("ada"), undefined);
+  assert.equal(roots.of("eve")?.number, ada.number);
+});

@@ -168,19 +168,22 @@ export class HeldRoots {
   }
 
   async #rename(): Promise<void> {
-    const names = await this.#deps.line.run((client) => ownersOf(client, [...this.#byNumber.keys()]));
-    const [gained, lost]: [OwnRoot[], OwnRoot[]] = [[], []];
+    const { line, taking, changed, left } = this.#deps;
+    const names = await line.run((client) => ownersOf(client, [...this.#byNumber.keys()]));
+    const renamed: { readonly from: OwnRoot; readonly to: OwnRoot }[] = [];
     for (const { number, owner } of names) {
-      const root = this.#byNumber.get(number);
-      if (root === undefined || root.owner === owner) continue;
-      lost.push(root);
-      gained.push({ ...root, owner });
+      const from = this.#byNumber.get(number);
+      if (from !== undefined && from.owner !== owner) renamed.push({ from, to: { ...from, owner } });
     }
-    if (lost.length === 0) return;
-    for (const { owner } of lost) this.#byOwner.delete(owner);
-    for (const root of gained) this.#put(root);
-    await this.#deps.taking(gained);
-    this.#deps.changed({ gained, lost });
+    if (renamed.length === 0) return;
+    // Before anything is renamed here, so that a failed try is made again.
+    await taking(renamed.map(({ to }) => to));
+    const [still, gone]: [typeof renamed, typeof renamed] = [[], []];
+    for (const one of renamed) (this.#byNumber.get(one.from.number) === one.from ? still : gone).push(one);
+    for (const { from } of still) this.#byOwner.delete(from.owner);
+    for (const { to } of still) this.#put(to);
+    if (still.length > 0) changed({ gained: still.map(({ to }) => to), lost: still.map(({ from }) => from) });
+    if (gone.length > 0) await left(gone.map(({ to }) => to));
   }
 
   /** Serves roots no longer that others have taken. */
@@ -246,16 +249,18 @@ export class HeldRoots {
 
   async #takeFrom(from: { readonly id: string; readonly beat: number }): Promise<void> {
     const { line, instance, before, clock, fraction, logger } = this.#deps;
-    for (;;) {
+    for (let isFirst = true; ; isFirst = false) {
       if (from.id === "" || this.#isStopped) return;
       const roots = await line.run((client) => rootsOf(client, from.id, ROOTS_AT_ONCE));
-      if (roots.length === 0) return;
+      // One without roots is ended too: a change of an address waits for all others.
+      if (roots.length === 0 && !isFirst) return;
       const taken = await line
         .run((client) => takeRoots(client, { by: instance, from, roots }))
         .catch((error: unknown) => {
           this.lookForOwn();
           throw error;
         });
+      if (roots.length === 0) return;
       if (taken.length > 0) {
         this.#unserved.push(...taken);
         if (from.id !== before) this.#takenOver += taken.length;

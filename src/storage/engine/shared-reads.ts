@@ -1,4 +1,5 @@
 // Synchronous reads of the roots held here; what is missing is fetched, and the caller reads again.
+import { isGroveError } from "#base/errors.ts";
 import { type InodeId, rootNumberOf } from "#storage/contract/inode.ts";
 import { RowsToCome } from "#storage/contract/rows-to-come.ts";
 import type {
@@ -95,7 +96,10 @@ export class SharedReads {
   async #load(): Promise<void> {
     const { roots, writer } = this.#deps;
     const forgets = this.#forgets;
-    await Promise.all([...roots.all()].map(({ owner }) => writer.know(owner)));
+    await Promise.all([...roots.all()].map(({ owner }) => writer.know(owner))).catch((error: unknown) => {
+      // One of them has another name, or another home, of which this process is about to hear.
+      throw isGroveError(error, "NO_SUCH_PATH") ? withoutLease() : error;
+    });
     // Until then every read waits: what is few would seem to be none.
     this.#isWhole = forgets === this.#forgets;
   }
