@@ -92,7 +92,7 @@ test(
     const client = await connectShared(place.database);
     t.after(() => client.end());
     const blocks = async (): Promise<unknown[]> =>
-      (await client.query("SELECT is_swept_once FROM chunk_block WHERE epoch = 1")).rows;
+      (await client.query("SELECT is_swept_once FROM chunk_block WHERE epoch = 1")).rows as unknown[];
     await client.query("UPDATE holding SET taken_at = clock_timestamp() - interval '2 hours'");
     await next.passes.run();
     assert.deepEqual(await blocks(), [{ is_swept_once: true }]);

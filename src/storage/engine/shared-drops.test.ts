@@ -12,7 +12,8 @@ import { SharedDrops } from "./shared-drops.ts";
 function copies(drops: SharedDrops, left: ErrorCode[], ops: string[]): CopyRunner {
   const submit = ({ op }: { readonly op: string }): Promise<unknown> => {
     ops.push(op);
-    if (op === "beginCopy") return Promise.resolve({ job: { bytes: 1, inodes: 1, frames: [{}], list: null } });
+    if (op === "beginCopy")
+      return Promise.resolve({ job: { bytes: 1, inodes: 1, frames: [{}], list: null } });
     return Promise.reject(new GroveError(left[Number(op === "dropCopy")] ?? "WRONG_NODE", "it has left"));
   };
   const queue = { submit } as unknown as CopyRunnerDeps["queue"];

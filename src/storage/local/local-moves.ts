@@ -304,8 +304,8 @@ export class LocalMoves implements RootMoveStorage {
     // Another arrival may count on a file that it shares with this one.
     if (this.list().some(({ state }) => state === "arriving")) return;
     const { store } = this.#deps;
-    for (const name of [...this.#landed]) {
-      if (!this.#landed.delete(name)) continue;
+    for (const name of this.#landed) {
+      this.#landed.delete(name);
       await store.unlink(name);
       store.settle([name]);
     }
