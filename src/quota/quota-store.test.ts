@@ -291,3 +291,24 @@ test("the check names a damaged file, leaves it as it is, and has nothing agains
   await writeFile(file(), '{"quotas":{}}');
   assert.equal(await quotaFileProblem(folder), undefined);
 });
+
+test("what comes along with a root is in force, and is kept for other nodes even where it is known here", async () => {
+  const kept: unknown[] = [];
+  const share = async (username: string, change: object): Promise<void> => void kept.push([username, change]);
+  const shared = await QuotaStore.open({ dataFolder: scratchFolder("quota-taken-"), share });
+  const GIB = 2n ** 30n;
+  await shared.take("ada@example.com", 5n * GIB, 4_321);
+  await shared.take("ada@example.com", 5n * GIB, 4_321);
+  const explicit = { quotaBytes: 5n * GIB, inodeLimit: 4_321 };
+  // Another node may know an older quota than the default that came.
+  await shared.take("bob@example.com", DEFAULT_QUOTA_BYTES, shared.inodeLimit("bob@example.com"));
+  assert.deepEqual(kept, [
+    ["ada@example.com", explicit],
+    ["ada@example.com", explicit],
+    ["bob@example.com", { quotaBytes: 0n, inodeLimit: 0 }],
+  ]);
+  const own = await QuotaStore.open({ dataFolder: scratchFolder("quota-taken-") });
+  await own.set("ada@example.com", { quotaBytes: 5n * GIB });
+  await own.take("ada@example.com", DEFAULT_QUOTA_BYTES, own.inodeLimit("ada@example.com"));
+  assert.deepEqual(own.quotaOf("ada@example.com"), { bytes: DEFAULT_QUOTA_BYTES, source: "default" });
+});
