@@ -1,4 +1,4 @@
-// Tests of a source on an engine that processes share: a freeze goes with the root where another one takes that.
+// Tests of a source: a freeze goes with the root where another process takes that, and what a backup brought back departs.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
@@ -25,6 +25,7 @@ test("a root that was frozen here and taken by another process is not frozen whe
     moves: moves as RootMoveStorage,
     known: known as KnownMoves,
     propertiesOf: () => ({ quotaBytes: "1", inodeLimit: 1 }),
+    isServed: () => false,
     onDeparted: () => undefined,
     audit: () => undefined,
     hurry: () => undefined,
@@ -40,3 +41,37 @@ test("a root that was frozen here and taken by another process is not frozen whe
   source.returned(OWNER);
   assert.equal(source.isFrozen(OWNER), false);
 });
+
+for (const isOwnFolder of [true, false]) {
+  const what = isOwnFolder
+    ? "departs from a node's own folder"
+    : "is served on an engine that processes share";
+  test(`a root that is here again after its switch ${what}`, async () => {
+    const done: string[] = [];
+    const noted = (step: string) => async (): Promise<never> => void done.push(step) as never;
+    const moves: Partial<RootMoveStorage> = {
+      isOwnFolder,
+      list: () => [],
+      beginExport: async () => {
+        done.push("beginExport");
+        return { ...LOCAL, state: "copying" };
+      },
+      freeze: noted("freeze"),
+      depart: noted("depart"),
+    };
+    const source = new MoveSource({
+      moves: moves as RootMoveStorage,
+      known: {} as KnownMoves,
+      propertiesOf: () => ({ quotaBytes: "1", inodeLimit: 1 }),
+      isServed: () => true,
+      onDeparted: () => undefined,
+      audit: () => undefined,
+      hurry: () => undefined,
+      clock: new ManualClock(),
+      log: silentLogger,
+    });
+    await source.follow({ ...MOVE, state: "switched", otherAddress: "n2:50051" });
+    assert.deepEqual(done, isOwnFolder ? ["beginExport", "freeze", "depart"] : []);
+    assert.equal(source.addressOf(OWNER), "n2:50051");
+  });
+}

@@ -31,6 +31,8 @@ export interface MoveSourceDeps {
   readonly moves: RootMoveStorage;
   readonly known: KnownMoves;
   readonly propertiesOf: (owner: string) => MovedProperties;
+  /** True while this node serves a root. */
+  readonly isServed: (owner: string) => boolean;
   readonly onDeparted: (owner: string) => void;
   readonly audit: (act: AuditAct) => void;
   readonly hurry: () => void;
@@ -136,7 +138,10 @@ export class MoveSource {
 
   async #departNow({ moveId, owner, otherAddress }: NodeMove): Promise<void> {
     const { moves, log, audit } = this.#deps;
-    const local = moves.list().find((one) => one.moveId === moveId);
+    let local = moves.list().find((one) => one.moveId === moveId);
+    // Restored from a backup of before the move, this node would serve what is long changed elsewhere.
+    if (local === undefined && moves.isOwnFolder && this.#deps.isServed(owner))
+      local = await moves.beginExport({ moveId, owner });
     // Without a part of it here the target has taken the root itself.
     if (local !== undefined && local.state !== "departed") {
       await moves.freeze(moveId);

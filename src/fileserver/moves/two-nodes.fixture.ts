@@ -100,6 +100,7 @@ export async function startTwoNodes(
     const source = new MoveSource({
       ...common,
       propertiesOf: () => ({ quotaBytes: "77000000", inodeLimit: 4_321 }),
+      isServed: (owner) => side.storage.root(owner) !== undefined,
       onDeparted: () => undefined,
       hurry: () => mover.hurry(),
     });

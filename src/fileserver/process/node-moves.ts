@@ -72,6 +72,7 @@ export class NodeMoves {
       moves: storage.moves,
       known: this.#known,
       propertiesOf: (owner) => propertiesOf(owner, deps),
+      isServed: (owner) => storage.root(owner) !== undefined,
       audit,
       onDeparted: (owner) => {
         this.#linked?.service.usage.forget(owner);

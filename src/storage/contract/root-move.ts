@@ -95,6 +95,8 @@ export interface MovedChunk {
 
 /** The storage of a node whose roots can move. Every command may be repeated. */
 export interface RootMoveStorage {
+  /** True for a node's own folder, which no other process has roots in. */
+  readonly isOwnFolder: boolean;
   /** Moves that the data folder knows. */
   list(): readonly LocalMove[];
   /** Goes on with what another process on the same storage has begun; without that it does nothing. */

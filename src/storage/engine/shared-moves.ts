@@ -14,6 +14,7 @@ import type { Departures } from "./departures.ts";
 
 /** See RootMoveStorage. */
 export class SharedMoves implements RootMoveStorage {
+  readonly isOwnFolder = false;
   readonly #arrivals: Arrivals;
   readonly #departures: Departures;
 

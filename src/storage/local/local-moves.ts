@@ -48,6 +48,7 @@ type MoveListRow = [string, string, LocalMoveState, number, string, string];
 
 /** See RootMoveStorage. */
 export class LocalMoves implements RootMoveStorage {
+  readonly isOwnFolder = true;
   readonly #deps: LocalMovesDeps;
   readonly #rows: MoveRows;
   readonly #list: ReturnType<SnapshotTables["prepare"]>;
