@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type pg from "pg";
+import { systemClock } from "#base/clock.ts";
 import {
   type PostgresServer,
   postgresOfFile,
@@ -10,9 +11,11 @@ import {
   startSynchronousStandby,
 } from "#testing/postgres-server.ts";
 import { until } from "#testing/until.ts";
+import { ArrivalCommits } from "./arrival-commits.ts";
 import { FencedError } from "./commit-client.ts";
 import { connectShared } from "./shared-connection.ts";
 import { addressOf, content, contents, hold, makeSharedDatabase } from "./shared-database.fixture.ts";
+import { SharedLine } from "./shared-line.ts";
 import { makeSharedTables } from "./shared-schema.ts";
 
 let server: PostgresServer;
@@ -140,6 +143,31 @@ test(
     assert.deepEqual(await contents(other), { 7: "now", 8: "old" });
   },
 );
+
+test("in a database of before, no epoch of an arrival comes twice from now on", LONG, async (t) => {
+  const database = await makeSharedDatabase(t, server);
+  const other = await database.connect();
+  await other.query(`
+    DROP SEQUENCE arrival_epoch; DROP FUNCTION begin_departure(TEXT, BIGINT, BIGINT, BIGINT);
+    INSERT INTO arrival (move_id, number, owner, state, head, instance, epoch, last_batch)
+      VALUES ('m', 9, 'ada', 'arriving', '', 'old', 7, 0)`);
+  // Each start looks for what is missing.
+  for (let start = 0; start < 2; start++) await makeSharedTables(other, database.address.schema);
+  const connect = (): Promise<pg.Client> => connectShared(database.address);
+  const line = new SharedLine({ connect, clock: systemClock, answerMs: 30_000 });
+  t.after(() => line.close());
+  const arrivals = new ArrivalCommits(line, "new");
+  const epochs = [7];
+  for (let take = 0; take < 3; take++) {
+    epochs.push((await arrivals.take("m"))[0]?.epoch ?? 0);
+    const before = await other.query("UPDATE arrival SET epoch = epoch + 1 RETURNING epoch");
+    epochs.push((before.rows[0] as { epoch: number }).epoch);
+  }
+  assert.deepEqual(
+    epochs,
+    [...new Set(epochs)].toSorted((a, b) => a - b),
+  );
+});
 
 test("values of every type come as they were sent, those that are missing included", LONG, async (t) => {
   const database = await makeSharedDatabase(t, server);
