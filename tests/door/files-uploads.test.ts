@@ -141,7 +141,7 @@ test(
     await leaveBehind(page, left.key, behind);
     await page.reload();
     await page.getByText("1 upload cut off").waitFor();
-    await page.getByText(/^The page was closed before left\.bin had arrived/u).waitFor();
+    await page.getByText(/^left\.bin did not arrive whole/u).waitFor();
     assert.equal(await isOver(behind), false);
     await page.getByRole("button", { name: "Forget" }).click();
     await page.getByRole("region", { name: "Uploads" }).waitFor({ state: "detached" });

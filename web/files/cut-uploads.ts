@@ -18,8 +18,25 @@ export function keyOfUpload(root: string, path: string, file: File): string {
   return PREFIX + [root, path, file.size, file.lastModified].join(" ");
 }
 
-/** Those that this browser knows. */
-export function cutUploads(): CutUpload[] {
+/** Browsers without locks, as those of a door without TLS elsewhere, know of no other page's. */
+function locks(): LockManager | undefined {
+  return (navigator as { readonly locks?: LockManager }).locks;
+}
+
+/** Sends an upload; while it does, no page of this browser takes it for one that was left behind. */
+export async function whileSending(key: string, send: () => Promise<void>): Promise<void> {
+  const known = locks();
+  await (known === undefined ? send() : known.request(key, { mode: "shared" }, send));
+}
+
+/** Those that this browser knows and no page of it sends. */
+export async function cutUploads(): Promise<CutUpload[]> {
+  const { held = [] } = (await locks()?.query()) ?? {};
+  const sending = new Set(held.map(({ name }) => name));
+  return knownUploads().filter(({ key }) => !sending.has(key));
+}
+
+function knownUploads(): CutUpload[] {
   return Object.keys(localStorage).flatMap((key) => {
     const found = /^grove-upload (\S*) (\/.*) (\d+) \d+$/su.exec(key);
     if (found === null) return [];
@@ -39,5 +56,5 @@ export function endUploads(keys: readonly string[]): void {
 
 /** Forgets them; what has arrived of them is removed by the server in time. */
 export function forgetUploads(): void {
-  for (const { key } of cutUploads()) localStorage.removeItem(key);
+  for (const { key } of knownUploads()) localStorage.removeItem(key);
 }

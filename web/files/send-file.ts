@@ -1,6 +1,6 @@
 // Sends one file: small ones whole, others as a resumable upload (tus 1.0) that goes on where it stopped.
 import { addressOf, door, type Place, Refusal, refusalOf, TUS } from "./api.ts";
-import { keyOfUpload } from "./cut-uploads.ts";
+import { keyOfUpload, whileSending } from "./cut-uploads.ts";
 
 /** Larger files are sent as resumable uploads. */
 export const WHOLE_MAX_BYTES = 4_000_000;
@@ -48,8 +48,12 @@ async function sendWhole(sending: Sending): Promise<void> {
 }
 
 async function sendResumably(sending: Sending): Promise<void> {
-  const { size } = sending.file;
   const key = keyOfUpload(sending.place.root, sending.place.path, sending.file);
+  await whileSending(key, () => sendParts(sending, key));
+}
+
+async function sendParts(sending: Sending, key: string): Promise<void> {
+  const { size } = sending.file;
   let address = localStorage.getItem(key) ?? undefined;
   let offset = address === undefined ? undefined : await offsetOf(address, sending);
   if (address === undefined || offset === undefined) {

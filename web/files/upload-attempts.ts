@@ -31,7 +31,9 @@ export class Attempts {
 
   /** Takes down how many bytes the server has for sure. */
   noteSafe(bytes: number): void {
-    this.#safeBytes = Math.max(this.#safeBytes, bytes);
+    this.#safeBytes = bytes;
+    // An upload that had to begin anew moves on from there.
+    this.#safeAtFailure = Math.min(this.#safeAtFailure, bytes);
   }
 
   /** The next try after a refusal; undefined where none may help. */

@@ -1,6 +1,6 @@
 // What is being uploaded: how far, what failed and what to do, and the question about names that are taken.
-import { type ReactNode, useState, useSyncExternalStore } from "react";
-import { cutUploads, endUploads } from "./cut-uploads.ts";
+import { type ReactNode, useEffect, useState, useSyncExternalStore } from "react";
+import { type CutUpload, cutUploads, endUploads } from "./cut-uploads.ts";
 import { Dialog } from "./dialog.tsx";
 import { goTo } from "./place-in-address.ts";
 import { type UploadItem, uploads } from "./uploads.ts";
@@ -78,7 +78,8 @@ export function UploadPanel(): ReactNode {
 
 /** Large uploads of a page that was closed: their files have to be chosen again. */
 function CutPanel(): ReactNode {
-  const [cut, setCut] = useState(cutUploads);
+  const [cut, setCut] = useState<readonly CutUpload[]>([]);
+  useEffect(() => void cutUploads().then(setCut), []);
   const [first] = cut;
   if (first === undefined) return null;
   const forget = (): void => {
@@ -94,10 +95,10 @@ function CutPanel(): ReactNode {
         </button>
       </div>
       <p>
-        The page was closed before <b>{first.name}</b>
-        {cut.length > 1 && ` and ${counted(cut.length - 1, "other")}`} had arrived. Choose the same file again
-        in {folderOf(first.path) === "/" ? "the top folder" : folderOf(first.path)}, and it goes on where it
-        was.
+        <b>{first.name}</b>
+        {cut.length > 1 && ` and ${counted(cut.length - 1, "other")}`} did not arrive whole. Choose the same
+        file again in {folderOf(first.path) === "/" ? "the top folder" : folderOf(first.path)}, and it goes on
+        where it was.
       </p>
     </section>
   );

@@ -128,11 +128,11 @@ export class Uploads {
     this.#go();
   }
 
-  /** Gives up all that has not arrived, at the server too. */
+  /** Gives up all that has not arrived, at the server too; what has failed may go on when its file is chosen again. */
   cancel(): void {
     this.#gone.abort();
     this.#gone = new AbortController();
-    this.#deps.end(this.#items.filter(({ state }) => state !== "done").map(keyOf));
+    this.#deps.end(this.#items.filter(({ state }) => state !== "done" && state !== "failed").map(keyOf));
     this.#items = [];
     this.#stopped = undefined;
     this.#tell();

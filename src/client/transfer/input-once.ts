@@ -31,10 +31,10 @@ export class InputOnce<T extends Part> implements AsyncIterable<T>, RetryPolicy,
     if (this.#kept === undefined) throw new Error("the input cannot be read again");
     yield* this.#kept;
     for (;;) {
-      const { done, value } = await this.#source.next();
-      if (done === true) return;
-      this.#keep(value);
-      yield value;
+      const next = await this.#nextOfSource();
+      if (next.done === true) return;
+      this.#keep(next.value);
+      yield next.value;
     }
   }
 
@@ -42,6 +42,16 @@ export class InputOnce<T extends Part> implements AsyncIterable<T>, RetryPolicy,
   async [Symbol.asyncDispose](): Promise<void> {
     this.#kept = undefined;
     await this.#source.return?.();
+  }
+
+  /** Input that has failed once is no shorter input to a further attempt. */
+  async #nextOfSource(): Promise<IteratorResult<T>> {
+    try {
+      return await this.#source.next();
+    } catch (error) {
+      this.#kept = undefined;
+      throw error;
+    }
   }
 
   #keep(part: T): void {

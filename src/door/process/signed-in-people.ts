@@ -1,4 +1,5 @@
 // Joins who somebody is with their files: a person is kept while they come back, and asked about again in time.
+
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
@@ -17,6 +18,7 @@ import type { OpenedSession, SessionKeeper, SigningIn } from "#door/session/brow
 import { GroveTree } from "#door/tree/grove-tree.ts";
 import { makePerson, type Person } from "#door/tree/person.ts";
 import { davRefusalOf } from "#door/tree/refusals.ts";
+import { TICKET_LIFE_MS } from "#security/tickets/ticket.ts";
 
 /** People who are kept with their connections to FileServers. */
 const PEOPLE_KEPT = 512;
@@ -116,8 +118,10 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
     const key = `${credentials.fingerprint} ${address}`;
     const kept = await this.#current(key, credentials, address);
     kept.requests++;
-    // Between two rounds a session may be near its end, which would cut a transfer that begins on it.
-    if (this.#deps.clock.steadyMs() - kept.prolongedMs >= PROLONG_INTERVAL_MS) this.#prolong(kept);
+    // Between two rounds a session may be near its end, which would cut a transfer that begins on it. One that has
+    // ended is opened anew by who needs it.
+    const sinceMs = this.#deps.clock.steadyMs() - kept.prolongedMs;
+    if (sinceMs >= PROLONG_INTERVAL_MS && sinceMs < TICKET_LIFE_MS) this.#prolong(kept);
     return {
       username: kept.username,
       tree: kept.tree,

@@ -227,7 +227,10 @@ export class GroveTree implements DavTree {
     if (place.kind === "nothing") return;
     if (place.kind === "virtual") {
       const paths = place.names.map((name) => [...path, name]);
-      yield await wayEntries(paths, (entry) => this.look(entry, true), this.#clock);
+      // Below an owner all lies on one server, and what is shared may be a file.
+      const areFolders = path.length === 1;
+      const from = { look: (entry: readonly string[]) => this.look(entry, true), clock: this.#clock };
+      yield await wayEntries(paths, from, areFolders);
       return;
     }
     const asked = [this.#locksAt(place, true), this.#propertiesAt(place)] as const;

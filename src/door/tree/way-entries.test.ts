@@ -82,7 +82,7 @@ test("entries are looked at side by side, some at a time, and after five seconds
     return promise;
   };
   const paths = Array.from({ length: 100 }, (_, index) => [String(index)]);
-  const entries = wayEntries(paths, look, { steadyMs: () => nowMs });
+  const entries = wayEntries(paths, { look, clock: { steadyMs: () => nowMs } }, true);
   assert.equal(waiting.length, 32);
   waiting.shift()?.();
   await turn();
@@ -94,4 +94,16 @@ test("entries are looked at side by side, some at a time, and after five seconds
     paths.slice(33).map(([name]) => [name, "way"]),
   );
   assert.equal(most, 32);
+});
+
+test("what may be a file is never told as a folder: the listing fails for the moment", async () => {
+  let nowMs = 0;
+  const look = async ([name]: readonly string[]) => {
+    nowMs += 6_000;
+    if (name === "away") throw refused("STARTING");
+    return undefined;
+  };
+  const from = { look, clock: { steadyMs: () => nowMs } };
+  await assert.rejects(wayEntries([["a"], ["away"]], from, false), { code: "STARTING" });
+  assert.deepEqual(await wayEntries([["a"], ["b"]], from, false), []);
 });

@@ -10,21 +10,29 @@ const LOOKS_AT_ONCE = 32;
 /** Those whose turn comes later are shown unseen: many on one silent server would keep a program waiting. */
 const LOOKS_MS = 5_000;
 
+/** Where entries are looked at. */
+export interface WayLooks {
+  readonly look: (path: readonly string[]) => Promise<DavResource | undefined>;
+  readonly clock: Pick<Clock, "steadyMs">;
+}
+
 /**
- * The entries at these paths, in their order, without those that are not there. One that no server answers for, or
- * that was not reached in time, is a plain folder: it may open later, and those beside it open now.
+ * The entries at these paths, in their order, without those that are not there. Where all are folders, one that no
+ * server answers for, or that was not reached in time, is a plain folder: it may open later, and those beside it open
+ * now. Elsewhere its failure is thrown, since it may be a file.
  */
 export async function wayEntries(
   paths: readonly (readonly string[])[],
-  look: (path: readonly string[]) => Promise<DavResource | undefined>,
-  clock: Pick<Clock, "steadyMs">,
+  { look, clock }: WayLooks,
+  areFolders: boolean,
 ): Promise<readonly DavResource[]> {
   const found: (DavResource | undefined)[] = [];
   const untilMs = clock.steadyMs() + LOOKS_MS;
   const waiting = paths.entries();
   const lookAtOthers = async (): Promise<void> => {
     for (const [index, path] of waiting) {
-      found[index] = clock.steadyMs() < untilMs ? await entryAt(path, look) : virtualResource(path);
+      const isInTime = !areFolders || clock.steadyMs() < untilMs;
+      found[index] = isInTime ? await entryAt(path, look, areFolders) : virtualResource(path);
     }
   };
   await Promise.all(Array.from({ length: LOOKS_AT_ONCE }, lookAtOthers));
@@ -33,7 +41,8 @@ export async function wayEntries(
 
 async function entryAt(
   path: readonly string[],
-  look: (path: readonly string[]) => Promise<DavResource | undefined>,
+  look: WayLooks["look"],
+  isFolder: boolean,
 ): Promise<DavResource | undefined> {
   try {
     return await look(path);
@@ -42,7 +51,7 @@ async function entryAt(
     if (isGroveError(error, "NOT_SHARED", "NOT_OWNER")) return undefined;
     const status = statusOf(error) ?? 0;
     // A refusal of another kind is about the person, and holds everywhere.
-    if (status === 429 || status >= 500) return virtualResource(path);
+    if (isFolder && (status === 429 || status >= 500)) return virtualResource(path);
     throw error;
   }
 }

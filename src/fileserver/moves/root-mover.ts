@@ -85,15 +85,8 @@ export class RootMover {
       const listed = await known.ask();
       for (const move of listed ?? []) {
         if (this.#ending.has(move.moveId)) continue;
-        const followed = this.#follow(move).catch((error: unknown) => {
-          log.warn("root_move_waits", { user: move.owner, state: move.state, error: errorText(error) });
-        });
-        if (move.state !== "confirmed" && move.state !== "undone") await followed;
-        else
-          this.#ending.set(
-            move.moveId,
-            followed.finally(() => this.#ending.delete(move.moveId)),
-          );
+        if (move.state === "confirmed" || move.state === "undone") this.#endSoon(move);
+        else await this.#followQuietly(move);
       }
       if (listed !== undefined)
         await this.#endUnknown(moves.list(), new Set(listed.map(({ moveId }) => moveId)));
@@ -106,6 +99,26 @@ export class RootMover {
       this.#lastFailure = failure;
     }
     if (!this.#isStopped) this.#lookIn(HEARTBEAT_INTERVAL_MS);
+  }
+
+  /** Never rejects. */
+  async #followQuietly(move: NodeMove): Promise<void> {
+    if (this.#isStopped) return;
+    await this.#follow(move).catch((error: unknown) => {
+      const { owner: user, state } = move;
+      this.#deps.log.warn("root_move_waits", { user, state, error: errorText(error) });
+    });
+  }
+
+  /** One after the other, so that the users' calls and a move that switches have most of the storage. */
+  #endSoon(move: NodeMove): void {
+    const { moveId } = move;
+    const before = [...this.#ending.values()].at(-1);
+    const ended = (before ?? Promise.resolve()).then(() => this.#followQuietly(move));
+    this.#ending.set(
+      moveId,
+      ended.finally(() => this.#ending.delete(moveId)),
+    );
   }
 
   async #follow(move: NodeMove): Promise<void> {
@@ -139,7 +152,7 @@ export class RootMover {
   #pull(move: NodeMove): void {
     const { connect, known, log } = this.#deps;
     const { moveId, owner, otherAddress } = move;
-    if (otherAddress === "") return;
+    if (otherAddress === "" || this.#isStopped) return;
     const stop = new AbortController();
     const link = connect(otherAddress);
     const progress = this.#progress.get(moveId) ?? noProgress();

@@ -61,6 +61,8 @@ export class RemovedUserReaper {
   readonly #startedAtMs: number;
   /** The removals carried out by this process, by user: the due time of each. */
   readonly #done = new Map<string, number>();
+  /** Roots of removed users that have come from other nodes. */
+  #arrivals = 0;
   #running: Promise<void> | undefined;
   #isStopped = false;
 
@@ -94,7 +96,10 @@ export class RemovedUserReaper {
 
   /** A root has come from another node, which may not have carried out its owner's removal. */
   arrived(username: string): void {
-    if (this.#done.delete(username)) void this.sweep();
+    if (this.#deps.userStates.states.find(username)?.removal === undefined) return;
+    this.#arrivals++;
+    this.#done.delete(username);
+    void this.sweep();
   }
 
   /** Carries out what is due; waits for a sweep that runs already. Never rejects. */
@@ -149,6 +154,7 @@ export class RemovedUserReaper {
     // While the address is closed all of its data is old, by any clock; later newer data is the next user's.
     const untilMs = removal.isReleased ? removal.dueAtMs : Number.MAX_SAFE_INTEGER - 1;
     const order = { username, removal, untilMs };
+    const arrivals = this.#arrivals;
     await this.#removeFiles(order, gone);
     await this.#purgeTrash(order, gone);
     if (hasShares) await this.#endShares(order, gone);
@@ -156,7 +162,7 @@ export class RemovedUserReaper {
     await looks.forget(username, untilMs);
     // A quota that was set for whoever comes with a released address is theirs.
     if (!removal.isReleased) await quotas.set(username, { quotaBytes: 0n, inodeLimit: 0 });
-    this.#done.set(username, removal.dueAtMs);
+    if (arrivals === this.#arrivals) this.#done.set(username, removal.dueAtMs);
     if (gone.files + gone.bytes + gone.shares === 0) return;
     audit({ act: "user.gone", actor: "node", subject: username, detail: { ...gone } });
     log.info("user_gone", { user: username, ...gone });

@@ -63,6 +63,10 @@ export class LocalMoves implements RootMoveStorage {
   readonly #cursors = new Map<string, MoveBucketKey>();
   /** Chunk files without a row yet. */
   readonly #landed = new Set<string>();
+  /** Imports that are about to begin, which may count on such files. */
+  #beginning = 0;
+  /** The removal of such files, for which the next import waits. */
+  #dropping: Promise<void> = Promise.resolve();
 
   constructor(deps: LocalMovesDeps) {
     this.#deps = deps;
@@ -222,12 +226,18 @@ export class LocalMoves implements RootMoveStorage {
     this.#cursors.delete(moveId);
   }
 
-  beginImport(move: {
+  async beginImport(move: {
     readonly moveId: string;
     readonly owner: string;
     readonly numbers: readonly number[];
   }): Promise<LocalMove> {
-    return this.#deps.queue.submit({ op: "beginImport", ...move });
+    this.#beginning++;
+    try {
+      await this.#dropping;
+      return await this.#deps.queue.submit({ op: "beginImport", ...move });
+    } finally {
+      this.#beginning--;
+    }
   }
 
   async missingChunks(_moveId: string, buckets: readonly MoveBucket[]): Promise<MovedChunk[]> {
@@ -302,12 +312,20 @@ export class LocalMoves implements RootMoveStorage {
 
   async endImport(moveId: string): Promise<void> {
     while (await this.#deps.queue.submit({ op: "dropImport", moveId }));
+    await this.#dropping;
     // Another arrival may count on a file that it shares with this one.
-    if (this.list().some(({ state }) => state === "arriving")) return;
+    if (this.#beginning > 0 || this.list().some(({ state }) => state === "arriving")) return;
+    const names = [...this.#landed];
+    this.#landed.clear();
+    this.#dropping = this.#drop(names);
+    await this.#dropping;
+  }
+
+  /** Never rejects: what stays goes at the next start. */
+  async #drop(names: readonly string[]): Promise<void> {
     const { store } = this.#deps;
-    for (const name of this.#landed) {
-      this.#landed.delete(name);
-      await store.unlink(name);
+    for (const name of names) {
+      await store.unlink(name).catch(() => undefined);
       store.settle([name]);
     }
   }

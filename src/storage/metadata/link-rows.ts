@@ -27,6 +27,8 @@ const COUNTS = `inode_id AS inodeId, kind, ends_ms AS endsMs, max_downloads AS m
 export const DOWNLOAD_SESSION_MS = 3_600_000;
 /** Downloads that are remembered for each link; the oldest counts anew. */
 export const RECENT_DOWNLOADS = 256;
+/** Requests that are remembered of one visitor and file, so that one visitor leaves room for others. */
+const REQUESTS_PER_KEY = 8;
 
 /** Statements on links. */
 export class LinkRows {
@@ -134,7 +136,9 @@ export class RecentDownloads {
   /** Keeps the other requests of the key, which may be repeated as well. */
   add(key: string, atMs: number, mark: string): void {
     const others = this.#entries.filter(([other, , request]) => other !== key || (request ?? "") !== mark);
-    this.#entries = [...others, [key, atMs, mark] as const].slice(-RECENT_DOWNLOADS);
+    const outdated = others.filter(([other]) => other === key).slice(0, 1 - REQUESTS_PER_KEY);
+    const kept = others.filter((entry) => !outdated.includes(entry));
+    this.#entries = [...kept, [key, atMs, mark] as const].slice(-RECENT_DOWNLOADS);
   }
 
   text(): string {
