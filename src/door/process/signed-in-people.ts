@@ -18,7 +18,6 @@ import type { OpenedSession, SessionKeeper, SigningIn } from "#door/session/brow
 import { GroveTree } from "#door/tree/grove-tree.ts";
 import { makePerson, type Person } from "#door/tree/person.ts";
 import { davRefusalOf } from "#door/tree/refusals.ts";
-import { TICKET_LIFE_MS } from "#security/tickets/ticket.ts";
 
 /** People who are kept with their connections to FileServers. */
 const PEOPLE_KEPT = 512;
@@ -34,6 +33,8 @@ const SIGN_IN_PATIENCE_MS = 15_000;
 const SIGN_IN_PAUSE_MS = 500;
 /** How often sessions at FileServers are prolonged while requests are under way: a ticket is good for 5 min. */
 const PROLONG_INTERVAL_MS = 60_000;
+/** A session that nobody has prolonged for the life of its ticket has ended. */
+const SESSION_LIFE_MS = 300_000;
 
 /** Parts of it. */
 export interface SignedInPeopleDeps {
@@ -121,7 +122,7 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
     // Between two rounds a session may be near its end, which would cut a transfer that begins on it. One that has
     // ended is opened anew by who needs it.
     const sinceMs = this.#deps.clock.steadyMs() - kept.prolongedMs;
-    if (sinceMs >= PROLONG_INTERVAL_MS && sinceMs < TICKET_LIFE_MS) this.#prolong(kept);
+    if (sinceMs >= PROLONG_INTERVAL_MS && sinceMs < SESSION_LIFE_MS) this.#prolong(kept);
     return {
       username: kept.username,
       tree: kept.tree,
