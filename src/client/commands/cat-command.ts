@@ -49,13 +49,15 @@ async function printFile(context: ClientContext, typed: string, flags: CatFlags)
   const { output } = context.terminal;
   const isGuarded = isTty(output) && flags.raw !== true;
   let printed = 0;
+  let last: number | undefined;
   const take: SliceTaker = (slice) => {
-    if (isGuarded && holdsTerminalControls(slice)) {
+    if (isGuarded && holdsTerminalControls(slice, last)) {
       throw new ClientError("USAGE", `${path.path} is not text, so it is not printed to a terminal`, {
         todo: "Send it elsewhere (grove cat FILE > copy), or add --raw.",
       });
     }
     printed += slice.length;
+    last = slice.at(-1) ?? last;
     // The slice's buffer is free again only after the write.
     if (output.write(slice) || !output.writable) return true;
     return once(output, "drain").then(() => undefined);

@@ -363,3 +363,21 @@ test("what is no file any more, or no folder, is told and left as it is", async 
   assert.equal(await content("/kinds/thing"), "file");
   assert.equal(await content("/kinds/kept"), "file");
 });
+
+test("two sources that would become one file are refused before anything is sent", async () => {
+  const [one, two] = [tree("one", { report: "of one" }), tree("two", { report: "of two" })];
+  await ok(import("./mkdir-command.ts"), ["/inbox"]);
+  const both = [join(one, "report"), join(two, "report")];
+  const { code, err } = await run(import("./put-command.ts"), [...both, "/inbox"]);
+  assert.equal(code, 1, err);
+  assert.match(err, /one\/report and .*two\/report would both become \/inbox\/report/);
+  assert.deepEqual(await names("/inbox"), []);
+});
+
+test("bytes at an offset go into a file that is there, which --new refuses", async () => {
+  const { code, err } = await run(import("./write-command.ts"), ["--new", "--offset", "0", "/inbox/new"], {
+    stdin: "x",
+  });
+  assert.equal(code, 1, err);
+  assert.match(err, /--new does not go with --offset/);
+});

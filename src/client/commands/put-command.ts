@@ -99,5 +99,19 @@ async function plannedUploads(
   for (const source of sources)
     plan.push(await planPut({ context, cluster, journal, target, there, wanted, isAlone }, source));
   if (isMirror) refuseOverlaps(plan.map(({ remotePath }) => remotePath));
+  requireOwnPlaces(plan);
   return plan;
+}
+
+/** Of two sources in one place the last one sent would replace the other. */
+function requireOwnPlaces(plan: readonly PlannedSource[]): void {
+  const taken = new Map<string, string>();
+  for (const { path, remotePath } of plan) {
+    const other = taken.get(remotePath);
+    if (other !== undefined)
+      throw new ClientError("USAGE", `${other} and ${path} would both become ${remotePath}`, {
+        todo: "Send them one after the other, into different folders.",
+      });
+    taken.set(remotePath, path);
+  }
 }

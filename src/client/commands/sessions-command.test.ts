@@ -148,6 +148,34 @@ test("input that cannot be read again is written whole after the session has end
   assert.equal((await cat()).out, "all of it");
 });
 
+test("a command that runs takes no session of who signs in beside it, and none comes back after a sign-out", async () => {
+  const BOB = ["--mock", "bob@example.com", "--fileserver", server.address];
+  const run = (verb: Parameters<TestClient["run"]>[0], ...words: string[]) => desktop.run(verb, words);
+  /** Writes a file as alice while another command runs in the same configuration. */
+  const writeBeside = async (other: () => Promise<{ code: number; err: string }>) => {
+    await login(desktop);
+    const read = async function* (): AsyncGenerator<Buffer> {
+      // The third piece is asked for once the first one was read, by a command with its session.
+      yield randomBytes(1_000_000);
+      yield randomBytes(1_000_000);
+      const { code, err } = await other();
+      assert.equal(code, 0, err);
+      yield Buffer.from("rest");
+    };
+    const stdin = Readable.from(read(), { highWaterMark: 1 });
+    return desktop.run(import("./write-command.ts"), ["/beside"], { stdin });
+  };
+  const taken = await writeBeside(() => run(import("./login-command.ts"), ...BOB));
+  assert.equal(taken.code, 2, taken.err);
+  assert.match(taken.err, /alice@example.com is signed in no more, bob@example.com is, by another command/);
+  assert.equal((await run(import("./whoami-command.ts"))).out.includes("bob@example.com"), true);
+  assert.equal((await run(import("./ls-command.ts"), "/")).out, "");
+  const left = await writeBeside(() => run(import("./logout-command.ts")));
+  assert.equal(left.code, 2, left.err);
+  assert.match(left.err, /alice@example.com has signed out, by another command/);
+  assert.equal((await run(import("./ls-command.ts"), "/")).code, 2);
+});
+
 test("logout --everywhere that cannot reach a server says so and ends with the code of the network", async () => {
   await server.kill("SIGKILL");
   const { code, err, out } = await laptop.run(import("./logout-command.ts"), ["--everywhere"]);

@@ -58,6 +58,9 @@ function store(context: ClientContext, path: RemotePath, flags: WriteFlags): Pro
     }
     return setSize(context, path, truncate, flags);
   }
+  if (offset !== undefined && isNew) {
+    throw new ClientError("USAGE", "--new does not go with --offset, which changes a file that is there");
+  }
   if (isTty(context.terminal.input)) context.note("Type the content; Ctrl-D on an empty line ends it.");
   return offset === undefined ? replace(context, path, flags) : overwrite(context, path, offset, flags);
 }

@@ -24,7 +24,7 @@ import type { KeptSessions, StoredSession } from "./session-cache.ts";
 /** Dependencies of a link. */
 export interface LinkDeps {
   readonly profile: Profile;
-  readonly identity: Pick<IdentityHolder, "idToken">;
+  readonly identity: Pick<IdentityHolder, "idToken" | "requireUnchanged">;
   readonly sessions: KeptSessions;
   /** The stable random id of this installation (decision D23). */
   readonly installationId: () => Promise<string>;
@@ -126,6 +126,7 @@ export class FileServerLink {
   }
 
   async #open(): Promise<OpenSession> {
+    await this.#deps.identity.requireUnchanged();
     const stored = await this.#deps.sessions.readSession(this.address);
     if (stored !== undefined) return this.#use(stored);
     return this.#adoptOrRegister("a session with the server is needed", undefined);
@@ -138,6 +139,7 @@ export class FileServerLink {
   #adoptOrRegister(why: string, refusedToken: string | undefined): Promise<OpenSession> {
     const { sessions } = this.#deps;
     return sessions.whileOpening(this.address, async () => {
+      await this.#deps.identity.requireUnchanged();
       const stored = await sessions.readSession(this.address);
       if (stored !== undefined && stored.token !== refusedToken) return this.#use(stored);
       if (stored !== undefined) await sessions.removeSession(this.address);

@@ -34,6 +34,24 @@ export class IdentityHolder {
     this.#isRead = true;
   }
 
+  /**
+   * Throws SIGN_IN_NEEDED where the user of this program has signed out in another one meanwhile, or somebody else has
+   * signed in: what lies on disk from then on is not this user's.
+   */
+  async requireUnchanged(): Promise<void> {
+    const isFirst = !this.#isRead;
+    const before = await this.current();
+    if (isFirst) return;
+    const now = await this.#cache.readIdentity();
+    if (before === undefined) this.#identity = now;
+    else if (now?.username !== before.username) {
+      const what = now === undefined ? "has signed out" : `is signed in no more, ${now.username} is`;
+      throw new ClientError("SIGN_IN_NEEDED", `${before.username} ${what}, by another command`, {
+        todo: "Sign in again: grove login",
+      });
+    }
+  }
+
   /** True when a server would still take the ID token. */
   async hasToken(): Promise<boolean> {
     return this.#usableToken(await this.current()) !== undefined;

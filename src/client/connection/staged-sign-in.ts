@@ -13,13 +13,19 @@ class StagedSessions extends SessionCache {
   readonly #sessions = new Map<string, StoredSession>();
   /** Sessions of the same user at the same cluster; undefined for those of another user. */
   before: SessionCache | undefined;
+  readonly #identity: StoredIdentity;
+
+  constructor(folder: string, identity: StoredIdentity) {
+    super(folder);
+    this.#identity = identity;
+  }
 
   override async replacedToken(address: string): Promise<string> {
     return (await this.before?.readSession(address))?.token ?? "";
   }
 
   override readIdentity(): Promise<StoredIdentity | undefined> {
-    return Promise.resolve(undefined);
+    return Promise.resolve(this.#identity);
   }
 
   override readSession(address: string): Promise<StoredSession | undefined> {
@@ -58,7 +64,7 @@ export class StagedSignIn {
     this.#around = around;
     this.#profile = profile;
     this.#routes = new RouteCache(undefined, systemClock);
-    const sessions = new StagedSessions(around.config.credentials);
+    const sessions = new StagedSessions(around.config.credentials, identity);
     this.#sessions = sessions;
     const { config, place, signal } = around.shared;
     const shared = {
@@ -71,7 +77,6 @@ export class StagedSignIn {
       profile: Promise.resolve(profile),
       cluster: undefined,
     };
-    shared.identity.hold(identity);
     this.context = new ClientContext(around.terminal, around.flags, shared);
   }
 
@@ -106,14 +111,13 @@ export class StagedSignIn {
     await routes.clear();
     const { writeProfile } = await import("#client/signin/profile.ts");
     await writeProfile(config.profile, this.#profile);
-    for (const made of opened) await sessions.writeSession(made);
+    // Nobody takes over another user's session in between: programs look whose identity lies here first.
+    for (const { address } of before) await sessions.removeSession(address);
     await sessions.writeIdentity(identity);
+    for (const made of opened) await sessions.writeSession(made);
     const found: readonly Omit<Route, "expiresAtMs">[] = await this.#routes.list();
     const home = { root: "", address: session.address, fsId: "" };
     for (const route of found.length === 0 ? [home] : found) await routes.put(route, ROUTE_TTL_SECONDS);
-    for (const { address } of before) {
-      if (!opened.some((made) => made.address === address)) await sessions.removeSession(address);
-    }
     await place.clear();
     holder.hold(identity);
     this.#around.useProfile(this.#profile);

@@ -42,4 +42,7 @@ test("cat tells text from what a terminal would obey", () => {
   assert.equal(holdsTerminalControls(Buffer.from([0x41, 0x9b, 0x41])), true);
   assert.equal(holdsTerminalControls(Buffer.from("bell\u0007")), true);
   assert.equal(holdsTerminalControls(Buffer.from([0x7f])), true);
+  const [first = 0, ...rest] = Buffer.from("ў");
+  assert.equal(holdsTerminalControls(Buffer.from(rest), first), false, "a letter in two slices");
+  assert.equal(holdsTerminalControls(Buffer.from([0x9b]), 0xc2), true);
 });

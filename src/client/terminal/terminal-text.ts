@@ -28,14 +28,17 @@ export function terminalJson(json: string): string {
   });
 }
 
-/** True when bytes hold terminal controls other than tab, line feed and carriage return. */
-export function holdsTerminalControls(bytes: Uint8Array): boolean {
+/**
+ * True when bytes hold terminal controls other than tab, line feed and carriage return. `preceding` is the byte before
+ * them, if there is one.
+ */
+export function holdsTerminalControls(bytes: Uint8Array, preceding?: number): boolean {
   for (let index = 0; index < bytes.length; index++) {
     const byte = bytes[index] as number;
     if (byte < 0x20 ? byte !== 0x09 && byte !== 0x0a && byte !== 0x0d : byte === 0x7f) return true;
     // C1 controls are C2 80 to C2 9F in UTF-8; a lone byte of that range is one on Latin-1 terminals.
     if (byte >= 0x80 && byte <= 0x9f) {
-      const before = index === 0 ? undefined : bytes[index - 1];
+      const before = index === 0 ? preceding : bytes[index - 1];
       if (before === undefined || before === 0xc2 || before < 0x80) return true;
     }
   }

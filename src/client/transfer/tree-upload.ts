@@ -1,6 +1,7 @@
 // Uploads files and trees: folders before their contents, many files at a time, one failure per file.
 import { lstatSync, realpathSync } from "node:fs";
 import { GroveError } from "#base/errors.ts";
+import { errorText } from "#base/log.ts";
 import { type Cluster, LONG } from "#client/connection/cluster.ts";
 import { makeFolder } from "#client/connection/folders.ts";
 import { baseName, childPath, parentPath } from "#client/connection/remote-path.ts";
@@ -109,13 +110,25 @@ export class TreeUpload {
         if (!(state instanceof ComparedFolder) || kept.has(place)) continue;
         for (const [name, { isFolder, sizeBytes }] of state.rest()) {
           const lost = childPath(place, name);
-          // The entry may have appeared on either side since this folder was read.
-          if (lstatSync(join(source.path, lost), { throwIfNoEntry: false }) !== undefined) continue;
+          if (this.#mayBeHere(join(source.path, lost))) continue;
           if (!kept.has(lost)) found.push({ path: join(source.remotePath, lost), isFolder, sizeBytes });
         }
       }
     }
     return found;
+  }
+
+  /** The entry may have appeared since its folder was read; what cannot be looked at is not taken away either. */
+  #mayBeHere(localPath: string): boolean {
+    try {
+      return lstatSync(localPath, { throwIfNoEntry: false }) !== undefined;
+    } catch (error) {
+      this.#deps.report.skip(
+        localPath,
+        `it cannot be looked at (${errorText(error)}), so nothing is taken away for it`,
+      );
+      return true;
+    }
   }
 
   async #addTree(source: UploadSource): Promise<void> {

@@ -44,7 +44,11 @@ export interface PersonDeps {
 
 /** Makes a person's way. Close its cluster when nobody uses it any more. */
 export function makePerson({ username, profile, credential, signal, door }: PersonDeps): Person {
-  const identity = { idToken: credential, hasToken: () => Promise.resolve(true) };
+  const identity = {
+    idToken: credential,
+    hasToken: () => Promise.resolve(true),
+    requireUnchanged: () => Promise.resolve(),
+  };
   const cache = new RouteCache(undefined, systemClock);
   const router = new Router({ profile, identity, cache, signal, door });
   const id = randomUUID();
