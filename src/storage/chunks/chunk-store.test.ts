@@ -1,11 +1,12 @@
 // Tests of chunk files: names, settlement and shared flushes.
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { closeSync, mkdirSync, openSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { systemRandom } from "#base/random.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
-import { isChunkName } from "./chunk-names.ts";
+import { CHUNK_NAME_RANDOM_BYTES, isChunkName } from "./chunk-names.ts";
 import { CHUNKS_PER_DIRECTORY_TURN, ChunkStore } from "./chunk-store.ts";
 
 function makeStore(context: TestContext): {
@@ -36,6 +37,16 @@ test("names are random, and go to the next directory once that is remembered as 
   assert.ok(store.takeName().startsWith("01"));
   store.settle(first);
   assert.deepEqual(turns.slice(1), ["close 00"]);
+});
+
+test("a directory that follows stays remembered when a chunk from elsewhere in it is settled", async (context) => {
+  const { store, turns } = makeStore(context);
+  for (let names = 1; names < CHUNKS_PER_DIRECTORY_TURN; names++) store.takeName();
+  const adopted = `01${"a".repeat(2 * CHUNK_NAME_RANDOM_BYTES)}`;
+  await store.adoptName(adopted);
+  store.takeName();
+  store.settle([adopted]);
+  assert.deepEqual(turns, ["open 01", "open 01"]);
 });
 
 test("a directory is closed at the end only when all its chunks are settled (A-11)", async (context) => {
@@ -71,6 +82,33 @@ test("who asks for a flush of a directory gets one that begins after the asking 
   for (const flush of later) await assert.rejects(flush, /ENOENT/);
   assert.equal(failures.length, 1);
 });
+
+test(
+  "a flush for which no file can be opened is refused, and ends no writing",
+  spawnSync("prlimit", ["--version"]).status === 0 ? {} : { skip: "prlimit is not installed" },
+  async (context) => {
+    const { store, failures } = makeStore(context);
+    const name = store.takeName();
+    const limited = (bound: string): void => {
+      const set = spawnSync("prlimit", ["--pid", `${process.pid}`, `--nofile=${bound}:`]);
+      assert.equal(set.status, 0, String(set.stderr));
+    };
+    const shown = spawnSync("prlimit", ["--pid", `${process.pid}`, "--nofile", "--noheadings", "-o", "SOFT"]);
+    const opened: number[] = [];
+    limited("256");
+    try {
+      assert.throws(() => {
+        for (;;) opened.push(openSync("/dev/null", "r"));
+      }, /EMFILE/);
+      await assert.rejects(store.flushDirectoriesOf([name]), /EMFILE/);
+    } finally {
+      for (const descriptor of opened) closeSync(descriptor);
+      limited(String(shown.stdout).trim());
+    }
+    assert.deepEqual(failures, []);
+    await store.flushDirectoriesOf([name]);
+  },
+);
 
 test("a chunk file is never made over another, and unlinked whether or not it is there", async (context) => {
   const { store } = makeStore(context);

@@ -4,6 +4,7 @@ import { close, constants, fdatasync, fsync, open, unlink } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Random } from "#base/random.ts";
+import { harmlessFileError } from "#storage/metadata/sqlite-errors.ts";
 import {
   CHUNK_NAME_RANDOM_BYTES,
   CHUNKS_DIRECTORY,
@@ -89,7 +90,8 @@ export class ChunkStore {
         continue;
       }
       this.#unsettled.delete(directory);
-      if (directory === this.#current) continue;
+      // The next one is remembered ahead of its first name.
+      if (directory === this.#current || directory === this.#following?.name) continue;
       // After a failure this call is refused; start-up then sweeps a directory in vain.
       this.#openDirectories.close(directory).catch(() => undefined);
     }
@@ -170,17 +172,21 @@ export class ChunkStore {
   }
 
   async #syncDirectory(directory: string): Promise<void> {
+    let isOpen = false;
     try {
       const descriptor = await openFile(
         join(this.#directory, CHUNKS_DIRECTORY, directory),
         constants.O_RDONLY,
       );
+      isOpen = true;
       try {
         await this.#flushes.run("", () => flushAll(descriptor));
       } finally {
         await closeFile(descriptor);
       }
     } catch (error) {
+      // Without a descriptor no flush has been tried.
+      if (!isOpen && harmlessFileError(error) !== undefined) throw error;
       this.#failed(`flushing a directory of chunk files failed: ${String(error)}`);
       throw error;
     }
