@@ -62,8 +62,8 @@ export const syscallBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/storage/local/garbage-collector.ts",
-        from: "    try {\n      await Promise.all(\n        garbage.map",
-        to: '    try {\n      await queue.submit({ op: "dropGarbage", chunkIds: garbage.map(({ id }) => id) });\n      await Promise.all(\n        garbage.map',
+        from: "    const tried = await Promise.allSettled(",
+        to: '    await queue.submit({ op: "dropGarbage", chunkIds: batch.map(({ id }) => id) });\n    const tried = await Promise.allSettled(',
       },
       {
         file: "src/storage/local/garbage-collector.ts",

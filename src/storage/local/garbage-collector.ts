@@ -11,6 +11,8 @@ import type { WriteQueue } from "#storage/writer/write-queue.ts";
 
 const UNLINKS_AT_ONCE = 2;
 const LEASE_CHECK_MS = 1_000;
+/** Longest pause before refused garbage is tried again; the first is as long as a look at the lease. */
+const RETRY_MAX_MS = 10_000;
 
 interface Garbage {
   readonly id: number;
@@ -36,6 +38,9 @@ export class GarbageCollector {
   /** Garbage that was pinned at its turn; at most as many chunks as are pinned. */
   readonly #deferred = new Map<number, Garbage>();
   #released: Garbage[] = [];
+  /** Garbage that was not removed at its turn; fewer than two batches. */
+  #refused: Garbage[] = [];
+  #retryMs = LEASE_CHECK_MS;
   #afterSequence = 0;
   #isWanted = false;
   #isStopped = false;
@@ -88,15 +93,18 @@ export class GarbageCollector {
         // are garbage.
         if (this.#deps.lease.isHeld()) {
           this.#released.push(...batch);
-          this.#wait();
+          this.#wait(LEASE_CHECK_MS);
           return;
         }
         const kept = batch.filter(({ id }) => this.#deps.pins.isPinned(id));
         for (const garbage of kept) this.#deferred.set(garbage.id, garbage);
         const free = batch.filter(({ id }) => !this.#deps.pins.isPinned(id));
-        if (free.length > 0) await this.#unlink(free);
+        const goesOn = free.length === 0 || (await this.#unlink(free));
         if (this.#isStopped || this.#deps.queue.failure !== undefined) return;
+        if (!goesOn) break;
       }
+      if (this.#refused.length > 0) return this.#retryLater();
+      this.#retryMs = LEASE_CHECK_MS;
     }
   }
 
@@ -107,30 +115,50 @@ export class GarbageCollector {
     return rows;
   }
 
-  /** Pauses during a backup, until it has ended in any way. */
-  #wait(): void {
+  /** Pauses during a backup, until it has ended in any way, and after a refusal. */
+  #wait(pauseMs: number): void {
     this.#waiting ??= setTimeout(() => {
       this.#waiting = undefined;
       this.wake();
-    }, LEASE_CHECK_MS).unref();
+    }, pauseMs).unref();
   }
 
-  async #unlink(garbage: readonly Garbage[]): Promise<void> {
-    const { store, files, queue, logger } = this.#deps;
+  #retryLater(): void {
+    this.#released.push(...this.#refused);
+    this.#refused = [];
+    this.#wait(this.#retryMs);
+    this.#retryMs = Math.min(2 * this.#retryMs, RETRY_MAX_MS);
+  }
+
+  /** Sets aside what is refused; false when more is to wait with it. */
+  async #unlink(batch: readonly Garbage[]): Promise<boolean> {
+    const { store, queue } = this.#deps;
+    const tried = await Promise.allSettled(batch.map(({ name }) => this.#unlinkFile(name)));
+    const garbage = batch.filter((_, index) => tried[index]?.status === "fulfilled");
+    const kept = batch.filter((_, index) => tried[index]?.status === "rejected");
+    const failed = tried.find((each) => each.status === "rejected");
+    if (failed !== undefined) this.#refuse(kept, failed.reason);
+    if (garbage.length === 0) return this.#refused.length < GARBAGE_BATCH_CHUNKS;
     try {
-      await Promise.all(
-        garbage.map(({ name }) =>
-          this.#unlinks.run("", () => {
-            files.forget(name);
-            return store.unlink(name);
-          }),
-        ),
-      );
       // A row that went before its file would leave an unknown file after a crash.
       await store.flushDirectoriesOf(garbage.map(({ name }) => name));
       await queue.submit({ op: "dropGarbage", chunkIds: garbage.map(({ id }) => id) });
     } catch (error) {
-      logger.warn("storage.garbage_kept", { chunks: garbage.length, error: errorText(error) });
+      this.#refuse(garbage, error);
+      return false;
     }
+    return this.#refused.length < GARBAGE_BATCH_CHUNKS;
+  }
+
+  #unlinkFile(name: string): Promise<void> {
+    return this.#unlinks.run("", () => {
+      this.#deps.files.forget(name);
+      return this.#deps.store.unlink(name);
+    });
+  }
+
+  #refuse(garbage: readonly Garbage[], error: unknown): void {
+    this.#refused.push(...garbage);
+    this.#deps.logger.warn("storage.garbage_kept", { chunks: garbage.length, error: errorText(error) });
   }
 }
