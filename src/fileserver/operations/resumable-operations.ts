@@ -158,13 +158,21 @@ export class ResumableOperations {
 
   async #dropIdle(found: readonly StoredUpload[], isStill: (stored: StoredUpload) => boolean): Promise<void> {
     const { storage, turns, log } = this.#deps;
-    for (const { uploadId } of found) {
-      if (turns.isTaken(uploadId)) continue;
+    const passedOver = new Set<string>();
+    for (const { uploadId, owner } of found) {
+      if (passedOver.has(owner) || turns.isTaken(uploadId)) continue;
       // Another stream may have continued or ended it while those before it were dropped.
       const stored = storage.uploads.find(uploadId);
       if (stored === undefined || !isStill(stored)) continue;
-      const dropped = await turns.take(uploadId, ignore, () => this.drop(stored));
-      log.info("upload_expired", { user: stored.by, freed_bytes: -dropped.usedDeltaBytes });
+      try {
+        const dropped = await turns.take(uploadId, ignore, () => this.drop(stored));
+        log.info("upload_expired", { user: stored.by, freed_bytes: -dropped.usedDeltaBytes });
+      } catch (error) {
+        if (storage.failure !== undefined) throw error;
+        // A root that moves away refuses; uploads into others go all the same.
+        passedOver.add(owner);
+        log.warn("upload_expiry_failed", { user: stored.by, error: errorText(error) });
+      }
     }
   }
 

@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
-import type { Storage } from "#storage/contract/storage.ts";
+import type { RootRecord, Storage } from "#storage/contract/storage.ts";
 import type { TrashHead } from "#storage/contract/trash.ts";
 import type { Changes } from "./changes.ts";
 import type { RootUsage } from "./root-usage.ts";
@@ -99,16 +99,31 @@ export class TrashReaper {
   }
 
   async #expire(neededBytes = Number.POSITIVE_INFINITY): Promise<number> {
-    const { retentionMs, clock, storage } = this.#deps;
+    const { retentionMs, clock } = this.#deps;
     if (retentionMs === 0 || !this.#wallClock.isTrusted()) return 0;
     const beforeMs = clock.wallMs() - retentionMs;
+    const passedOver = new Set<string>();
     let freedBytes = 0;
     while (!this.#isStopped && freedBytes < neededBytes) {
-      const heads = await againWhenRowsCome(() => storage.trashBefore(beforeMs, TRASH_PURGE_BATCH));
+      const heads = await againWhenRowsCome(() => this.#expired(beforeMs, passedOver));
       if (heads.length === 0) break;
-      for (const [owner, ids] of byOwner(heads)) freedBytes += await this.#purge(owner, ids, "trash.expire");
+      for (const [owner, ids] of byOwner(heads)) {
+        freedBytes += await this.#tryToPurge(owner, ids, { act: "trash.expire", passedOver });
+      }
     }
     return freedBytes;
+  }
+
+  /** The oldest expired items, or those of one root after another once the oldest are passed over. */
+  #expired(beforeMs: number, passedOver: ReadonlySet<string>): readonly TrashHead[] {
+    const { storage, usage } = this.#deps;
+    if (passedOver.size === 0) return storage.trashBefore(beforeMs, TRASH_PURGE_BATCH);
+    for (const [owner, { trashInodes }] of usage.entries()) {
+      if (trashInodes === 0 || passedOver.has(owner)) continue;
+      const heads = storage.oldestTrash(owner, beforeMs, TRASH_PURGE_BATCH);
+      if (heads.length > 0) return heads;
+    }
+    return [];
   }
 
   async #makeRoom(): Promise<void> {
@@ -136,11 +151,13 @@ export class TrashReaper {
     if (!this.#wallClock.isTrusted()) return 0;
     const heads = new Map<string, TrashHead>();
     for (const [owner] of this.#deps.usage.entries()) this.#note(heads, owner);
+    const passedOver = new Set<string>();
     let freedBytes = 0;
     while (!this.#isStopped && freedBytes < neededBytes && heads.size > 0) {
       const oldest = [...heads.values()].reduce((a, b) => (b.trashedAtMs < a.trashedAtMs ? b : a));
-      freedBytes += await this.#purge(oldest.owner, [oldest.id], "trash.space");
-      this.#note(heads, oldest.owner);
+      freedBytes += await this.#tryToPurge(oldest.owner, [oldest.id], { act: "trash.space", passedOver });
+      if (passedOver.has(oldest.owner)) heads.delete(oldest.owner);
+      else this.#note(heads, oldest.owner);
     }
     return freedBytes;
   }
@@ -161,10 +178,27 @@ export class TrashReaper {
     return usedBytes * 100n > this.#deps.quotaBytes(owner) * BigInt(TRASH_SPACE_QUOTA_PERCENT);
   }
 
-  async #purge(owner: string, trashIds: readonly string[], act: Reason): Promise<number> {
-    const { storage, changes, audit } = this.#deps;
+  /** Passes over a root that refuses, as one that moves away does: the trash of others goes all the same. */
+  async #tryToPurge(
+    owner: string,
+    trashIds: readonly string[],
+    look: { readonly act: Reason; readonly passedOver: Set<string> },
+  ): Promise<number> {
+    const { storage, log } = this.#deps;
     const root = storage.root(owner);
-    if (root === undefined) return 0;
+    try {
+      if (root !== undefined) return await this.#purge(root, trashIds, look.act);
+    } catch (error) {
+      if (storage.failure !== undefined) throw error;
+      log.warn("trash_purge_put_off", { user: owner, error: errorText(error) });
+    }
+    look.passedOver.add(owner);
+    return 0;
+  }
+
+  async #purge(root: RootRecord, trashIds: readonly string[], act: Reason): Promise<number> {
+    const { storage, changes, audit } = this.#deps;
+    const { owner } = root;
     const done = await changes.runFor(root, () => storage.purgeTrash({ owner, trashIds }));
     for (const { id, originalPath, sizeBytes, inodeCount } of done.items) {
       const detail = { trash_id: id, bytes: sizeBytes, inodes: inodeCount };

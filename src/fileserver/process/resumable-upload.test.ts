@@ -253,6 +253,32 @@ test("an upload that somebody goes on with while another expires is not dropped 
   }
 });
 
+test("an idle upload into a root that moves away is kept for now, and keeps no other (D15)", async () => {
+  const clock = new ManualClock();
+  const own = await startTestNode({ clock });
+  try {
+    // The node's own look at uploads comes a moment before they are idle for long enough.
+    clock.advance(1);
+    for (const name of ["ada", "bob"]) {
+      const user = await own.signIn(`${name}@example.com`);
+      await user.call.beginUpload({ path: "/a", size: SIZE });
+    }
+    const { storage, resumable } = { ...own.node, ...own.node.service };
+    const moveId = "01J0000000000000000000000M";
+    await storage.moves.beginExport({ moveId, owner: "ada@example.com" });
+    await storage.moves.freeze(moveId);
+    clock.advance(UPLOAD_IDLE_MS);
+    await resumable.expire();
+    const kept = storage.uploads.untouchedSince(storage.uploads.nowMs(), 2);
+    assert.deepEqual(
+      kept.map(({ owner }) => owner),
+      ["ada@example.com"],
+    );
+  } finally {
+    await own.stop();
+  }
+});
+
 test("what a user staged in another's root goes once its place is no longer shared, and nothing else (D13, D15)", async () => {
   const own = await startTestNode();
   try {

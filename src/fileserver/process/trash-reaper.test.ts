@@ -3,12 +3,13 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
-import { DISK_RESERVE_BYTES } from "#base/limits.ts";
+import { DISK_RESERVE_BYTES, TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { TRASH_SPACE_MARGIN_BYTES } from "#fileserver/operations/trash-reaper.ts";
 import { AUDIT_FLUSH_INTERVAL_MS } from "#security/audit/audit-log.ts";
 import { startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
 const HOUR_MS = 3_600_000;
+const MOVE_ID = "01J0000000000000000000000M";
 const ENOUGH = DISK_RESERVE_BYTES + TRASH_SPACE_MARGIN_BYTES;
 
 interface Rig {
@@ -168,4 +169,29 @@ test("a wall clock that jumps ahead purges nothing for a day (D14)", async (t) =
   it.clock.sleep(30 * DAY_MS);
   await reaper.expire();
   assert.deepEqual(left(it, "a@example.com"), []);
+});
+
+test("a root that moves away keeps its trash for now, and keeps no other's from going by age or for space (D14)", async (t) => {
+  const it = await rig(t, 30 * DAY_MS);
+  const [a, b] = await Promise.all(["a@example.com", "b@example.com"].map((email) => it.node.signIn(email)));
+  assert.ok(a && b);
+  // The frozen root's own fill more than one look at the oldest.
+  for (let item = 0; item <= TRASH_PURGE_BATCH; item++) await trashed(a, `${item}`, 10);
+  await trashed(b, "expired");
+  const { storage } = it.node.node;
+  await storage.moves.beginExport({ moveId: MOVE_ID, owner: "a@example.com" });
+  await storage.moves.freeze(MOVE_ID);
+  it.clock.sleep(30 * DAY_MS + 1);
+  const reaper = it.node.node.service.trashReaper;
+  await reaper.expire();
+  assert.deepEqual(left(it, "b@example.com"), []);
+  assert.equal(storage.root("a@example.com")?.usage.trashInodes, TRASH_PURGE_BATCH + 1);
+  await trashed(await it.node.signIn("b@example.com"), "aged");
+  await setQuota(it, "a@example.com", 100n);
+  await setQuota(it, "b@example.com", 100n);
+  it.clock.sleep(DAY_MS + 1);
+  it.node.disk.freeBytes = ENOUGH - 1n;
+  await reaper.makeRoom();
+  assert.deepEqual(left(it, "b@example.com"), []);
+  assert.equal(storage.root("a@example.com")?.usage.trashInodes, TRASH_PURGE_BATCH + 1);
 });
