@@ -114,9 +114,10 @@ export class Writer {
   run(commands: NumberedCommands): Reply[] {
     if (this.#failure !== undefined) return refuseAll(commands, storageFailed(this.#failure));
     if (this.#isBallastSpent && !this.#regainBallast()) return this.#runOnFullDisk(commands);
-    if (commands.length > 1 && commands.some(isArrival)) return commands.flatMap((one) => this.run([one]));
+    const first = commands.findIndex(isArrival);
+    if (first >= 0 && commands.length > 1) return partsAt(first, commands).flatMap((part) => this.run(part));
     try {
-      return commands.some(isArrival) ? this.#arrival(commands) : this.#transaction(commands);
+      return first >= 0 ? this.#arrival(commands) : this.#transaction(commands);
     } catch (error) {
       this.#undo(error);
       if (this.#failure !== undefined) return refuseAll(commands, storageFailed(this.#failure));
@@ -299,6 +300,16 @@ export class Writer {
       this.fail(errorText(rollbackError));
     }
   }
+}
+
+/** What comes before an arrival, the arrival, and what comes after; the order stays. */
+function partsAt(arrival: number, commands: NumberedCommands): NumberedCommands[] {
+  const parts = [
+    commands.slice(0, arrival),
+    commands.slice(arrival, arrival + 1),
+    commands.slice(arrival + 1),
+  ];
+  return parts.filter((part) => part.length > 0);
 }
 
 function refuseAll(commands: NumberedCommands, error: GroveError): Reply[] {
