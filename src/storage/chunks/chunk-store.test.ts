@@ -1,7 +1,6 @@
 // Tests of chunk files: names, settlement and shared flushes.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { systemRandom } from "#base/random.ts";
@@ -82,33 +81,6 @@ test("who asks for a flush of a directory gets one that begins after the asking 
   for (const flush of later) await assert.rejects(flush, /ENOENT/);
   assert.equal(failures.length, 1);
 });
-
-test(
-  "a flush for which no file can be opened is refused, and ends no writing",
-  spawnSync("prlimit", ["--version"]).status === 0 ? {} : { skip: "prlimit is not installed" },
-  async (context) => {
-    const { store, failures } = makeStore(context);
-    const name = store.takeName();
-    const limited = (bound: string): void => {
-      const set = spawnSync("prlimit", ["--pid", `${process.pid}`, `--nofile=${bound}:`]);
-      assert.equal(set.status, 0, String(set.stderr));
-    };
-    const shown = spawnSync("prlimit", ["--pid", `${process.pid}`, "--nofile", "--noheadings", "-o", "SOFT"]);
-    const opened: number[] = [];
-    limited("256");
-    try {
-      assert.throws(() => {
-        for (;;) opened.push(openSync("/dev/null", "r"));
-      }, /EMFILE/);
-      await assert.rejects(store.flushDirectoriesOf([name]), /EMFILE/);
-    } finally {
-      for (const descriptor of opened) closeSync(descriptor);
-      limited(String(shown.stdout).trim());
-    }
-    assert.deepEqual(failures, []);
-    await store.flushDirectoriesOf([name]);
-  },
-);
 
 test("a chunk file is never made over another, and unlinked whether or not it is there", async (context) => {
   const { store } = makeStore(context);

@@ -4,7 +4,6 @@ import { close, constants, fdatasync, fsync, open, unlink } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Random } from "#base/random.ts";
-import { harmlessFileError } from "#storage/metadata/sqlite-errors.ts";
 import {
   CHUNK_NAME_RANDOM_BYTES,
   CHUNKS_DIRECTORY,
@@ -34,6 +33,9 @@ export interface OpenDirectories {
   open(directory: string): Promise<unknown>;
   close(directory: string): Promise<unknown>;
 }
+
+/** The process or the machine has no descriptor left. */
+const NO_DESCRIPTOR: ReadonlySet<string> = new Set(["EMFILE", "ENFILE"]);
 
 /**
  * Names, flushes and unlinks chunk files. `failed` receives any failed flush or close, which is final (A-06).
@@ -186,7 +188,7 @@ export class ChunkStore {
       }
     } catch (error) {
       // Without a descriptor no flush has been tried.
-      if (!isOpen && harmlessFileError(error) !== undefined) throw error;
+      if (!isOpen && NO_DESCRIPTOR.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
       this.#failed(`flushing a directory of chunk files failed: ${String(error)}`);
       throw error;
     }

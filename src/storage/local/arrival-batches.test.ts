@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { StatementSync } from "node:sqlite";
 import { test } from "node:test";
-import { openTestStorage } from "#storage/local/store.fixture.ts";
+import type { Command } from "#storage/writer/write-commands.ts";
+import { type NumberedCommands, Writer } from "#storage/writer/writer.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
-import type { Command } from "./write-commands.ts";
-import { type NumberedCommands, Writer } from "./writer.ts";
+import { openTestStorage } from "./store.fixture.ts";
 
 test("an arrival in a batch has a transaction of its own, those before it share one, and those after it too", async (context) => {
   const directory = temporaryDirectory(context);
