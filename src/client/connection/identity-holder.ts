@@ -12,6 +12,8 @@ export class IdentityHolder {
   readonly #clock: Pick<Clock, "wallMs">;
   #identity: StoredIdentity | undefined;
   #isRead = false;
+  /** True for an identity that lies on disk, where other programs may replace it. */
+  #isStored = false;
 
   constructor(cache: SessionCache, clock: Pick<Clock, "wallMs">) {
     this.#cache = cache;
@@ -22,15 +24,19 @@ export class IdentityHolder {
   async current(): Promise<StoredIdentity | undefined> {
     if (!this.#isRead) {
       const identity = await this.#cache.readIdentity();
-      if (!this.#isRead) this.#identity = identity;
+      if (!this.#isRead) {
+        this.#identity = identity;
+        this.#isStored = true;
+      }
       this.#isRead = true;
     }
     return this.#identity;
   }
 
-  /** Holds an identity for this run only; `login` stores it itself. */
-  hold(identity: StoredIdentity): void {
+  /** Holds an identity for this run; `isStored` for one that `login` has stored itself. */
+  hold(identity: StoredIdentity, isStored = false): void {
     this.#identity = identity;
+    this.#isStored = isStored;
     this.#isRead = true;
   }
 
@@ -41,7 +47,7 @@ export class IdentityHolder {
   async requireUnchanged(): Promise<void> {
     const isFirst = !this.#isRead;
     const before = await this.current();
-    if (isFirst) return;
+    if (isFirst || !this.#isStored) return;
     const now = await this.#cache.readIdentity();
     if (before === undefined) this.#identity = now;
     else if (now?.username !== before.username) {

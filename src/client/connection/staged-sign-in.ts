@@ -119,7 +119,7 @@ export class StagedSignIn {
     const home = { root: "", address: session.address, fsId: "" };
     for (const route of found.length === 0 ? [home] : found) await routes.put(route, ROUTE_TTL_SECONDS);
     await place.clear();
-    holder.hold(identity);
+    holder.hold(identity, true);
     this.#around.useProfile(this.#profile);
     await endListedSessions(before, profileBefore, signal);
   }
