@@ -80,7 +80,7 @@ export class ProcessMoves {
     this.source = new MoveSource({
       ...common,
       propertiesOf: () => ({ quotaBytes: "1", inodeLimit: 1 }),
-      isServed: () => true,
+      isServed: () => false,
       onDeparted: () => this.link.beatSoon(),
       hurry: () => this.#mover.hurry(),
     });
