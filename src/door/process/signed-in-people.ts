@@ -1,5 +1,4 @@
 // Joins who somebody is with their files: a person is kept while they come back, and asked about again in time.
-
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";

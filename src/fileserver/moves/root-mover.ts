@@ -38,7 +38,8 @@ export class RootMover {
   readonly #pauses = new Map<string, number>();
   readonly #progress = new Map<string, MoveProgress>();
   /** Moves whose rows are removed here, which may take minutes and keeps no other waiting. */
-  readonly #ending = new Map<string, Promise<void>>();
+  readonly #ending = new Set<string>();
+  #ended: Promise<void> = Promise.resolve();
   /** Steady time of the first list without them, by move that is copied here. */
   #unknownSince = new Map<string, number>();
   #cancelTimer: (() => void) | undefined;
@@ -67,7 +68,7 @@ export class RootMover {
     for (const { stop } of this.#pulling.values()) stop.abort();
     await this.#looking;
     await Promise.allSettled([...this.#pulling.values()].map(({ done }) => done));
-    await Promise.allSettled(this.#ending.values());
+    await this.#ended;
   }
 
   #lookIn(delayMs: number): void {
@@ -113,12 +114,11 @@ export class RootMover {
   /** One after the other, so that the users' calls and a move that switches have most of the storage. */
   #endSoon(move: NodeMove): void {
     const { moveId } = move;
-    const before = [...this.#ending.values()].at(-1);
-    const ended = (before ?? Promise.resolve()).then(() => this.#followQuietly(move));
-    this.#ending.set(
-      moveId,
-      ended.finally(() => this.#ending.delete(moveId)),
-    );
+    this.#ending.add(moveId);
+    this.#ended = this.#ended.then(async () => {
+      await this.#followQuietly(move);
+      this.#ending.delete(moveId);
+    });
   }
 
   async #follow(move: NodeMove): Promise<void> {

@@ -3,6 +3,7 @@ import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { BLOCK_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import { crcOfBlocks } from "./content-checksums.ts";
+import { lacksDescriptors } from "./lacks-descriptors.ts";
 
 /** A chunk's row. */
 export interface ChunkFacts {
@@ -37,7 +38,7 @@ export function* blockProblems(path: string, facts: ChunkFacts): Generator<numbe
     descriptor = openSync(path, "r");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "EMFILE" || code === "ENFILE" || code === "ENOMEM") throw error;
+    if (lacksDescriptors(error) || code === "ENOMEM") throw error;
     return code === "ENOENT" ? "has no file" : `cannot be read: ${String(error)}`;
   }
   try {

@@ -12,6 +12,7 @@ import {
   nextDirectory,
 } from "./chunk-names.ts";
 import { FairSlots } from "./fair-slots.ts";
+import { lacksDescriptors } from "./lacks-descriptors.ts";
 
 /** Chunk files put into one directory before the next is taken, so that start-up sweeps few of them. */
 export const CHUNKS_PER_DIRECTORY_TURN = 4_096;
@@ -33,9 +34,6 @@ export interface OpenDirectories {
   open(directory: string): Promise<unknown>;
   close(directory: string): Promise<unknown>;
 }
-
-/** The process or the machine has no descriptor left. */
-const NO_DESCRIPTOR: ReadonlySet<string> = new Set(["EMFILE", "ENFILE"]);
 
 /**
  * Names, flushes and unlinks chunk files. `failed` receives any failed flush or close, which is final (A-06).
@@ -188,7 +186,7 @@ export class ChunkStore {
       }
     } catch (error) {
       // Without a descriptor no flush has been tried.
-      if (!isOpen && NO_DESCRIPTOR.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
+      if (!isOpen && lacksDescriptors(error)) throw error;
       this.#failed(`flushing a directory of chunk files failed: ${String(error)}`);
       throw error;
     }

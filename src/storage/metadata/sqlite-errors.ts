@@ -2,6 +2,7 @@
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { GroveError } from "#base/errors.ts";
+import { lacksDescriptors } from "#storage/chunks/lacks-descriptors.ts";
 
 const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
@@ -21,7 +22,6 @@ const HARMLESS: ReadonlySet<number> = new Set([
   SQLITE_CONSTRAINT,
 ]);
 const NO_SPACE: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
-const NO_DESCRIPTORS: ReadonlySet<string> = new Set(["EMFILE", "ENFILE"]);
 
 /** Primary result code of an error of SQLite; undefined for any other error. */
 export function sqliteCode(error: unknown): number | undefined {
@@ -88,7 +88,7 @@ export function harmlessFileError(error: unknown): GroveError | undefined {
   if (!(error instanceof Error)) return undefined;
   const code = "code" in error ? String(error.code) : "";
   if (NO_SPACE.has(code)) return lacksInodes(error) ? inodesUsedUp(error) : diskFull(error);
-  if (NO_DESCRIPTORS.has(code)) {
+  if (lacksDescriptors(error)) {
     return new GroveError("OVERLOADED", "too many open files", { cause: error });
   }
   return undefined;
